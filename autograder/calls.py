@@ -1,0 +1,232 @@
+"""What a check asks of a student's code, and what came of it: plain data on both sides of the wall.
+
+A `Call` says what to build and call with which tensors; an `Observation` holds one `Outcome` a
+call. Both are made of numbers, text and tensors only, so that they can cross into the sandbox.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from autograder.runner import Runner, decode, encode
+
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23)
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """An argument that the student's code sees as an object with these attributes."""
+
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Gpt2:
+    """An argument that the student's code sees as a `GPT2LMHeadModel` holding these weights."""
+
+    config: Mapping[str, Any]
+    weights: Mapping[str, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a function, or of an object built from a class.
+
+    name: the function or class in the student's namespace. init: the class's arguments, or None
+    for a function. weights: tensors by attribute path. on: a label under which the object is kept
+    for later calls. method: a method to call, by default the object itself. train: training mode.
+    seed: set before the call. gradients: also return gradients. inspect: build only.
+    says: what is tried, in words ('3 sequences of 5 tokens').
+    """
+
+    name: str
+    args: tuple = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    init: tuple | None = None
+    init_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    weights: Mapping[str, torch.Tensor] = field(default_factory=dict)
+    on: str | None = None
+    method: str | None = None
+    train: bool = False
+    seed: int | None = None
+    gradients: bool = False
+    inspect: bool = False
+    says: str = ""
+
+    def double(self) -> Call:
+        """The same call with every floating tensor in float64, for a reference."""
+        return replace(
+            self,
+            args=tuple(_double(a) for a in self.args),
+            kwargs={k: _double(v) for k, v in self.kwargs.items()},
+            init=self.init,
+            weights={k: _double(v) for k, v in self.weights.items()},
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call came to: a value, or the error that stopped it."""
+
+    value: Any = None
+    error: Mapping[str, Any] | None = None
+    parameters: Mapping[str, tuple] = field(default_factory=dict)
+    buffers: Mapping[str, tuple] = field(default_factory=dict)
+    state: tuple[str, ...] = ()
+    unset: Mapping[str, str] = field(default_factory=dict)
+    gradients: Any = None
+    changed: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Observation:
+    """All that was seen of one question: what stopped the cell, or one outcome a call."""
+
+    outcomes: tuple[Outcome, ...] = ()
+    error: Mapping[str, Any] | None = None  # the cell itself did not run, or the child died
+    source: str = ""  # the student's cell
+
+
+def _double(value):
+    if isinstance(value, torch.Tensor) and value.is_floating_point():
+        return value.double()
+    if isinstance(value, Gpt2):
+        return replace(value, weights={k: _double(v) for k, v in value.weights.items()})
+    if isinstance(value, (list, tuple)):
+        return type(value)(_double(v) for v in value)
+    if isinstance(value, dict):
+        return {k: _double(v) for k, v in value.items()}
+    return value
+
+
+def _wire(value, tensors: dict):
+    """As `encode`, for the arguments that only we send."""
+    if isinstance(value, Namespace):
+        return {"$namespace": [[k, _wire(v, tensors)] for k, v in value.values.items()]}
+    if isinstance(value, Gpt2):
+        names = {n: encode(w, tensors)["$tensor"] for n, w in value.weights.items()}
+        return {"$gpt2": {"config": dict(value.config), "weights": names}}
+    return encode(value, tensors)
+
+
+def to_request(calls: list[Call]) -> tuple[dict, dict[str, torch.Tensor]]:
+    """The header and tensors that ask a `Runner` for these calls."""
+    tensors: dict[str, torch.Tensor] = {}
+    wired = []
+    for call in calls:
+        build = None
+        if call.init is not None:
+            build = {
+                "args": [_wire(a, tensors) for a in call.init],
+                "kwargs": {k: _wire(v, tensors) for k, v in call.init_kwargs.items()},
+            }
+        wired.append(
+            {
+                "name": call.name,
+                "build": build,
+                "args": [_wire(a, tensors) for a in call.args],
+                "kwargs": {k: _wire(v, tensors) for k, v in call.kwargs.items()},
+                "weights": {k: _wire(v, tensors) for k, v in call.weights.items()},
+                **{k: getattr(call, k) for k in ("on", "method", "train", "seed")},
+                **{k: getattr(call, k) for k in ("gradients", "inspect")},
+            }
+        )
+    return {"op": "call", "calls": wired}, tensors
+
+
+def from_reply(header: Mapping, tensors: Mapping, count: int) -> tuple[Outcome, ...]:
+    """Outcomes out of a reply; raises ValueError where the reply is not what was asked for."""
+    raw = header.get("outcomes")
+    if not isinstance(raw, list) or len(raw) != count:
+        raise ValueError(f"asked for {count} outcomes, got something else")
+    try:
+        return tuple(_outcome(o, tensors) for o in raw)
+    except (AttributeError, LookupError, RecursionError, TypeError) as error:
+        raise ValueError(f"an outcome is not readable ({type(error).__name__})") from None
+
+
+def _outcome(raw: Mapping, tensors: Mapping) -> Outcome:
+    error = raw.get("error")
+    if error is not None:
+        error = clean_error(error)
+    return Outcome(
+        value=decode(raw.get("value"), tensors),
+        error=error,
+        parameters={str(k): tuple(map(int, v)) for k, v in (raw.get("parameters") or {}).items()},
+        buffers={str(k): tuple(map(int, v)) for k, v in (raw.get("buffers") or {}).items()},
+        state=tuple(map(str, raw.get("state") or ())),
+        unset={str(k): str(v)[:200] for k, v in (raw.get("unset") or {}).items()},
+        gradients=decode(raw.get("gradients"), tensors),
+        changed=tuple(map(int, raw.get("changed") or ())),
+    )
+
+
+def clean_error(error: Mapping) -> dict:
+    """An error that came from the other side, with every field of the type we expect."""
+    line = error.get("line")
+    return {
+        "kind": str(error.get("kind", "raised"))[:40],
+        "type": str(error.get("type", ""))[:100],
+        "message": str(error.get("message", ""))[:500],
+        "line": line if isinstance(line, int) and 0 < line < 1_000_000 else None,
+        "statement": str(error.get("statement", ""))[:500],
+        "cell": str(error.get("cell", ""))[:100],
+        "names": [str(n)[:100] for n in list(error.get("names") or [])[:40]],
+    }
+
+
+def run_here(namespace: dict, calls: list[Call]) -> tuple[Outcome, ...]:
+    """Runs the calls in this process: for references, and in a student's own notebook."""
+    header, tensors = to_request(calls)
+    reply, out = Runner(namespace).handle(header, tensors)
+    return from_reply(reply, out, len(calls))
+
+
+class Draw:
+    """Random sizes and tensors from one seed. A check draws all it needs from here."""
+
+    def __init__(self, seed: int):
+        self.random = random.Random(seed)
+        self.generator = torch.Generator().manual_seed(seed % 2**63)
+
+    def sizes(self, count: int, low: int = 2, high: int = 13) -> list[int]:
+        """`count` pairwise different primes between low and high, in random order."""
+        return self.random.sample([p for p in _PRIMES if low <= p <= high], count)
+
+    def integer(self, low: int, high: int) -> int:
+        """A whole number, both ends included."""
+        return self.random.randint(low, high)
+
+    def choice(self, items):
+        """One of the items."""
+        return self.random.choice(list(items))
+
+    def normal(self, *shape: int, scale: float = 1.0) -> torch.Tensor:
+        """Independent N(0, scale^2) numbers of that shape."""
+        return torch.randn(shape, generator=self.generator) * scale
+
+    def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
+        """Independent numbers between low and high of that shape."""
+        return torch.rand(shape, generator=self.generator) * (high - low) + low
+
+    def integers(self, low: int, high: int, *shape: int) -> torch.Tensor:
+        """Independent whole numbers in [low, high) of that shape."""
+        return torch.randint(low, high, shape, generator=self.generator)
+
+    def seed(self) -> int:
+        """A seed for the student's side, for calls that draw random numbers there."""
+        return self.random.randrange(2**31)
+
+    def linear(self, name: str, inputs: int, outputs: int, bias: bool = True) -> dict:
+        """Weights for an `nn.Linear(inputs, outputs)` under that attribute name."""
+        bound = 1 / math.sqrt(inputs)
+        weights = {f"{name}.weight": self.normal(outputs, inputs, scale=1.5 * bound)}
+        if bias:
+            weights[f"{name}.bias"] = self.normal(outputs, scale=0.5)
+        return weights

@@ -1,0 +1,260 @@
+"""Lesson 05, the graded homework: `SelfAttention` and `MultiHeadSelfAttention`.
+
+The tasks of one class are judged each on its own: an answer that scales wrongly can still get the
+point for its mask. What a task is worth when a later step is wrong is decided by `STAGES`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from autograder.calls import Call, Draw, Outcome
+from autograder.exercise import Exercise, Finding, Sight
+from autograder.judge import compare, difference
+
+PROJECTIONS = ("q", "k", "v")
+
+# A named mistake belongs to one step of the computation; the steps before it were right.
+STAGES = ("init", "scores", "mask", "output")
+
+
+def _weights(draw: Draw, input_size: int, hidden: int, mix: bool) -> dict:
+    weights = {}
+    for name in PROJECTIONS:
+        weights.update(draw.linear(name, input_size, hidden))
+    if mix:
+        weights.update(draw.linear("mix", hidden, hidden))
+    return weights
+
+
+# --- SelfAttention -------------------------------------------------------------------------------
+def _init_cases(draw: Draw) -> list[Call]:
+    input_size, hidden = draw.sizes(2, 3, 13)
+    says = "SelfAttention(input_size, hidden) with two different sizes"
+    return [Call("SelfAttention", init=(input_size, hidden), inspect=True, says=says)]
+
+
+def _judge_init(sight: Sight) -> list[Finding]:
+    """The layers q, k, v exist, learn, and have the right widths; nothing is run through them."""
+    got, expected = sight.outcomes[0], sight.expected[0]
+    if got.error is not None:
+        return compare(sight)
+    findings = []
+    for name in expected.parameters:
+        layer, _, kind = name.partition(".")
+        if layer not in {n.partition(".")[0] for n in got.parameters}:
+            text = f"There is no layer `{layer}` with parameters. Make it an `nn.Linear` in __init__."
+            return [Finding("missing layer", "wrong", text)]
+        if name not in got.parameters:
+            text = f"`{layer}` has no {kind}. An `nn.Linear` has one unless it is switched off."
+            findings.append(Finding("lost bias", "wrong", text))
+        elif got.parameters[name] != expected.parameters[name]:
+            text = (
+                f"`{name}` has shape {list(got.parameters[name])}, expected "
+                f"{list(expected.parameters[name])}: the layer goes from input_size to hidden."
+            )
+            findings.append(Finding("wrong width", "wrong", text))
+    return findings[:1]
+
+
+def _forward_cases(draw: Draw) -> list[Call]:
+    calls = []
+    for gradients in (False, False, True):
+        batch_size, seq_len, input_size, hidden = draw.sizes(4)
+        x = draw.normal(batch_size, seq_len, input_size)
+        calls.append(
+            Call("SelfAttention", (x,), init=(input_size, hidden), gradients=gradients,
+                 weights=_weights(draw, input_size, hidden, mix=False),
+                 says=f"{batch_size} sequences of {seq_len} tokens, input_size {input_size}, "
+                      f"hidden {hidden}")
+        )
+    return calls
+
+
+# --- MultiHeadSelfAttention ----------------------------------------------------------------------
+def _multi_head_cases(causal_first: bool):
+    """Calls with and without the mask, with and without probabilities, on the same weights."""
+
+    def cases(draw: Draw) -> list[Call]:
+        calls = []
+        for causal in (causal_first, not causal_first):
+            seq_len = draw.choice((5, 7))  # fewer tokens could not tell all masks apart
+            others = draw.random.sample([p for p in (2, 3, 5, 7, 11) if p != seq_len], 4)
+            batch_size, input_size, num_heads, head_size = others
+            hidden = num_heads * head_size
+            weights = _weights(draw, input_size, hidden, mix=True)
+            x = draw.normal(batch_size, seq_len, input_size)
+            says = (
+                f"{batch_size} sequences of {seq_len} tokens, {num_heads} heads of size "
+                f"{head_size}, causal={causal}"
+            )
+            for return_attention in (True, False):
+                kwargs = {"return_attention": True} if return_attention else {}
+                calls.append(
+                    Call("MultiHeadSelfAttention", (x,), kwargs, (input_size, hidden, num_heads),
+                         {"causal": causal}, weights, says=says)
+                )
+        return calls
+
+    return cases
+
+
+def _judge_stage(stage: str):
+    """The judge of one task: right up to and with this step, whatever later steps do."""
+
+    def judge(sight: Sight) -> list[Finding]:
+        causal = [bool(c.init_kwargs.get("causal")) for c in sight.calls]
+        chosen = [i for i, c in enumerate(causal) if stage != "scores" or not c]
+        part = _only(sight, chosen)
+        if stage != "output":
+            if _probabilities_right(part) or not compare(part):
+                return []
+            if stage == "mask" and _mask_right(part):
+                return []
+        findings = compare(part)
+        if not findings:
+            return []
+        named = findings[0].check
+        if STAGES.index(STAGE_OF.get(named, "scores")) > STAGES.index(stage):
+            return []
+        return findings
+
+    return judge
+
+
+def _only(sight: Sight, chosen: list[int]) -> Sight:
+    def pick(items):
+        return tuple(items[i] for i in chosen)
+
+    named = tuple((c, m, pick(o)) for c, m, o in sight.mistakes)
+    return replace(sight, calls=pick(sight.calls), outcomes=pick(sight.outcomes),
+                   expected=pick(sight.expected), mistakes=named)
+
+
+def _pairs(sight: Sight):
+    for call, got, expected in zip(sight.calls, sight.outcomes, sight.expected, strict=True):
+        if call.kwargs.get("return_attention"):
+            yield call, got, expected
+
+
+def _probabilities(outcome: Outcome, like: torch.Tensor) -> torch.Tensor | None:
+    """The student's probabilities as [batch_size * num_heads, seq_len, seq_len], if they are."""
+    value = outcome.value
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        return None
+    probs = value[1]
+    if not isinstance(probs, torch.Tensor) or probs.numel() != like.numel():
+        return None
+    return probs.reshape(like.shape)
+
+
+def _probabilities_right(sight: Sight) -> bool:
+    """Whether the probabilities are right, in batch-major or in head-major order."""
+    for call, got, expected in _pairs(sight):
+        want = expected.value[1]  # [batch_size * num_heads, seq_len, seq_len]
+        probs = _probabilities(got, want)
+        if probs is None:
+            return False
+        batch_size = call.args[0].shape[0]
+        seq_len = want.shape[-1]
+        by_head = want.reshape(batch_size, -1, seq_len, seq_len).transpose(0, 1)
+        if difference(probs, want, sight.exercise.rtol) is None:
+            continue
+        if difference(probs, by_head.reshape(want.shape), sight.exercise.rtol) is not None:
+            return False
+    return True
+
+
+def _mask_right(sight: Sight) -> bool:
+    """Whether exactly the future is hidden when causal, and nothing otherwise.
+
+    Judged from the probabilities' pattern, so that it holds whatever the scores are.
+    """
+    for call, got, expected in _pairs(sight):
+        probs = _probabilities(got, expected.value[1])
+        if probs is None or not torch.isfinite(probs).all():
+            return False
+        future = torch.ones(probs.shape[-2:]).triu(1).bool()
+        hidden = (probs.abs() < 1e-7).all(0)
+        sums = probs.sum(-1)
+        if not torch.allclose(sums, torch.ones_like(sums), rtol=0, atol=1e-4):
+            return False
+        if call.init_kwargs.get("causal"):
+            if not torch.equal(hidden, future):
+                return False
+        elif hidden.any():
+            return False
+    return True
+
+
+
+
+# Which step a named mistake belongs to; any other belongs to the first, 'scores'.
+STAGE_OF = {
+    "mask.none": "mask", "mask.diagonal hidden": "mask", "mask.one step late": "mask",
+    "mask.inverted": "mask", "mask.after softmax": "mask", "mask.filled with 0": "mask",
+    "softmax.dim": "output", "softmax.twice": "output", "merge.scrambled": "output",
+    "mix.missing": "output", "mix.twice": "output", "probabilities.head-major": "output",
+    "probabilities.4-D": "output", "probabilities.missing": "output",
+    "output.order": "output", "mask.rows do not sum to 1": "mask",
+    "probabilities.are scores": "output", "mask.always": "mask",
+}
+
+EXERCISES = [
+    Exercise(
+        "self_attention.init", "SelfAttention", _init_cases, judge=_judge_init,
+        hints=(
+            "Three projections learn: one each for queries, keys and values. Which PyTorch layer "
+            "is a matrix product plus a bias?",
+            "`nn.Linear(a, b)` maps vectors of size a to vectors of size b. Here a is input_size. "
+            "Do not forget `super().__init__()` before you set a layer.",
+            "Name the layers `self.q`, `self.k` and `self.v`; all three go from input_size to "
+            "hidden. The scale, the square root of hidden, can be kept here too.",
+        ),
+    ),
+    Exercise(
+        "self_attention.forward", "SelfAttention", _forward_cases,
+        hints=(
+            "Four steps: project, score, turn scores into probabilities, average the values.",
+            "x has a batch in front. `transpose(1, 2)` (or `transpose(-2, -1)`) swaps tokens and "
+            "features and leaves the batch alone; `@` and `torch.bmm` work batch by batch.",
+            "scores = queries times transposed keys, divided by the square root of hidden; "
+            "softmax over the last dimension, which runs over the keys; then times the values.",
+        ),
+    ),
+    Exercise(
+        "multi_head.scores", "MultiHeadSelfAttention", _multi_head_cases(False),
+        judge=_judge_stage("scores"),
+        hints=(
+            "Project once for all heads, then cut the last dimension into num_heads pieces.",
+            "[batch_size, seq_len, hidden] -> view [batch_size, seq_len, num_heads, head_size] -> "
+            "transpose so that the heads stand beside the batch. A reshape alone scrambles.",
+            "Scale by the square root of head_size, not of hidden: each score is a sum of "
+            "head_size products.",
+        ),
+    ),
+    Exercise(
+        "multi_head.mask", "MultiHeadSelfAttention", _multi_head_cases(True),
+        judge=_judge_stage("mask"),
+        hints=(
+            "Token i may look at tokens 0 to i, itself included. Which entries of a "
+            "[seq_len, seq_len] table does that hide?",
+            "`torch.triu(ones, diagonal=1)` has ones strictly above the diagonal. Make it on the "
+            "device of the scores.",
+            "Fill the hidden scores with minus infinity before the softmax, only if self.causal.",
+        ),
+    ),
+    Exercise(
+        "multi_head.output", "MultiHeadSelfAttention", _multi_head_cases(False),
+        judge=_judge_stage("output"),
+        hints=(
+            "Undo the split step by step, in reverse order: the heads go back beside head_size.",
+            "After `transpose`, memory is not in order: `.contiguous().view(...)` or "
+            "`.reshape(...)` merges the heads. Then comes `self.mix`.",
+            "Return probabilities as [batch_size * num_heads, seq_len, seq_len], batch by batch: "
+            "the probabilities of head h of item b stand at b * num_heads + h.",
+        ),
+    ),
+]

@@ -1,0 +1,268 @@
+"""Runs a student's cells and calls what they define; the only module of ours beside student code.
+
+It stands alone (standard library and torch only), because it is loaded by file path where the rest
+of `autograder` must not be: inside the sandbox. In a notebook the same code calls the student's
+functions in place. It decides nothing: it is told what to call and says what happened.
+
+A request is a JSON header and a dict of tensors; `Runner.handle` answers with the same pair.
+Values cross as plain JSON in which `{"$tensor": key}` stands for a tensor of the dict.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import linecache
+import math
+import sys
+import traceback
+import types
+from collections.abc import Mapping, Sequence
+
+import torch
+
+CELL_FILE = "<cell {}>"
+MAX_TEXT = 500
+MAX_ITEMS = 10_000
+MAX_DEPTH = 12
+
+
+# --- values that cross the wall ------------------------------------------------------------------
+def encode(value, tensors: dict[str, torch.Tensor], depth: int = 0):
+    """`value` as JSON; tensors and arrays go into `tensors` and leave `{"$tensor": key}` behind.
+
+    What is not plain data is named, not sent: `{"$other": "module.Type"}`.
+    """
+    if depth > MAX_DEPTH:
+        return {"$other": "data nested too deeply"}
+    if value is None or type(value) in (bool, int, str):
+        return value if not isinstance(value, str) else value[: 20 * MAX_TEXT]
+    if type(value) is float:
+        return value if math.isfinite(value) else {"$float": str(value)}
+    if type(value).__module__ == "numpy":
+        with contextlib.suppress(TypeError, ValueError, RuntimeError):
+            value = torch.as_tensor(value)
+    if isinstance(value, torch.Tensor):
+        plain = value.detach().to("cpu").to_dense().clone().contiguous()
+        if type(plain) is not torch.Tensor:
+            plain = plain.as_subclass(torch.Tensor)
+        key = f"t{len(tensors)}"
+        tensors[key] = plain
+        return {"$tensor": key}
+    if isinstance(value, Mapping):
+        items = list(value.items())[:MAX_ITEMS]
+        return {"$dict": [[str(k)[:MAX_TEXT], encode(v, tensors, depth + 1)] for k, v in items]}
+    if isinstance(value, (Sequence, set, frozenset)) and not isinstance(value, (bytes, bytearray)):
+        kind = "$tuple" if isinstance(value, tuple) else "$list"
+        return {kind: [encode(v, tensors, depth + 1) for v in list(value)[:MAX_ITEMS]]}
+    return {"$other": f"{type(value).__module__}.{type(value).__qualname__}"[:MAX_TEXT]}
+
+
+def decode(value, tensors: Mapping[str, torch.Tensor], make: Mapping | None = None):
+    """The inverse of `encode`. `make` says how to make what is more than data (see `MAKERS`)."""
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    match kind:
+        case "$tensor":
+            return tensors[content]
+        case "$float":
+            return float(content)
+        case "$tuple":
+            return tuple(decode(v, tensors, make) for v in content)
+        case "$list":
+            return [decode(v, tensors, make) for v in content]
+        case "$dict":
+            return {k: decode(v, tensors, make) for k, v in content}
+        case "$other":
+            return Other(content)
+    if make and kind in make:
+        return make[kind](content, tensors)
+    raise ValueError(f"unknown kind of value: {kind}")
+
+
+class Other:
+    """Something a student returned that is not plain data; only its type's name crosses."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+
+def _namespace(content: list, tensors: Mapping[str, torch.Tensor]):
+    """An object with these attributes."""
+    return types.SimpleNamespace(**{k: decode(v, tensors, MAKERS) for k, v in content})
+
+
+def _gpt2(content: dict, tensors: Mapping[str, torch.Tensor]):
+    """A GPT-2 of the given configuration holding the given weights, in evaluation mode."""
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(**content["config"], attn_implementation="eager")
+    model = GPT2LMHeadModel(config)
+    state = {name: tensors[key] for name, key in content["weights"].items()}
+    dtype = next(iter(state.values())).dtype
+    model.to(dtype).load_state_dict(state, strict=False)
+    return model.eval()
+
+
+# Arguments that the trusted side may send; a reply may hold data only.
+MAKERS = {"$namespace": _namespace, "$gpt2": _gpt2}
+
+
+# --- running -------------------------------------------------------------------------------------
+class Runner:
+    """One namespace of student code, and the requests it answers."""
+
+    def __init__(self, namespace: dict | None = None):
+        if namespace is None:
+            module = types.ModuleType("__main__")
+            module.__builtins__ = builtins
+            sys.modules["__main__"] = module
+            namespace = module.__dict__
+        self.namespace = namespace
+        self.objects: dict[str, object] = {}
+
+    def handle(self, header: dict, tensors: dict) -> tuple[dict, dict]:
+        """Answers one request: `load` cells, `call` what they define, or record `shapes`."""
+        match header["op"]:
+            case "load":
+                return {"errors": [self.run_cell(cell) for cell in header["cells"]]}, {}
+            case "call":
+                out: dict[str, torch.Tensor] = {}
+                return {"outcomes": [self.call(c, tensors, out) for c in header["calls"]]}, out
+            case "shapes":
+                return {"recording": sys.modules["course_record"].run(header["job"])}, {}
+        raise ValueError(f"unknown request: {header['op']!r}")
+
+    def run_cell(self, cell: dict) -> dict | None:
+        """Executes one cell in the namespace; what stopped it, or None."""
+        filename = CELL_FILE.format(cell["id"])
+        source = cell["source"]
+        linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
+        try:
+            exec(compile(source, filename, "exec", dont_inherit=True), self.namespace)
+        except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's too
+            return describe(error)
+        return None
+
+    def call(self, call: dict, tensors: Mapping, out: dict) -> dict:
+        """Builds (where asked), loads weights, calls, and reports what came back."""
+        outcome: dict = {}
+        try:
+            if call["name"] not in self.namespace and call.get("on") not in self.objects:
+                return {"error": _missing(call["name"], self.namespace)}
+            if call.get("seed") is not None:
+                torch.manual_seed(call["seed"])
+            target, parameters = self._target(call, tensors, outcome)
+            if call.get("inspect"):
+                outcome["value"] = None
+                return outcome
+            args = [_own(decode(a, tensors, MAKERS)) for a in call["args"]]
+            kwargs = {k: _own(decode(v, tensors, MAKERS)) for k, v in call["kwargs"].items()}
+            inputs = [a for a in args if isinstance(a, torch.Tensor)]
+            before = [a.clone() for a in inputs]
+            if call.get("gradients"):
+                inputs = [a.requires_grad_() if a.is_floating_point() else a for a in inputs]
+                value = target(*args, **kwargs)
+                outcome["gradients"] = encode(_gradients(value, inputs, parameters), out)
+            else:
+                value = target(*args, **kwargs)
+            outcome["value"] = encode(value, out)
+            outcome["changed"] = [
+                i for i, (a, b) in enumerate(zip(inputs, before, strict=True)) if not _same(a, b)
+            ]
+        except BaseException as error:
+            outcome["error"] = describe(error)
+        return outcome
+
+    def _target(self, call: dict, tensors: Mapping, outcome: dict):
+        """What to call: the function itself, or the object built (once, if it has a name)."""
+        found = self.objects.get(call.get("on") or "")
+        if found is None:
+            found = self.namespace[call["name"]]
+            if call.get("build") is not None:
+                args = [decode(a, tensors, MAKERS) for a in call["build"]["args"]]
+                kwargs = call["build"]["kwargs"].items()
+                found = found(*args, **{k: decode(v, tensors, MAKERS) for k, v in kwargs})
+            if call.get("on"):
+                self.objects[call["on"]] = found
+        parameters = {}
+        if isinstance(found, torch.nn.Module):
+            parameters = dict(found.named_parameters())
+            outcome["parameters"] = {n: list(p.shape) for n, p in parameters.items()}
+            outcome["buffers"] = {n: list(b.shape) for n, b in found.named_buffers()}
+            outcome["state"] = list(found.state_dict())
+        if call.get("weights"):
+            outcome["unset"] = _set_weights(found, call["weights"], tensors)
+            parameters = dict(found.named_parameters())
+        if isinstance(found, torch.nn.Module):
+            found.train(bool(call.get("train")))
+        return (getattr(found, call["method"]) if call.get("method") else found), parameters
+
+
+def _own(value):
+    """A copy of a tensor, so that a call that edits its input spoils no later call."""
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return a.shape == b.shape and bool(torch.equal(a.detach().nan_to_num(), b.nan_to_num()))
+
+
+def _set_weights(target, weights: dict, tensors: Mapping) -> dict:
+    """Sets tensors by attribute path (`q.weight`); returns those that could not be set, and why."""
+    unset = {}
+    for path, reference in weights.items():
+        tensor = decode(reference, tensors).clone()
+        *parents, last = path.split(".")
+        holder = target
+        for i, name in enumerate(parents):
+            holder = getattr(holder, name, None)
+            if holder is None:
+                unset[path] = f"no attribute {'.'.join(parents[: i + 1])!r}"
+                break
+        else:
+            old = getattr(holder, last, None)
+            if not isinstance(old, torch.Tensor):
+                unset[path] = f"no {last!r}" if old is None else f"{last!r} is not a tensor"
+            elif old.shape != tensor.shape:
+                unset[path] = f"shape {list(old.shape)}, not {list(tensor.shape)}"
+            else:
+                old.data = tensor
+    return unset
+
+
+def _gradients(value, inputs: list, parameters: Mapping) -> dict:
+    """Gradients of a fixed weighted sum of the output, for each input and parameter."""
+    tensor = value[0] if isinstance(value, (tuple, list)) else value
+    weight = torch.arange(1, tensor.numel() + 1, dtype=tensor.dtype).reshape(tensor.shape)
+    weight = torch.sin(weight)
+    wanted = {f"input {i}": a for i, a in enumerate(inputs) if a.is_floating_point()}
+    wanted.update(parameters)
+    if not tensor.requires_grad:
+        return dict.fromkeys(wanted)
+    grads = torch.autograd.grad((tensor * weight).sum(), list(wanted.values()), allow_unused=True)
+    return dict(zip(wanted, grads, strict=True))
+
+
+def _missing(name: str, namespace: Mapping) -> dict:
+    own = [k for k, v in namespace.items() if not k.startswith("_") and callable(v)]
+    return {"kind": "missing", "type": "NameError", "message": name, "names": own[-40:],
+            "line": None, "statement": ""}
+
+
+def describe(error: BaseException) -> dict:
+    """An exception as plain data: type, text, and the line of the student's cell it is about."""
+    line, statement, cell = None, "", ""
+    if isinstance(error, SyntaxError) and (error.filename or "").startswith("<cell "):
+        line, statement, cell = error.lineno, (error.text or "").strip(), error.filename
+    else:
+        for frame in traceback.extract_tb(error.__traceback__, limit=200):
+            if frame.filename.startswith("<cell "):
+                line, statement, cell = frame.lineno, frame.line or "", frame.filename
+    try:
+        message = str(error)[:MAX_TEXT]
+    except BaseException:
+        message = ""
+    return {"kind": "raised", "type": type(error).__name__[:MAX_TEXT], "message": message,
+            "line": line, "statement": str(statement)[:MAX_TEXT], "cell": cell[6:-1]}

@@ -1,0 +1,32 @@
+"""Judges a piece of source text as the answer to a task, in this process."""
+
+from autograder import answers, course
+from autograder.calls import Draw, run_here
+from autograder.exercise import Finding, Sight
+from autograder.judge import judge
+from autograder.runner import Runner
+
+
+def findings(task: str, source: str, seed: int = 0, needs: str = "") -> list[Finding]:
+    """What the judge finds in an answer; an empty list means that all is right.
+
+    needs: source that runs first, such as the answers to earlier exercises.
+    """
+    exercise = course.exercises()[task]
+    namespace: dict = {}
+    runner = Runner(namespace)
+    prelude = "import math\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+    assert runner.run_cell({"id": "setup", "source": prelude + needs}) is None
+    error = runner.run_cell({"id": "answer", "source": source})
+    calls = exercise.cases(Draw(seed))
+    known = answers.compute(exercise, calls)
+    sight = Sight(exercise, tuple(calls), run_here(namespace, calls), known.expected,
+                  known.mistakes, source)
+    found = judge(sight)
+    assert error is None or found, f"the answer raised {error}, and yet it passed"
+    return found
+
+
+def names(task: str, source: str, seed: int = 0, needs: str = "") -> list[str]:
+    """The names of the findings."""
+    return [f.check for f in findings(task, source, seed, needs)]
