@@ -1,0 +1,151 @@
+"""Sandbox: a warm process, and the throw-away children it forks."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import weakref
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from . import files
+from .child import Child
+from .limits import ChildFailed, Limits
+from .memory import ControlGroup
+from .probe import TIERS, Tier, make_plan, probe, work_folder
+from .warm import Warm, WarmDied
+
+RUNNER = files.PACKAGE / "runner.py"
+RECORD = files.PACKAGE / "shapes" / "record.py"
+TORCH = ("torch", "numpy", "safetensors.torch", "matplotlib.pyplot")
+
+
+class Sandbox:
+    """Runs other people's code in throw-away child processes; use it as a context manager.
+
+    course: a folder shown read-only as the child's only course files, first on its path.
+    tier: "auto" for the strongest that this machine offers, or one by name.
+    allow_weak: let "auto" fall back on "limits", which hides nothing; for one's own code only.
+    preload: further modules to import once, before the children are forked.
+    runner: the file whose `Runner().handle(header, tensors)` answers requests in the child.
+    hide: further paths never to be shown, should they lie inside the system's folders.
+
+    Raises ChildFailed("cannot start", why) if the tier asked for can't be had here.
+    """
+
+    def __init__(
+        self,
+        course: Path,
+        *,
+        tier: str = "auto",
+        limits: Limits = Limits(),  # noqa: B008
+        allow_weak: bool = False,
+        preload: Sequence[str] = (),
+        runner: Path = RUNNER,
+        record: Path = RECORD,
+        hide: Sequence[Path] = (),
+    ):
+        self._closed = True
+        self.limits = limits
+        self._course = os.path.realpath(course)
+        if not os.path.isdir(self._course):
+            raise ChildFailed("cannot start", f"The course folder {course} is not a folder.")
+        self._tier = _choose(tier, allow_weak)
+        self._hide = [str(path) for path in hide]
+        modules = [["course_runner", str(runner)], ["course_record", str(record)]]
+        self._settings = {
+            "libraries": files.libraries(),
+            "fork": self._tier.name != "limits",
+            "preload": [*TORCH, *preload],
+            "modules": [[name, path] for name, path in modules if os.path.exists(path)],
+        }
+        self._warm = self._start()
+        self._closed = False
+        close = weakref.WeakMethod(self.close)
+        self._at_exit = lambda: (close() or (lambda: None))()
+        atexit.register(self._at_exit)
+
+    @property
+    def tier(self) -> str:
+        """What isolates the children: "namespaces", "landlock" or "limits"."""
+        return self._tier.name
+
+    @property
+    def notes(self) -> str:
+        """What this machine lacks of the tier's full wall; empty for nothing."""
+        return self._tier.reason
+
+    @contextlib.contextmanager
+    def child(self) -> Iterator[Child]:
+        """A fresh child; it and every process it started are gone when the block ends."""
+        if self._closed:
+            raise ChildFailed("cannot start", "This sandbox has been closed.")
+        with contextlib.ExitStack() as stack:
+            work = stack.enter_context(work_folder(self._tier))
+            group = ControlGroup(self.limits.memory, self.limits.processes + 4)
+            stack.callback(group.remove)
+            child = self._spawn(work, group)
+            try:
+                yield child
+            finally:
+                child.close()
+
+    def close(self) -> None:
+        """Ends the warm process; any number of times."""
+        if not self._closed:
+            self._closed = True
+            atexit.unregister(self._at_exit)
+            self._warm.close()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def _start(self) -> Warm:
+        try:
+            return Warm(self._settings)
+        except WarmDied as error:
+            raise ChildFailed("cannot start", f"The sandbox can't start: {error}.") from None
+
+    def _spawn(self, work: str, group: ControlGroup) -> Child:
+        """A child of the warm process, or of a new one if the old one has died."""
+        plan = make_plan(self._tier, self._course, work, self.limits, group.folders, self._hide)
+        for attempt in (1, 2):
+            try:
+                return Child(self._warm, plan, self.limits, group, self._renew)
+            except WarmDied as error:
+                self._renew()
+                if attempt == 2:
+                    reason = f"The sandbox can't start: {error}."
+                    raise ChildFailed("cannot start", reason) from None
+        raise AssertionError("unreachable")
+
+    def _renew(self) -> None:
+        """Replaces the warm process."""
+        self._warm.kill()
+        if not self._closed:
+            self._warm = self._start()
+
+
+def _choose(name: str, allow_weak: bool) -> Tier:
+    if name not in ("auto", *TIERS):
+        raise ValueError(f"tier is {name!r}; it is one of 'auto', {', '.join(map(repr, TIERS))}")
+    offers = probe()
+    if name != "auto":
+        tier = next(t for t in offers if t.name == name)
+        if not tier.available:
+            reason = f"This machine can't isolate code by {name}: {tier.reason}."
+            raise ChildFailed("cannot start", reason)
+        return tier
+    best = next(t for t in offers if t.available)
+    if best.name == "limits" and not allow_weak:
+        why = "; ".join(f"{t.name}: {t.reason}" for t in offers if not t.available)
+        raise ChildFailed(
+            "cannot start",
+            f"This machine can't isolate other people's code ({why}). Grade on Linux, in WSL2 or in"
+            " a Docker container run as root; or, for code you trust, ask for the tier 'limits'.",
+        )
+    return best

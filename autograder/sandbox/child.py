@@ -1,0 +1,269 @@
+"""One throw-away child, seen from the trusted side."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+
+from .inside import sandbox_wire as wire
+from .limits import MIB, ChildFailed, Limits
+from .memory import ControlGroup, family_memory
+from .warm import Warm, WarmDied
+
+WATCH_SECONDS = 0.1
+CRASHES = {
+    signal.SIGSEGV: "crashed the interpreter (segmentation fault)",
+    signal.SIGBUS: "crashed the interpreter (bus error)",
+    signal.SIGABRT: "aborted the interpreter",
+    signal.SIGFPE: "crashed the interpreter (arithmetic error)",
+    signal.SIGILL: "crashed the interpreter (illegal instruction)",
+    signal.SIGSYS: "made a system call that is not allowed here",
+}
+
+
+class Child:
+    """Answers requests, one at a time, until it fails; then every request fails the same way."""
+
+    def __init__(
+        self, warm: Warm, plan: dict, limits: Limits, group: ControlGroup, renew: Callable
+    ):
+        self._warm, self._limits, self._group, self._renew = warm, limits, group, renew
+        self._plan = plan
+        self._failure: ChildFailed | None = None
+        self._printed = bytearray()
+        self._drained = 0
+        self._ended = False
+        self._exit: int | None = None
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._output, writer = os.pipe()
+        lifeline, self._hold = os.pipe()
+        self._socket = ours
+        try:
+            answer = warm.spawn(plan, [theirs.fileno(), writer, lifeline])
+        except BaseException:
+            self._close_descriptors()
+            raise
+        finally:
+            theirs.close()
+            os.close(writer)
+            os.close(lifeline)
+        self._pid = answer.get("pid")
+        self._deadline = time.monotonic() + limits.child_seconds
+        if not answer.get("ready"):
+            self.close()
+            reason = f"The sandbox can't start a child: {answer.get('error', 'no answer')}."
+            raise ChildFailed("cannot start", reason)
+        ours.setblocking(False)
+        os.set_blocking(self._output, False)
+
+    @property
+    def printed(self) -> str:
+        """What the child has written to stdout and stderr, up to `Limits.printed` bytes."""
+        if not self._ended:
+            self._drain()
+        return self._printed.decode("utf-8", errors="replace")
+
+    def request(self, header: dict, tensors: dict, *, seconds: float | None = None):
+        """Sends a header and tensors; returns those of the reply.
+
+        Raises ChildFailed if no usable reply comes within `seconds` (default:
+        `Limits.call_seconds`), and at once if this child has failed before.
+        """
+        if self._failure:
+            raise self._failure
+        seconds = self._limits.call_seconds if seconds is None else seconds
+        identity = secrets.token_hex(16)
+        frame = wire.pack({"id": identity, "header": header}, tensors)
+        try:
+            return self._exchange(frame, identity, seconds)
+        except ChildFailed as failure:
+            self._failure = failure
+            self._end()
+            raise
+
+    def close(self) -> None:
+        """Ends the child and all its processes."""
+        self._end()
+
+    # --- one exchange ----------------------------------------------------------------------------
+    def _exchange(self, frame: list[bytes], identity: str, seconds: float):
+        started = time.monotonic()
+        deadline = min(started + seconds, self._deadline)
+        if select.select([self._socket], [], [], 0)[0]:
+            if not self._peek():
+                raise self._died()
+            raise ChildFailed("bad reply", "Your code sent an answer before it was asked.")
+        for piece in frame:
+            self._write(piece, deadline, seconds)
+        prefix = self._read(wire.LENGTHS.size, deadline, seconds)
+        try:
+            sizes = wire.lengths(prefix, self._limits.header, self._limits.reply)
+        except wire.TooLarge:
+            limit = self._limits.reply // MIB
+            reason = f"Your code's answer is too large; {limit} MiB are allowed."
+            raise ChildFailed("too much output", reason) from None
+        text, body = (self._read(size, deadline, seconds) for size in sizes)
+        return self._open(text, body, identity)
+
+    def _open(self, text: bytes, body: bytes, identity: str):
+        try:
+            envelope, tensors = wire.unpack(text, body)
+        except wire.BadFrame as error:
+            raise ChildFailed("bad reply", f"Your code's answer can't be read: {error}.") from None
+        if envelope.get("id") != identity:
+            raise ChildFailed("bad reply", "Your code answered a question that was not asked.")
+        if "error" in envelope:
+            what = str(envelope["error"])[:500]
+            reason = f"Your code left Python in a state that gives no answer: {what}."
+            raise ChildFailed("bad reply", reason)
+        if type(envelope.get("header")) is not dict:
+            raise ChildFailed("bad reply", "Your code's answer has no header.")
+        return envelope["header"], tensors
+
+    def _read(self, size: int, deadline: float, seconds: float) -> bytes:
+        data = bytearray()
+        while len(data) < size:
+            self._wait(select.POLLIN, deadline, seconds)
+            try:
+                piece = self._socket.recv(min(size - len(data), 1 << 20))
+            except BlockingIOError:
+                continue
+            except OSError:
+                piece = b""
+            if not piece:
+                raise self._died()
+            data += piece
+        return bytes(data)
+
+    def _write(self, data: bytes, deadline: float, seconds: float) -> None:
+        view = memoryview(data)
+        while view:
+            self._wait(select.POLLOUT, deadline, seconds)
+            try:
+                view = view[self._socket.send(view[: 1 << 20]) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise self._died() from None
+
+    def _wait(self, event: int, deadline: float, seconds: float) -> None:
+        """Returns when the connection is ready; meanwhile reads output and watches the memory."""
+        poll = select.poll()
+        poll.register(self._socket, event)
+        poll.register(self._output, select.POLLIN)
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                reason = f"Your code did not return within {seconds:g} s."
+                if deadline == self._deadline:
+                    limit = self._limits.child_seconds
+                    reason = f"Your code did not finish within {limit:g} s in all."
+                raise ChildFailed("timed out", reason)
+            ready = dict(poll.poll(min(left, WATCH_SECONDS) * 1000))
+            if self._output in ready and not self._drain():
+                poll.unregister(self._output)
+            if self._drained > self._limits.drained:
+                limit = self._limits.drained // MIB
+                raise ChildFailed("too much output", f"Your code printed more than {limit} MiB.")
+            if self._socket.fileno() in ready:
+                return
+            if not ready:
+                self._watch()
+
+    def _watch(self) -> None:
+        """Where the kernel does not cap memory and disk, this does."""
+        if not self._group.caps_memory and self._pid:
+            if family_memory(self._pid) > self._limits.memory:
+                raise self._out_of_memory()
+        if self._plan["tier"] != "namespaces" and self._plan["work"]:
+            if _size(self._plan["work"], self._limits.disk) > self._limits.disk:
+                limit = self._limits.disk // MIB
+                reason = f"Your code wrote more than {limit} MiB of files."
+                raise ChildFailed("too much output", reason)
+
+    # --- the end ---------------------------------------------------------------------------------
+    def _died(self) -> ChildFailed:
+        self._end()
+        if self._group.caps_memory and self._group.ran_out():
+            return self._out_of_memory()
+        code = self._exit
+        if code is None:
+            return ChildFailed("died", "Your code ended the Python process it ran in.")
+        if code - 128 == signal.SIGXCPU:
+            limit = self._limits.cpu_seconds
+            return ChildFailed(
+                "timed out", f"Your code used more than {limit} s of processor time."
+            )
+        number = code - 128 if code > 128 else 0
+        if number in CRASHES:
+            return ChildFailed("died", f"Your code {CRASHES[number]}.")
+        if number:
+            return ChildFailed("died", f"Your code's process was killed (signal {number}).")
+        return ChildFailed("died", f"Your code ended the Python process it ran in (exit {code}).")
+
+    def _out_of_memory(self) -> ChildFailed:
+        limit = self._limits.memory // MIB
+        return ChildFailed("memory", f"Your code used more than {limit} MiB of memory.")
+
+    def _peek(self) -> bytes:
+        try:
+            return self._socket.recv(1, socket.MSG_PEEK)
+        except OSError:
+            return b""
+
+    def _drain(self) -> bool:
+        """Reads what there is of the output; False when nobody can write any more."""
+        for _ in range(64):
+            try:
+                piece = os.read(self._output, 1 << 16)
+            except BlockingIOError:
+                return True
+            if not piece:
+                return False
+            self._drained += len(piece)
+            self._printed += piece[: max(0, self._limits.printed - len(self._printed))]
+        return True
+
+    def _end(self) -> None:
+        """Closes the lifeline, waits for every process of the child, keeps what it printed."""
+        if self._ended:
+            return
+        self._ended = True
+        os.close(self._hold)
+        self._hold = -1
+        self._socket.close()
+        if self._pid is not None:
+            try:
+                self._exit = self._warm.end(self._pid)
+            except WarmDied:
+                self._renew()
+        with contextlib.suppress(OSError):
+            os.set_blocking(self._output, False)
+            self._drain()
+        self._close_descriptors()
+
+    def _close_descriptors(self) -> None:
+        self._socket.close()
+        for descriptor in (self._output, self._hold):
+            if descriptor >= 0:
+                os.close(descriptor)
+        self._output = self._hold = -1
+
+
+def _size(folder: str, enough: int) -> int:
+    """Bytes below a folder (4 KiB at least for each entry), counted no further than `enough`."""
+    total, queue = 0, [folder]
+    while queue and total <= enough:
+        with contextlib.suppress(OSError):
+            for entry in os.scandir(queue.pop()):
+                with contextlib.suppress(OSError):
+                    total += max(4096, entry.stat(follow_symlinks=False).st_blocks * 512)
+                    if entry.is_dir(follow_symlinks=False):
+                        queue.append(entry.path)
+    return total

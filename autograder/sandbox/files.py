@@ -1,0 +1,63 @@
+"""Which files of this machine a child may see, and which it may not."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+
+SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/nix/store")
+SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/etc/mime.types")
+OURS = ("autograder", "transformer_lm")
+PACKAGE = Path(__file__).resolve().parents[1]
+MADE = [
+    ["/etc/passwd", "student:x:1000:1000::/tmp/work:/bin/sh\n"],
+    ["/etc/group", "student:x:1000:\n"],
+    ["/etc/hosts", "127.0.0.1 localhost\n"],
+]
+
+
+def libraries() -> list[str]:
+    """Folders of installed packages that the children's imports may use, in sys.path's order."""
+    found = []
+    for entry in map(os.path.realpath, sys.path):
+        named = os.path.basename(entry) in ("site-packages", "dist-packages")
+        if named and os.path.isdir(entry) and entry not in found:
+            found.append(entry)
+    return found
+
+
+def visible(course: str, inside: str) -> tuple[list[list[str]], list[list[str]]]:
+    """[[outside, inside], ...] of what is shown read-only, and [[path, target], ...] of links."""
+    paths, links = [], []
+    for path in (*SYSTEM, *SETTINGS):
+        if os.path.islink(path) and path in SYSTEM:
+            links.append([path, os.readlink(path)])
+        elif os.path.exists(path):
+            paths.append([os.path.realpath(path), path])
+    prefixes = [sys.base_prefix, sys.base_exec_prefix, sys.prefix, sysconfig.get_paths()["stdlib"]]
+    real = [os.path.realpath(p) for p in prefixes]
+    # The interpreter is found by the path it was started with, links and all.
+    links += [[p, r] for p, r in zip(prefixes, real, strict=True) if p != r]
+    for path in (*real, *libraries()):
+        if not any(_within(path, shown) for _, shown in paths):
+            paths.append([path, path])
+    paths.append([course, inside])
+    return paths, links
+
+
+def hidden(shown: Iterable[str], course: str, extra: Iterable[str]) -> list[str]:
+    """What of `shown` must not be: the package itself, its neighbours, and what `extra` names."""
+    ours = [str(PACKAGE), str(PACKAGE.parent / "transformer_lm"), *map(os.path.realpath, extra)]
+    if (PACKAGE.parent / "pyproject.toml").exists():
+        ours += [str(PACKAGE.parent / n) for n in ("solutions", "tests", "tools", ".git")]
+    for folder in libraries():
+        ours += [os.path.join(folder, name) for name in OURS]
+    shown = [path for path in shown if path != course]
+    return sorted({p for p in ours if os.path.exists(p) and any(_within(p, s) for s in shown)})
+
+
+def _within(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")

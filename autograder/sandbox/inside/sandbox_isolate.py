@@ -1,0 +1,217 @@
+"""Puts a freshly forked process behind the wall, step by step.
+
+A plan (plain data, made outside) says how:
+    tier            "namespaces" or "landlock"
+    user_namespace  True where the kernel asks an ordinary user for one first
+    uid             the number the child's code runs under; None to keep the present one
+    visible         [[path outside, path inside], ...]: folders and files shown, read-only
+    links           [[path, target], ...]: symbolic links of the new root, such as /lib
+    hidden          paths inside `visible` that are not shown
+    course, work    the course folder as the child sees it; a folder of its own, writable
+    cgroups         folders of control groups to join
+    limits          the numbers of `Limits`
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+
+import sandbox_filters as filters
+import sandbox_kernel as kernel
+
+DEVICES = ("null", "zero", "full", "random", "urandom")
+WORK = "/tmp/work"
+INSIDE_UID = 1000  # of the child in its own user namespace
+
+
+def join_cgroups(plan: dict) -> None:
+    for folder in plan["cgroups"]:
+        with open(os.path.join(folder, "cgroup.procs"), "w") as procs:
+            procs.write("0")
+
+
+def new_namespaces(plan: dict) -> None:
+    """Leaves the caller's files, network, messages and names; the next fork starts new process ids."""
+    flags = kernel.NEWNS | kernel.NEWPID | kernel.NEWNET | kernel.NEWIPC | kernel.NEWUTS
+    uid, gid = os.geteuid(), os.getegid()
+    if not plan["user_namespace"]:
+        kernel.unshare(flags)
+        return
+    kernel.unshare(flags | kernel.NEWUSER)
+    _write("/proc/self/setgroups", "deny")
+    _write("/proc/self/uid_map", f"{INSIDE_UID} {uid} 1")
+    _write("/proc/self/gid_map", f"{INSIDE_UID} {gid} 1")
+
+
+def new_root(plan: dict) -> list[str]:
+    """A root in memory with only what `visible` lists; returns what had to be left out."""
+    notes = []
+    kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    # Opened here: paths below /tmp are out of reach once the new root stands there.
+    sources = [(os.open(src, os.O_PATH), src, dst) for src, dst in plan["visible"]]
+    sources += [(os.open(f"/dev/{d}", os.O_PATH), f"/dev/{d}", f"/dev/{d}") for d in DEVICES]
+    # A mount of /proc is made from the inside of the new process ids, at its final place.
+    base = "/tmp"
+    plain = kernel.MS_NOSUID | kernel.MS_NODEV
+    kernel.mount("root", base, "tmpfs", plain, "size=4m,mode=755")
+    for fd, src, dst in sources:
+        target = base + dst
+        if os.path.isdir(f"/proc/self/fd/{fd}"):
+            os.makedirs(target, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+        kernel.mount(f"/proc/self/fd/{fd}", target, None, kernel.MS_BIND | kernel.MS_REC)
+        os.close(fd)
+    for path, text in plan["files"]:
+        os.makedirs(os.path.dirname(base + path), exist_ok=True)
+        _write(base + path, text)
+    for path, target in plan["links"]:
+        if not os.path.lexists(base + path):
+            os.makedirs(os.path.dirname(base + path), exist_ok=True)
+            os.symlink(target, base + path)
+    for path in plan["hidden"]:
+        _cover(base + path)
+    for folder in ("/proc", "/tmp", "/dev/shm"):
+        os.makedirs(base + folder, exist_ok=True)
+    try:
+        quiet = plain | kernel.MS_NOEXEC | kernel.MS_RDONLY
+        kernel.mount("proc", base + "/proc", "proc", quiet)
+    except OSError as error:  # inside a container that hides parts of /proc
+        notes.append(f"no /proc in the child ({error.strerror})")
+    for name, target in (
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+    ):
+        os.symlink(target, f"{base}/dev/{name}")
+    os.makedirs(base + "/.old")
+    kernel.pivot_root(base, base + "/.old")
+    os.chdir("/")
+    kernel.unmount("/.old")
+    os.rmdir("/.old")
+    kernel.mount_read_only("/", devices=True)
+    disk = plan["limits"]["disk"]
+    for folder in ("/tmp", "/dev/shm"):
+        # Memory, so it also counts against the child's share of it. Each file takes a page of more.
+        options = f"size={disk},nr_inodes=4096,mode=1777"
+        kernel.mount("scratch", folder, "tmpfs", plain, options)
+    os.mkdir(WORK)
+    if plan["uid"] is not None:
+        os.chown(WORK, plan["uid"], plan["uid"])
+    kernel._call("sethostname", b"sandbox", 7)
+    return notes
+
+
+def _cover(target: str) -> None:
+    """Hides a folder or a file of the new root behind an empty one."""
+    if os.path.isdir(target):
+        flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_RDONLY
+        kernel.mount("hidden", target, "tmpfs", flags, "size=4k,mode=755")
+    elif os.path.exists(target):
+        kernel.mount("/dev/null", target, None, kernel.MS_BIND)
+
+
+def lock_down(plan: dict, seccomp) -> list[str]:
+    """The last steps, in the process that will run the code; there is no way back from them."""
+    notes = []
+    _limit_resources(plan)
+    if plan["uid"] is not None:
+        os.setgroups([])
+        os.setresgid(plan["uid"], plan["uid"], plan["uid"])
+        os.setresuid(plan["uid"], plan["uid"], plan["uid"])
+    kernel.drop_capabilities()
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # cleared with the uid; the child may see its own /proc
+    os.setsid()
+    os.umask(0o077)
+    os.chdir(plan["work"])
+    own_files = plan["tier"] == "namespaces"
+    abi = min(filters.landlock_abi(), plan.get("landlock_abi", 99))
+    if not own_files and not abi:
+        raise OSError(filters.LANDLOCK_MISSING or "this kernel has no Landlock")
+    if own_files and abi:
+        filters.restrict_files(["/"], [], ["/tmp", "/dev/shm", *_devices()], abi)
+    elif own_files:
+        notes.append("no Landlock")
+    else:
+        read, listed = grants([src for src, _ in plan["visible"]], plan["hidden"])
+        filters.restrict_files(read, listed, [plan["work"], *_devices()], abi)
+    if not own_files and abi < 6:
+        seccomp = filters.build_seccomp(own_files=False, scoped_signals=False)
+    if seccomp is None:
+        if not own_files:
+            raise OSError(filters.SECCOMP_MISSING)
+        notes.append(filters.SECCOMP_MISSING)
+    else:
+        seccomp.load()
+    return notes
+
+
+def _limit_resources(plan: dict) -> None:
+    limits = plan["limits"]
+    bounds = {
+        resource.RLIMIT_AS: limits["address_space"],
+        resource.RLIMIT_CPU: limits["cpu_seconds"],
+        resource.RLIMIT_FSIZE: limits["disk"],
+        resource.RLIMIT_NOFILE: limits["open_files"],
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_MEMLOCK: 0,
+        resource.RLIMIT_MSGQUEUE: 0,
+        resource.RLIMIT_NPROC: limits["processes"] + plan["others"],
+    }
+    for which, bound in bounds.items():
+        hard = resource.getrlimit(which)[1]
+        if hard != resource.RLIM_INFINITY:
+            bound = min(bound, hard)
+        resource.setrlimit(which, (bound, bound))
+
+
+def grants(visible: list[str], hidden: list[str]) -> tuple[list[str], list[str]]:
+    """Landlock can only allow: the folders to allow so that all but `hidden` is readable.
+
+    Returns folders and files to read, and folders that may be listed only.
+    """
+    read: list[str] = []
+    listed: list[str] = []
+
+    def visit(path: str) -> None:
+        if path in hidden:
+            return
+        if not any(h.startswith(path.rstrip("/") + "/") for h in hidden):
+            read.append(path)
+            return
+        listed.append(path)
+        for entry in os.scandir(path):
+            if not entry.is_symlink():
+                visit(entry.path)
+
+    for path in visible:
+        visit(path)
+    return read, listed
+
+
+def _devices() -> list[str]:
+    return [f"/dev/{name}" for name in DEVICES if os.path.exists(f"/dev/{name}")]
+
+
+def check(plan: dict) -> None:
+    """Raises OSError where the wall also keeps out what the child needs."""
+    with open(os.path.join(plan["work"], ".check"), "wb") as file:
+        file.write(b"x")
+    os.remove(file.name)
+    os.listdir(plan["course"])
+    for folder in plan["libraries"]:
+        os.listdir(folder)
+    with open(os.__file__, "rb") as file:
+        file.read(1)
+    if not os.access(sys.executable, os.X_OK):
+        raise OSError(f"{sys.executable} can't be run by the child")
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w") as file:
+        file.write(text)

@@ -1,0 +1,134 @@
+"""The trusted side's handle on a warm process."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROGRAM = Path(__file__).parent / "inside" / "sandbox_warm.py"
+START_SECONDS = 180  # importing torch from a cold disk
+ANSWER_SECONDS = 60
+
+
+class WarmDied(Exception):
+    """The warm process is gone, or says that it can't do its work; the text says why."""
+
+
+class Warm:
+    """A running warm process. Raises WarmDied from every method once it is gone."""
+
+    def __init__(self, settings: dict):
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._errors = tempfile.TemporaryFile()
+        one = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        environment = {
+            "PATH": "/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "MPLBACKEND": "Agg",
+            "HOME": os.path.expanduser("~"),  # for matplotlib's list of fonts; not the child's
+            "HF_HUB_OFFLINE": "1",
+            **dict.fromkeys(one, "1"),
+        }
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(PROGRAM), str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                pass_fds=[theirs.fileno()],
+                env=environment,
+                cwd="/",
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            raise WarmDied(f"Python can't be started: {error}") from None
+        finally:
+            theirs.close()
+        self._socket = ours
+        self._ready = False
+        self._send(settings, [])
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def wait_until_ready(self) -> None:
+        """Returns when everything is imported. Raises WarmDied with the reason if it can't be."""
+        if not self._ready:
+            answer = self._answer(START_SECONDS)
+            if "error" in answer:
+                raise WarmDied(answer["error"])
+            self._ready = True
+
+    def spawn(self, plan: dict, descriptors: list[int]) -> dict:
+        """Starts a child; the answer holds `pid`, or `error`, and `notes`."""
+        self.wait_until_ready()
+        self._send({"op": "spawn", "plan": plan}, descriptors)
+        return self._answer(ANSWER_SECONDS)
+
+    def end(self, pid: int) -> int | None:
+        """Waits until a child, whose lifeline is closed, and all its family are gone."""
+        self._send({"op": "end", "pid": pid}, [])
+        return self._answer(ANSWER_SECONDS)["exit"]
+
+    def wait(self, seconds: float) -> int | None:
+        """The exit code, if the process itself ends in time."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def close(self) -> None:
+        self._socket.close()
+        if self.wait(2) is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self._process.pid, 9)
+            self._process.wait()
+        self._errors.close()
+
+    def kill(self) -> None:
+        with contextlib.suppress(OSError):
+            os.killpg(self._process.pid, 9)
+        self.close()
+
+    def _send(self, message: dict, descriptors: list[int]) -> None:
+        data = json.dumps(message).encode() + b"\n"
+        try:
+            sent = socket.send_fds(self._socket, [data], descriptors)
+            self._socket.sendall(data[sent:])
+        except OSError as error:
+            raise WarmDied(self._last_words() or str(error)) from None
+
+    def _answer(self, seconds: float) -> dict:
+        text, deadline = b"", time.monotonic() + seconds
+        while not text.endswith(b"\n"):
+            left = max(0.0, deadline - time.monotonic())
+            try:
+                if not select.select([self._socket], [], [], left)[0]:
+                    raise WarmDied(f"no answer within {seconds:g} s")
+                piece = self._socket.recv(1 << 16)
+            except OSError as error:
+                raise WarmDied(str(error)) from None
+            if not piece:
+                raise WarmDied(self._last_words() or "it ended without a word")
+            text += piece
+        return json.loads(text)
+
+    def _last_words(self) -> str:
+        with contextlib.suppress(OSError, ValueError):
+            self._errors.seek(0)
+            lines = self._errors.read(1 << 20).decode(errors="replace").strip().splitlines()
+            return lines[-1] if lines else ""
+        return ""
