@@ -1,0 +1,202 @@
+"""The seam with nbgrader: where `Execute` stood, marks are written by the grader instead.
+
+`configure` sets up everything, so that `nbgrader generate_assignment`, `autograde`,
+`generate_feedback`, `export`, `validate` and formgrader work from the course's folder:
+
+* `SubmissionReader` reads what students handed in, whatever it is, and gives nbgrader the released
+  notebook with the text of the student's own cells;
+* `Grade` grades it in the sandbox and writes one number into each grade cell's outputs, which
+  nbgrader's own `SaveAutoGrades` reads;
+* `SaveBonus` records points above a task's maximum as nbgrader's extra credit.
+"""
+
+from __future__ import annotations
+
+import atexit
+from functools import cache
+from pathlib import Path
+
+import nbformat
+from nbconvert.exporters import NotebookExporter
+from nbgrader.api import Gradebook
+from nbgrader.converters import Autograde
+from nbgrader.preprocessors import (
+    AssignLatePenalties,
+    CheckCellMetadata,
+    LimitOutput,
+    NbGraderPreprocessor,
+    OverwriteCells,
+    SaveAutoGrades,
+)
+
+from autograder import course
+from autograder.build import build
+from autograder.cards import Card
+from autograder.grade import Grader
+from autograder.intake import Submission, read
+from autograder.repair import match, raw_cells, rebuild
+from autograder.report import Report, Result
+
+PROMPT = "autograder"
+
+
+def configure(config, folder: Path | None = None) -> None:
+    """Sets nbgrader's options on a traitlets config; builds the source notebooks where needed."""
+    folder = folder or Path(__file__).resolve().parents[1]
+    if not _sources_are_built(folder):
+        build(folder, run=False)
+    config.CourseDirectory.course_id = "attention"
+    config.CourseDirectory.root = str(folder)
+    config.CourseDirectory.source_directory = str(Path("build") / "source")
+    config.CourseDirectory.release_directory = str(Path("build") / "release")
+    # No file beside a notebook is copied: not an answer into the release, not a link out of it.
+    config.CourseDirectory.ignore = ["*"]
+    config.Autograde.exporter_class = SubmissionReader
+    config.Autograde.sanitize_preprocessors = [OverwriteCells, CheckCellMetadata]
+    config.Autograde.autograde_preprocessors = [
+        Grade,
+        LimitOutput,
+        SaveAutoGrades,
+        SaveBonus,
+        AssignLatePenalties,
+        CheckCellMetadata,
+    ]
+    config.Autograde.pre_convert_hook = prepare_folders
+    config.GenerateFeedback.exporter_class = "autograder.feedback.FeedbackExporter"
+
+
+def _sources_are_built(folder: Path) -> bool:
+    built = folder / "build" / "source"
+    for path in folder.glob("solutions/[0-9][0-9]_*.py"):
+        target = built / path.stem / f"{path.stem}.ipynb"
+        if not target.exists() or target.stat().st_mtime < path.stat().st_mtime:
+            return False
+    return True
+
+
+@cache
+def grader() -> Grader:
+    """One grader, and one warm sandbox, for all submissions of a run."""
+    opened = Grader().__enter__()
+    atexit.register(opened.__exit__, None, None, None)
+    return opened
+
+
+class SubmissionReader(NotebookExporter):
+    """Reads a submission safely; on the second pass, the notebook that the first one wrote."""
+
+    def from_filename(self, filename, resources=None, **kwargs):
+        if not (isinstance(self.parent, Autograde) and self.parent._sanitizing):
+            return super().from_filename(filename, resources=resources, **kwargs)
+        name = resources["nbgrader"]["notebook"]
+        lessons = course.lessons(course.root())
+        submission = read(Path(filename), lessons, expected=name)
+        notebook = rebuild(lessons[name], submission)
+        notebook.metadata["course"] = {
+            "repairs": list(submission.repairs),
+            "error": submission.error,
+        }
+        return self.from_notebook_node(notebook, resources=resources, **kwargs)
+
+
+class Grade(NbGraderPreprocessor):
+    """Grades the notebook and writes each task's points as the result of its grade cell."""
+
+    def preprocess(self, nb, resources):
+        name = resources["nbgrader"]["notebook"]
+        lesson = course.lessons(course.root())[name]
+        said = nb.metadata.get("course", {})
+        error = said.get("error")
+        cells = () if error else match(lesson, raw_cells(nb))[0]
+        submission = Submission(name, name, cells, tuple(said.get("repairs", ())), error)
+        report = grader().grade_submission(submission)
+        self.log.info("%s: %s of %s points, isolation: %s", resources["nbgrader"]["student"],
+                      report.score, report.max_score, report.isolation)
+        results = {r.task: r for r in report.results}
+        resources["autograder"] = report
+        for cell in nb.cells:
+            task = cell.metadata.get("course", {}).get("task")
+            graded = cell.metadata.get("nbgrader", {}).get("grade", False)
+            if cell.cell_type == "code":
+                cell.outputs, cell.execution_count = [], None
+                if graded:
+                    cell.outputs = outputs(results[task], report, cell.metadata.nbgrader.points)
+        note = _note(report)
+        if note:
+            nb.cells.insert(0, note)
+        nb.metadata.pop("course", None)
+        return nb, resources
+
+
+def outputs(result: Result, report: Report, most: float) -> list:
+    """A grade cell's outputs: the card, the isolation that held, and the points as a number."""
+    card = Card(result.task, result.passed, result.findings)
+    data = {"text/plain": repr(card), "text/html": card._repr_html_()}
+    points = max(0.0, min(float(result.points), float(most)))
+    return [
+        nbformat.v4.new_output("display_data", data=data),
+        nbformat.v4.new_output("stream", name="stdout", text=f"isolation: {report.isolation}\n"),
+        nbformat.v4.new_output("execute_result", data={"text/plain": repr(points)},
+                               execution_count=None),
+    ]
+
+
+def _note(report: Report):
+    """A cell that says what was repaired, or why nothing could be read; None if all was well."""
+    lines = [report.error] if report.error else [f"Repaired: {r}" for r in report.repairs]
+    if not lines:
+        return None
+    text = "\n".join(f"    {line}" for line in lines)  # indented: Markdown shows it as it is
+    return nbformat.v4.new_markdown_cell(f"**Before grading**\n\n{text}", id="before-grading")
+
+
+class SaveBonus(NbGraderPreprocessor):
+    """Writes points above the maximum of a task to the gradebook as extra credit."""
+
+    def preprocess(self, nb, resources):
+        where = resources["nbgrader"]
+        results = {r.task: r for r in resources["autograder"].results}
+        with Gradebook(where["db_url"]) as gradebook:
+            for cell in nb.cells:
+                data = cell.metadata.get("nbgrader", {})
+                if not data.get("grade"):
+                    continue
+                result = results[cell.metadata["course"]["task"]]
+                grade = gradebook.find_grade(
+                    data["grade_id"], where["notebook"], where["assignment"], where["student"]
+                )
+                bonus = max(0.0, result.points - result.max_points)
+                if bonus or grade.extra_credit:
+                    grade.extra_credit = bonus
+                    gradebook.db.commit()
+        return nb, resources
+
+
+def prepare_folders(assignment: str, student: str, notebooks: list) -> None:
+    """Before a run: gives a renamed notebook the name that nbgrader looks for.
+
+    nbgrader takes no notebook at all for 'no submission', and another name for an unknown
+    notebook; both would leave a student without a mark. So the file that a student's folder holds
+    is copied to the expected name, and where there is none an empty file stands for it.
+    """
+    root = course.root()
+    for lesson_folder in sorted(root.glob(f"submitted/{student}/{assignment}")):
+        if lesson_folder.is_dir() and not lesson_folder.is_symlink():
+            give_expected_name(lesson_folder, assignment)
+
+
+def give_expected_name(folder: Path, lesson: str) -> None:
+    """Copies the one notebook of `folder` that answers `lesson` to NAME.ipynb, if that is missing."""
+    wanted = folder / f"{lesson}.ipynb"
+    if wanted.exists() or wanted.is_symlink():
+        return
+    lessons = course.lessons(course.root())
+    for path in sorted(folder.glob("*.ipynb")):
+        if path.is_symlink() or not path.is_file():
+            continue
+        if read(path, lessons).lesson == lesson:
+            wanted.write_bytes(path.read_bytes())
+            return
+    wanted.write_text("", encoding="utf-8")
+
+
