@@ -53,9 +53,7 @@ HEADER_KEYS = {"role", "exercise", "check", "question", "points", "needs", "of",
 def read_source(path: Path) -> NotebookNode:
     """The lesson with solutions and marking schemes: what nbgrader calls the source notebook."""
     parsed = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
-    notebook = nbformat.v4.new_notebook(
-        metadata={"kernelspec": KERNEL, "language_info": LANGUAGE}
-    )
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": KERNEL, "language_info": LANGUAGE})
     notebook.cells = [_cell(c, i, path) for i, c in enumerate(parsed.cells)]
     _link_checks(notebook, path)
     nbformat.validate(notebook)
@@ -72,7 +70,9 @@ def _cell(parsed: NotebookNode, place: int, path: Path) -> NotebookNode:
     unknown = set(header) - HEADER_KEYS
     if unknown:
         raise CourseError(f"{path.name}, cell {place}: unknown header {sorted(unknown)}")
-    make = nbformat.v4.new_code_cell if parsed.cell_type == "code" else nbformat.v4.new_markdown_cell
+    make = (
+        nbformat.v4.new_code_cell if parsed.cell_type == "code" else nbformat.v4.new_markdown_cell
+    )
     cell = make(parsed.source)
     cell.id = f"{parsed.cell_type}-{place:03d}"
     role = header.get("role")
@@ -168,7 +168,9 @@ def execute(source: NotebookNode, folder: Path, seconds: int = 300) -> NotebookN
     notebook = copy.deepcopy(source)
     notebook, _ = ClearMarkScheme().preprocess(notebook, {})
     client = NotebookClient(
-        notebook, timeout=seconds, resources={"metadata": {"path": str(folder)}},
+        notebook,
+        timeout=seconds,
+        resources={"metadata": {"path": str(folder)}},
         record_timing=False,
     )
     client.execute()

@@ -53,7 +53,9 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--no-run", action="store_true", help="do not execute the solutions")
     build.set_defaults(run=_build)
 
-    release = commands.add_parser("release", help="write the students' hand-out: a folder and a zip")
+    release = commands.add_parser(
+        "release", help="write the students' hand-out: a folder and a zip"
+    )
     release.add_argument("target", nargs="?", type=Path, default=Path("build/hand-out/attention"))
     release.set_defaults(run=_release)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from autograder import course
 from autograder.course import Cell, CourseError, Lesson
 from autograder.exercise import Finding
-from autograder.intake import Submission
 from autograder.magics import plain_python
 from autograder.sandbox import ChildFailed, Sandbox
 from autograder.shapes import Verdict, judge, plan, prepare, record
+from autograder.submission import Submission
 
 CHECK = "shape_comments"
 SECONDS = 20.0

@@ -13,17 +13,17 @@ from pathlib import Path
 
 from autograder import answers, course, rubric
 from autograder.build import read_source, without_markers
+from autograder.calls import Call, Draw
 from autograder.comments import comment_findings
 from autograder.course import Cell, Lesson
-from autograder.calls import Call, Draw
-from autograder.exercise import Exercise, Finding, Sight
+from autograder.exercise import Exercise, Finding
 from autograder.explain import explain_error
-from autograder.intake import Submission, read
-from autograder.judge import judge
+from autograder.intake import read
 from autograder.observe import observe, question, seed_for
 from autograder.release import sandbox_course
 from autograder.report import Report, Result
 from autograder.sandbox import Sandbox
+from autograder.submission import Submission
 
 FIRST_LESSON_WITH_MODELS = "09"  # from here on setup cells import transformers
 
@@ -71,14 +71,28 @@ class Grader:
         if submission.error or lesson is None:
             error = submission.error or "This is not a notebook of the course."
             worst = _all_zero(lesson) if lesson else ()
-            return Report(name, submission.lesson, "none", worst, submission.repairs, error,
-                          _most(lesson) if lesson else 0.0)
+            return Report(
+                name,
+                submission.lesson,
+                "none",
+                worst,
+                submission.repairs,
+                error,
+                _most(lesson) if lesson else 0.0,
+            )
         box = self.box(lesson)
         results = {cell.task: self._judge(box, lesson, submission, cell) for cell in lesson.tasks}
         for exercise in lesson.with_role("exercise"):
             self._apply_rubric(box, lesson, submission, exercise, results)
-        return Report(name, lesson.name, box.tier, tuple(results.values()), submission.repairs,
-                      None, _most(lesson))
+        return Report(
+            name,
+            lesson.name,
+            box.tier,
+            tuple(results.values()),
+            submission.repairs,
+            None,
+            _most(lesson),
+        )
 
     def _judge(self, box: Sandbox, lesson: Lesson, submission: Submission, cell: Cell) -> Result:
         if cell.role == "question":
@@ -100,10 +114,7 @@ class Grader:
         calls, seen = observe(box, asked, lambda: self._draw(exercise))
         if seen.error is not None:
             return [explain_error(seen.error, exercise.name, seen.source)]
-        known = answers.known(exercise, calls)
-        sight = Sight(exercise, tuple(calls), seen.outcomes, known.expected, known.mistakes,
-                      seen.source)
-        return judge(sight)
+        return answers.findings(exercise, calls, seen.outcomes, seen.source)
 
     def _draw(self, exercise: Exercise) -> list[Call]:
         """Fresh cases; in the hand-out, which has no reference, the public ones."""
@@ -148,5 +159,3 @@ def grade_all(
     """Reports in the order given; a failure of ours on one file does not stop the others."""
     for path in paths:
         yield grader.grade(path, expected)
-
-

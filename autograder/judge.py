@@ -53,7 +53,9 @@ def difference(got, expected, rtol: float, where: str = "the result") -> Differe
         if lost or len(got) != len(expected):
             text = f"{where} has other keys" + (f"; {', '.join(lost)} is missing" if lost else "")
             return Difference("length", text, word(expected), word(got))
-        return _first(difference(got[str(k)], e, rtol, f"{where}[{k!r}]") for k, e in expected.items())
+        return _first(
+            difference(got[str(k)], e, rtol, f"{where}[{k!r}]") for k, e in expected.items()
+        )
     if isinstance(expected, bool) or expected is None or isinstance(expected, str):
         got = got.item() if isinstance(got, torch.Tensor) and got.numel() == 1 else got
         same = type(got) is type(expected) and got == expected
@@ -160,7 +162,7 @@ def _gradient_difference(got, expected: dict, rtol: float) -> Difference | None:
 
 
 def matches(got: Outcome, other: Outcome, rtol: float) -> bool:
-    """Whether an outcome is what this other program gave: same values, or the same kind of error."""
+    """Whether this other program gave the same: equal values, or the same kind of error."""
     if got.error or other.error:
         return bool(got.error and other.error) and got.error["type"] == other.error["type"]
     return outcome_difference(got, other, rtol) is None
@@ -177,8 +179,12 @@ def compare(sight: Sight) -> list[Finding]:
         if expected.error is not None:
             if not got.error or got.error["type"] != expected.error["type"]:
                 text = f"this should raise a {expected.error['type']}"
-                found = Difference("no error", text, expected.error["type"],
-                                   got.error["type"] if got.error else "no error")
+                found = Difference(
+                    "no error",
+                    text,
+                    expected.error["type"],
+                    got.error["type"] if got.error else "no error",
+                )
                 failures.append((call, got, found))
         elif got.error is not None:
             failures.append((call, got, None))
@@ -196,16 +202,30 @@ def compare(sight: Sight) -> list[Finding]:
         finding = explain_error(got.error, sight.exercise.name, sight.source)
         finding = replace(finding, tried=call.says)
     else:
-        finding = Finding(f"{sight.exercise.task}.{found.kind}", "wrong", _sentence(found.text),
-                          tried=call.says, expected=found.expected, got=found.got)
+        finding = Finding(
+            f"{sight.exercise.task}.{found.kind}",
+            "wrong",
+            _sentence(found.text),
+            tried=call.says,
+            expected=found.expected,
+            got=found.got,
+        )
         if found.kind == "input changed":
-            finding = replace(finding, message="Your code changes its input in place: whoever "
-                              "called it finds other numbers there afterwards. Work on a copy.")
+            finding = replace(
+                finding,
+                message="Your code changes its input in place: whoever "
+                "called it finds other numbers there afterwards. Work on a copy.",
+            )
     if named is not None:
         check, message = named
-        finding = replace(finding, check=check, verdict="wrong",
-                          message=f"{message} ({finding.message})" if found is None
-                          else f"{message} {finding.message}")
+        finding = replace(
+            finding,
+            check=check,
+            verdict="wrong",
+            message=f"{message} ({finding.message})"
+            if found is None
+            else f"{message} {finding.message}",
+        )
     return [finding]
 
 
@@ -232,7 +252,10 @@ def judge(sight: Sight) -> list[Finding]:
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         # A custom judge met a value of a kind it did not expect: the plain comparison says which.
         return compare(sight) or [
-            Finding(f"{sight.exercise.task}.type", "wrong",
-                    "What came back cannot be compared with what was expected: it is another "
-                    "kind of thing. Look at what the exercise asks you to return.")
+            Finding(
+                f"{sight.exercise.task}.type",
+                "wrong",
+                "What came back cannot be compared with what was expected: it is another "
+                "kind of thing. Look at what the exercise asks you to return.",
+            )
         ]

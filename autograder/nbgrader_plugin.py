@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 import atexit
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import nbformat
@@ -40,15 +40,20 @@ from autograder.report import Report, Result
 PROMPT = "autograder"
 
 
-def configure(config, folder: Path | None = None) -> None:
-    """Sets nbgrader's options on a traitlets config; builds the source notebooks where needed."""
-    folder = folder or Path(__file__).resolve().parents[1]
+def configure(config, root: Path | None = None) -> None:
+    """Sets nbgrader's options on a traitlets config; builds the source notebooks where needed.
+
+    root: where submitted/, autograded/, feedback/ and gradebook.db lie; the course's folder where
+    none is given.
+    """
+    folder = course.root()
+    root = root or folder
     if not _sources_are_built(folder):
         build(folder, run=False)
     config.CourseDirectory.course_id = "attention"
-    config.CourseDirectory.root = str(folder)
-    config.CourseDirectory.source_directory = str(Path("build") / "source")
-    config.CourseDirectory.release_directory = str(Path("build") / "release")
+    config.CourseDirectory.root = str(root)
+    config.CourseDirectory.source_directory = str(folder / "build" / "source")
+    config.CourseDirectory.release_directory = str(folder / "build" / "release")
     # No file beside a notebook is copied: not an answer into the release, not a link out of it.
     config.CourseDirectory.ignore = ["*"]
     config.Autograde.exporter_class = SubmissionReader
@@ -61,7 +66,7 @@ def configure(config, folder: Path | None = None) -> None:
         AssignLatePenalties,
         CheckCellMetadata,
     ]
-    config.Autograde.pre_convert_hook = prepare_folders
+    config.Autograde.pre_convert_hook = partial(prepare_folders, root)
     config.GenerateFeedback.exporter_class = "autograder.feedback.FeedbackExporter"
 
 
@@ -110,8 +115,13 @@ class Grade(NbGraderPreprocessor):
         cells = () if error else match(lesson, raw_cells(nb))[0]
         submission = Submission(name, name, cells, tuple(said.get("repairs", ())), error)
         report = grader().grade_submission(submission)
-        self.log.info("%s: %s of %s points, isolation: %s", resources["nbgrader"]["student"],
-                      report.score, report.max_score, report.isolation)
+        self.log.info(
+            "%s: %s of %s points, isolation: %s",
+            resources["nbgrader"]["student"],
+            report.score,
+            report.max_score,
+            report.isolation,
+        )
         results = {r.task: r for r in report.results}
         resources["autograder"] = report
         for cell in nb.cells:
@@ -136,8 +146,9 @@ def outputs(result: Result, report: Report, most: float) -> list:
     return [
         nbformat.v4.new_output("display_data", data=data),
         nbformat.v4.new_output("stream", name="stdout", text=f"isolation: {report.isolation}\n"),
-        nbformat.v4.new_output("execute_result", data={"text/plain": repr(points)},
-                               execution_count=None),
+        nbformat.v4.new_output(
+            "execute_result", data={"text/plain": repr(points)}, execution_count=None
+        ),
     ]
 
 
@@ -172,21 +183,20 @@ class SaveBonus(NbGraderPreprocessor):
         return nb, resources
 
 
-def prepare_folders(assignment: str, student: str, notebooks: list) -> None:
+def prepare_folders(root: Path, assignment: str, student: str, notebooks: list) -> None:
     """Before a run: gives a renamed notebook the name that nbgrader looks for.
 
     nbgrader takes no notebook at all for 'no submission', and another name for an unknown
     notebook; both would leave a student without a mark. So the file that a student's folder holds
     is copied to the expected name, and where there is none an empty file stands for it.
     """
-    root = course.root()
     for lesson_folder in sorted(root.glob(f"submitted/{student}/{assignment}")):
         if lesson_folder.is_dir() and not lesson_folder.is_symlink():
             give_expected_name(lesson_folder, assignment)
 
 
 def give_expected_name(folder: Path, lesson: str) -> None:
-    """Copies the one notebook of `folder` that answers `lesson` to NAME.ipynb, if that is missing."""
+    """Copies the notebook of `folder` that answers `lesson` to NAME.ipynb, if missing."""
     wanted = folder / f"{lesson}.ipynb"
     if wanted.exists() or wanted.is_symlink():
         return
@@ -198,5 +208,3 @@ def give_expected_name(folder: Path, lesson: str) -> None:
             wanted.write_bytes(path.read_bytes())
             return
     wanted.write_text("", encoding="utf-8")
-
-

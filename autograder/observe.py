@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from autograder.calls import Call, Observation, clean_error, from_reply, to_request
 from autograder.course import Cell, Lesson
-from autograder.intake import StudentCell, Submission
 from autograder.magics import plain_python
 from autograder.sandbox import ChildFailed, Sandbox
+from autograder.submission import StudentCell, Submission
 
 LOAD_SECONDS = 15.0
 CALL_SECONDS = 10.0
@@ -95,13 +95,26 @@ def _once(box, cells, own, draw) -> tuple[list[Call], Observation]:
             header, tensors = child.request(*to_request(calls), seconds=CALL_SECONDS)
             outcomes = from_reply(header, tensors, len(calls))
     except ChildFailed as failed:
-        error = {"kind": failed.kind, "type": "", "message": failed.reason, "line": None,
-                 "statement": "", "cell": own.id, "names": []}
+        error = {
+            "kind": failed.kind,
+            "type": "",
+            "message": failed.reason,
+            "line": None,
+            "statement": "",
+            "cell": own.id,
+            "names": [],
+        }
         return calls, Observation(error=error, source=own.source)
     except (AttributeError, LookupError, TypeError, ValueError):
-        error = {"kind": "bad reply", "type": "", "line": None, "statement": "", "cell": own.id,
-                 "message": "What came back from your code is not what was asked for.",
-                 "names": []}
+        error = {
+            "kind": "bad reply",
+            "type": "",
+            "line": None,
+            "statement": "",
+            "cell": own.id,
+            "message": "What came back from your code is not what was asked for.",
+            "names": [],
+        }
         return calls, Observation(error=error, source=own.source)
     missing = all(o.error and o.error["kind"] == "missing" for o in outcomes)
     if stopped is not None and missing:

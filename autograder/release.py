@@ -88,7 +88,8 @@ def build_release(folder: Path, target: Path) -> Path:
     if target.exists():
         if not (target / ".hand-out").exists():
             raise course.CourseError(
-                f"{target} exists and is not a hand-out made here. Name another folder, or remove it."
+                f"{target} exists and is not a hand-out made here. Name another folder, "
+                "or remove it."
             )
         shutil.rmtree(target)
     target.mkdir(parents=True)

@@ -50,8 +50,13 @@ class Result:
             "passed": self.passed,
             "needs_person": self.needs_person,
             "findings": [
-                {"check": f.check, "verdict": f.verdict, "message": f.message, "line": f.line,
-                 "statement": f.statement}
+                {
+                    "check": f.check,
+                    "verdict": f.verdict,
+                    "message": f.message,
+                    "line": f.line,
+                    "statement": f.statement,
+                }
                 for f in self.findings
             ],
         }
@@ -138,16 +143,21 @@ def print_class(rows: Iterable[tuple[str, Report]], console: Console) -> None:
     table.add_column("what happened")
     for student, report in rows:
         worth = f"{number(report.score)}/{number(report.max_score)}"
-        table.add_row(escape(student), escape(report.lesson or "?"), worth,
-                      escape(_summary(report)))
+        table.add_row(
+            escape(student), escape(report.lesson or "?"), worth, escape(_summary(report))
+        )
     console.print(table)
 
 
 def _summary(report: Report) -> str:
     if report.error:
         return report.error
-    wrong = [f"{r.task}: {r.findings[0].check}" if r.findings else r.task
-             for r in report.results if not r.passed and not r.needs_person]
-    taken = [f.message for r in report.results for f in r.findings
-             if f.verdict in ("deduction", "bonus")]
+    wrong = [
+        f"{r.task}: {r.findings[0].check}" if r.findings else r.task
+        for r in report.results
+        if not r.passed and not r.needs_person
+    ]
+    taken = [
+        f.message for r in report.results for f in r.findings if f.verdict in ("deduction", "bonus")
+    ]
     return "; ".join(wrong + taken) or "all right"

@@ -247,8 +247,14 @@ def _gradients(value, inputs: list, parameters: Mapping) -> dict:
 
 def _missing(name: str, namespace: Mapping) -> dict:
     own = [k for k, v in namespace.items() if not k.startswith("_") and callable(v)]
-    return {"kind": "missing", "type": "NameError", "message": name, "names": own[-40:],
-            "line": None, "statement": ""}
+    return {
+        "kind": "missing",
+        "type": "NameError",
+        "message": name,
+        "names": own[-40:],
+        "line": None,
+        "statement": "",
+    }
 
 
 def describe(error: BaseException) -> dict:
@@ -264,5 +270,11 @@ def describe(error: BaseException) -> dict:
         message = str(error)[:MAX_TEXT]
     except BaseException:
         message = ""
-    return {"kind": "raised", "type": type(error).__name__[:MAX_TEXT], "message": message,
-            "line": line, "statement": str(statement)[:MAX_TEXT], "cell": cell[6:-1]}
+    return {
+        "kind": "raised",
+        "type": type(error).__name__[:MAX_TEXT],
+        "message": message,
+        "line": line,
+        "statement": str(statement)[:MAX_TEXT],
+        "cell": cell[6:-1],
+    }

@@ -1,18 +1,16 @@
-"""`check` and `hint`: what a student calls in a notebook. Advice only; marks come from elsewhere."""
+"""`check` and `hint`: what a student calls in a notebook. Advice; marks come from elsewhere."""
 
 from __future__ import annotations
 
 import difflib
 import inspect
 import re
-from functools import cache
 
 import torch
 
 from autograder import answers, cards, course
-from autograder.calls import run_here
-from autograder.exercise import Exercise, Finding, Sight
-from autograder.judge import judge
+from autograder.calls import Draw, run_here
+from autograder.exercise import Exercise, Finding
 
 
 class CheckFailed(AssertionError):
@@ -70,18 +68,12 @@ def find(task: str) -> Exercise:
 
 def look(exercise: Exercise, namespace: dict) -> tuple[list[Finding], str]:
     """Findings for the public cases, and what was tried, in words."""
-    calls, expected = _public(exercise.task)
+    calls = exercise.cases(Draw(answers.PUBLIC_SEED))
     state = torch.get_rng_state()
-    outcomes = run_here(namespace, list(calls))
+    outcomes = run_here(namespace, calls)
     torch.set_rng_state(state)
-    sight = Sight(exercise, tuple(calls), outcomes, expected.expected, expected.mistakes)
     said = list(dict.fromkeys(c.says for c in calls if c.says))
-    return judge(sight), "; ".join(said)
-
-
-@cache
-def _public(task: str):
-    return answers.for_student(course.exercises()[task])
+    return answers.findings(exercise, calls, outcomes), "; ".join(said)
 
 
 def _namespace(frame) -> dict:

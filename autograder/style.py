@@ -13,9 +13,33 @@ MAX_LINE = 99  # PEP 8's upper bound; shape comments at the end of lines need it
 # What a cell of a notebook cannot or need not follow: imports and blank lines around definitions
 # (a cell is not a module), its last line, blanks that no notebook shows, names and lambdas (taste).
 IGNORED = (
-    "E121", "E123", "E126", "E226", "E24", "E704", "W503", "W504",  # pycodestyle's own defaults
-    "E301", "E302", "E303", "E304", "E305", "E306", "E402", "E731", "E741",
-    "W291", "W292", "W293", "W391", "W605", "E9", "E261", "E262", "E265", "E266",
+    "E121",
+    "E123",
+    "E126",
+    "E226",
+    "E24",
+    "E704",
+    "W503",
+    "W504",  # pycodestyle's own defaults
+    "E301",
+    "E302",
+    "E303",
+    "E304",
+    "E305",
+    "E306",
+    "E402",
+    "E731",
+    "E741",
+    "W291",
+    "W292",
+    "W293",
+    "W391",
+    "W605",
+    "E9",
+    "E261",
+    "E262",
+    "E265",
+    "E266",
 )
 
 
@@ -24,8 +48,13 @@ def pep8(source: str, released: str = "") -> list[Finding]:
     given = {line.strip() for line in released.splitlines()}
     lines = [line + "\n" for line in source.splitlines()]
     style = pycodestyle.StyleGuide(
-        select=["E", "W"], ignore=IGNORED, max_line_length=MAX_LINE, quiet=0,
-        reporter=_Collect, config_file=None, parse_argv=False,
+        select=["E", "W"],
+        ignore=IGNORED,
+        max_line_length=MAX_LINE,
+        quiet=0,
+        reporter=_Collect,
+        config_file=None,
+        parse_argv=False,
     )
     checker = pycodestyle.Checker("cell", lines=lines, options=style.options)
     with redirect_stdout(io.StringIO()):

@@ -129,7 +129,9 @@ def test_in_training_the_probabilities_returned_are_those_used():
     x = torch.randn(BATCH_SIZE, SEQ_LEN, INPUT_SIZE)
     output, probs = model(x, return_attention=True)
     assert (probs == 0).any()
-    merged = (probs.view(BATCH_SIZE, NUM_HEADS, SEQ_LEN, SEQ_LEN) @ heads(model.v(x))).transpose(1, 2)
+    merged = (probs.view(BATCH_SIZE, NUM_HEADS, SEQ_LEN, SEQ_LEN) @ heads(model.v(x))).transpose(
+        1, 2
+    )
     torch.testing.assert_close(output, model.mix(merged.flatten(-2)))
 
 

@@ -13,7 +13,9 @@ CONDA_NAMES = {"torch": "pytorch-cpu", "matplotlib": "matplotlib-base"}
 
 def split(requirement: str) -> tuple[str, str]:
     """A requirement as (name, range), without markers."""
-    name, bounds = re.match(r"([A-Za-z0-9_.-]+?)\s*([<>=!].*)?$", requirement.split(";")[0].strip()).groups()
+    name, bounds = re.match(
+        r"([A-Za-z0-9_.-]+?)\s*([<>=!].*)?$", requirement.split(";")[0].strip()
+    ).groups()
     return name.lower(), bounds or ""
 
 
@@ -39,12 +41,16 @@ def test_every_dependency_is_pinned_inside_its_range():
     names = {v: k for k, v in CONDA_NAMES.items()}
     for name, bounds in wanted().items():
         if name != "python":
-            assert SpecifierSet(bounds).contains(pins[names.get(name, name)], prereleases=True), name
+            assert SpecifierSet(bounds).contains(pins[names.get(name, name)], prereleases=True), (
+                name
+            )
 
 
 def test_the_attention_that_is_taught_is_causal():
     found = subprocess.run(
         ["git", "grep", "-nIiE", r"\bcasual", "--", ".", ":!tests/test_project.py"],
-        cwd=ROOT, capture_output=True, text=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
     )
     assert found.stdout == ""

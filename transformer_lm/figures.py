@@ -22,6 +22,7 @@ def show(figure, alt, dpi=110):
         return
     if get_ipython() is not None:
         data = base64.b64encode(picture.getvalue()).decode("ascii")
-        html = f'<img alt="{escape(alt)}" style="max-width:100%" src="data:image/png;base64,{data}">'
+        source = f"data:image/png;base64,{data}"
+        html = f'<img alt="{escape(alt)}" style="max-width:100%" src="{source}">'
         bundle = {"image/png": data, "text/html": html, "text/plain": f"[Figure: {alt}]"}
         display(bundle, raw=True, metadata={"image/png": {"alt": alt}})

@@ -95,9 +95,10 @@ class CausalSelfAttention(nn.Module):
         self.v = nn.Linear(input_size, hidden)
         self.scale = hidden**0.5
         self.dropout = nn.Dropout(dropout)
-        mask = torch.ones(context_length, context_length).triu(1)  # [context_length, context_length]
+        size = (context_length, context_length)
+        mask = torch.ones(size).triu(1).bool()  # [context_length, context_length]
         # A buffer moves with the module; not being learned, it need not be stored with it.
-        self.register_buffer("mask", mask.bool(), persistent=False)
+        self.register_buffer("mask", mask, persistent=False)
 
     def forward(self, x):
         """
@@ -208,6 +209,5 @@ class MultiHeadSelfAttention(nn.Module):
         # [bs, num_heads, seq, head_size] -> transpose [bs, seq, num_heads, head_size]
         # -> reshape [bs, seq, hidden]
         att = self.mix(att)  # [bs, seq, hidden]
-        if return_attention:
-            return att, probs.reshape(bs * self.num_heads, seq, seq)  # [bs, seq, hidden], [bs * num_heads, seq, seq]
-        return att
+        probs = probs.reshape(bs * self.num_heads, seq, seq)  # [bs * num_heads, seq, seq]
+        return (att, probs) if return_attention else att

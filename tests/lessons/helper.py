@@ -2,8 +2,7 @@
 
 from autograder import answers, course
 from autograder.calls import Draw, run_here
-from autograder.exercise import Finding, Sight
-from autograder.judge import judge
+from autograder.exercise import Finding
 from autograder.runner import Runner
 
 
@@ -19,10 +18,7 @@ def findings(task: str, source: str, seed: int = 0, needs: str = "") -> list[Fin
     assert runner.run_cell({"id": "setup", "source": prelude + needs}) is None
     error = runner.run_cell({"id": "answer", "source": source})
     calls = exercise.cases(Draw(seed))
-    known = answers.compute(exercise, calls)
-    sight = Sight(exercise, tuple(calls), run_here(namespace, calls), known.expected,
-                  known.mistakes, source)
-    found = judge(sight)
+    found = answers.findings(exercise, calls, run_here(namespace, calls), source)
     assert error is None or found, f"the answer raised {error}, and yet it passed"
     return found
 

@@ -1,0 +1,125 @@
+"""From the text of a notebook cell to plain Python on the same lines.
+
+Notebooks allow what Python does not: `%matplotlib inline`, `!pip install`, `softmax?`, `%%time`.
+None of that is run when a cell is judged; each such line becomes `pass`, or nothing.
+
+IPython's own translation is not used whole: it reads the cell again for every such line (minutes
+for a cell made of them) and turns them into calls that need a running IPython.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+
+from IPython.core.inputtransformer2 import classic_prompt, ipython_prompt, leading_indent
+
+RUN_THE_BODY = {"time", "timeit", "capture", "prun"}
+LONGEST_MAGIC = 1_000  # characters in a line; longer ones are data, and slow to look at
+_CELL_MAGIC = re.compile(r"%%(\w+)")
+_LINE = re.compile(
+    r"""(?P<indent>\s*)(?:
+        %time\s+(?P<timed>\S.*)                            # runs a statement, and says how long
+      | (?P<name>[\w.,\s\[\]]+?)\s*=\s*(?:%time\s+(?P<value>\S.*)|!.*|%[A-Za-z].*)
+      | (?:%[A-Za-z]|!|\?).*                               # %magic, !shell, ?name
+      | [^\s\#][^\#]*\?                                    # name?
+      | (?:pip|conda|ls|cd|cat|matplotlib|load_ext)\s+[-\w.~/].*  # what %automagic allows
+    )\s*""",
+    re.VERBOSE,
+)
+
+
+def parse(source: str) -> ast.Module | None:
+    """The syntax tree, or None where Python cannot read the text (or it is nested too deep)."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def plain_python(source: str) -> str:
+    """A notebook cell as plain Python with the same number of lines.
+
+    `%magic`, `!shell` and `name?` lines become `pass`; `%%time`, `%%timeit`, `%%capture` and
+    `%%prun` run their body, every other `%%cell` becomes empty. Text that is not Python for
+    another reason comes back with that reason left in it, on its line. Top-level `await` stays.
+    """
+    if parse(source) is not None:
+        return source
+    lines = _without_prompts(source.split("\n"))
+    for place, line in enumerate(lines):
+        magic = _CELL_MAGIC.match(line)
+        if magic and magic[1] not in RUN_THE_BODY:
+            return "\n" * (len(lines) - 1)
+        if magic:
+            lines[place] = ""
+        elif line.strip():
+            break
+    return _without_line_magics(lines)
+
+
+def _without_prompts(lines: list[str]) -> list[str]:
+    """Takes away `>>> ` and `In [1]: ` prompts and an indent of the whole cell, as IPython does."""
+    start = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    body = [line + "\n" for line in lines[start:]]
+    for clean in (leading_indent, classic_prompt, ipython_prompt):
+        body = clean(body)
+    return lines[:start] + [line.removesuffix("\n") for line in body]
+
+
+def _without_line_magics(lines: list[str]) -> str:
+    swaps: dict[int, list[str]] = {}
+    free = 0  # the first line that no magic before it runs on to
+    for place, line in enumerate(lines):
+        if place < free or len(line) > LONGEST_MAGIC or '"""' in line or "'''" in line:
+            continue
+        match = _LINE.fullmatch(line)
+        if match:
+            swaps[place] = _swap(match, lines, place)
+            free = place + len(swaps[place])
+    tried = list(lines)
+    for place, swap in swaps.items():
+        indent = re.match(r"\s*", lines[place])[0]
+        tried[place : place + len(swap)] = [indent + "pass"] + [""] * (len(swap) - 1)
+    real = _statements("\n".join(tried))
+    for place, swap in swaps.items():
+        if place + 1 in real:
+            lines[place : place + len(swap)] = swap
+    return "\n".join(lines)
+
+
+def _swap(match: re.Match, lines: list[str], place: int) -> list[str]:
+    """The lines of Python for one line of a magic; with those that a trailing `\\` adds to it."""
+    last = place
+    while lines[last].endswith("\\") and last + 1 < len(lines):
+        last += 1
+    indent, name = match["indent"], match["name"]
+    if name is not None:
+        text = f"{name} = {match['value'] or '[]'}"
+    else:
+        text = match["timed"] or "pass"
+    if parse(text) is None:
+        text = "pass"
+    return [indent + text] + [""] * (last - place)
+
+
+def _statements(text: str) -> set[int]:
+    """The lines, from 1, that begin a statement: not inside a string, bracket or continuation."""
+    begin, fresh, depth = set(), True, 0
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type in (tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT):
+                fresh = fresh or token.type == tokenize.NEWLINE
+            elif token.type not in (tokenize.INDENT, tokenize.DEDENT):
+                if fresh and depth == 0:
+                    begin.add(token.start[0])
+                fresh = False
+                depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token.string, 0)
+    except (tokenize.TokenError, SyntaxError):
+        pass  # the lines before the one that cannot be read are known
+    return begin
