@@ -19,11 +19,11 @@ def main(argv: list[str] | None = None) -> int:
         parser.error(f"unknown arguments: {' '.join(rest)}")
     args.rest = rest
     from autograder.course import CourseError
-    from autograder.sandbox import SandboxError
+    from autograder.sandbox import ChildFailed
 
     try:
         return args.run(args)
-    except (CourseError, SandboxError) as error:
+    except (CourseError, ChildFailed) as error:
         print(f"autograder: {error}", file=sys.stderr)
         return UNREADABLE
     except KeyboardInterrupt:

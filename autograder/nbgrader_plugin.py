@@ -33,9 +33,10 @@ from autograder import course
 from autograder.build import build
 from autograder.cards import Card
 from autograder.grade import Grader
-from autograder.intake import Submission, read
+from autograder.intake import read
 from autograder.repair import match, raw_cells, rebuild
 from autograder.report import Report, Result
+from autograder.submission import Submission
 
 PROMPT = "autograder"
 
