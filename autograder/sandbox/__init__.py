@@ -1,4 +1,4 @@
-"""Runs code nobody trusts: `with Sandbox(course) as box, box.child() as child: child.request(...)`."""
+"""Runs code nobody trusts, one throw-away process a question."""
 
 from .box import Sandbox
 from .child import Child

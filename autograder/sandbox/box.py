@@ -13,7 +13,7 @@ from . import files
 from .child import Child
 from .limits import ChildFailed, Limits
 from .memory import ControlGroup
-from .probe import TIERS, Tier, make_plan, probe, work_folder
+from .probe import TIERS, Tier, make_plan, plan_child, probe, work_folder
 from .warm import Warm, WarmDied
 
 RUNNER = files.PACKAGE / "runner.py"
@@ -52,7 +52,7 @@ class Sandbox:
         if not os.path.isdir(self._course):
             raise ChildFailed("cannot start", f"The course folder {course} is not a folder.")
         self._tier = _choose(tier, allow_weak)
-        self._hide = [str(path) for path in hide]
+        self._plan = make_plan(self._tier, self._course, limits, [str(path) for path in hide])
         modules = [["course_runner", str(runner)], ["course_record", str(record)]]
         self._settings = {
             "libraries": files.libraries(),
@@ -76,6 +76,11 @@ class Sandbox:
         """What this machine lacks of the tier's full wall; empty for nothing."""
         return self._tier.reason
 
+    @property
+    def warm_pid(self) -> int:
+        """The process id of the warm process."""
+        return self._warm.pid
+
     @contextlib.contextmanager
     def child(self) -> Iterator[Child]:
         """A fresh child; it and every process it started are gone when the block ends."""
@@ -83,13 +88,15 @@ class Sandbox:
             raise ChildFailed("cannot start", "This sandbox has been closed.")
         with contextlib.ExitStack() as stack:
             work = stack.enter_context(work_folder(self._tier))
-            group = ControlGroup(self.limits.memory, self.limits.processes + 4)
-            stack.callback(group.remove)
+            group = None
+            if self._settings["fork"]:
+                group = ControlGroup(self.limits.memory, self.limits.processes + 4)
+                stack.callback(group.remove)
+            else:
+                stack.callback(self._renew)  # each child is a process of its own: start the next
             child = self._spawn(work, group)
-            try:
-                yield child
-            finally:
-                child.close()
+            stack.callback(child.close)
+            yield child
 
     def close(self) -> None:
         """Ends the warm process; any number of times."""
@@ -110,9 +117,9 @@ class Sandbox:
         except WarmDied as error:
             raise ChildFailed("cannot start", f"The sandbox can't start: {error}.") from None
 
-    def _spawn(self, work: str, group: ControlGroup) -> Child:
+    def _spawn(self, work: str, group: ControlGroup | None) -> Child:
         """A child of the warm process, or of a new one if the old one has died."""
-        plan = make_plan(self._tier, self._course, work, self.limits, group.folders, self._hide)
+        plan = plan_child(self._plan, self._tier, work, group.folders if group else [])
         for attempt in (1, 2):
             try:
                 return Child(self._warm, plan, self.limits, group, self._renew)

@@ -17,6 +17,7 @@ from .memory import ControlGroup, family_memory
 from .warm import Warm, WarmDied
 
 WATCH_SECONDS = 0.1
+REAPER_SECONDS = 10
 CRASHES = {
     signal.SIGSEGV: "crashed the interpreter (segmentation fault)",
     signal.SIGBUS: "crashed the interpreter (bus error)",
@@ -31,7 +32,7 @@ class Child:
     """Answers requests, one at a time, until it fails; then every request fails the same way."""
 
     def __init__(
-        self, warm: Warm, plan: dict, limits: Limits, group: ControlGroup, renew: Callable
+        self, warm: Warm, plan: dict, limits: Limits, group: ControlGroup | None, renew: Callable
     ):
         self._warm, self._limits, self._group, self._renew = warm, limits, group, renew
         self._plan = plan
@@ -40,6 +41,7 @@ class Child:
         self._drained = 0
         self._ended = False
         self._exit: int | None = None
+        self._process = -1
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._output, writer = os.pipe()
         lifeline, self._hold = os.pipe()
@@ -54,6 +56,8 @@ class Child:
             os.close(writer)
             os.close(lifeline)
         self._pid = answer.get("pid")
+        with contextlib.suppress(OSError, AttributeError, TypeError):  # gone, or not Linux
+            self._process = os.pidfd_open(self._pid)
         self._deadline = time.monotonic() + limits.child_seconds
         if not answer.get("ready"):
             self.close()
@@ -95,10 +99,10 @@ class Child:
     def _exchange(self, frame: list[bytes], identity: str, seconds: float):
         started = time.monotonic()
         deadline = min(started + seconds, self._deadline)
-        if select.select([self._socket], [], [], 0)[0]:
-            if not self._peek():
-                raise self._died()
+        if waiting := self._peek():
             raise ChildFailed("bad reply", "Your code sent an answer before it was asked.")
+        if waiting is not None:
+            raise self._died()
         for piece in frame:
             self._write(piece, deadline, seconds)
         prefix = self._read(wire.LENGTHS.size, deadline, seconds)
@@ -178,19 +182,18 @@ class Child:
 
     def _watch(self) -> None:
         """Where the kernel does not cap memory and disk, this does."""
-        if not self._group.caps_memory and self._pid:
-            if family_memory(self._pid) > self._limits.memory:
-                raise self._out_of_memory()
-        if self._plan["tier"] != "namespaces" and self._plan["work"]:
-            if _size(self._plan["work"], self._limits.disk) > self._limits.disk:
-                limit = self._limits.disk // MIB
-                reason = f"Your code wrote more than {limit} MiB of files."
-                raise ChildFailed("too much output", reason)
+        limits, capped = self._limits, self._group and self._group.caps_memory
+        if not capped and family_memory(self._pid) > limits.memory:
+            raise self._out_of_memory()
+        on_disk = self._plan["tier"] != "namespaces"
+        if on_disk and _size(self._plan["work"], limits.disk) > limits.disk:
+            reason = f"Your code wrote more than {limits.disk // MIB} MiB of files."
+            raise ChildFailed("too much output", reason)
 
     # --- the end ---------------------------------------------------------------------------------
     def _died(self) -> ChildFailed:
         self._end()
-        if self._group.caps_memory and self._group.ran_out():
+        if self._group and self._group.caps_memory and self._group.ran_out():
             return self._out_of_memory()
         code = self._exit
         if code is None:
@@ -211,9 +214,12 @@ class Child:
         limit = self._limits.memory // MIB
         return ChildFailed("memory", f"Your code used more than {limit} MiB of memory.")
 
-    def _peek(self) -> bytes:
+    def _peek(self) -> bytes | None:
+        """What has come unasked: bytes, none at all at the end of the connection, or None."""
         try:
             return self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return None
         except OSError:
             return b""
 
@@ -242,6 +248,7 @@ class Child:
             try:
                 self._exit = self._warm.end(self._pid)
             except WarmDied:
+                _wait_for(self._process)
                 self._renew()
         with contextlib.suppress(OSError):
             os.set_blocking(self._output, False)
@@ -250,10 +257,18 @@ class Child:
 
     def _close_descriptors(self) -> None:
         self._socket.close()
-        for descriptor in (self._output, self._hold):
+        for descriptor in (self._output, self._hold, self._process):
             if descriptor >= 0:
                 os.close(descriptor)
-        self._output = self._hold = -1
+        self._output = self._hold = self._process = -1
+
+
+def _wait_for(process: int) -> None:
+    """Waits for the reaper of a dead warm process; its lifeline is closed, so it ends by itself."""
+    if process >= 0:
+        poll = select.poll()
+        poll.register(process, select.POLLIN)
+        poll.poll(REAPER_SECONDS * 1000)
 
 
 def _size(folder: str, enough: int) -> int:

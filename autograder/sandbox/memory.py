@@ -105,7 +105,7 @@ def _make(folder: Path, settings: dict[str, int]) -> bool:
 def family_memory(root: int) -> int:
     """Bytes of memory in use by a process and its descendants (shared pages shared out)."""
     children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
+    for name in os.listdir("/proc") if os.path.isdir("/proc") else []:
         if name.isdigit():
             with contextlib.suppress(OSError, IndexError):
                 stat = Path(f"/proc/{name}/stat").read_bytes()

@@ -19,6 +19,7 @@ from .warm import Warm, WarmDied
 
 TIERS = ("namespaces", "landlock", "limits")
 INSIDE_COURSE = "/course"
+INSIDE_WORK = "/tmp/work"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,7 +65,7 @@ def _first(warm: Warm, name: str, course: str) -> Tier:
     for user_namespace, own_uid in forms:
         tier = Tier(name, True, "", user_namespace, own_uid)
         with work_folder(tier) as work:
-            plan = make_plan(tier, course, work, Limits(), [], [])
+            plan = plan_child(make_plan(tier, course, Limits(), []), tier, work, [])
             ours, theirs = socket.socketpair()
             reader, writer = os.pipe()
             lifeline, hold = os.pipe()
@@ -80,40 +81,46 @@ def _first(warm: Warm, name: str, course: str) -> Tier:
     return Tier(name, False, "; ".join(dict.fromkeys(reasons)))
 
 
-def make_plan(
-    tier: Tier, course: str, work: str, limits: Limits, groups: list[str], hide: list[str]
-) -> dict:
-    """Everything the warm process needs to know to isolate one child."""
+def make_plan(tier: Tier, course: str, limits: Limits, hide: list[str]) -> dict:
+    """What the warm process needs to know to isolate any child of one sandbox."""
     own_root = tier.name == "namespaces"
     inside = INSIDE_COURSE if own_root else course
     shown, links = files.visible(course, inside)
-    uid = free_uid() if tier.own_uid else None
-    if tier.own_uid and not own_root and tier.name == "landlock":
-        os.chown(work, uid, uid)
     return {
         "tier": tier.name,
         "user_namespace": tier.user_namespace,
-        "uid": uid,
         "visible": shown,
         "links": links,
         "files": files.MADE if own_root else [],
         "hidden": files.hidden([src for src, _ in shown], course, hide),
         "libraries": files.libraries(),
         "course": inside,
-        "work": "/tmp/work" if own_root else work,
-        "cgroups": groups,
         "limits": dataclasses.asdict(limits),
+    }
+
+
+def plan_child(plan: dict, tier: Tier, work: str, groups: list[str]) -> dict:
+    """The plan for one child: with its user id, its folder and its control groups."""
+    uid = free_uid() if tier.own_uid else None
+    if work and uid is not None:
+        os.chown(work, uid, uid)
+    return {
+        **plan,
+        "uid": uid,
+        "work": work or INSIDE_WORK,
+        "cgroups": groups,
         "others": 0 if tier.own_uid or tier.user_namespace else tasks_of_this_user(),
     }
 
 
 @contextlib.contextmanager
 def work_folder(tier: Tier):
-    """A writable folder on disk for a child that has no root of its own; removed afterwards."""
+    """A writable folder for a child that has no root of its own; removed afterwards."""
     if tier.name == "namespaces":
         yield ""
         return
-    folder = os.path.realpath(tempfile.mkdtemp(prefix="attention-work-"))
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="attention-work-", dir=memory))
     try:
         yield folder
     finally:

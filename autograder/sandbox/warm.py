@@ -27,11 +27,12 @@ class Warm:
 
     def __init__(self, settings: dict):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._errors = tempfile.TemporaryFile()
+        descriptor, self._errors = tempfile.mkstemp(prefix="attention-warm-")
         one = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         environment = {
             "PATH": "/usr/bin:/bin",
             "LANG": "C.UTF-8",
+            "TMPDIR": tempfile.gettempdir(),
             "MPLBACKEND": "Agg",
             "HOME": os.path.expanduser("~"),  # for matplotlib's list of fonts; not the child's
             "HF_HUB_OFFLINE": "1",
@@ -42,7 +43,7 @@ class Warm:
                 [sys.executable, "-I", "-S", str(PROGRAM), str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=self._errors,
+                stderr=descriptor,
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 cwd="/",
@@ -52,8 +53,10 @@ class Warm:
             ours.close()
             raise WarmDied(f"Python can't be started: {error}") from None
         finally:
+            os.close(descriptor)
             theirs.close()
         self._socket = ours
+        self._forks = settings["fork"]
         self._ready = False
         self._send(settings, [])
 
@@ -79,7 +82,16 @@ class Warm:
         return self._answer(ANSWER_SECONDS)
 
     def end(self, pid: int) -> int | None:
-        """Waits until a child, whose lifeline is closed, and all its family are gone."""
+        """Waits until a child, whose lifeline is closed, and all its family are gone.
+
+        Returns its exit code; 128 and more for a signal. A warm process that does not fork is its
+        own child, and ends here.
+        """
+        if not self._forks:
+            if self.wait(0.1) is None:
+                self.kill()
+            code = self._process.returncode
+            return code if code >= 0 else 128 - code
         self._send({"op": "end", "pid": pid}, [])
         return self._answer(ANSWER_SECONDS)["exit"]
 
@@ -96,7 +108,8 @@ class Warm:
             with contextlib.suppress(OSError):
                 os.killpg(self._process.pid, 9)
             self._process.wait()
-        self._errors.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self._errors)
 
     def kill(self) -> None:
         with contextlib.suppress(OSError):
@@ -116,7 +129,7 @@ class Warm:
         while not text.endswith(b"\n"):
             left = max(0.0, deadline - time.monotonic())
             try:
-                if not select.select([self._socket], [], [], left)[0]:
+                if not _readable(self._socket, left):
                     raise WarmDied(f"no answer within {seconds:g} s")
                 piece = self._socket.recv(1 << 16)
             except OSError as error:
@@ -127,8 +140,13 @@ class Warm:
         return json.loads(text)
 
     def _last_words(self) -> str:
-        with contextlib.suppress(OSError, ValueError):
-            self._errors.seek(0)
-            lines = self._errors.read(1 << 20).decode(errors="replace").strip().splitlines()
+        with contextlib.suppress(OSError), open(self._errors, errors="replace") as file:
+            lines = file.read(1 << 20).strip().splitlines()
             return lines[-1] if lines else ""
         return ""
+
+
+def _readable(connection: socket.socket, seconds: float) -> bool:
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))

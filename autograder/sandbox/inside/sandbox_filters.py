@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 
@@ -27,20 +28,43 @@ AF_UNIX = 1
 F_SETOWN, F_SETSIG, F_SETOWN_EX = 8, 10, 15
 FIOSETOWN, SIOCSPGRP, TIOCSTI = 0x8901, 0x8902, 0x5412
 
-# Refused everywhere: other processes, mounts, namespaces, kernel surface nobody needs for attention.
-REFUSED = ["ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd", "process_madvise", "process_mrelease", "move_pages", "migrate_pages", "mount", "umount", "umount2", "pivot_root", "chroot", "move_mount", "open_tree", "open_tree_attr", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr", "unshare", "setns", "name_to_handle_at", "open_by_handle_at", "fanotify_init", "quotactl", "quotactl_fd", "acct", "add_key", "request_key", "keyctl", "bpf", "perf_event_open", "userfaultfd", "lookup_dcookie", "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "swapon", "swapoff", "iopl", "ioperm", "modify_ldt", "vhangup", "sethostname", "setdomainname", "syslog", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl", "semget", "semop", "semctl", "semtimedop", "mq_open", "mq_unlink", "setpriority", "ioprio_set", "sched_setattr"]
+# Refused everywhere.
+OTHER_PROCESSES = (
+    "ptrace process_vm_readv process_vm_writev kcmp pidfd_getfd process_madvise process_mrelease"
+    " move_pages migrate_pages setpriority ioprio_set sched_setattr"
+)
+FILE_SYSTEMS = (
+    "mount umount umount2 pivot_root chroot move_mount open_tree open_tree_attr fsopen fsconfig"
+    " fsmount fspick mount_setattr unshare setns name_to_handle_at open_by_handle_at fanotify_init"
+    " quotactl quotactl_fd acct"
+)
+KERNEL = (
+    "add_key request_key keyctl bpf perf_event_open userfaultfd lookup_dcookie kexec_load"
+    " kexec_file_load init_module finit_module delete_module reboot swapon swapoff iopl ioperm"
+    " modify_ldt vhangup sethostname setdomainname syslog settimeofday clock_settime clock_adjtime"
+    " adjtimex"
+)
+SHARED_MESSAGES = (
+    "shmget shmat shmctl msgget msgsnd msgrcv msgctl semget semop semctl semtimedop mq_open"
+    " mq_unlink"
+)
+REFUSED = f"{OTHER_PROCESSES} {FILE_SYSTEMS} {KERNEL} {SHARED_MESSAGES}".split()
 # Answered "not implemented", so that callers fall back: clone3 hides its flags from this filter;
 # memory files and io_uring escape the caps on memory and on calls.
-ABSENT = [
+ABSENT = (
     "clone3",
     "memfd_create",
     "memfd_secret",
     "io_uring_setup",
     "io_uring_enter",
     "io_uring_register",
-]
+)
 # Without a file system of its own, the child sees the host's files: Landlock does not govern these.
-REFUSED_ON_HOST_FILES = ["chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "lchown", "fchown", "fchownat", "utime", "utimes", "futimesat", "utimensat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr", "removexattrat", "file_setattr", "truncate", "socket", "connect", "mknod", "mknodat", "inotify_init", "inotify_init1"]
+HOST_FILES = (
+    "chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat utime utimes futimesat utimensat"
+    " setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat"
+    " file_setattr truncate socket connect mknod mknodat inotify_init inotify_init1"
+)
 # Calls that libseccomp may be too old to know by name; one number on every architecture.
 NUMBERS = {
     "quotactl_fd": 443,
@@ -100,8 +124,6 @@ def _allow(rules, path: str, access) -> None:
 
 
 def _clean_errno() -> None:
-    import ctypes
-
     ctypes.set_errno(0)
 
 
@@ -136,8 +158,10 @@ def build_seccomp(*, own_files: bool, scoped_signals: bool):
         not_unix = arg(0, pyseccomp.NE, AF_UNIX)
         rule(pyseccomp.ERRNO(errno.EAFNOSUPPORT), "socket", not_unix)
     else:
-        for name in REFUSED_ON_HOST_FILES:
+        for name in HOST_FILES.split():
             rule(refuse, name)
+        everybody = 0xFFFFFFFF  # -1: without process ids of its own, that is the host's
+        rule(refuse, "kill", arg(0, pyseccomp.MASKED_EQ, everybody, everybody))
     if not scoped_signals:
         me = os.getpid()
         rule(refuse, "kill", arg(0, pyseccomp.NE, me))

@@ -22,7 +22,7 @@ import sandbox_filters as filters
 import sandbox_kernel as kernel
 
 DEVICES = ("null", "zero", "full", "random", "urandom")
-WORK = "/tmp/work"
+HOST_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
 INSIDE_UID = 1000  # of the child in its own user namespace
 
 
@@ -33,7 +33,7 @@ def join_cgroups(plan: dict) -> None:
 
 
 def new_namespaces(plan: dict) -> None:
-    """Leaves the caller's files, network, messages and names; the next fork starts new process ids."""
+    """Leaves files, network, messages and names; the next fork starts new process ids."""
     flags = kernel.NEWNS | kernel.NEWPID | kernel.NEWNET | kernel.NEWIPC | kernel.NEWUTS
     uid, gid = os.geteuid(), os.getegid()
     if not plan["user_namespace"]:
@@ -50,13 +50,13 @@ def new_root(plan: dict) -> list[str]:
     notes = []
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     # Opened here: paths below /tmp are out of reach once the new root stands there.
-    sources = [(os.open(src, os.O_PATH), src, dst) for src, dst in plan["visible"]]
-    sources += [(os.open(f"/dev/{d}", os.O_PATH), f"/dev/{d}", f"/dev/{d}") for d in DEVICES]
+    sources = [(os.open(src, os.O_PATH), dst) for src, dst in plan["visible"]]
+    sources += [(os.open(f"/dev/{d}", os.O_PATH), f"/dev/{d}") for d in DEVICES]
     # A mount of /proc is made from the inside of the new process ids, at its final place.
     base = "/tmp"
     plain = kernel.MS_NOSUID | kernel.MS_NODEV
     kernel.mount("root", base, "tmpfs", plain, "size=4m,mode=755")
-    for fd, src, dst in sources:
+    for fd, dst in sources:
         target = base + dst
         if os.path.isdir(f"/proc/self/fd/{fd}"):
             os.makedirs(target, exist_ok=True)
@@ -99,10 +99,10 @@ def new_root(plan: dict) -> list[str]:
         # Memory, so it also counts against the child's share of it. Each file takes a page of more.
         options = f"size={disk},nr_inodes=4096,mode=1777"
         kernel.mount("scratch", folder, "tmpfs", plain, options)
-    os.mkdir(WORK)
+    os.mkdir(plan["work"])
     if plan["uid"] is not None:
-        os.chown(WORK, plan["uid"], plan["uid"])
-    kernel._call("sethostname", b"sandbox", 7)
+        os.chown(plan["work"], plan["uid"], plan["uid"])
+    kernel.set_host_name("sandbox")
     return notes
 
 
@@ -119,6 +119,7 @@ def lock_down(plan: dict, seccomp) -> list[str]:
     """The last steps, in the process that will run the code; there is no way back from them."""
     notes = []
     _limit_resources(plan)
+    kernel.bound_capabilities()
     if plan["uid"] is not None:
         os.setgroups([])
         os.setresgid(plan["uid"], plan["uid"], plan["uid"])
@@ -138,7 +139,9 @@ def lock_down(plan: dict, seccomp) -> list[str]:
     elif own_files:
         notes.append("no Landlock")
     else:
-        read, listed = grants([src for src, _ in plan["visible"]], plan["hidden"])
+        shown = [src for src, _ in plan["visible"]]
+        shown += [path for path in HOST_FACTS if os.path.exists(path)]
+        read, listed = grants(shown, plan["hidden"])
         filters.restrict_files(read, listed, [plan["work"], *_devices()], abi)
     if not own_files and abi < 6:
         seccomp = filters.build_seccomp(own_files=False, scoped_signals=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 
@@ -13,15 +14,14 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
 MNT_DETACH = 2
 
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP = 1, 4, 24
-PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_CAP_AMBIENT = 36, 38, 47
-PR_CAP_AMBIENT_CLEAR_ALL = 4
+PR_SET_DUMPABLE, PR_CAPBSET_DROP = 4, 24
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 
 # glibc wraps neither; the second number is the same on every architecture.
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41, "riscv64": 41, "ppc64le": 203, "s390x": 217}
 MOUNT_SETATTR = 442
 LANDLOCK_CREATE_RULESET, LANDLOCK_RESTRICT_SELF = 444, 446
-LAST_CAPABILITY = 40  # CAP_CHECKPOINT_RESTORE, Linux 5.9; newer ones are tried too
+CAPABILITY_VERSION_3 = 0x20080522
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -79,8 +79,24 @@ def mount_read_only(target: str, *, devices: bool = False) -> None:
     _syscall("mount_setattr", MOUNT_SETATTR, at_fdcwd, path, recursive, ctypes.byref(attr), size)
 
 
+def set_host_name(name: str) -> None:
+    _call("sethostname", name.encode(), len(name.encode()))
+
+
 def prctl(option: int, *args: int) -> None:
     _call("prctl", option, *(ctypes.c_ulong(a) for a in (*args, 0, 0, 0, 0)[:4]))
+
+
+def bound_capabilities() -> None:
+    """No program run from here on gains a capability; call it while there is a right to."""
+    for capability in range(64):
+        try:
+            prctl(PR_CAPBSET_DROP, capability)
+        except OSError as error:
+            if error.errno == errno.EINVAL:  # the kernel knows no more
+                return
+            if error.errno != errno.EPERM:  # no right to drop: an ordinary user, who has none
+                raise
 
 
 def drop_capabilities() -> None:
@@ -89,14 +105,8 @@ def drop_capabilities() -> None:
     class Header(ctypes.Structure):
         _fields_ = [("version", ctypes.c_uint32), ("pid", ctypes.c_int)]
 
-    for capability in range(64):
-        try:
-            prctl(PR_CAPBSET_DROP, capability)
-        except OSError:
-            if capability > LAST_CAPABILITY:
-                break  # the kernel knows no more; below it, no right to drop means none to gain
     nothing = (ctypes.c_uint32 * 6)()
-    _call("capset", ctypes.byref(Header(0x20080522, 0)), nothing)
+    _call("capset", ctypes.byref(Header(CAPABILITY_VERSION_3, 0)), nothing)
 
 
 def landlock_scope(abi: int) -> None:

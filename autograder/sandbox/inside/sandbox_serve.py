@@ -25,13 +25,9 @@ def fresh_state(work: str, course: str, libraries: list[str], stdlib: list[str])
     sys.path[:] = [course, *stdlib, *libraries]
     sys.path_importer_cache.clear()
     builtins.input = _no_input
-    sys.stdin = sys.__stdin__ = open(0, closefd=False)
-    for number, name in ((1, "stdout"), (2, "stderr")):
-        stream = open(
-            number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
-        )
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
+    sys.stdin = sys.__stdin__ = os.fdopen(0, closefd=False)
+    sys.stdout = sys.__stdout__ = _text(1)
+    sys.stderr = sys.__stderr__ = _text(2)
     random.seed()
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
@@ -39,6 +35,13 @@ def fresh_state(work: str, course: str, libraries: list[str], stdlib: list[str])
         torch = sys.modules["torch"]
         torch.set_num_threads(1)
         torch.seed()
+
+
+def _text(descriptor: int):
+    """A stream that shows each line at once and never fails for want of a character."""
+    return os.fdopen(
+        descriptor, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False
+    )
 
 
 def environment(work: str, course: str) -> dict[str, str]:
@@ -64,7 +67,7 @@ def _no_input(prompt: object = "") -> str:
 
 
 def serve(connection: socket.socket, limits: dict) -> None:
-    """Reads a request, lets the runner answer it, writes the reply; returns when the peer leaves."""
+    """Reads requests, lets the runner answer, writes replies; returns when the peer leaves."""
     stream = connection.makefile("rb")
     runner = sys.modules["course_runner"].Runner()
     while prefix := stream.read(wire.LENGTHS.size):

@@ -28,6 +28,7 @@ import time
 START_SECONDS = 20
 END_SECONDS = 10
 SWEEP_SECONDS = 10
+HIGHEST = 1 << 20  # as many descriptors as there may be
 DATA, REPORT = 3, 4  # the child's descriptors besides 0, 1 and 2
 
 
@@ -83,7 +84,7 @@ def _prepare(settings: dict) -> dict:
     for name in settings["preload"]:
         __import__(name)
     if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
+        _first_calls(sys.modules["torch"])
     for name, path in settings["modules"]:
         spec = importlib.util.spec_from_file_location(name, path)
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
@@ -94,6 +95,15 @@ def _prepare(settings: dict) -> dict:
     gc.collect()
     gc.freeze()  # the children share these pages for as long as nobody writes to them
     return {"ready": True}
+
+
+def _first_calls(torch) -> None:
+    """What torch looks up once (processor, kernels, autograd) is looked up here, on one thread."""
+    torch.set_num_threads(1)
+    x = torch.ones(1, 2, 3, requires_grad=True)
+    layer = torch.nn.Linear(3, 3)
+    scores = torch.nn.functional.softmax(layer(x) @ layer(x).transpose(1, 2), dim=-1)
+    (scores @ x).sum()
 
 
 def _seccomp(tier: str):
@@ -160,6 +170,7 @@ def _be_reaper(plan: dict, settings: dict, descriptors: list[int], seccomp, writ
         try:
             _tidy_descriptors(data, output, writer)
             notes = isolate.lock_down(plan, seccomp)
+            os.closerange(REPORT + 1, HIGHEST)  # the libraries of the last step leave one open
             isolate.check(plan)
             _report(REPORT, {"ready": True, "notes": notes})
         except BaseException as error:
@@ -220,8 +231,8 @@ def _tidy_descriptors(data: int, output: int, report: int) -> None:
     data, output, report = (fcntl.fcntl(d, fcntl.F_DUPFD, 64) for d in (data, output, report))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for source, target in ((output, 1), (output, 2), (data, DATA), (report, REPORT)):
-        os.dup2(source, target, inheritable=False if target > 2 else True)
-    os.closerange(REPORT + 1, os.sysconf("SC_OPEN_MAX"))
+        os.dup2(source, target, inheritable=target <= 2)
+    os.closerange(REPORT + 1, HIGHEST)
 
 
 # --- the end of a child --------------------------------------------------------------------------

@@ -23,7 +23,7 @@ class TooLarge(BadFrame):
 
 
 def pack(header: dict, tensors: dict) -> list[bytes]:
-    """A frame, in pieces. Raises ValueError or TypeError for what JSON and safetensors can't hold."""
+    """A frame, in pieces. Raises ValueError or TypeError for what does not fit in one."""
     import safetensors.torch
 
     text = json.dumps(header, allow_nan=False).encode()

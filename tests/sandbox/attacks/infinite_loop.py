@@ -1,0 +1,8 @@
+"""Never returns.
+
+expected: timed out
+seconds: 1
+"""
+
+while True:
+    pass

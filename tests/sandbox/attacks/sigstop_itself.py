@@ -1,0 +1,10 @@
+"""Stops its own process and never wakes.
+
+expected: timed out
+seconds: 1
+"""
+
+import os
+import signal
+
+os.kill(os.getpid(), signal.SIGSTOP)

@@ -1,0 +1,6 @@
+"""Asks the interpreter to end.
+
+expected: bad reply
+"""
+
+raise SystemExit(0)

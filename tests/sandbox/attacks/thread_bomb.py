@@ -1,0 +1,15 @@
+"""Starts threads until no more can be had.
+
+expected: ok
+"""
+
+import threading
+
+stop = threading.Event()
+for _ in range(5000):
+    try:
+        threading.Thread(target=stop.wait, daemon=True).start()
+    except RuntimeError:
+        break
+else:
+    found.append("5000 threads")
