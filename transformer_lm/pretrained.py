@@ -1,0 +1,184 @@
+"""Load a GPT-2 by name or by path, with attention probabilities that always come back.
+
+The small models on board lie in a folder ``models`` beside this package and need no network. The
+real GPT-2 sizes (Radford et al. 2019, "Language Models are Unsupervised Multitask Learners") come
+from a folder, from the Hugging Face hub's cache, or from the hub.
+"""
+
+import os
+from pathlib import Path
+
+import torch
+
+ON_BOARD = ("tiny", "small-on-board", "base-on-board")
+HUB = ("gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl")
+DEFAULT_MODEL = "small-on-board"
+
+HUB_OWNER = "openai-community"
+HUB_TIMEOUT_SECONDS = 5
+PACKAGE_PARENT = Path(__file__).resolve().parent.parent
+
+
+class ModelNotAvailable(RuntimeError):
+    """The model asked for could not be found, reached or read; the message says what to do."""
+
+
+def load_gpt2(name=DEFAULT_MODEL, *, verbose=False):
+    """Return ``(model, tokenizer)``: a GPT-2 ready to be looked into.
+
+    Args:
+        name: a model on board (``"tiny"``, ``"small-on-board"``, ``"base-on-board"``), a real one
+            (``"gpt2"``, ``"gpt2-medium"``, ``"gpt2-large"``, ``"gpt2-xl"``), or a folder in
+            Hugging Face format.
+        verbose: print which model is in use, and where it came from.
+
+    Returns:
+        A ``transformers.GPT2LMHeadModel`` in float32, in evaluation mode (no dropout), with
+        ``attn_implementation="eager"``, and its fast tokenizer, padding with the end-of-text token.
+
+    Raises:
+        ModelNotAvailable: the model is not there, cannot be reached, is not a GPT-2, or returns
+            no attention probabilities.
+    """
+    folder, source = _find(str(name))
+    model = _load_model(folder, name)
+    tokenizer = _load_tokenizer(folder, name, model.config.vocab_size)
+    check_attentions(model)
+    if verbose:
+        print(f"Model in use: {name} ({source}), {describe(model)}")
+    return model, tokenizer
+
+
+def describe(model):
+    """Return one line: layers, heads, head size, hidden size, parameters (tied ones once)."""
+    config = model.config
+    millions = sum(p.numel() for p in model.parameters()) / 1e6
+    return (
+        f"{config.n_layer} layers, {config.n_head} heads of size {config.n_embd // config.n_head}, "
+        f"hidden size {config.n_embd}, {millions:.1f} M parameters"
+    )
+
+
+def check_attentions(model):
+    """Raise ModelNotAvailable unless the model returns one attention map a layer.
+
+    With any implementation but "eager", transformers 5 returns an empty tuple and says nothing.
+    """
+    config = model.config
+    two_tokens = torch.zeros(1, 2, dtype=torch.long, device=model.device)  # [batch_size, seq_len]
+    with torch.no_grad():
+        attentions = model(two_tokens, output_attentions=True).attentions or ()
+    expected = (1, config.n_head, 2, 2)
+    shapes = [None if probs is None else tuple(probs.shape) for probs in attentions]
+    if shapes != [expected] * config.n_layer:
+        raise ModelNotAvailable(
+            f"The model returned {len(shapes)} attention maps, but {config.n_layer} of shape "
+            f"{expected} were expected; load it with attn_implementation='eager'."
+        )
+
+
+def _find(name):
+    """Return the folder that holds the model, and a few words on where it came from."""
+    if name in ON_BOARD:
+        return _find_on_board(name), "on board"
+    if name in HUB:
+        return _find_on_hub(name)
+    folder = Path(name).expanduser()
+    if (folder / "config.json").is_file():
+        return folder, "local folder"
+    if folder.is_dir():
+        raise ModelNotAvailable(
+            f"The folder {name!r} holds no config.json, so it is no Hugging Face model; "
+            "give the folder that save_pretrained() wrote."
+        )
+    raise ModelNotAvailable(
+        f"There is no model called {name!r} and no such folder; give one of "
+        f"{', '.join(ON_BOARD + HUB)}, or the path of a folder."
+    )
+
+
+def models_folders():
+    """Return the folders where models on board are looked for: beside the package, then here."""
+    return [PACKAGE_PARENT / "models", Path.cwd() / "models"]
+
+
+def _find_on_board(name):
+    for folder in models_folders():
+        if (folder / name / "config.json").is_file():
+            return folder / name
+    raise ModelNotAvailable(
+        f"The model {name!r} is not in the folder 'models' beside transformer_lm; "
+        "copy that folder from the course's files."
+    )
+
+
+def _find_on_hub(name):
+    """Look in the hub's cache first, then on the hub; never wait long for a silent network."""
+    import huggingface_hub
+    from huggingface_hub import constants
+
+    wanted = ["*.json", "merges.txt", "model.safetensors"]
+    for repo in (f"{HUB_OWNER}/{name}", name):
+        try:
+            folder = huggingface_hub.snapshot_download(
+                repo, allow_patterns=wanted, local_files_only=True
+            )
+        except (OSError, ValueError):
+            continue
+        if (Path(folder) / "model.safetensors").is_file():
+            return Path(folder), "the hub's cache"
+    offline = constants.is_offline_mode() or os.environ.get("HF_HUB_OFFLINE", "0") not in ("0", "")
+    if not offline:
+        repo = f"{HUB_OWNER}/{name}"
+        try:
+            huggingface_hub.HfApi().model_info(repo, timeout=HUB_TIMEOUT_SECONDS)
+            return Path(huggingface_hub.snapshot_download(repo, allow_patterns=wanted)), "the hub"
+        except Exception:  # any failure of the network reads the same to a student
+            pass
+    why = "HF_HUB_OFFLINE is set" if offline else "the Hugging Face hub cannot be reached"
+    raise ModelNotAvailable(
+        f"{name!r} is not in the hub's cache and {why}; use load_gpt2({DEFAULT_MODEL!r}), "
+        "which needs no network, or give the path of a folder that holds the model."
+    ) from None
+
+
+def _load_model(folder, name):
+    from transformers import AutoConfig, GPT2LMHeadModel
+
+    try:
+        model_type = AutoConfig.from_pretrained(folder).model_type
+        if model_type != "gpt2":
+            raise ModelNotAvailable(
+                f"{name!r} is a model of type {model_type!r}, but this course reads 'gpt2' models."
+            )
+        model = GPT2LMHeadModel.from_pretrained(
+            folder, attn_implementation="eager", dtype=torch.float32
+        )
+    except (OSError, ValueError) as problem:
+        reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+        raise ModelNotAvailable(
+            f"The model in {str(folder)!r} could not be read ({reason}); "
+            "the folder needs config.json and model.safetensors, both whole."
+        ) from None
+    return model.eval()
+
+
+def _load_tokenizer(folder, name, vocab_size):
+    """Read the folder's tokenizer; where it has none, one on board of the same vocabulary."""
+    from transformers import AutoTokenizer
+
+    candidates = [Path(folder)]
+    for models in models_folders():
+        candidates += [models / "gpt2-tokenizer", *(models / each for each in ON_BOARD)]
+    for candidate in candidates:
+        files = {path.name for path in candidate.glob("*")} if candidate.is_dir() else set()
+        if not ("tokenizer.json" in files or {"vocab.json", "merges.txt"} <= files):
+            continue
+        tokenizer = AutoTokenizer.from_pretrained(candidate)
+        if candidate == Path(folder) or len(tokenizer) == vocab_size:
+            tokenizer.pad_token = tokenizer.eos_token  # GPT-2 was trained without a padding token
+            return tokenizer
+    raise ModelNotAvailable(
+        f"The folder of {name!r} holds no tokenizer and none on board has its {vocab_size} tokens; "
+        "put vocab.json and merges.txt beside the model."
+    )
