@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from autograder.course import Cell
 from autograder.magics import parse, plain_python
@@ -35,11 +36,12 @@ def is_answered(target: Cell, source: str) -> bool:
     return bool(source.strip()) and same_text(source) != same_text(target.source)
 
 
-def defined(source: str, kind: str = "code") -> set[str]:
+@lru_cache(maxsize=256)
+def defined(source: str, kind: str = "code") -> frozenset[str]:
     """The classes, functions and (where it parses) variables that a cell defines at its top."""
     tree = parse(plain_python(source))
     if tree is None:
-        return set(_NAME.findall(source)) if kind == "code" else set()
+        return frozenset(_NAME.findall(source) if kind == "code" else ())
     names: set[str] = set()
     for node in tree.body:
         if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -48,13 +50,12 @@ def defined(source: str, kind: str = "code") -> set[str]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             parts = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]
             names |= {p.id for p in parts if isinstance(p, ast.Name)}
-    return names
+    return frozenset(names)
 
 
-def asked_for(target: Cell) -> set[str]:
+def asked_for(target: Cell) -> frozenset[str]:
     """What an exercise's scaffold defines: its classes and functions, or else its variables."""
-    named = set(_NAME.findall(target.source))
-    return named or defined(target.source)
+    return frozenset(_NAME.findall(target.source)) or defined(target.source)
 
 
 def answer_for(
@@ -63,49 +64,51 @@ def answer_for(
     """The cell or cells that count as the answer to `target`; None where there is none.
 
     Of several copies the last one counts that is filled in (and, for an exercise, defines what
-    was asked for, and parses).
+    was asked for, and parses). taken: places that answer an earlier exercise.
     """
     own = [i for i, t in enumerate(found) if t is not None and t.id == target.id]
     own = [i for i in own if i not in taken]
-    wanted = asked_for(target) if target.role == "exercise" else set()
+    wanted = asked_for(target) if target.role == "exercise" else frozenset()
     best = max(own, key=lambda i: (*_worth(target, cells[i], wanted), i), default=None)
-    repairs: list[str] = []
     if wanted and (best is None or not _worth(target, cells[best], wanted)[1]):
-        elsewhere = _elsewhere(target, cells, found, taken, wanted)
-        if elsewhere is not None:
-            best = elsewhere
-            repairs.append(
-                f"The answer {target.id!r} was found in another cell than the one meant for it."
-            )
+        elsewhere = _elsewhere(cells, found, taken, wanted)
+        best = best if elsewhere is None else elsewhere
     if best is None:
         return None
-    if cells[best].kind != target.kind and target.kind in ("code", "markdown"):
-        repairs.append(
-            f"The cell {target.id!r} was of type {cells[best].kind}: read as {target.kind}."
-        )
-    places = _pieces(target, best, own, cells, found, taken, wanted)
-    if len(places) > 1:
-        repairs.append(f"The answer {target.id!r} was split in {len(places)} cells: joined.")
-    others = [i for i in own if i not in places and is_answered(target, cells[i].source)]
-    if others and any(i in own for i in places):
+    filled = [i for i in own if is_answered(target, cells[i].source)]
+    places = _pieces(target, best, filled, cells, found, taken, wanted)
+    repairs = _said(target, places, own, filled, cells)
+    glue = "\n" if target.kind == "code" else "\n\n"
+    return Answer(target, places, glue.join(cells[i].source for i in places), repairs)
+
+
+def _said(target: Cell, places, own, filled, cells) -> tuple[str, ...]:
+    repairs = []
+    if own and not set(own) & set(places):
+        repairs.append(f"The answer {target.id!r} was found in another cell than its own.")
+    elif set(filled) - set(places):
         repairs.append(
             f"The cell {target.id!r} was there more than once: the last one that is filled in "
-            "counts, the others stay as code of your own."
+            "counts, the others stay as cells of your own."
         )
-    glue = "\n" if target.kind == "code" else "\n\n"
-    return Answer(target, places, glue.join(cells[i].source for i in places), tuple(repairs))
+    if len(places) > 1:
+        repairs.append(f"The answer {target.id!r} was split in {len(places)} cells: joined.")
+    other = {cells[i].kind for i in places} - {target.kind}
+    if other:
+        repairs.append(f"The cell {target.id!r} was of type {min(other)}: read as {target.kind}.")
+    return tuple(repairs)
 
 
-def _worth(target: Cell, cell: RawCell, wanted: set[str]) -> tuple[bool, bool, bool]:
-    """How good a candidate is: filled in, defines what was asked for, parses."""
+def _worth(target: Cell, cell: RawCell, wanted: set[str]) -> tuple[bool, int, bool]:
+    """How good a candidate is: filled in, defines how much of what was asked for, parses."""
     answered = is_answered(target, cell.source)
     if not wanted or not answered:
-        return answered, False, False
-    fits = bool(wanted & defined(cell.source))
-    return answered, fits, fits and parse(plain_python(cell.source)) is not None
+        return answered, 0, False
+    fits = len(wanted & defined(cell.source))
+    return answered, fits, bool(fits) and parse(plain_python(cell.source)) is not None
 
 
-def _elsewhere(target, cells, found, taken, wanted) -> int | None:
+def _elsewhere(cells, found, taken, wanted) -> int | None:
     """The last code cell of the student's own (or a changed example or check) that defines it."""
     best = None
     for i, cell in enumerate(cells):
@@ -121,34 +124,48 @@ def _elsewhere(target, cells, found, taken, wanted) -> int | None:
     return best
 
 
-def _pieces(target, first, own, cells, found, taken, wanted) -> tuple[int, ...]:
-    """The places from `first` on that a split answer goes on in; often just the one."""
-    free = [i for i in own if is_answered(target, cells[i].source)]
+def _pieces(target, best, filled, cells, found, taken, wanted) -> tuple[int, ...]:
+    """The places of an answer that was split: `best` and those beside it; often just the one."""
+    first = best
+    while first - 1 in filled and best - first < PIECES - 1:
+        first -= 1
     if target.role == "question":
-        run = [first]
-        while run[0] - 1 in free:
-            run.insert(0, run[0] - 1)
-        return tuple(run)
-    best = (first,)
-    for start in sorted({first, first - 1} & {first, *free}):
-        places = (start,)
-        for after in range(start + 1, min(start + PIECES, len(cells))):
-            is_free = found[after] is None or after in free
-            if not is_free or after in taken or cells[after].kind != "code":
+        return _prose(target, first, best, cells, found)
+    longest = (best,)
+    for start in range(first, best + 1):
+        for end in range(start + 1, min(start + PIECES, len(cells))):
+            free = (found[end] is None and cells[end].kind == "code") or end in filled
+            if end != best and (not free or end in taken):
                 break
-            places = (*places, after)
-            if first in places and _belong(places, cells, wanted):
-                best = max(best, places, key=len)
-    return best
+            places = tuple(range(start, end + 1))
+            if best in places and len(places) > len(longest) and _belong(places, cells, wanted):
+                longest = places
+    return longest
+
+
+def _prose(target, first, best, cells, found) -> tuple[int, ...]:
+    """An answer in words; where its cell was left as it is, the text cells right after it."""
+    if is_answered(target, cells[best].source):
+        return tuple(range(first, best + 1))
+    end = best + 1
+    while end < len(cells) and found[end] is None and cells[end].kind != "code":
+        end += 1
+    written = tuple(i for i in range(best + 1, end) if cells[i].source.strip())
+    return written or (best,)
 
 
 def _belong(places: tuple[int, ...], cells: list[RawCell], wanted: set[str]) -> bool:
     """Whether cells are one text that was cut: together they parse, but not each alone; or each
     defines another part of what was asked for."""
-    texts = [plain_python(cells[i].source) for i in places]
-    if parse("\n".join(texts)) is None:
+    texts = [cells[i].source for i in places]
+    if parse(plain_python("\n".join(texts))) is None:
         return False
-    if any(parse(text) is None for text in texts):
-        return not all(wanted <= defined(text) and parse(text) for text in texts[:1])
+    if not all(map(_stands_alone, texts)):
+        return True
     parts = [wanted & defined(text) for text in texts]
-    return all(parts) and sum(map(len, parts)) == len(set.union(*parts))
+    return all(parts) and sum(map(len, parts)) == len(set().union(*parts))
+
+
+def _stands_alone(text: str) -> bool:
+    indented = text.lstrip("\n")[:1].isspace()
+    return not indented and parse(plain_python(text)) is not None

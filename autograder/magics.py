@@ -14,6 +14,7 @@ import io
 import re
 import tokenize
 import warnings
+from functools import lru_cache
 
 from IPython.core.inputtransformer2 import classic_prompt, ipython_prompt, leading_indent
 
@@ -42,6 +43,7 @@ def parse(source: str) -> ast.Module | None:
         return None
 
 
+@lru_cache(maxsize=256)
 def plain_python(source: str) -> str:
     """A notebook cell as plain Python with the same number of lines.
 
@@ -99,10 +101,9 @@ def _swap(match: re.Match, lines: list[str], place: int) -> list[str]:
     while lines[last].endswith("\\") and last + 1 < len(lines):
         last += 1
     indent, name = match["indent"], match["name"]
+    text = match["timed"] or "pass"
     if name is not None:
         text = f"{name} = {match['value'] or '[]'}"
-    else:
-        text = match["timed"] or "pass"
     if parse(text) is None:
         text = "pass"
     return [indent + text] + [""] * (last - place)

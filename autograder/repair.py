@@ -9,6 +9,7 @@ one sentence.
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -98,22 +99,26 @@ def identify(lesson: Lesson, cells: list[RawCell]) -> list[Cell | None]:
     _by_text(lesson, cells, found)
     _by_names(lesson, cells, found)
     _by_likeness(lesson, cells, found)
+    _by_place(lesson, cells, found)
     return found
 
 
 def _left(lesson: Lesson, found: list[Cell | None]) -> list[Cell]:
+    """Released cells that were not found yet, of those that have a text of their own."""
     seen = {target.id for target in found if target is not None}
-    return [target for target in lesson.cells if target.id not in seen]
+    texts = Counter(same_text(target.source) for target in lesson.cells)
+    return [
+        target
+        for target in lesson.cells
+        if target.id not in seen and texts[same_text(target.source)] == 1
+    ]
 
 
 def _by_text(lesson: Lesson, cells: list[RawCell], found: list) -> None:
-    waiting: dict[str, list[Cell]] = {}
-    for target in _left(lesson, found):
-        waiting.setdefault(same_text(target.source), []).append(target)
+    waiting = {same_text(target.source): target for target in _left(lesson, found)}
     for place, cell in enumerate(cells):
-        same = waiting.get(same_text(cell.source))
-        if found[place] is None and same:
-            found[place] = same.pop(0)
+        if found[place] is None:
+            found[place] = waiting.pop(same_text(cell.source), None)
 
 
 def _by_names(lesson: Lesson, cells: list[RawCell], found: list) -> None:
@@ -151,6 +156,27 @@ def _by_likeness(lesson: Lesson, cells: list[RawCell], found: list) -> None:
             gone.add(target.id)
 
 
+def _by_place(lesson: Lesson, cells: list[RawCell], found: list) -> None:
+    """Cells whose released text says nothing ('YOUR ANSWER HERE'), by what stands around them."""
+    places: dict[str, int] = {}
+    for place, target in enumerate(found):
+        if target is not None:
+            places.setdefault(target.id, place)
+    low = -1
+    for order, target in enumerate(lesson.cells):
+        if target.id in places:
+            low = places[target.id]
+            continue
+        later = (places[t.id] for t in lesson.cells[order + 1 :] if t.id in places)
+        high = next(later, len(cells))
+        if target.role not in ("question", "demo"):
+            continue
+        for place in range(low + 1, high):
+            if found[place] is None and cells[place].kind == target.kind:
+                found[place], places[target.id], low = target, place, place
+                break
+
+
 def _likeness(released: str, text: str) -> float:
     """The share of the released lines that the text still has."""
     lines = {line.strip() for line in released.splitlines()} - {""}
@@ -185,7 +211,7 @@ def _in_order(
         if target is None:
             keep(cell)
             continue
-        own = not same_text(cell.source) == same_text(target.source)
+        own = same_text(cell.source) != same_text(target.source)
         again = target.id in done
         if target.role in ("exercise", "question"):
             if own:  # an untouched copy would undo the answer
