@@ -45,7 +45,7 @@ def left_over(box: Sandbox, marker: str) -> list[str]:
 
 
 class Canary:
-    """Files outside that anyone may write to, but for the wall; and sockets that anyone may call."""
+    """Files that anyone may write to, but for the wall, and sockets that anyone may call."""
 
     def __init__(self, folder: Path):
         self.folder = folder

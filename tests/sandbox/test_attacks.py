@@ -16,7 +16,7 @@ def verdict(child, source: str, given: dict, seconds: float) -> tuple[str, list]
     try:
         attack = {"op": "run", "source": source, "given": given}
         header, _ = child.request(attack, {}, seconds=seconds)
-        child.request({"op": "facts", "source": "found"}, {})
+        child.request({"op": "facts", "source": "1"}, {})
     except ChildFailed as failure:
         assert failure.reason.endswith(".") and "Traceback" not in failure.reason
         return failure.kind, []

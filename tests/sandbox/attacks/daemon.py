@@ -6,6 +6,8 @@ expected: ok
 import os
 import time
 
+from given import canary
+
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:

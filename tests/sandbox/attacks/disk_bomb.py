@@ -5,6 +5,8 @@ expected: ok | too much output
 
 import os
 
+from given import found
+
 written = 0
 for folder in ("/tmp", "/dev/shm", "/var/tmp", os.getcwd()):
     for i in range(40):

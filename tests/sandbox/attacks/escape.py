@@ -7,6 +7,8 @@ import ctypes
 import os
 import platform
 
+from given import found
+
 libc = ctypes.CDLL(None, use_errno=True)
 PTRACE_ATTACH, PR_CAPBSET_READ = 16, 23
 attempts = {

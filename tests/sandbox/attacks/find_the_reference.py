@@ -8,6 +8,8 @@ import importlib
 import os
 import sys
 
+from given import found
+
 for name in list(sys.modules):
     if name.split(".")[0] in ("autograder", "solutions"):
         found.append(name)
@@ -18,12 +20,11 @@ for name in ("autograder.reference", "autograder.judge", "autograder.sandbox", "
     except ImportError:
         continue
 for folder in sys.path:
-    path = os.path.join(folder, "autograder", "judge.py")
-    if os.path.exists(path):
-        try:
-            found.append(open(path).read()[:10])
-        except OSError:
-            continue
+    try:
+        with open(os.path.join(folder, "autograder", "judge.py")) as file:
+            found.append(file.name)
+    except OSError:
+        continue
 for thing in gc.get_objects():
     if isinstance(thing, dict) and str(thing.get("__name__")).startswith("autograder."):
         found.append(str(thing["__name__"]))

@@ -4,5 +4,6 @@ expected: too much output
 """
 
 import torch
+from given import reply
 
 reply["x"] = torch.zeros(8_000_000)

@@ -5,6 +5,8 @@ expected: ok | too much output
 
 import os
 
+from given import found
+
 made = 0
 try:
     for i in range(100_000):

@@ -5,6 +5,8 @@ expected: ok
 
 import re
 
+from given import found
+
 try:
     with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb") as memory:
         for line in maps:

@@ -5,6 +5,8 @@ expected: ok
 
 import ctypes
 
+from given import found
+
 libc = ctypes.CDLL(None, use_errno=True)
 if libc.memfd_create(b"x", 0) >= 0:
     found.append("memfd_create")

@@ -5,6 +5,8 @@ expected: ok
 
 import os
 
+from given import found
+
 for number in range(4, 4096):
     try:
         os.fstat(number)

@@ -6,6 +6,8 @@ expected: ok
 import glob
 import os
 
+from given import canary, found, repository
+
 places = [canary, os.path.dirname(canary), "/etc/shadow", "/root/.ssh", "/root/.bash_history"]
 places += [os.path.expanduser("~root"), "/home", "/var", "/run", "/boot", "/srv", repository]
 places += [f"{repository}/{n}" for n in ("autograder", "solutions", "tests", ".git")]

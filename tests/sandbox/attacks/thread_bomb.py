@@ -5,6 +5,8 @@ expected: ok
 
 import threading
 
+from given import found
+
 stop = threading.Event()
 for _ in range(5000):
     try:

@@ -8,24 +8,27 @@ import shutil
 import sys
 
 import torch
+from given import canary, found
 
 targets = [canary, torch.__file__, os.__file__, sys.executable, "/etc/passwd", "/etc/hosts"]
 targets += [os.path.join(p, "planted.py") for p in (*sys.path, "/", "/etc", "/usr")]
+actions = [
+    lambda path: os.close(os.open(path, os.O_WRONLY | os.O_APPEND)),
+    lambda path: os.close(os.open(path, os.O_WRONLY | os.O_CREAT)),
+    lambda path: os.chmod(path, 0o777),
+    lambda path: os.utime(path, (0, 0)),
+    lambda path: os.truncate(path, 0),
+    lambda path: os.rename(path, path + ".moved"),
+    lambda path: os.unlink(path),
+    lambda path: shutil.copy("/etc/hosts", path),
+    lambda path: os.setxattr(path, "user.x", b"1"),
+    lambda path: os.link(path, "linked"),
+    lambda path: os.symlink("/", os.path.join(path, "link")),
+]
 for path in targets:
-    for action in (
-        lambda: open(path, "a").write("x"),
-        lambda: os.chmod(path, 0o777),
-        lambda: os.utime(path, (0, 0)),
-        lambda: os.truncate(path, 0),
-        lambda: os.rename(path, path + ".moved"),
-        lambda: os.unlink(path),
-        lambda: shutil.copy("/etc/hosts", path),
-        lambda: os.setxattr(path, "user.x", b"1"),
-        lambda: os.link(path, "linked"),
-        lambda: os.symlink("/", os.path.join(path, "link")),
-    ):
+    for number, action in enumerate(actions):
         try:
-            action()
+            action(path)
         except OSError:
             continue
-        found.append(path)
+        found.append(f"action {number} on {path}")
