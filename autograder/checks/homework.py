@@ -6,6 +6,7 @@ point for its mask. What a task is worth when a later step is wrong is decided b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -45,7 +46,7 @@ def _judge_init(sight: Sight) -> list[Finding]:
     for name in expected.parameters:
         layer, _, kind = name.partition(".")
         if layer not in {n.partition(".")[0] for n in got.parameters}:
-            text = f"There is no layer `{layer}` with parameters. Make it an `nn.Linear` in __init__."
+            text = f"There is no layer `{layer}` that learns. Make it an `nn.Linear` in __init__."
             return [Finding("missing layer", "wrong", text)]
         if name not in got.parameters:
             text = f"`{layer}` has no {kind}. An `nn.Linear` has one unless it is switched off."
@@ -74,8 +75,12 @@ def _forward_cases(draw: Draw) -> list[Call]:
 
 
 # --- MultiHeadSelfAttention ----------------------------------------------------------------------
-def _multi_head_cases(causal_first: bool):
-    """Calls with and without the mask, with and without probabilities, on the same weights."""
+def _multi_head_cases(causal_first: bool, training: bool = False):
+    """Calls with and without the mask, with and without probabilities, on the same weights.
+
+    training: one more call, in training mode with every probability dropped: what is left is the
+    bias of the last layer, however the random numbers fall.
+    """
 
     def cases(draw: Draw) -> list[Call]:
         calls = []
@@ -96,6 +101,11 @@ def _multi_head_cases(causal_first: bool):
                     Call("MultiHeadSelfAttention", (x,), kwargs, (input_size, hidden, num_heads),
                          {"causal": causal}, weights, says=says)
                 )
+        if training:
+            calls.append(
+                Call("MultiHeadSelfAttention", (x,), {}, (input_size, hidden, num_heads),
+                     {"dropout": 1.0}, weights, train=True, says="dropout=1.0 while training")
+            )
         return calls
 
     return cases
@@ -105,15 +115,15 @@ def _judge_stage(stage: str):
     """The judge of one task: right up to and with this step, whatever later steps do."""
 
     def judge(sight: Sight) -> list[Finding]:
-        causal = [bool(c.init_kwargs.get("causal")) for c in sight.calls]
-        chosen = [i for i, c in enumerate(causal) if stage != "scores" or not c]
-        part = _only(sight, chosen)
+        part = _only(sight, lambda c: not c.train and not (
+            stage == "scores" and c.init_kwargs.get("causal")))
         if stage != "output":
             if _probabilities_right(part) or not compare(part):
                 return []
             if stage == "mask" and _mask_right(part):
                 return []
-        findings = compare(part)
+        # What happens in training only is looked at last, so that other mistakes keep their names.
+        findings = compare(part) or compare(_only(sight, lambda c: c.train))
         if not findings:
             return []
         named = findings[0].check
@@ -124,7 +134,10 @@ def _judge_stage(stage: str):
     return judge
 
 
-def _only(sight: Sight, chosen: list[int]) -> Sight:
+def _only(sight: Sight, wanted: Callable[[Call], bool]) -> Sight:
+    """What was seen of some of the calls."""
+    chosen = [i for i, call in enumerate(sight.calls) if wanted(call)]
+
     def pick(items):
         return tuple(items[i] for i in chosen)
 
@@ -189,17 +202,16 @@ def _mask_right(sight: Sight) -> bool:
     return True
 
 
-
-
 # Which step a named mistake belongs to; any other belongs to the first, 'scores'.
 STAGE_OF = {
-    "mask.none": "mask", "mask.diagonal hidden": "mask", "mask.one step late": "mask",
-    "mask.inverted": "mask", "mask.after softmax": "mask", "mask.filled with 0": "mask",
-    "softmax.dim": "output", "softmax.twice": "output", "merge.scrambled": "output",
-    "mix.missing": "output", "mix.twice": "output", "probabilities.head-major": "output",
-    "probabilities.4-D": "output", "probabilities.missing": "output",
-    "output.order": "output", "mask.rows do not sum to 1": "mask",
-    "probabilities.are scores": "output", "mask.always": "mask",
+    **dict.fromkeys(
+        ("mask.none", "mask.diagonal hidden", "mask.one step late", "mask.inverted",
+         "mask.after softmax", "mask.filled with 0", "mask.NaN", "mask.always"), "mask"),
+    **dict.fromkeys(
+        ("softmax.dim", "softmax.twice", "merge.scrambled", "merge.mean", "merge.sum",
+         "mix.missing", "mix.twice", "dropout.missing", "dropout.on scores",
+         "dropout.on the output", "probabilities.head-major", "probabilities.4-D",
+         "probabilities.missing", "probabilities.are scores", "output.order"), "output"),
 }
 
 EXERCISES = [
@@ -247,7 +259,7 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "multi_head.output", "MultiHeadSelfAttention", _multi_head_cases(False),
+        "multi_head.output", "MultiHeadSelfAttention", _multi_head_cases(False, training=True),
         judge=_judge_stage("output"),
         hints=(
             "Undo the split step by step, in reverse order: the heads go back beside head_size.",

@@ -31,18 +31,12 @@ class _Single(nn.Module):
 
     def forward(self, x):
         q, k, v = (self.project(n, x) for n in ("q", "k", "v"))
-        if self.how.get("k_from_q"):
-            k = q
         sizes = {"hidden": q.shape[-1], "input_size": x.shape[-1], "seq_len": x.shape[1]}
         scores = q @ k.transpose(1, 2) * scale_factor(self.how, sizes, sizes["hidden"])
         if self.how.get("no_softmax"):
             return scores @ v
         probs = normalise(scores, self.how)
         probs = probs * scale_after(self.how, sizes["hidden"])
-        if self.how.get("values_twice"):
-            return probs @ (v + v)
-        if self.how.get("values") == "x" and x.shape[-1] == v.shape[-1]:
-            v = x
         return probs @ v
 
 
@@ -52,6 +46,7 @@ class _Multi(_Single):
     def __init__(self, input_size, hidden, num_heads, causal=False, dropout=0):
         super().__init__(input_size, hidden)
         self.mix = nn.Linear(hidden, hidden)
+        self.dropout = nn.Dropout(dropout)
         self.num_heads, self.causal = num_heads, causal
 
     def split(self, t):
@@ -87,17 +82,23 @@ class _Multi(_Single):
         sizes = {"hidden": hidden, "num_heads": self.num_heads, "seq_len": s,
                  "input_size": x.shape[-1], "head_size": d}
         scores = q @ k.transpose(-2, -1) * scale_factor(self.how, sizes, d)
+        if self.how.get("dropout") == "scores":
+            scores = self.dropout(scores)
         how_mask = self.how.get("mask", "right")
         if self.causal or how_mask == "always":
             scores = mask(scores, how_mask)
         probs = normalise(scores, self.how) * scale_after(self.how, d)
         if self.causal and how_mask == "after softmax":
             probs = probs.tril()
-        if self.how.get("average"):
-            probs = probs.mean(1, keepdim=True).expand_as(probs)
+        if self.how.get("heads") == "first":
+            probs, v = probs[:, :1].expand_as(probs), v[:, :1].expand_as(v)
+        if self.how.get("dropout", "probabilities") == "probabilities":
+            probs = self.dropout(probs)
         att = self.merge(probs @ v)
         for _ in range(self.how.get("mixes", 1)):
             att = self.mix(att)
+        if self.how.get("dropout") == "output":
+            att = self.dropout(att)
         if not return_attention or self.how.get("returns") == "no probabilities":
             return att
         probs = scores if self.how.get("returns") == "scores" else probs
@@ -226,6 +227,12 @@ _SHARED = [
 ]
 
 _MULTI = [
+    ("dropout.missing", "In training, nothing is dropped. Apply `self.dropout` to the "
+     "probabilities.", {"dropout": "missing"}),
+    ("dropout.on scores", "The dropout is on the scores: a score of 0 is not a probability of 0. "
+     "Apply it after the softmax.", {"dropout": "scores"}),
+    ("dropout.on the output", "The dropout is on the output. Apply it to the probabilities.",
+     {"dropout": "output"}),
     ("scale.hidden", "The scores are scaled by the square root of hidden; each head has "
      "head_size = hidden / num_heads of it.", {"scale": "hidden"}),
     ("scale.num_heads", "The scores are scaled by the square root of num_heads.",
@@ -264,6 +271,8 @@ _MULTI = [
     ("mask.always", "The mask is applied when causal is False too.", {"mask": "always"}),
     ("mix.missing", "`self.mix` is not applied.", {"mixes": 0}),
     ("mix.twice", "`self.mix` is applied twice.", {"mixes": 2}),
+    ("heads.all equal", "All heads do what the first head does. Each has its own block of "
+     "features.", {"heads": "first"}),
     ("merge.mean", "The heads are averaged; they should stand side by side.", {"merge": "mean"}),
     ("merge.sum", "The heads are added up; they should stand side by side.", {"merge": "sum"}),
     ("probabilities.head-major", "The probabilities are in head-major order; head h of item b "
