@@ -1,0 +1,148 @@
+"""From a checkpoint to a folder of ``models/``: weights in half precision, tokenizer, log, card."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.numpy import save_file
+from transformers import GPT2LMHeadModel
+
+from . import recipe
+from .heads import head_scores
+from .loop import new_model, text_loss
+from .text import Corpus, read_books
+from .tokenizer import write_prefix_tokenizer
+
+HELD_OUT = "held_out.safetensors"
+FRESH_SEED = 7
+
+
+def write_held_out(corpus: Corpus, models: Path) -> None:
+    """The pages kept out of training, ``ids`` [num_windows, 256] uint16, for tests and lessons."""
+    models.mkdir(parents=True, exist_ok=True)
+    save_file({"ids": np.ascontiguousarray(corpus.held_out)}, models / HELD_OUT)
+
+
+def export(
+    name: str, checkpoint: Path, corpus: Corpus, books_path: Path, full: Path, models: Path
+) -> dict:
+    """Write ``models/name`` from a checkpoint and return the figures of the model as shipped.
+
+    Args:
+        name: a key of ``recipe.SIZES``.
+        checkpoint: what ``loop.train_phase`` saved.
+        corpus: for the held-out pages.
+        books_path: for the titles on the card.
+        full: folder with GPT-2's own vocabulary and its licence.
+        models: parent folder of the models.
+    """
+    out = models / name
+    state = torch.load(checkpoint, weights_only=True)
+    model = new_model(recipe.SIZES[name])
+    model.load_state_dict(state["model"])
+    model.config.activation_function = "gelu_new"  # the same function under GPT-2's name for it
+    model.config.architectures = ["GPT2LMHeadModel"]
+    model.to(torch.float16).save_pretrained(out)
+    write_prefix_tokenizer(full, out)
+    shutil.copy(full / "LICENSE.openai-gpt2", out)
+
+    shipped = GPT2LMHeadModel.from_pretrained(out, dtype=torch.float32).eval()
+    figures = {
+        "parameters": sum(p.numel() for p in shipped.parameters()),
+        "tokens": state["log"][-1]["tokens"],
+        "held_out_loss": text_loss(shipped, corpus.held_out),
+        **head_scores(shipped, seed=FRESH_SEED),
+    }
+    log = {"figures": figures, "seed": recipe.SIZES[name].seed, "log": state["log"]}
+    (out / "training_log.json").write_text(json.dumps(log, indent=1) + "\n")
+    (out / "MODEL_CARD.md").write_text(card(name, state["log"], figures, read_books(books_path)))
+    return figures
+
+
+def card(name: str, log: list[dict], figures: dict, books: list[dict]) -> str:
+    """The model card, in Markdown."""
+    size = recipe.SIZES[name]
+    uniform = math.log(recipe.VOCAB_SIZE)
+    titles = "\n".join(f"| {book['title']} | {book['gutenberg_id']} |" for book in books)
+    return f"""# {name}
+
+A small language model with GPT-2's architecture, trained from nothing for this course. **These are
+not OpenAI's weights**, and its figures differ from those of `gpt2`; it knows how children's books
+of a hundred years ago sound, and no facts.
+
+| | |
+| --- | --- |
+| layers, heads, head size, hidden | {size.num_layers}, {size.num_heads}, \
+{size.hidden // size.num_heads}, {size.hidden} |
+| parameters | {figures["parameters"]:,} (input and output embeddings are one matrix) |
+| positions | {recipe.NUM_POSITIONS} |
+| vocabulary | {recipe.VOCAB_SIZE:,}: the first {recipe.END_OF_TEXT:,} ids of GPT-2's byte-pair \
+encoding, then `<\\|endoftext\\|>` = {recipe.END_OF_TEXT} (in GPT-2 it is 50256) |
+| stored as | float16 safetensors; load with `dtype=torch.float32` |
+| seeds | weights and rows {size.seed}; stories and checks {recipe.DATA_SEED} |
+
+## Figures of the model as shipped
+
+| | |
+| --- | --- |
+| held-out loss | {figures["held_out_loss"]:.3f} nats a token, on `models/{HELD_OUT}` |
+| previous-token head | mean attention {figures["previous_token"]:.2f} |
+| induction head | prefix matching {figures["prefix_matching"]:.2f}; \
+{figures["control"]:.3f} at the same distance where nothing is repeated |
+| loss on the second copy | {figures["second_copy_loss"]:.2f} nats a token; \
+a uniform guess gets {uniform:.2f} |
+
+The last three rows are measured on `<|endoftext|> x x`, x being 50 random tokens.
+
+## Training
+
+{phase_lines(log)}
+All in all {figures["tokens"] / 1e6:.1f} million tokens, rows of {recipe.NUM_POSITIONS}, AdamW, \
+peak learning rate {size.learning_rate:g}; the whole course of it is in `training_log.json`, the
+recipe and the one command that rebuilds the model are in `tools/train`.
+
+**Copy rows.** A copy row repeats one segment of 6 to {recipe.NUM_POSITIONS // 3} tokens, at uneven
+distances, inside random tokens; half of the segments are random tokens, half are pieces of a
+book. Only the repeated tokens count in the loss. The induction head was thus trained on rows like
+those it is measured on (with other tokens): GPT-2 forms its own from natural text alone, in far
+longer training.
+
+**Text.** Of the text rows {1 - recipe.STORY_SHARE:.0%} come from the books below, in the public
+domain in the United States (Project Gutenberg numbers; headers and passages with slurs left out),
+and {recipe.STORY_SHARE:.0%} from short made-up stories (`tools/train/stories.py`). The last
+9,000 characters of each book were kept out of training.
+
+## Licence
+
+The weights are under the licence of this repository. `vocab.json` and `merges.txt` are the
+beginning of GPT-2's, under OpenAI's Modified MIT licence (`LICENSE.openai-gpt2`).
+
+## Limits
+
+Old books carry the views of their time, on sex, class and race. The model writes sentences that
+hold together for a line or so. Do not use it for anything but the study of how it works.
+
+## Books
+
+| title | number |
+| --- | --- |
+{titles}
+"""
+
+
+def phase_lines(log: list[dict]) -> str:
+    """One sentence a phase: what share of copy rows it had, and where it ended."""
+    lines, before = [], 0
+    for phase in recipe.PHASES:
+        last = [line for line in log if line["phase"] == phase.name][-1]
+        lines.append(
+            f"* {phase.name}: {(last['tokens'] - before) / 1e6:.1f} million tokens, "
+            f"{phase.copy_share:.0%} copy rows; at its end the loss on watched pages was "
+            f"{last['watched_loss']:.2f}, previous-token {last['previous_token']:.2f}, "
+            f"prefix matching {last['prefix_matching']:.2f}.\n"
+        )
+        before = last["tokens"]
+    return "".join(lines)
