@@ -112,7 +112,6 @@ def run(folder: Path) -> int:
     config = Config()
     configure(config, folder)
     config.AssignLatePenalties.plugin_class = LatePerDay
-    config.NbGrader.logfile = str(folder / "nbgrader.log")
     api = NbGraderAPI(config=config)
     api.log.setLevel("WARNING")
     if not (folder / "gradebook.db").exists():

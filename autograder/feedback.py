@@ -197,7 +197,6 @@ def _template() -> jinja2.Template:
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
     )
     environment.filters.update(markdown=markdown, code=code, points=lambda x: f"{float(x or 0):g}")
     return environment.get_template("feedback.html")

@@ -13,7 +13,10 @@
 from __future__ import annotations
 
 import atexit
-from functools import cache, partial
+import glob
+import shutil
+import warnings
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -28,12 +31,14 @@ from nbgrader.preprocessors import (
     OverwriteCells,
     SaveAutoGrades,
 )
+from nbgrader.utils import parse_utc
+from sqlalchemy.exc import SAWarning
 
 from autograder import course
 from autograder.build import build
 from autograder.cards import Card
 from autograder.grade import Grader
-from autograder.intake import read
+from autograder.intake import Unreadable, read, read_bytes
 from autograder.repair import match, raw_cells, rebuild
 from autograder.report import Report, Result
 from autograder.submission import Submission
@@ -49,6 +54,8 @@ def configure(config, root: Path | None = None) -> None:
     """
     folder = course.root()
     root = root or folder
+    # nbgrader's own queries, nothing that an instructor could act on.
+    warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.")
     if not _sources_are_built(folder):
         build(folder, run=False)
     config.CourseDirectory.course_id = "attention"
@@ -67,7 +74,7 @@ def configure(config, root: Path | None = None) -> None:
         AssignLatePenalties,
         CheckCellMetadata,
     ]
-    config.Autograde.pre_convert_hook = partial(prepare_folders, root)
+    Autograde.init_notebooks = find_submissions
     config.GenerateFeedback.exporter_class = "autograder.feedback.FeedbackExporter"
 
 
@@ -184,16 +191,21 @@ class SaveBonus(NbGraderPreprocessor):
         return nb, resources
 
 
-def prepare_folders(root: Path, assignment: str, student: str, notebooks: list) -> None:
-    """Before a run: gives a renamed notebook the name that nbgrader looks for.
+def find_submissions(converter: Autograde) -> None:
+    """Before nbgrader looks for files: gives a renamed notebook the name that it looks for.
 
-    nbgrader takes no notebook at all for 'no submission', and another name for an unknown
-    notebook; both would leave a student without a mark. So the file that a student's folder holds
-    is copied to the expected name, and where there is none an empty file stands for it.
+    nbgrader passes over a folder without a notebook, and over a notebook of another name; both
+    would leave a student without a mark. It has no hook as early as this, so that this function
+    stands in for the converter's method.
     """
-    for lesson_folder in sorted(root.glob(f"submitted/{student}/{assignment}")):
-        if lesson_folder.is_dir() and not lesson_folder.is_symlink():
-            give_expected_name(lesson_folder, assignment)
+    where = converter.coursedir
+    pattern = where.format_path(where.submitted_directory, where.student_id, where.assignment_id)
+    for name in sorted(glob.glob(pattern)):
+        folder = Path(name)
+        if folder.is_dir() and not folder.is_symlink():
+            give_expected_name(folder, where.assignment_id)
+            drop_unreadable_timestamp(folder)
+    super(Autograde, converter).init_notebooks()
 
 
 def give_expected_name(folder: Path, lesson: str) -> None:
@@ -209,3 +221,14 @@ def give_expected_name(folder: Path, lesson: str) -> None:
             wanted.write_bytes(path.read_bytes())
             return
     wanted.write_text("", encoding="utf-8")
+
+
+def drop_unreadable_timestamp(folder: Path) -> None:
+    """Removes a timestamp.txt that is no file or no date: nbgrader would end the whole run."""
+    path = folder / "timestamp.txt"
+    if not path.exists() and not path.is_symlink():
+        return
+    try:
+        parse_utc(read_bytes(path, 200).decode("utf-8").strip())
+    except (Unreadable, OSError, OverflowError, ValueError):
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
