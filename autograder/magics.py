@@ -20,6 +20,7 @@ from IPython.core.inputtransformer2 import classic_prompt, ipython_prompt, leadi
 
 RUN_THE_BODY = {"time", "timeit", "capture", "prun"}
 LONGEST_MAGIC = 1_000  # characters in a line; longer ones are data, and slow to look at
+ROUNDS = 5  # how many lines may look like a magic and be none
 _CELL_MAGIC = re.compile(r"%%(\w+)")
 _LINE = re.compile(
     r"""(?P<indent>\s*)(?:
@@ -84,14 +85,25 @@ def _without_line_magics(lines: list[str]) -> str:
         if match:
             swaps[place] = _swap(match, lines, place)
             free = place + len(swaps[place])
-    tried = list(lines)
+    for _ in range(ROUNDS):
+        real = _statements(_swapped(lines, swaps, blank=True))
+        wrong = [place for place in swaps if place + 1 not in real]
+        if not wrong:
+            break
+        del swaps[wrong[0]]  # inside a bracket, say, which it may close: those after it may be real
+    else:
+        swaps = {place: swap for place, swap in swaps.items() if place < wrong[0]}
+    return _swapped(lines, swaps)
+
+
+def _swapped(lines: list[str], swaps: dict[int, list[str]], blank: bool = False) -> str:
+    """The text with lines swapped; `blank`: for `pass`, whatever they would be swapped for."""
+    lines = list(lines)
     for place, swap in swaps.items():
-        indent = re.match(r"\s*", lines[place])[0]
-        tried[place : place + len(swap)] = [indent + "pass"] + [""] * (len(swap) - 1)
-    real = _statements("\n".join(tried))
-    for place, swap in swaps.items():
-        if place + 1 in real:
-            lines[place : place + len(swap)] = swap
+        if blank:
+            indent = re.match(r"\s*", lines[place])[0]
+            swap = [indent + "pass"] + [""] * (len(swap) - 1)
+        lines[place : place + len(swap)] = swap
     return "\n".join(lines)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.answered import Answer, answer_for, defined, is_answered, same_text
+from autograder.answered import Answer, answer_for, asked_for, defined, is_answered, same_text
 from autograder.course import Cell, Lesson
 from autograder.submission import RawCell, StudentCell, Submission
 
@@ -90,12 +90,17 @@ def match(
 def identify(lesson: Lesson, cells: list[RawCell]) -> list[Cell | None]:
     """For each of the student's cells the released cell that it is; several may be the same."""
     by_id = {c.id: c for c in lesson.cells}
+    by_text = {same_text(c.source): c for c in lesson.cells}
     found: list[Cell | None] = []
     for cell in cells:
         target = by_id.get(cell.id)
-        if target is None or (target.role in ("text", "demo") and target.kind != cell.kind):
-            target = by_id.get(cell.grade_id)
-        found.append(target)
+        if target is not None and target.role in ("text", "demo"):
+            # Ids of these count places, so that another edition of the lesson has them elsewhere.
+            text = same_text(cell.source)
+            moved = text != same_text(target.source) and text in by_text
+            if moved or target.kind != cell.kind:
+                target = None
+        found.append(target or by_id.get(cell.grade_id))
     _by_text(lesson, cells, found)
     _by_names(lesson, cells, found)
     _by_likeness(lesson, cells, found)
@@ -163,13 +168,14 @@ def _by_place(lesson: Lesson, cells: list[RawCell], found: list) -> None:
         if target is not None:
             places.setdefault(target.id, place)
     low = -1
+    told_apart = {t.id for t in _left(lesson, found) if t.role == "exercise" and asked_for(t)}
     for order, target in enumerate(lesson.cells):
         if target.id in places:
             low = places[target.id]
             continue
         later = (places[t.id] for t in lesson.cells[order + 1 :] if t.id in places)
         high = next(later, len(cells))
-        if target.role not in ("question", "demo"):
+        if target.role not in ("question", "demo", "exercise") or target.id in told_apart:
             continue
         for place in range(low + 1, high):
             if found[place] is None and cells[place].kind == target.kind:
@@ -255,15 +261,23 @@ def _with_missing(
 ) -> list[StudentCell]:
     """Puts released cells that are not there behind the one that they follow in the lesson."""
     placed, before = list(placed), None
+    order = {target.id: i for i, target in enumerate(lesson.cells)}
     for target in lesson.cells:
         if target.role not in ("exercise", "question", "setup", "demo"):
             continue
         if not any(cell.id == target.id for cell in placed):
             place = next((i + 1 for i, cell in enumerate(placed) if cell.id == before), 0)
+            while place < len(placed) and _stands_before(placed[place], target, order):
+                place += 1
             placed.insert(place, _released(target))
             repairs.append(f"{says(target)} was missing: it is put back as released.")
         before = target.id
     return placed
+
+
+def _stands_before(cell: StudentCell, target: Cell, order: dict[str, int]) -> bool:
+    own = cell.role in ("added", "note")
+    return own and order.get(cell.after, -1) < order[target.id]
 
 
 def _released(target: Cell) -> StudentCell:

@@ -1,0 +1,77 @@
+"""What notebooks allow and Python does not becomes plain Python on the same lines."""
+
+import pytest
+
+from autograder.magics import parse, plain_python
+
+
+@pytest.mark.parametrize(
+    ("cell", "plain"),
+    [
+        ("x = 1\ny = 2", "x = 1\ny = 2"),
+        ("%matplotlib inline\nx = 1", "pass\nx = 1"),
+        ("x = 1\n!pip install torch\ny = 2", "x = 1\npass\ny = 2"),
+        ("!pip install \\\n  torch\ny = 2", "pass\n\ny = 2"),
+        ("softmax?\n?softmax\nsoftmax.forward??", "pass\npass\npass"),
+        ("%time y = f(x)", "y = f(x)"),
+        ("y = %time f(x)", "y = f(x)"),
+        ("%timeit f(x)", "pass"),
+        ("files = !ls\nx = 1", "files = []\nx = 1"),
+        ("if x:\n    !ls\nelse:\n    %cd ..", "if x:\n    pass\nelse:\n    pass"),
+        ("%%time\nx = 1", "\nx = 1"),
+        ("%%capture out\n%%time\nx = 1\n!ls", "\n\nx = 1\npass"),
+        ("%%timeit -n 3\nx = 1", "\nx = 1"),
+        ("%%bash\nrm -rf x\nls", "\n\n"),
+        ("%%html\n<b>x</b>", "\n"),
+        ("%%writefile torch.py\nx = 1", "\n"),
+        ("pip install torch\nimport torch", "pass\nimport torch"),
+        (">>> x = 1\n>>> y = 2", "x = 1\ny = 2"),
+        ("In [1]: x = 1\n   ...: y = 2", "x = 1\ny = 2"),
+        ("\n  x = 1\n  y = 2", "\nx = 1\ny = 2"),
+        ("text = '''\n!ls\n%cd\nwhy?\n'''\n%cd", "text = '''\n!ls\n%cd\nwhy?\n'''\npass"),
+        ("x = (1\n%b)\n%cd", "x = (1\n%b)\npass"),
+        ("x = 5 \\\n%b\n%cd", "x = 5 \\\n%b\npass"),
+        ("# why?\n%cd", "# why?\npass"),
+        ("x = 1  # why?\n%cd", "x = 1  # why?\npass"),
+        ("x = await f()\n%cd", "x = await f()\npass"),
+        ("", ""),
+        ("%", "%"),
+    ],
+)
+def test_a_cell_becomes_plain_python(cell, plain):
+    assert plain_python(cell) == plain
+
+
+def test_a_syntax_error_stays_on_its_line():
+    cell = "%matplotlib inline\nx = 1\ndef f(:\n    pass"
+    assert plain_python(cell) == cell.replace("%matplotlib inline", "pass")
+    with pytest.raises(SyntaxError) as caught:
+        compile(plain_python(cell), "cell", "exec")
+    assert caught.value.lineno == 3
+
+
+HARD = {
+    "brackets": "(" * 100_000,
+    "minus": "-" * 100_000 + "1",
+    "sums": "1" + "+1" * 90_000,
+    "calls": "f" + "()" * 90_000,
+    "not": "not " * 40_000 + "1",
+    "lambda": "lambda:" * 25_000 + "1",
+    "elif": "if a:\n b\n" + "elif a:\n b\n" * 10_000,
+    "nul": "a\0b",
+    "half a character": "a = '\ud800'",
+    "an open string": "'''" + "\n!ls" * 1_000,
+    "shell lines": "!a\n" * 40_000,
+    "timed lines": "%time (\n" * 20_000,
+    "continued lines": "!\\\n" * 60_000,
+    "blanks": " " * 199_999 + "!",
+    "commas": "a," * 90_000 + "!",
+    "question marks": "?" * 200_000,
+}
+
+
+@pytest.mark.parametrize("name", HARD)
+def test_text_that_is_hard_to_read_comes_back_with_its_lines(name):
+    cell = HARD[name]
+    assert plain_python(cell).count("\n") == cell.count("\n")
+    assert parse("x = 1") is not None
