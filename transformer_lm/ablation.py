@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import torch
 import torch.nn.functional as F
 
-from transformer_lm.activations import attention_patterns, gpt2_stack, record
+from transformer_lm.activations import attention_patterns, gpt2_stack, record, with_progress
 
 HOW = ("zero", "mean", "resample")
 
@@ -88,7 +88,7 @@ def ablation_grid(
     clean = measure()
     effects = torch.zeros(num_layers, num_heads)  # [num_layers, num_heads]
     pairs = [(layer, head) for layer in range(num_layers) for head in range(num_heads)]
-    for layer, head in _progress(pairs, progress, "ablating heads"):
+    for layer, head in with_progress(pairs, progress, "ablating heads"):
         with ablate(model, [(layer, head)], how, positions, **more):
             effects[layer, head] = measure() - clean
     return effects
@@ -260,11 +260,3 @@ def _final_norm_scale(stack, input_ids, position):
         stack(input_ids)
     x = acts["ln_f:input"][:, position]  # [batch_size, hidden]
     return (x.var(dim=-1, correction=0) + stack.ln_f.eps).sqrt()
-
-
-def _progress(items, show, label):
-    if not show:
-        return items
-    from tqdm import tqdm
-
-    return tqdm(items, desc=label)

@@ -182,11 +182,20 @@ def logit_lens(model, input_ids, position=-1):
 
 
 def gpt2_stack(model):
-    """Return the part that holds the blocks ``h`` and ``ln_f``: the ``GPT2Model`` itself."""
+    """Return the part that holds the blocks ``h``: the ``GPT2Model`` itself."""
     stack = getattr(model, "transformer", model)
-    if not hasattr(stack, "h") or not hasattr(stack, "ln_f"):
+    if not hasattr(stack, "h"):
         raise TypeError(f"expected a GPT-2 model, got {type(model).__name__}")
     return stack
+
+
+def with_progress(items, show, label):
+    """Return the items, with a progress bar around them where ``show`` is true."""
+    if not show:
+        return items
+    from tqdm import tqdm
+
+    return tqdm(items, desc=label)
 
 
 def _layers(stack, layers):

@@ -6,7 +6,9 @@ from a folder, from the Hugging Face hub's cache, or from the hub.
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import torch
 
@@ -47,6 +49,63 @@ def load_gpt2(name=DEFAULT_MODEL, *, verbose=False):
     if verbose:
         print(f"Model in use: {name} ({source}), {describe(model)}")
     return model, tokenizer
+
+
+class AttentionWeights(Sequence):
+    """A GPT-2's attention weights, read from the file one layer at a time, float32.
+
+    It stands in for a model wherever only attention weights are read (``transformer_lm.weights``),
+    and needs the memory of one layer: gpt2-xl in megabytes instead of 6 GB. ``config`` is the
+    model's; ``h`` is the sequence of blocks, each with ``ln_1``, ``attn.c_attn``, ``attn.c_proj``,
+    and their ``weight`` and ``bias``.
+    """
+
+    def __init__(self, config, read):
+        """read: a function from a name such as "h.0.attn.c_attn.weight" to its tensor."""
+        self.config = config
+        self._read = read
+
+    @property
+    def h(self):
+        return self
+
+    def __len__(self):
+        return self.config.n_layer
+
+    def __getitem__(self, layer):
+        if not -len(self) <= layer < len(self):
+            raise IndexError(f"layer {layer} asked for, but the model has {len(self)} layers")
+        layer %= len(self)
+
+        def part(name):
+            names = (f"h.{layer}.{name}.{each}" for each in ("weight", "bias"))
+            weight, bias = (self._read(each).float() for each in names)
+            return SimpleNamespace(weight=weight, bias=bias)
+
+        attention = SimpleNamespace(c_attn=part("attn.c_attn"), c_proj=part("attn.c_proj"))
+        return SimpleNamespace(ln_1=part("ln_1"), attn=attention)
+
+
+def open_attention_weights(name=DEFAULT_MODEL):
+    """Return the AttentionWeights of a model, by the same names as load_gpt2; little is read yet.
+
+    Raises ModelNotAvailable as load_gpt2 does, and where the weights are not in one safetensors
+    file.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    folder, _ = _find(str(name))
+    config = _load_config(folder, name)
+    try:
+        file = safe_open(folder / "model.safetensors", framework="pt")
+        names = set(file.keys())
+    except (OSError, SafetensorError):
+        raise ModelNotAvailable(
+            f"The folder {str(folder)!r} has no readable model.safetensors; "
+            "write it with model.save_pretrained(folder)."
+        ) from None
+    prefix = "transformer." if "transformer.h.0.ln_1.weight" in names else ""
+    return AttentionWeights(config, lambda key: file.get_tensor(prefix + key))
 
 
 def describe(model):
@@ -142,25 +201,41 @@ def _find_on_hub(name):
     ) from None
 
 
-def _load_model(folder, name):
-    from transformers import AutoConfig, GPT2LMHeadModel
+def _load_config(folder, name):
+    from transformers import AutoConfig
 
     try:
-        model_type = AutoConfig.from_pretrained(folder).model_type
-        if model_type != "gpt2":
-            raise ModelNotAvailable(
-                f"{name!r} is a model of type {model_type!r}, but this course reads 'gpt2' models."
-            )
+        config = AutoConfig.from_pretrained(folder)
+    except (OSError, ValueError) as problem:
+        raise _unreadable(folder, problem) from None
+    if config.model_type != "gpt2":
+        raise ModelNotAvailable(
+            f"{str(name)!r} is a model of type {config.model_type!r}, but this course reads "
+            "models of type 'gpt2'; give one of those."
+        )
+    return config
+
+
+def _load_model(folder, name):
+    from safetensors import SafetensorError
+    from transformers import GPT2LMHeadModel
+
+    _load_config(folder, name)
+    try:
         model = GPT2LMHeadModel.from_pretrained(
             folder, attn_implementation="eager", dtype=torch.float32
         )
-    except (OSError, ValueError) as problem:
-        reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-        raise ModelNotAvailable(
-            f"The model in {str(folder)!r} could not be read ({reason}); "
-            "the folder needs config.json and model.safetensors, both whole."
-        ) from None
+    except (OSError, ValueError, SafetensorError) as problem:
+        raise _unreadable(folder, problem) from None
     return model.eval()
+
+
+def _unreadable(folder, problem):
+    reason = (str(problem).splitlines() or [type(problem).__name__])[0]
+    return ModelNotAvailable(
+        f"The model in {str(folder)!r} could not be read ({reason}); "
+        "the folder needs config.json and model.safetensors, both whole."
+    )
 
 
 def _load_tokenizer(folder, name, vocab_size):

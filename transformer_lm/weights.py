@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from transformer_lm.activations import gpt2_stack
+from transformer_lm.activations import gpt2_stack, with_progress
 
 
 class HeadWeights(NamedTuple):
@@ -225,7 +225,7 @@ def summarize(a, b):
     }
 
 
-def summarize_model(model, circuit="qk", seed=None, fold_layer_norm=False):
+def summarize_model(model, circuit="qk", seed=None, fold_layer_norm=False, progress=False):
     """Return summarize's numbers for all layers: a dict of tensors [num_layers, num_heads].
 
     circuit: "qk" or "ov". seed: None for the model's weights; an integer for the random baseline,
@@ -234,7 +234,8 @@ def summarize_model(model, circuit="qk", seed=None, fold_layer_norm=False):
     factors = {"qk": qk_factors, "ov": ov_factors}[circuit]
     generator = None if seed is None else torch.Generator().manual_seed(seed)
     rows = []
-    for layer in range(len(gpt2_stack(model).h)):
+    layers = range(len(gpt2_stack(model).h))
+    for layer in with_progress(layers, progress, f"{circuit} by layer"):
         a, b = factors(head_weights(model, layer, fold_layer_norm))
         if generator is not None:
             a, b = random_like(a, generator), random_like(b, generator)
@@ -367,31 +368,32 @@ class Cosines(NamedTuple):
 
 def normalize_columns(weight):
     """Scale each column to length 1: [..., hidden, columns] -> the same. Zero columns give nan."""
-    lengths = (weight * weight).sum(dim=-2, keepdim=True).sqrt()  # [..., 1, columns]
-    return weight / lengths
+    return weight * (weight * weight).sum(dim=-2, keepdim=True).rsqrt()  # [..., hidden, columns]
 
 
 def column_cosines(weight, num_heads):
-    """Return the Cosines of one matrix [hidden, num_heads * head_size]: one product per head.
+    """Return the Cosines of one matrix [hidden, num_heads * head_size]: one product a head.
 
     The cosine is between head DIMENSIONS, and not a property of the model: `regauge` changes it
     and leaves the attention as it is. Expected of random columns: mean 0, std 1 / sqrt(hidden).
     """
+    size = weight.shape[1] // num_heads
+    row, column = torch.triu_indices(size, size, offset=1, device=weight.device)
+    strips = list(_cosine_strips(weight, num_heads))
+    within = torch.stack([strip[:, :size][row, column] for strip in strips])
+    across = [strip[:, size:].view(size, -1, size).transpose(0, 1) for strip in strips]
+    return Cosines(within, torch.cat(across))
+
+
+def _cosine_strips(weight, num_heads):
+    """Yield, for each head, its columns' cosines with its own and all later columns.
+
+    [head_size, (num_heads - head) * head_size] each; one strip fits the processor's cache.
+    """
     weight = normalize_columns(weight)  # [hidden, num_heads * head_size]
     size = weight.shape[1] // num_heads
-    pairs = num_heads * (num_heads - 1) // 2
-    row, column = torch.triu_indices(size, size, offset=1, device=weight.device)
-    within = weight.new_empty(num_heads, len(row))  # [num_heads, pairs of columns]
-    across = weight.new_empty(pairs, size, size)  # [pairs of heads, head_size, head_size]
-    first = 0
-    for head in range(num_heads):
-        left, right = weight[:, head * size : (head + 1) * size], weight[:, head * size :]
-        strip = left.T @ right  # [head_size, (num_heads - head) * head_size]
-        blocks = strip.view(size, -1, size).transpose(0, 1)  # [others + 1, head_size, head_size]
-        within[head] = blocks[0][row, column]
-        across[first : first + len(blocks) - 1] = blocks[1:]
-        first += len(blocks) - 1
-    return Cosines(within, across)
+    for first in range(0, weight.shape[1], size):
+        yield weight[:, first : first + size].T @ weight[:, first:]
 
 
 def all_column_cosines(weight):
@@ -402,21 +404,44 @@ def all_column_cosines(weight):
     return (weight.T @ weight)[row, column]
 
 
-def cosine_statistics(model, ddof=0, edges=None):
+def cosine_statistics(model, ddof=0, edges=None, progress=False):
     """Return the cosines' mean and std for all layers, and their densities where edges are given.
 
     Returns:
         statistics: [num_layers, 2, 2, 2]: layer; W_Q or W_K; within or across heads; mean or std.
         densities: [num_layers, 2, 2, bins] as numpy's histogram(density=True), or None.
     """
+    stack = gpt2_stack(model)
+    num_layers, num_heads = len(stack.h), stack.config.n_head
     statistics, densities = [], []
-    num_heads = gpt2_stack(model).config.n_head
-    for block in gpt2_stack(model).h:
+    for block in with_progress(stack.h, progress, "cosines by layer"):
         for weight in split_qkv(block.attn.c_attn.weight.detach())[:2]:
+            if edges is None:
+                statistics.append(_cosine_moments(weight, num_heads, ddof))
+                continue
             for values in column_cosines(weight, num_heads):
-                statistics.append(torch.stack(torch.std_mean(values, correction=ddof)[::-1]))
-                if edges is not None:
-                    densities.append(torch.from_numpy(histogram(values, edges).heights))
-    num_layers = len(gpt2_stack(model).h)
+                std, mean = torch.std_mean(values.double(), correction=ddof)
+                statistics.append(torch.stack([mean, std]))
+                densities.append(torch.from_numpy(histogram(values, edges).heights))
     statistics = torch.stack(statistics).view(num_layers, 2, 2, 2)
     return statistics, torch.stack(densities).view(num_layers, 2, 2, -1) if densities else None
+
+
+def _cosine_moments(weight, num_heads, ddof):
+    """Return mean and std, within and across heads, [2, 2], without keeping the cosines.
+
+    A strip holds head_size ones on its diagonal and each other cosine within the head twice.
+    """
+    size = weight.shape[1] // num_heads
+    sums = weight.new_zeros(2, 2, dtype=torch.float64)  # within, across; sum, sum of squares
+    for strip in _cosine_strips(weight, num_heads):
+        own = strip[:, :size]  # [head_size, head_size]
+        inside = torch.stack([own.sum(), torch.linalg.vector_norm(own) ** 2]).double()  # [2]
+        whole = torch.stack([strip.sum(), torch.linalg.vector_norm(strip) ** 2]).double()  # [2]
+        sums += torch.stack([inside, whole - inside])  # [2, 2]
+    sums[0] = (sums[0] - weight.shape[1]) / 2
+    pairs = num_heads * torch.tensor([size * (size - 1), size * size * (num_heads - 1)]) / 2
+    pairs = pairs.to(sums)  # [2]
+    mean = sums[:, 0] / pairs  # [2]
+    variance = (sums[:, 1] - pairs * mean**2) / (pairs - ddof)  # [2]
+    return torch.stack([mean, variance.clamp(min=0).sqrt()], dim=-1)  # [2, 2]
