@@ -18,6 +18,7 @@ from .warm import Warm, WarmDied
 
 WATCH_SECONDS = 0.1
 REAPER_SECONDS = 10
+LAST_WORDS_SECONDS = 0.5
 CRASHES = {
     signal.SIGSEGV: "crashed the interpreter (segmentation fault)",
     signal.SIGBUS: "crashed the interpreter (bus error)",
@@ -192,6 +193,7 @@ class Child:
 
     # --- the end ---------------------------------------------------------------------------------
     def _died(self) -> ChildFailed:
+        _wait_for(self._process, LAST_WORDS_SECONDS)  # for the reaper to say how it ended
         self._end()
         if self._group and self._group.caps_memory and self._group.ran_out():
             return self._out_of_memory()
@@ -248,7 +250,7 @@ class Child:
             try:
                 self._exit = self._warm.end(self._pid)
             except WarmDied:
-                _wait_for(self._process)
+                _wait_for(self._process, REAPER_SECONDS)
                 self._renew()
         with contextlib.suppress(OSError):
             os.set_blocking(self._output, False)
@@ -263,12 +265,12 @@ class Child:
         self._output = self._hold = self._process = -1
 
 
-def _wait_for(process: int) -> None:
-    """Waits for the reaper of a dead warm process; its lifeline is closed, so it ends by itself."""
+def _wait_for(process: int, seconds: float) -> None:
+    """Waits for a reaper to end by itself."""
     if process >= 0:
         poll = select.poll()
         poll.register(process, select.POLLIN)
-        poll.poll(REAPER_SECONDS * 1000)
+        poll.poll(seconds * 1000)
 
 
 def _size(folder: str, enough: int) -> int:

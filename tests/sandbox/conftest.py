@@ -86,10 +86,6 @@ def course(tmp_path_factory) -> Path:
     for name in ("autograder", "transformer_lm"):
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text("STUB = True\n")
-    for path in (folder, *folder.rglob("*")):
-        path.chmod(0o755 if path.is_dir() else 0o644)
-    folder.parent.chmod(0o755)
-    folder.parent.parent.chmod(0o755)
     return folder
 
 

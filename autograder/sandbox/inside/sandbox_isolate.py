@@ -50,7 +50,7 @@ def new_root(plan: dict) -> list[str]:
     notes = []
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     # Opened here: paths below /tmp are out of reach once the new root stands there.
-    sources = [(os.open(src, os.O_PATH), dst) for src, dst in plan["visible"]]
+    sources = [(os.open(src, os.O_PATH), dst) for src, dst in _entries(plan)]
     sources += [(os.open(f"/dev/{d}", os.O_PATH), f"/dev/{d}") for d in DEVICES]
     # A mount of /proc is made from the inside of the new process ids, at its final place.
     base = "/tmp"
@@ -74,7 +74,7 @@ def new_root(plan: dict) -> list[str]:
             os.symlink(target, base + path)
     for path in plan["hidden"]:
         _cover(base + path)
-    for folder in ("/proc", "/tmp", "/dev/shm"):
+    for folder in ("/proc", "/tmp", "/dev/shm", plan["course"]):
         os.makedirs(base + folder, exist_ok=True)
     try:
         quiet = plain | kernel.MS_NOEXEC | kernel.MS_RDONLY
@@ -104,6 +104,23 @@ def new_root(plan: dict) -> list[str]:
         os.chown(plan["work"], plan["uid"], plan["uid"])
     kernel.set_host_name("sandbox")
     return notes
+
+
+def _entries(plan: dict) -> list[list[str]]:
+    """What to bind: `visible`, with the course folder taken apart into what it holds.
+
+    The child's user id may be unable to enter a private folder, such as a temporary one, that holds
+    files which it may read.
+    """
+    entries = []
+    for source, target in plan["visible"]:
+        if target != plan["course"]:
+            entries.append([source, target])
+            continue
+        for entry in os.scandir(source):
+            if not entry.is_symlink():
+                entries.append([entry.path, os.path.join(target, entry.name)])
+    return entries
 
 
 def _cover(target: str) -> None:
@@ -170,7 +187,9 @@ def _limit_resources(plan: dict) -> None:
         hard = resource.getrlimit(which)[1]
         if hard != resource.RLIM_INFINITY:
             bound = min(bound, hard)
-        resource.setrlimit(which, (bound, bound))
+        # At the soft limit on processor time the signal says why; the hard one just kills.
+        more = 1 if which == resource.RLIMIT_CPU and hard == resource.RLIM_INFINITY else 0
+        resource.setrlimit(which, (bound, bound + more))
 
 
 def grants(visible: list[str], hidden: list[str]) -> tuple[list[str], list[str]]:

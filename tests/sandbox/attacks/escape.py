@@ -35,5 +35,12 @@ attempts = {
 for name, attempt in attempts.items():
     if attempt() >= 0:
         found.append(name)
-if libc.prctl(PR_CAPBSET_READ, 21, 0, 0, 0) > 0:
-    found.append("CAP_SYS_ADMIN in the bounding set")
+PR_GET_NO_NEW_PRIVS = 39
+if libc.prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1:
+    found.append("programs that raise privileges")
+capabilities = (ctypes.c_uint32 * 6)()
+libc.capget((ctypes.c_uint32 * 2)(0x20080522, 0), capabilities)
+if any(capabilities):
+    found.append("capabilities")
+if os.getuid() == 0 and libc.prctl(PR_CAPBSET_READ, 21, 0, 0, 0) > 0:
+    found.append("CAP_SYS_ADMIN for the programs it runs")
