@@ -11,6 +11,8 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
+from nbgrader.preprocessors import ClearMarkScheme
+
 from autograder import answers, course, rubric
 from autograder.build import read_source, without_markers
 from autograder.calls import Call, Draw
@@ -81,9 +83,13 @@ class Grader:
                 _most(lesson) if lesson else 0.0,
             )
         box = self.box(lesson)
-        results = {cell.task: self._judge(box, lesson, submission, cell) for cell in lesson.tasks}
+        stopped: dict[str, list[Finding]] = {}
+        results = {
+            cell.task: self._judge(box, lesson, submission, cell, stopped) for cell in lesson.tasks
+        }
         for exercise in lesson.with_role("exercise"):
-            self._apply_rubric(box, lesson, submission, exercise, results)
+            if exercise.id in rubric.RUBRICS and exercise.id not in stopped:
+                self._apply_rubric(box, lesson, submission, exercise, results)
         return Report(
             name,
             lesson.name,
@@ -94,16 +100,20 @@ class Grader:
             _most(lesson),
         )
 
-    def _judge(self, box: Sandbox, lesson: Lesson, submission: Submission, cell: Cell) -> Result:
+    def _judge(self, box, lesson: Lesson, submission, cell: Cell, stopped: dict) -> Result:
+        """One task. `stopped` keeps, by cell, what ended a child: it is not waited for twice."""
         if cell.role == "question":
             own = next((c for c in submission.cells if c.id == cell.id), None)
             answered = own is not None and own.answered
-            return Result(cell.task, 0.0, cell.points, False, needs_person=answered)
+            blank = () if answered else (Finding("unanswered", "error", "No answer is written."),)
+            return Result(cell.task, 0.0, cell.points, False, answered, blank)
         own = next(c for c in submission.cells if c.id == cell.of)
         if not own.answered:
             finding = Finding("unanswered", "error", "This exercise is not filled in.")
             return Result(cell.task, 0.0, cell.points, False, findings=(finding,))
-        findings = self._findings(box, lesson, submission, cell)
+        findings = stopped.get(own.id) or self._findings(box, lesson, submission, cell)
+        if findings and findings[0].check == "timed out":
+            stopped[own.id] = findings
         passed = not any(f.fails for f in findings)
         points = cell.points if passed else 0.0
         return Result(cell.task, points, cell.points, passed, findings=tuple(findings))
@@ -123,8 +133,6 @@ class Grader:
         return exercise.cases(Draw(seed_for(exercise.task, self.private)))
 
     def _apply_rubric(self, box, lesson, submission, exercise: Cell, results: dict) -> None:
-        if exercise.id not in rubric.RUBRICS:
-            return
         own = next(c for c in submission.cells if c.id == exercise.id)
         if not own.answered:
             return
@@ -149,7 +157,7 @@ def model_answers(folder: Path, lesson: str) -> dict[str, str]:
     path = folder / "solutions" / f"{lesson}.py"
     if not path.exists():
         return {}
-    notebook = without_markers(read_source(path))
+    notebook, _ = ClearMarkScheme().preprocess(without_markers(read_source(path)), {})
     return {c.id: c.source for c in notebook.cells if c.metadata.get("course", {}).get("task")}
 
 

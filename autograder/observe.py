@@ -17,7 +17,7 @@ from autograder.magics import plain_python
 from autograder.sandbox import ChildFailed, Sandbox
 from autograder.submission import StudentCell, Submission
 
-LOAD_SECONDS = 15.0
+LOAD_SECONDS = 10.0
 CALL_SECONDS = 10.0
 
 

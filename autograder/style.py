@@ -48,7 +48,6 @@ def pep8(source: str, released: str = "") -> list[Finding]:
     given = {line.strip() for line in released.splitlines()}
     lines = [line + "\n" for line in source.splitlines()]
     style = pycodestyle.StyleGuide(
-        select=["E", "W"],
         ignore=IGNORED,
         max_line_length=MAX_LINE,
         quiet=0,

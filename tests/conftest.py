@@ -1,0 +1,49 @@
+"""What several suites share: one grader (and its warm sandbox) for the whole run."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def course_root() -> Path:
+    """The course's folder."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def grader():
+    """A grader with a private seed, so that a failure can be looked at again."""
+    from autograder.grade import Grader
+
+    with Grader(private=20260301, folder=ROOT) as opened:
+        yield opened
+
+
+@pytest.fixture
+def hand_in(tmp_path):
+    """Writes a notebook with these answers (by cell id) into a file; returns its path."""
+    from autograder import course
+    from autograder.demo import fill_in
+
+    def write(lesson: str, answers: dict[str, str], name: str = "") -> Path:
+        released = course.lessons(ROOT)[lesson]
+        path = tmp_path / (name or f"{lesson}.ipynb")
+        path.write_text(fill_in(released, answers), encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def model():
+    """The model answers of lesson 05, by cell id."""
+    from autograder.grade import model_answers
+
+    return dict(model_answers(ROOT, "05_homework"))

@@ -1,0 +1,91 @@
+"""From the sources to the notebooks."""
+
+import nbformat
+import pytest
+
+from autograder.build import build, read_source, release, sources, without_markers, write
+from autograder.course import CourseError
+from tests.conftest import ROOT
+
+SOURCES = sources(ROOT)
+ids = [p.stem for p in SOURCES]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=ids)
+def test_the_released_notebook_is_what_its_source_builds(path, tmp_path):
+    write(release(read_source(path)), tmp_path / "built.ipynb")
+    kept = ROOT / "notebooks" / path.stem / f"{path.stem}.ipynb"
+    assert kept.read_bytes() == (tmp_path / "built.ipynb").read_bytes()
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=ids)
+def test_the_executed_notebook_has_the_cells_of_its_source(path):
+    from nbgrader.preprocessors import ClearMarkScheme
+
+    expected, _ = ClearMarkScheme().preprocess(without_markers(read_source(path)), {})
+    executed = nbformat.read(path.with_suffix(".ipynb"), as_version=4)
+    assert [c.source for c in executed.cells] == [c.source for c in expected.cells]
+    outputs = [o for c in executed.cells if c.cell_type == "code" for o in c.outputs]
+    assert not any(o.output_type == "error" for o in outputs)
+    assert any(o.output_type == "display_data" for o in outputs)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=ids)
+def test_every_figure_has_alt_text(path):
+    executed = nbformat.read(path.with_suffix(".ipynb"), as_version=4)
+    outputs = [o for c in executed.cells if c.cell_type == "code" for o in c.outputs]
+    pictures = [o for o in outputs if "image/png" in o.get("data", {})]
+    assert pictures
+    for picture in pictures:
+        assert len(picture.metadata["image/png"]["alt"]) > 20
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=ids)
+def test_students_see_no_solution_and_no_marking_scheme(path):
+    released = release(read_source(path))
+    text = "\n".join(c.source for c in released.cells)
+    assert "SOLUTION" not in text and "MARK SCHEME" not in text
+    for cell in released.cells:
+        if cell.metadata.get("course", {}).get("role") == "exercise":
+            assert "raise NotImplementedError()" in cell.source
+
+
+def test_two_builds_are_byte_identical(tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name / "solutions").mkdir(parents=True)
+        for path in SOURCES:
+            (tmp_path / name / "solutions" / path.name).write_bytes(path.read_bytes())
+        build(tmp_path / name, run=False)
+    files = [p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*.ipynb")]
+    assert len(files) == 2 * len(SOURCES)
+    for file in files:
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_a_header_that_is_misspelled_is_refused(tmp_path):
+    path = tmp_path / "00_x.py"
+    path.write_text('# %% excercise="a.b"\nx = 1\n')
+    with pytest.raises(CourseError, match="excercise"):
+        read_source(path)
+
+
+def test_a_check_without_an_exercise_is_refused(tmp_path):
+    path = tmp_path / "00_x.py"
+    path.write_text('# %% check="a.b" points=1\ncheck("a.b")\n')
+    with pytest.raises(CourseError, match="no exercise"):
+        read_source(path)
+
+
+def test_every_check_with_points_has_an_exercise_that_a_machine_marks():
+    from autograder import course
+
+    for lesson in course.lessons(ROOT).values():
+        for cell in lesson.with_role("check"):
+            assert cell.task in course.exercises()
+
+
+def test_every_exercise_is_asked_somewhere():
+    from autograder import course
+
+    asked = {c.task for ls in course.lessons(ROOT).values() for c in ls.with_role("check")}
+    assert asked == set(course.exercises())

@@ -1,0 +1,133 @@
+"""The hand-out: complete, and without a line of any solution."""
+
+import ast
+import re
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from autograder.build import read_source, sources
+from autograder.course import CourseError
+from autograder.release import build_release, strip_bodies
+from tests.conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def hand_out(tmp_path_factory):
+    target = tmp_path_factory.mktemp("release") / "attention"
+    build_release(ROOT, target)
+    return target
+
+
+def solution_lines() -> dict[str, str]:
+    """Lines that only a solution has, stripped, with where they stand."""
+    found = {}
+    for path in sources(ROOT):
+        for cell in read_source(path).cells:
+            for region in re.findall(
+                r"BEGIN SOLUTION\n(.*?)\n[^\n]*END SOLUTION", cell.source, re.S
+            ):
+                for line in region.splitlines():
+                    code = line.partition("  #")[0].strip()
+                    if len(code) >= 30 and not code.startswith("#"):
+                        found[code] = f"{path.stem}, {cell.id}"
+    return found
+
+
+def test_no_line_of_a_solution_is_in_the_hand_out(hand_out):
+    given = {}
+    for path in hand_out.rglob("*"):
+        if path.suffix in (".py", ".md", ".ipynb"):
+            given[path] = path.read_text(encoding="utf-8")
+    lines = solution_lines()
+    assert len(lines) > 50
+    leaks = [
+        f"{where}: {line!r} in {path.relative_to(hand_out)}"
+        for line, where in lines.items()
+        for path, text in given.items()
+        if line in text or line.replace('"', '\\"') in text
+    ]
+    assert leaks == []
+
+
+def test_the_instructors_side_stays_at_home(hand_out):
+    assert not (hand_out / "solutions").exists()
+    assert not list(hand_out.rglob("reference"))
+    assert not list(hand_out.glob("solutions*"))
+
+
+def test_the_zip_holds_the_folder(hand_out):
+    with zipfile.ZipFile(hand_out.with_name("attention.zip")) as archive:
+        names = {n.removeprefix("attention/") for n in archive.namelist()}
+    files = {p.relative_to(hand_out).as_posix() for p in hand_out.rglob("*") if p.is_file()}
+    assert names == files
+    assert "notebooks/05_homework/05_homework.ipynb" in names
+
+
+def test_the_students_package_keeps_names_and_signatures(hand_out):
+    mine = ast.parse((ROOT / "transformer_lm/modeling_attention.py").read_text())
+    theirs = ast.parse((hand_out / "transformer_lm/modeling_attention.py").read_text())
+
+    def outline(tree):
+        return [
+            (n.name, ast.unparse(n.args) if isinstance(n, ast.FunctionDef) else "")
+            for n in ast.walk(tree)
+            if isinstance(n, ast.FunctionDef | ast.ClassDef)
+        ]
+
+    assert outline(mine) == outline(theirs)
+    assert "matmul" not in ast.unparse(theirs) and "softmax(" not in _code(theirs)
+
+
+def _code(tree) -> str:
+    """The module without its docstrings."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(
+            node
+        ):
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def test_checks_work_in_the_hand_out_without_the_reference(hand_out, tmp_path):
+    right = (ROOT / "transformer_lm/modeling_attention.py").read_text()
+    script = tmp_path / "student.py"
+    script.write_text(
+        right + "\nfrom autograder import check\n"
+        "import autograder\nprint(autograder.__file__)\n"
+        'check("self_attention.forward")\ncheck("multi_head.output")\n'
+        "class SelfAttention(SelfAttention):\n"
+        "    def forward(self, x):\n"
+        "        return (self.q(x) @ self.k(x).mT).softmax(-1) @ self.v(x)\n"
+        'check("self_attention.forward")\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", str(script)],
+        cwd=hand_out,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(hand_out), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
+    )
+    assert str(hand_out) in done.stdout
+    assert done.stdout.count("[passed]") == 2
+    assert "not scaled" in done.stdout + done.stderr
+
+
+def test_a_folder_that_is_not_a_hand_out_is_not_overwritten(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "work.txt").write_text("dear")
+    with pytest.raises(CourseError, match="not a hand-out"):
+        build_release(ROOT, tmp_path / "mine")
+    assert (tmp_path / "mine" / "work.txt").read_text() == "dear"
+
+
+def test_a_body_is_taken_out_and_its_docstring_stays():
+    source = 'def f(x):\n    """Says."""\n    y = x\n    return y\n'
+    stripped = strip_bodies(source)
+    assert '"""Says."""' in stripped and "y = x" not in stripped
+    with pytest.raises(NotImplementedError):
+        namespace = {}
+        exec(stripped, namespace)
+        namespace["f"](1)

@@ -1,0 +1,60 @@
+"""PEP 8 on a student's own lines."""
+
+import pytest
+
+from autograder.style import pep8
+
+CLEAN = """class A:
+    def f(self, x):
+        y = x @ x.T  # [seq_len, seq_len]
+
+        return y / 2**0.5
+"""
+
+
+def test_clean_code_has_no_findings():
+    assert pep8(CLEAN) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("y=x @ x.T", "E225"),
+        ("y = f(x , 1)", "E203"),
+        ("y = f(x,1)", "E231"),
+        ("y = ( x)", "E201"),
+        ("y = x; z = y", "E702"),
+        ("if x: y = 1", "E701"),
+        ("y = x == None", "E711"),
+        ("y = 1  " + "# " + "long " * 30, "E501"),
+        ("def f(x = 1): return x", "E251"),
+    ],
+)
+def test_each_slip_is_named_with_its_line(line, code):
+    found = pep8("z = 1\n" + line + "\n")
+    assert any(code in f.message for f in found)
+    assert {f.line for f in found} == {2}
+    assert all(f.statement == line.strip() for f in found)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import math\nx = 1\nimport torch\n",
+        "x = 1\ndef f():\n    return 1\ny = 2\n",
+        "f = lambda x: x\n",
+        "x = 1   \n\n\n\n\n",
+        "l = [1]\n",
+        "x = 1 # [batch]\n",
+    ],
+)
+def test_what_a_cell_may_do_or_a_notebook_hides_is_not_held_against_it(source):
+    assert pep8(source) == []
+
+
+def test_lines_of_the_handout_are_not_the_students():
+    assert pep8("x=1\ny = 2\n", released="x=1") == []
+
+
+def test_code_that_does_not_parse_is_not_a_question_of_style():
+    assert [f for f in pep8("def f(:\n    pass\n") if "E9" in f.message] == []
