@@ -97,6 +97,7 @@ for dim in (0, 1, 2):
 # %%
 hint("shape_gym.axes", 1)
 
+
 # %% exercise="shape_gym.axes"
 def average_over_tokens(x):
     """The average token of each sequence.
@@ -144,6 +145,7 @@ print("strides", list(x.stride()))
 # ### Puzzle 2: the house number
 #
 # Write `offset` for *any* number of axes.
+
 
 # %% exercise="shape_gym.memory"
 def offset(index, shape):
@@ -204,6 +206,7 @@ print(groups)
 # Write `split_features`: read the last axis as `num_heads` blocks of neighbouring
 # features. Batch and tokens stay where they are.
 
+
 # %% exercise="shape_gym.view"
 def split_features(x, num_heads):
     """The last axis, cut into num_heads blocks of head_size = hidden / num_heads.
@@ -236,6 +239,7 @@ check("shape_gym.view")
 # **Before you run this:** take the numbers 0 to 11 as 3 rows of 4. What is the first
 # *row* of `.view(4, 3)`? And of `.transpose(0, 1)`?
 
+
 # %%
 def draw_numbers(ax, values, groups, title):
     """Draws a [rows, columns] tensor as numbered tiles; `groups` says which colour."""
@@ -261,10 +265,13 @@ fig, axes = plt.subplots(1, 3, figsize=(9, 3.6))
 draw_numbers(axes[0], before, row_of, "before: 3 rows of 4")
 draw_numbers(axes[1], viewed, viewed_rows, "view(4, 3)")
 draw_numbers(axes[2], swapped, swapped_rows, "transpose(0, 1)")
-show(fig, "Three grids of the numbers 0 to 11. Before: three rows of four, each row in "
-          "its own colour. view(4, 3): the numbers still run along the rows and the "
-          "colours break across rows. transpose: the numbers run down and each colour "
-          "is one column.")
+show(
+    fig,
+    "Three grids of the numbers 0 to 11. Before: three rows of four, each row in "
+    "its own colour. view(4, 3): the numbers still run along the rows and the "
+    "colours break across rows. transpose: the numbers run down and each colour "
+    "is one column.",
+)
 
 # %% [markdown]
 # **Figure.** The numbers 0 to 11, coloured by the row they started in. `view` keeps
@@ -300,6 +307,7 @@ for warning in caught:
 # ### Puzzle 4: features first
 #
 # Write `features_first`: every sequence turned on its side, the batch untouched.
+
 
 # %% exercise="shape_gym.transpose"
 def features_first(x):
@@ -381,9 +389,12 @@ for ax, values, title in (
     (axes[2], merged[0], "transpose, then reshape"),
 ):
     draw_numbers(ax, values, values // 10, title)
-show(fig, "Three grids of 4 rows and 6 columns. In the original each row is one token in "
-          "one colour. After reshape alone every row holds pieces of two tokens. After "
-          "transpose and reshape the grid equals the original.")
+show(
+    fig,
+    "Three grids of 4 rows and 6 columns. In the original each row is one token in "
+    "one colour. After reshape alone every row holds pieces of two tokens. After "
+    "transpose and reshape the grid equals the original.",
+)
 
 # %% [markdown]
 # **Figure.** Four tokens (colours) of six features. Merged with `reshape` alone, the
@@ -394,6 +405,7 @@ show(fig, "Three grids of 4 rows and 6 columns. In the original each row is one 
 #
 # Write `merge_heads`. One line is enough; it is the line that most people get wrong
 # in their first attention layer.
+
 
 # %% exercise="shape_gym.contiguous"
 def merge_heads(x):
@@ -457,9 +469,12 @@ met_wrong = torch.arange(3).expand(3, 3)  # [3, 3], the index of the sum that wa
 met_right = torch.arange(3)[:, None].expand(3, 3)  # [3, 3]
 draw_numbers(axes[0], met_wrong, met_wrong, "table / sums")
 draw_numbers(axes[1], met_right, met_right, "table / sums[:, None]")
-show(fig, "Two 3 by 3 grids that say which sum each cell is divided by. Without the extra "
-          "axis, the sums 0, 1, 2 run across, one a column. With it, they run down, one "
-          "a row.")
+show(
+    fig,
+    "Two 3 by 3 grids that say which sum each cell is divided by. Without the extra "
+    "axis, the sums 0, 1, 2 run across, one a column. With it, they run down, one "
+    "a row.",
+)
 
 # %% [markdown]
 # **Figure.** Which of the three sums each cell meets. Without the extra axis each
@@ -469,6 +484,7 @@ show(fig, "Two 3 by 3 grids that say which sum each cell is divided by. Without 
 #
 # Write `scale_rows`: row $i$ of every table is multiplied by its own factor.
 # The check uses a batch of size `seq_len`, too: the case where the mistake runs.
+
 
 # %% exercise="shape_gym.broadcasting"
 def scale_rows(x, factors):
@@ -523,6 +539,7 @@ for formula in ("ij->i", "ij->j", "ij->", "ij->ji"):
 # Try it with `einsum`; `@` is fine too.
 #
 # $$\text{scores}_{bhqk} = \sum_d Q_{bhqd} \, K_{bhkd}$$
+
 
 # %% exercise="shape_gym.einsum"
 def pair_scores(q, k):
@@ -620,6 +637,7 @@ for name, (tensor, claim) in claims.items():
 # eight tuples, one a line. (You could also run the program and ask each tensor. Do
 # the pencil first anyway; in an exam hall, and at two in the morning, the pencil is
 # what you have.)
+
 
 # %% exercise="shape_gym.comments"
 def shapes_line_by_line(batch_size, seq_len, input_size, num_heads, head_size):

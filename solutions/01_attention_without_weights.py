@@ -100,6 +100,7 @@ print(" ".join(dictionary[word] for word in german))
 # %%
 hint("simple.rnn", 1)
 
+
 # %% exercise="simple.rnn"
 def encoder_states(x, w_input, w_hidden, bias):
     """All hidden states of a recurrent encoder that starts from zeros.
@@ -147,19 +148,23 @@ w_input = 0.1 * torch.randn(16, state_size)  # [input_size, hidden]
 w_hidden = 0.9 * torch.linalg.qr(torch.randn(state_size, state_size)).Q  # [hidden, hidden]
 words = torch.randint(vocabulary, (1500, sentence_len))  # [sentences, seq_len]
 
-all_states = torch.stack([
-    encoder_states(embedding[sentence], w_input, w_hidden, torch.zeros(state_size))
-    for sentence in words
-])  # [sentences, seq_len, hidden]
+all_states = torch.stack(
+    [
+        encoder_states(embedding[sentence], w_input, w_hidden, torch.zeros(state_size))
+        for sentence in words
+    ]
+)  # [sentences, seq_len, hidden]
 
 
 def recall(states, answers):
     """How often a linear guess from `states` names the word, on sentences not seen."""
-    wanted = torch.nn.functional.one_hot(answers, vocabulary).float()
-    ones = torch.ones(len(states), 1)
+    wanted = torch.nn.functional.one_hot(answers, vocabulary)  # [sentences, vocabulary]
+    wanted = wanted.float()  # [sentences, vocabulary]
+    ones = torch.ones(len(states), 1)  # [sentences, 1]
     clues = torch.cat([states, ones], dim=1)  # [sentences, hidden + 1]
+    # [hidden + 1, vocabulary]
     guesser = torch.linalg.lstsq(clues[:1200], wanted[:1200]).solution
-    guesses = (clues[1200:] @ guesser).argmax(dim=-1)
+    guesses = (clues[1200:] @ guesser).argmax(dim=-1)  # [sentences kept for the quiz]
     return (guesses == answers[1200:]).float().mean().item()
 
 
@@ -172,15 +177,19 @@ for t in (29, 26, 23, 20, 10, 0):
 # %%
 fig, ax = plt.subplots(figsize=(7.5, 3.4))
 ax.plot(steps, from_each, color="tab:green", label="asked of state t itself")
-ax.plot(steps, from_last, color="tab:red", marker="o", markersize=3,
-        label="asked of the last state")
+ax.plot(
+    steps, from_last, color="tab:red", marker="o", markersize=3, label="asked of the last state"
+)
 ax.axhline(1 / vocabulary, color="gray", linestyle=":", label="blind guessing")
 ax.set(xlabel="word t of the sentence", ylabel="share of words named right", ylim=(0, 1.05))
 ax.legend(loc="center left")
-show(fig, "Line chart of the share of words named right against the word's position. Asked "
-          "of the last state, the share is at the level of blind guessing for the first "
-          "twenty words and climbs to 100 percent for the last ones. Asked of the state of "
-          "the same step, it is at 100 percent everywhere.")
+show(
+    fig,
+    "Line chart of the share of words named right against the word's position. Asked "
+    "of the last state, the share is at the level of blind guessing for the first "
+    "twenty words and climbs to 100 percent for the last ones. Asked of the state of "
+    "the same step, it is at 100 percent everywhere.",
+)
 
 # %% [markdown]
 # **Figure.** What a recurrent encoder remembers. The last state (red) knows the last
@@ -229,9 +238,12 @@ for i in range(len(english)):
 ax.set_xticks(range(len(german)), german, rotation=30)
 ax.set_yticks(range(len(english)), english)
 ax.set(xlabel="the encoder's states", ylabel="the decoder writes")
-show(fig, "Heat map of five English words against six German words. Each English word "
-          "puts most of its weight on the German word it translates, out of order, and "
-          "'lost' splits its weight between 'habe' and 'verloren'.")
+show(
+    fig,
+    "Heat map of five English words against six German words. Each English word "
+    "puts most of its weight on the German word it translates, out of order, and "
+    "'lost' splits its weight between 'habe' and 'verloren'.",
+)
 
 # %% [markdown]
 # **Figure.** Where a decoder would look (hand-made states). The dark cells leave the
@@ -256,14 +268,16 @@ show(fig, "Heat map of five English words against six German words. Each English
 
 # %%
 tokens = ["Your", "journey", "starts", "with", "one", "step"]
-inputs = torch.tensor([
-    [0.43, 0.15, 0.89],  # Your
-    [0.55, 0.87, 0.66],  # journey
-    [0.57, 0.85, 0.64],  # starts
-    [0.22, 0.58, 0.33],  # with
-    [0.77, 0.25, 0.10],  # one
-    [0.05, 0.80, 0.55],  # step
-])  # [seq_len, hidden]
+inputs = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],  # Your
+        [0.55, 0.87, 0.66],  # journey
+        [0.57, 0.85, 0.64],  # starts
+        [0.22, 0.58, 0.33],  # with
+        [0.77, 0.25, 0.10],  # one
+        [0.05, 0.80, 0.55],  # step
+    ]
+)  # [seq_len, hidden]
 print(inputs.shape)
 
 # %% [markdown]
@@ -296,6 +310,7 @@ print(inputs.shape)
 # ### Exercise 2: the scores of one query
 #
 # Write `attention_scores`: the dot product of the query with each token.
+
 
 # %% exercise="simple.scores"
 def attention_scores(query, inputs):
@@ -342,12 +357,13 @@ for token, score in zip(tokens, omega_2.tolist(), strict=True):
 #
 # ### Exercise 3: divide by the sum
 #
-# Write `sum_normalised` for a row of scores, a table of rows, or a batch of tables.
+# Write `sum_normalized` for a row of scores, a table of rows, or a batch of tables.
 # The **last axis** is the one that should sum to 1. (Mind the axis that disappears:
 # lesson 00, section 6.)
 
-# %% exercise="simple.sum_normalised"
-def sum_normalised(scores):
+
+# %% exercise="simple.sum_normalized"
+def sum_normalized(scores):
     """Scores divided by their sum, along the last axis.
 
     Args:
@@ -360,11 +376,11 @@ def sum_normalised(scores):
     ### END SOLUTION
 
 
-# %% check="simple.sum_normalised" points=1
-check("simple.sum_normalised")
+# %% check="simple.sum_normalized" points=1
+check("simple.sum_normalized")
 
 # %%
-alpha_2_tmp = sum_normalised(omega_2)  # [seq_len]
+alpha_2_tmp = sum_normalized(omega_2)  # [seq_len]
 print("weights:", alpha_2_tmp)
 print("sum:    ", alpha_2_tmp.sum())
 
@@ -376,7 +392,7 @@ print("sum:    ", alpha_2_tmp.sum())
 
 # %%
 for scores in ([2.0, 1.0, 0.5], [2.0, 1.0, -1.0], [2.0, 1.0, -2.9], [2.0, 1.0, -3.0]):
-    print(f"{scores!s:<18}", sum_normalised(torch.tensor(scores)))
+    print(f"{scores!s:<18}", sum_normalized(torch.tensor(scores)))
 
 # %% [markdown]
 # $-0.5$ of a token. Then twenty tokens' worth of the first and minus twenty-nine of the
@@ -406,6 +422,7 @@ for scores in ([2.0, 1.0, 0.5], [2.0, 1.0, -1.0], [2.0, 1.0, -2.9], [2.0, 1.0, -
 #
 # Write `softmax_naive`, straight from the formula, along the last axis. Please do not
 # call `torch.softmax`; the fun is in the next exercise.
+
 
 # %% exercise="simple.softmax_naive"
 def softmax_naive(scores):
@@ -438,7 +455,7 @@ cases = (
 )
 places = torch.arange(6)
 for ax, (title, scores) in zip(axes, cases, strict=True):
-    ax.bar(places - 0.2, sum_normalised(scores), 0.4, label="scores / sum", color="tab:orange")
+    ax.bar(places - 0.2, sum_normalized(scores), 0.4, label="scores / sum", color="tab:orange")
     ax.bar(places + 0.2, softmax_naive(scores), 0.4, label="softmax", color="tab:blue")
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set_xticks(places, tokens, rotation=40)
@@ -448,11 +465,14 @@ axes[0].legend(fontsize=9, loc="upper center", ncols=2)
 for ax in axes[:2]:
     ax.set_ylim(0, 0.3)
 fig.tight_layout()
-show(fig, "Three bar charts of weights for six tokens, scores divided by their sum beside "
-          "softmax. For the scores of journey both are similar. With 10 added to all "
-          "scores, the divided ones become nearly equal and the softmax stays as it was. "
-          "With negative scores, the divided weights run from below minus 1 to above 1 and "
-          "the softmax stays between 0 and 1.")
+show(
+    fig,
+    "Three bar charts of weights for six tokens, scores divided by their sum beside "
+    "softmax. For the scores of journey both are similar. With 10 added to all "
+    "scores, the divided ones become nearly equal and the softmax stays as it was. "
+    "With negative scores, the divided weights run from below minus 1 to above 1 and "
+    "the softmax stays between 0 and 1.",
+)
 
 # %% [markdown]
 # **Figure.** Two ways to make weights. On mild scores they agree, more or less. Add 10
@@ -504,6 +524,7 @@ print("half precision, exp(12) =", torch.exp(torch.tensor(12.0).half()).item())
 #
 # Write `softmax_stable`, along the last axis. Each row has its own maximum.
 
+
 # %% exercise="simple.softmax_stable"
 def softmax_stable(scores):
     """The softmax along the last axis, for scores of any size.
@@ -526,8 +547,10 @@ check("simple.softmax_stable")
 # %%
 print(softmax_stable(torch.tensor([1001.0, 1002.0, 1003.0])))
 print(softmax_stable(torch.tensor([-999.0, -998.0, -997.0])))
-print("the same as PyTorch's:", torch.allclose(
-    softmax_stable(omega_2), torch.softmax(omega_2, dim=-1), rtol=0, atol=1e-6))
+print(
+    "the same as PyTorch's:",
+    torch.allclose(softmax_stable(omega_2), torch.softmax(omega_2, dim=-1), rtol=0, atol=1e-6),
+)
 
 # %% [markdown]
 # `torch.softmax` does exactly this inside. From here on we may use it with a good
@@ -557,6 +580,7 @@ print("z of journey:", z_2)
 #
 # Write `context_vectors` for one sequence: all six $z$ at once. Use loops if you like;
 # your `attention_scores` and `softmax_stable` are at hand.
+
 
 # %% exercise="simple.context" needs="simple.scores simple.softmax_stable"
 def context_vectors(inputs):
@@ -630,25 +654,29 @@ print(weights)
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(10.5, 4.6))
-for ax, table, title in ((axes[0], scores, "scores  $\\omega = X X^T$"),
-                         (axes[1], weights, "weights  $\\alpha$ = softmax of each row")):
+for ax, table, title in (
+    (axes[0], scores, "scores  $\\omega = X X^T$"),
+    (axes[1], weights, "weights  $\\alpha$ = softmax of each row"),
+):
     picture = ax.imshow(table, cmap="viridis")
     middle = (table.min() + table.max()) / 2
     for i in range(6):
         for j in range(6):
             color = "white" if table[i, j] < middle else "black"
-            ax.text(j, i, f"{table[i, j]:.2f}", ha="center", va="center", color=color,
-                    fontsize=9)
+            ax.text(j, i, f"{table[i, j]:.2f}", ha="center", va="center", color=color, fontsize=9)
     ax.set_xticks(range(6), tokens, rotation=40)
     ax.set_yticks(range(6), tokens)
     ax.set(xlabel="key: the token looked at", ylabel="query: the token that looks")
     ax.set_title(title, fontsize=11)
     fig.colorbar(picture, ax=ax, shrink=0.8)
 fig.tight_layout()
-show(fig, "Two 6 by 6 heat maps over the tokens Your journey starts with one step. The "
-          "scores are symmetric, largest around journey and starts. The weights are not "
-          "symmetric; every row sums to 1, and the columns of journey and starts are "
-          "bright in every row.")
+show(
+    fig,
+    "Two 6 by 6 heat maps over the tokens Your journey starts with one step. The "
+    "scores are symmetric, largest around journey and starts. The weights are not "
+    "symmetric; every row sums to 1, and the columns of journey and starts are "
+    "bright in every row.",
+)
 
 # %% [markdown]
 # **Figure.** All scores and all weights. The scores are symmetric, since
@@ -679,6 +707,7 @@ print("as with loops:", torch.allclose(Z, context_vectors(inputs), rtol=0, atol=
 # Write `simple_attention` for a batch of sequences, without a loop. Sequences must not
 # see one another. And remember what `.T` does to a batch: it turns *all* the axes
 # around.
+
 
 # %% exercise="simple.matmul"
 def simple_attention(x):

@@ -35,6 +35,9 @@ def test_every_term_a_lesson_links_to_is_explained(lesson):
 
 def test_every_entry_says_in_which_lesson_it_is_taught():
     entries = re.split(r"^### ", GLOSSARY, flags=re.MULTILINE)[1:]
-    silent = [e.splitlines()[0] for e in entries
-              if not re.search(r"\(\d\d(, \d\d)*\)\s*(\n## \w)?\s*$", e) and "See [" not in e]
+    silent = [
+        e.splitlines()[0]
+        for e in entries
+        if not re.search(r"\(\d\d(, \d\d)*\)\s*(\n## \w)?\s*$", e) and "See [" not in e
+    ]
     assert silent == []

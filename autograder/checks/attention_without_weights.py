@@ -53,15 +53,25 @@ def _stable_cases(draw: Draw) -> list[Call]:
     for shape in ((seq_len,), (seq_len, seq_len), (batch_size, seq_len, seq_len)):
         rows = draw.normal(*shape, scale=1.5)
         if len(shape) == 1:
-            calls.append(Call("softmax_stable", (rows + draw.integer(1000, 3000),),
-                              says="one row of scores, all above 990"))
+            calls.append(
+                Call(
+                    "softmax_stable",
+                    (rows + draw.integer(1000, 3000),),
+                    says="one row of scores, all above 990",
+                )
+            )
             continue
         levels = [1000.0 * (i - 2) for i in range(seq_len)]  # from far below 0 to far above
         draw.random.shuffle(levels)
         scores = rows + torch.tensor(levels)[:, None]
         scores[..., levels.index(0.0), draw.integer(0, seq_len - 1)] += 2000.0
-        calls.append(Call("softmax_stable", (scores,),
-                          says=f"shape {list(shape)}, rows far below 0 and far above"))
+        calls.append(
+            Call(
+                "softmax_stable",
+                (scores,),
+                says=f"shape {list(shape)}, rows far below 0 and far above",
+            )
+        )
     return calls
 
 
@@ -69,8 +79,13 @@ def _context_cases(draw: Draw) -> list[Call]:
     calls = []
     for _ in range(3):
         seq_len, hidden = draw.sizes(2, 3, 11)
-        calls.append(Call("context_vectors", (draw.normal(seq_len, hidden, scale=0.7),),
-                          says=f"{seq_len} tokens of size {hidden}"))
+        calls.append(
+            Call(
+                "context_vectors",
+                (draw.normal(seq_len, hidden, scale=0.7),),
+                says=f"{seq_len} tokens of size {hidden}",
+            )
+        )
     return calls
 
 
@@ -79,14 +94,21 @@ def _matmul_cases(draw: Draw) -> list[Call]:
     for _ in range(3):
         batch_size, seq_len, hidden = draw.sizes(3, 2, 11)
         x = draw.normal(batch_size, seq_len, hidden, scale=0.7)
-        calls.append(Call("simple_attention", (x,),
-                          says=f"{batch_size} sequences of {seq_len} tokens of size {hidden}"))
+        calls.append(
+            Call(
+                "simple_attention",
+                (x,),
+                says=f"{batch_size} sequences of {seq_len} tokens of size {hidden}",
+            )
+        )
     return calls
 
 
 EXERCISES = [
     Exercise(
-        "simple.rnn", "encoder_states", _rnn_cases,
+        "simple.rnn",
+        "encoder_states",
+        _rnn_cases,
         hints=(
             "One loop over the tokens. One variable, the state, is handed from step to step.",
             "Start with a state of zeros, of size hidden. Each step needs this token, the state "
@@ -96,7 +118,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "simple.scores", "attention_scores", _scores_cases,
+        "simple.scores",
+        "attention_scores",
+        _scores_cases,
         hints=(
             "One number for each token: multiply matching features, then add up.",
             "In a loop, `torch.dot(x_i, query)` fills place i. Without one, a matrix times a "
@@ -105,7 +129,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "simple.sum_normalised", "sum_normalised", _row_cases("sum_normalised", -0.4, 2.0),
+        "simple.sum_normalized",
+        "sum_normalized",
+        _row_cases("sum_normalized", -0.4, 2.0),
         hints=(
             "Each row is divided by its own sum. Nothing else happens.",
             "Sum over the last axis, dim=-1. For a table, the sums must stand as a column.",
@@ -113,7 +139,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "simple.softmax_naive", "softmax_naive", _row_cases("softmax_naive", -3.0, 3.0),
+        "simple.softmax_naive",
+        "softmax_naive",
+        _row_cases("softmax_naive", -3.0, 3.0),
         hints=(
             "It is the last exercise again, with one more step in front.",
             "First `torch.exp` of every score, then divide by the sum of those, row by row.",
@@ -122,7 +150,10 @@ EXERCISES = [
     ),
     Exercise(
         # Where a score is 8000, one step of float32 is 0.0005: through logsumexp it is seen.
-        "simple.softmax_stable", "softmax_stable", _stable_cases, rtol=2e-3,
+        "simple.softmax_stable",
+        "softmax_stable",
+        _stable_cases,
+        rtol=2e-3,
         hints=(
             "Adding the same number to all scores of a row changes nothing in the result. Which "
             "number makes the exponentials harmless?",
@@ -133,7 +164,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "simple.context", "context_vectors", _context_cases,
+        "simple.context",
+        "context_vectors",
+        _context_cases,
         hints=(
             "Three steps for each token: scores, weights, weighted sum. You have the first two.",
             "With loops: for each query token, its scores against all tokens, their softmax, and "
@@ -143,7 +176,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "simple.matmul", "simple_attention", _matmul_cases,
+        "simple.matmul",
+        "simple_attention",
+        _matmul_cases,
         hints=(
             "Three lines and no loop: all scores, all weights, all context vectors.",
             "The scores of a batch are x times x with its last two axes swapped; `.T` would move "

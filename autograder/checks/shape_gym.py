@@ -90,8 +90,10 @@ def _comments_cases(draw: Draw) -> list[Call]:
     for _ in range(3):
         batch_size, seq_len, input_size, num_heads, head_size = draw.sizes(5)
         args = (batch_size, seq_len, input_size, num_heads, head_size)
-        says = (f"batch_size={batch_size}, seq_len={seq_len}, input_size={input_size}, "
-                f"num_heads={num_heads}, head_size={head_size}")
+        says = (
+            f"batch_size={batch_size}, seq_len={seq_len}, input_size={input_size}, "
+            f"num_heads={num_heads}, head_size={head_size}"
+        )
         calls.append(Call("shapes_line_by_line", args, says=says))
     return calls
 
@@ -107,16 +109,26 @@ def _judge_comments(sight: Sight) -> list[Finding]:
         pairs = zip(got.value, expected.value, strict=True)
         for line, (mine, true) in enumerate(pairs, 1):
             if difference(mine, true, 0.0) is not None:
-                text = (f"The shape of line {line} is not what that line makes. The lines before "
-                        "it are right: start from the shape just above.")
-                return [replace(findings[0], message=text, expected=f"the shape of line {line}",
-                                got="another shape")]
+                text = (
+                    f"The shape of line {line} is not what that line makes. The lines before "
+                    "it are right: start from the shape just above."
+                )
+                return [
+                    replace(
+                        findings[0],
+                        message=text,
+                        expected=f"the shape of line {line}",
+                        got="another shape",
+                    )
+                ]
     return findings
 
 
 EXERCISES = [
     Exercise(
-        "shape_gym.axes", "average_over_tokens", _tokens("average_over_tokens"),
+        "shape_gym.axes",
+        "average_over_tokens",
+        _tokens("average_over_tokens"),
         hints=(
             "The axis you name in `dim=` is the axis that disappears.",
             "The shape goes from [batch_size, seq_len, hidden] to [batch_size, hidden]. Which of "
@@ -125,7 +137,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "shape_gym.memory", "offset", _offset_cases,
+        "shape_gym.memory",
+        "offset",
+        _offset_cases,
         hints=(
             "One step along the last axis is one step in memory. How many steps is one row?",
             "A step along an axis jumps over everything to the right of it: the product of all "
@@ -135,7 +149,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "shape_gym.view", "split_features", _split_cases,
+        "shape_gym.view",
+        "split_features",
+        _split_cases,
         hints=(
             "No element moves. Only the last axis is read as two axes.",
             "hidden = num_heads * head_size; the heads stand one after the other, so the heads' "
@@ -145,7 +161,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "shape_gym.transpose", "features_first", _tokens("features_first"),
+        "shape_gym.transpose",
+        "features_first",
+        _tokens("features_first"),
         hints=(
             "Elements must move here: a new shape alone is not enough.",
             "`transpose(a, b)` swaps two axes. The batch stays where it is.",
@@ -153,7 +171,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "shape_gym.contiguous", "merge_heads", _merge_cases,
+        "shape_gym.contiguous",
+        "merge_heads",
+        _merge_cases,
         hints=(
             "Two steps: first bring the axes into the right order, then glue two of them.",
             "Only axes that stand side by side can be glued. head_size must come right after "
@@ -163,7 +183,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "shape_gym.broadcasting", "scale_rows", _scale_rows_cases,
+        "shape_gym.broadcasting",
+        "scale_rows",
+        _scale_rows_cases,
         hints=(
             "Broadcasting lines shapes up from the right. Write both shapes under each other.",
             "factors must end in a 1, so that each factor meets a whole row.",
@@ -171,7 +193,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "shape_gym.einsum", "pair_scores", _pair_scores_cases,
+        "shape_gym.einsum",
+        "pair_scores",
+        _pair_scores_cases,
         hints=(
             "Name every axis with a letter, the same letter for the same axis.",
             "A letter that is missing after the arrow is summed over. Here that is the letter of "
@@ -181,7 +205,10 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "shape_gym.comments", "shapes_line_by_line", _comments_cases, judge=_judge_comments,
+        "shape_gym.comments",
+        "shapes_line_by_line",
+        _comments_cases,
+        judge=_judge_comments,
         hints=(
             "Go line by line; each line needs the shape before it and one rule from this lesson.",
             "A matrix product eats the inner pair of sizes: [..., n, m] @ [..., m, p] is "

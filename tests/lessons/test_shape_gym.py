@@ -190,60 +190,95 @@ WRONG = {
         ("unanswered", "def average_over_tokens(x): raise NotImplementedError()"),
     ],
     "shape_gym.memory": [
-        ("memory.column order", """
+        (
+            "memory.column order",
+            """
 def offset(index, shape):
     place, step = 0, 1
     for i, size in zip(index, shape):
         place, step = place + i * step, step * size
     return place
-"""),
+""",
+        ),
         ("memory.no strides", "def offset(index, shape): return sum(index)"),
         ("memory.product", "def offset(index, shape): return math.prod(index)"),
-        ("memory.dot with shape",
-         "def offset(index, shape): return sum(i * s for i, s in zip(index, shape))"),
-        ("memory.counts from 1", """
+        (
+            "memory.dot with shape",
+            "def offset(index, shape): return sum(i * s for i, s in zip(index, shape))",
+        ),
+        (
+            "memory.counts from 1",
+            """
 def offset(index, shape):
     return 1 + torch.arange(math.prod(shape)).view(shape)[tuple(index)].item()
-"""),
-        ("memory.one size only", """
+""",
+        ),
+        (
+            "memory.one size only",
+            """
 def offset(index, shape):
     return sum(i * s for i, s in zip(index, shape[1:])) + index[-1]
-"""),
-        ("memory.own size", """
+""",
+        ),
+        (
+            "memory.own size",
+            """
 def offset(index, shape):
     return sum(i * math.prod(shape[n:]) for n, i in enumerate(index))
-"""),
+""",
+        ),
     ],
     "shape_gym.view": [
-        ("view.sizes swapped",
-         "def split_features(x, num_heads): return x.view(*x.shape[:2], -1, num_heads)"),
-        ("view.interleaved", """
+        (
+            "view.sizes swapped",
+            "def split_features(x, num_heads): return x.view(*x.shape[:2], -1, num_heads)",
+        ),
+        (
+            "view.interleaved",
+            """
 def split_features(x, num_heads):
     return torch.stack([x[..., n::num_heads] for n in range(num_heads)], dim=2)
-"""),
-        ("view.heads before tokens", """
+""",
+        ),
+        (
+            "view.heads before tokens",
+            """
 def split_features(x, num_heads):
     return x.view(x.shape[0], num_heads, x.shape[1], -1)
-"""),
-        ("view.moved", """
+""",
+        ),
+        (
+            "view.moved",
+            """
 def split_features(x, num_heads):
     return x.view(x.shape[0], x.shape[1], num_heads, -1).transpose(1, 2)
-"""),
-        ("view.blocks as columns",
-         "def split_features(x, num_heads): return torch.stack(x.chunk(num_heads, -1), -1)"),
-        ("view.batch lost", """
+""",
+        ),
+        (
+            "view.blocks as columns",
+            "def split_features(x, num_heads): return torch.stack(x.chunk(num_heads, -1), -1)",
+        ),
+        (
+            "view.batch lost",
+            """
 def split_features(x, num_heads):
     return x.view(x.shape[0] * x.shape[1], num_heads, -1)
-"""),
-        ("wrong number of elements",
-         "def split_features(x, num_heads): return x.view(2, 4, num_heads, 8)"),
+""",
+        ),
+        (
+            "wrong number of elements",
+            "def split_features(x, num_heads): return x.view(2, 4, num_heads, 8)",
+        ),
     ],
     "shape_gym.transpose": [
-        ("transpose.reshaped", """
+        (
+            "transpose.reshaped",
+            """
 def features_first(x):
     b, s, h = x.shape
     return x.view(b, h, s)
-"""),
+""",
+        ),
         ("transpose.all axes", "def features_first(x): return x.T"),
         ("transpose.batch and tokens", "def features_first(x): return x.transpose(0, 1)"),
         ("transpose.batch and features", "def features_first(x): return x.permute(2, 0, 1)"),
@@ -251,27 +286,39 @@ def features_first(x):
         ("signature", "def features_first(x): return x.transpose()"),
     ],
     "shape_gym.contiguous": [
-        ("merge.reshaped", """
+        (
+            "merge.reshaped",
+            """
 def merge_heads(x):
     b, n, s, d = x.shape
     return x.reshape(b, s, n * d)
-"""),
-        ("merge.interleaved", """
+""",
+        ),
+        (
+            "merge.interleaved",
+            """
 def merge_heads(x):
     return torch.stack(list(x.unbind(1)), dim=-1).flatten(2)
-"""),
-        ("view of a non-contiguous tensor", """
+""",
+        ),
+        (
+            "view of a non-contiguous tensor",
+            """
 def merge_heads(x):
     b, n, s, d = x.shape
     return x.transpose(1, 2).view(b, s, n * d)
-"""),
+""",
+        ),
         ("merge.not glued", "def merge_heads(x): return x.transpose(1, 2)"),
         ("merge.tokens with features", "def merge_heads(x): return x.flatten(2)"),
-        ("merge.wrong swap", """
+        (
+            "merge.wrong swap",
+            """
 def merge_heads(x):
     b, n, s, d = x.shape
     return x.transpose(-2, -1).reshape(b, s, n * d)
-"""),
+""",
+        ),
         ("merge.summed", "def merge_heads(x): return x.sum(dim=1)"),
     ],
     "shape_gym.broadcasting": [
@@ -279,39 +326,54 @@ def merge_heads(x):
         ("broadcasting.columns", "def scale_rows(x, factors): return x * factors.unsqueeze(1)"),
         ("broadcasting.divided", "def scale_rows(x, factors): return x / factors[..., None]"),
         ("broadcasting.added", "def scale_rows(x, factors): return x + factors[..., None]"),
-        ("broadcasting.summed",
-         "def scale_rows(x, factors): return (factors[:, None] @ x).squeeze(1)"),
-        ("broadcasting.first sequence",
-         "def scale_rows(x, factors): return x * factors[0].view(-1, 1)"),
-        ("shape_gym.broadcasting.input changed",
-         "def scale_rows(x, factors): return x.mul_(factors[..., None])"),
+        (
+            "broadcasting.summed",
+            "def scale_rows(x, factors): return (factors[:, None] @ x).squeeze(1)",
+        ),
+        (
+            "broadcasting.first sequence",
+            "def scale_rows(x, factors): return x * factors[0].view(-1, 1)",
+        ),
+        (
+            "shape_gym.broadcasting.input changed",
+            "def scale_rows(x, factors): return x.mul_(factors[..., None])",
+        ),
     ],
     "shape_gym.einsum": [
         ("einsum.transposed", "def pair_scores(q, k): return k @ q.transpose(-2, -1)"),
-        ("einsum.heads summed",
-         "def pair_scores(q, k): return torch.einsum('bhqd,bhkd->bqk', q, k)"),
-        ("einsum.batch summed",
-         "def pair_scores(q, k): return torch.einsum('bhqd,bhkd->hqk', q, k)"),
-        ("einsum.heads crossed",
-         "def pair_scores(q, k): return torch.einsum('bnqd,bmkd->bnqk', q, k)"),
-        ("einsum.features crossed",
-         "def pair_scores(q, k): return q.sum(-1)[..., None] * k.sum(-1)[:, :, None]"),
-        ("einsum.features kept",
-         "def pair_scores(q, k): return q[:, :, :, None] * k[:, :, None]"),
-        ("einsum.scaled",
-         "def pair_scores(q, k): return q @ k.mT / math.sqrt(q.shape[-1])"),
+        (
+            "einsum.heads summed",
+            "def pair_scores(q, k): return torch.einsum('bhqd,bhkd->bqk', q, k)",
+        ),
+        (
+            "einsum.batch summed",
+            "def pair_scores(q, k): return torch.einsum('bhqd,bhkd->hqk', q, k)",
+        ),
+        (
+            "einsum.heads crossed",
+            "def pair_scores(q, k): return torch.einsum('bnqd,bmkd->bnqk', q, k)",
+        ),
+        (
+            "einsum.features crossed",
+            "def pair_scores(q, k): return q.sum(-1)[..., None] * k.sum(-1)[:, :, None]",
+        ),
+        ("einsum.features kept", "def pair_scores(q, k): return q[:, :, :, None] * k[:, :, None]"),
+        ("einsum.scaled", "def pair_scores(q, k): return q @ k.mT / math.sqrt(q.shape[-1])"),
         ("shapes do not fit", "def pair_scores(q, k): return q @ k"),
     ],
     "shape_gym.comments": [
         ("comments.not merged", program(LINES + ", (b, s, n, d), (b, n*d)")),
         ("comments.wrong axis averaged", program(LINES + ", (b, s, n*d), (b, s)")),
         ("comments.axis kept", program(LINES + ", (b, s, n*d), (b, 1, n*d)")),
-        ("comments.projection",
-         program(LINES.replace("n*d", "i") + ", (b, s, n*d), (b, n*d)")),
-        ("comments.heads lost",
-         program(LINES.replace("(b, n, s, s)", "(b, s, s)") + ", (b, s, n*d), (b, n*d)")),
-        ("comments.split order",
-         program(LINES.replace("(b, s, n, d)", "(b, s, d, n)") + ", (b, s, n*d), (b, n*d)")),
+        ("comments.projection", program(LINES.replace("n*d", "i") + ", (b, s, n*d), (b, n*d)")),
+        (
+            "comments.heads lost",
+            program(LINES.replace("(b, n, s, s)", "(b, s, s)") + ", (b, s, n*d), (b, n*d)"),
+        ),
+        (
+            "comments.split order",
+            program(LINES.replace("(b, s, n, d)", "(b, s, d, n)") + ", (b, s, n*d), (b, n*d)"),
+        ),
         ("shape_gym.comments.length", program(LINES)),
     ],
 }
@@ -330,8 +392,10 @@ def test_a_wrong_answer_is_named(task, place):
 
 
 def test_an_unnamed_wrong_comment_is_found_by_its_line():
-    source = program("(b, s, n*d), (b, s, n, d), (b, n, s, d), (b, b, b, b), (b, n, s), "
-                     "(b, n, s, d), (b, s, n*d), (b, n*d)")
+    source = program(
+        "(b, s, n*d), (b, s, n, d), (b, n, s, d), (b, b, b, b), (b, n, s), "
+        "(b, n, s, d), (b, s, n*d), (b, n*d)"
+    )
     (found,) = findings("shape_gym.comments", source)
     assert found.fails and "line 4" in found.message
 
