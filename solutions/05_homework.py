@@ -754,22 +754,32 @@ print("sequence 2, head 0, causal:\n", probs_causal[2 * num_heads])
 # %%
 true = probs_causal[2 * num_heads]  # [7, 7]
 twice = torch.softmax(true, dim=-1)  # [7, 7]
-fig, axes = plt.subplots(1, 2, figsize=(7, 3), layout="constrained")
-for ax, picture, name in zip(axes, (true, twice), ("true", "softmax of it"), strict=True):
-    image = ax.imshow(picture, cmap="viridis")
-    ax.set(title=name, xlabel="key", ylabel="query")
+pictures = [
+    ("probs: right", true, 1.0),
+    ("softmax of it, colours by default", twice, None),
+    ("softmax of it, colours from 0 to 1", twice, 1.0),
+]
+fig, axes = plt.subplots(1, 3, figsize=(10, 2.9), layout="constrained")
+for ax, (name, picture, top) in zip(axes, pictures, strict=True):
+    image = ax.imshow(picture, vmin=0 if top else None, vmax=top, cmap="viridis")
+    ax.set_title(name, fontsize=9)
+    ax.set(xlabel="key", ylabel="query")
     fig.colorbar(image, ax=ax)
 show(
     fig,
-    "Left the causal attention map with values from 0 to 1; right a softmax of it, washed "
-    "out, with values from about 0.11 to 0.31 and no zero anywhere.",
+    "The causal attention map from 0 to 1; a softmax of it, which with stretched colours looks "
+    "nearly the same though its values run from 0.11 to 0.31; and with equal colours, all dim.",
 )
 print(f"row 0, true:  {true[0, 0]:.4f} for itself, {true[0, 1]:.4f} for each hidden key")
 print(f"row 0, twice: {twice[0, 0]:.4f} for itself, {twice[0, 1]:.4f} for each hidden key")
 
 # %% [markdown]
-# **Figure.** The same map twice: as it is, from 0 to 1, and after a second softmax,
-# squeezed between about 0.11 and 0.31.
+# **Figure.** The map as it is (left), and after a second softmax: with the colours that
+# `imshow` picks by itself it looks nearly right (middle); with colours from 0 to 1 it
+# is all dim (right).
+#
+# `imshow` stretches its colours over whatever range it is given, so only the numbers at
+# the colour bar give the mistake away.
 #
 # The first token looks at itself with probability 1. The second picture says 0.3118,
 # and claims that each of six keys it cannot see gets 0.1147: $e^1/(e^1 + 6e^0)$ and
