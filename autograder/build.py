@@ -164,9 +164,8 @@ def release(source: NotebookNode) -> NotebookNode:
 
 
 def execute(source: NotebookNode, folder: Path, seconds: int = 300) -> NotebookNode:
-    """The lesson with solutions, run from start to end in `folder`; marking schemes taken out."""
-    notebook = copy.deepcopy(source)
-    notebook, _ = ClearMarkScheme().preprocess(notebook, {})
+    """The lesson with solutions, run from start to end in `folder`."""
+    notebook = readable(source)
     client = NotebookClient(
         notebook,
         timeout=seconds,
@@ -174,7 +173,19 @@ def execute(source: NotebookNode, folder: Path, seconds: int = 300) -> NotebookN
         record_timing=False,
     )
     client.execute()
-    return without_markers(notebook)
+    return notebook
+
+
+def readable(source: NotebookNode) -> NotebookNode:
+    """The lesson with solutions as it is read in `solutions/`: no marks of ours, links that work.
+
+    Links are written for notebooks/NN_name/, one folder deeper.
+    """
+    notebook, _ = ClearMarkScheme().preprocess(copy.deepcopy(source), {})
+    for cell in without_markers(notebook).cells:
+        cell.source = re.sub(r"\]\(\.\./\.\./", "](../", cell.source)
+        cell.source = re.sub(r"\]\(\.\./(\d\d_\w+)/\1\.ipynb", r"](\1.ipynb", cell.source)
+    return notebook
 
 
 def without_markers(notebook: NotebookNode) -> NotebookNode:

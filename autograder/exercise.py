@@ -63,7 +63,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong answer with a name: where a student's values equal its values, that is the mistake."""
+    """A wrong answer with a name: a student whose values equal its values made that mistake."""
 
     check: str
     message: str

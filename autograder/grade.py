@@ -11,10 +11,8 @@ from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 
-from nbgrader.preprocessors import ClearMarkScheme
-
 from autograder import answers, course, rubric
-from autograder.build import read_source, without_markers
+from autograder.build import read_source, readable
 from autograder.calls import Call, Draw
 from autograder.comments import comment_findings
 from autograder.course import Cell, Lesson
@@ -157,7 +155,7 @@ def model_answers(folder: Path, lesson: str) -> dict[str, str]:
     path = folder / "solutions" / f"{lesson}.py"
     if not path.exists():
         return {}
-    notebook, _ = ClearMarkScheme().preprocess(without_markers(read_source(path)), {})
+    notebook = readable(read_source(path))
     return {c.id: c.source for c in notebook.cells if c.metadata.get("course", {}).get("task")}
 
 

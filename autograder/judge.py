@@ -104,11 +104,12 @@ def _tensor_difference(got, expected: torch.Tensor, rtol: float, where: str) -> 
     if largest <= allowed:
         return None
     wrong = int(((g - e).abs()[finite] > allowed).sum())
-    text = (
-        f"{where} has the right shape, but {wrong} of {g.numel()} values differ, "
-        f"by at most {_short(largest)}"
-    )
-    return Difference("values", text, shape(expected), f"largest difference {_short(largest)}")
+    text = f"{where} has the right shape, but {wrong} of {g.numel()} values differ"
+    if exact or g.numel() == 1:  # here the difference would give the value away
+        return Difference("values", text, shape(expected), "another value")
+    far = _short(largest)
+    text = f"{text}, by at most {far}"
+    return Difference("values", text, shape(expected), f"largest difference {far}")
 
 
 def _short(number: float) -> str:

@@ -1,9 +1,11 @@
 """From the sources to the notebooks."""
 
+import re
+
 import nbformat
 import pytest
 
-from autograder.build import build, read_source, release, sources, without_markers, write
+from autograder.build import build, read_source, readable, release, sources, write
 from autograder.course import CourseError
 from tests.conftest import ROOT
 
@@ -20,9 +22,7 @@ def test_the_released_notebook_is_what_its_source_builds(path, tmp_path):
 
 @pytest.mark.parametrize("path", SOURCES, ids=ids)
 def test_the_executed_notebook_has_the_cells_of_its_source(path):
-    from nbgrader.preprocessors import ClearMarkScheme
-
-    expected, _ = ClearMarkScheme().preprocess(without_markers(read_source(path)), {})
+    expected = readable(read_source(path))
     executed = nbformat.read(path.with_suffix(".ipynb"), as_version=4)
     assert [c.source for c in executed.cells] == [c.source for c in expected.cells]
     outputs = [o for c in executed.cells if c.cell_type == "code" for o in c.outputs]
@@ -38,6 +38,17 @@ def test_every_figure_has_alt_text(path):
     assert pictures
     for picture in pictures:
         assert len(picture.metadata["image/png"]["alt"]) > 20
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=ids)
+def test_links_to_other_files_lead_somewhere(path):
+    for folder, notebook in (
+        (ROOT / "notebooks" / path.stem, release(read_source(path))),
+        (ROOT / "solutions", readable(read_source(path))),
+    ):
+        text = "\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
+        links = re.findall(r"\]\(((?!https?:|#)[^)#\s]+)", text)
+        assert [link for link in links if not (folder / link).exists()] == []
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=ids)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import zipfile
 
+import nbformat
 import pytest
 
 from autograder.build import read_source, sources
@@ -21,35 +22,47 @@ def hand_out(tmp_path_factory):
     return target
 
 
-def solution_lines() -> dict[str, str]:
-    """Lines that only a solution has, stripped, with where they stand."""
+def code_lines(text: str) -> list[str]:
+    """Lines of code without blanks around them, comments and empty lines."""
+    lines = [line.partition("  #")[0].strip() for line in text.splitlines()]
+    return [line for line in lines if len(line) > 3 and not line.startswith("#")]
+
+
+def solution_pieces() -> dict[str, str]:
+    """What only a solution has, with where it stands: long lines, and any two in a row."""
     found = {}
     for path in sources(ROOT):
         for cell in read_source(path).cells:
             for region in re.findall(
                 r"BEGIN SOLUTION\n(.*?)\n[^\n]*END SOLUTION", cell.source, re.S
             ):
-                for line in region.splitlines():
-                    code = line.partition("  #")[0].strip()
-                    if len(code) >= 30 and not code.startswith("#"):
-                        found[code] = f"{path.stem}, {cell.id}"
+                lines = code_lines(region)
+                pairs = [f"{a}\n{b}" for a, b in zip(lines, lines[1:], strict=False)]
+                for piece in [line for line in lines if len(line) >= 45] + pairs:
+                    found[piece] = f"{path.stem}, {cell.id}"
     return found
 
 
-def test_no_line_of_a_solution_is_in_the_hand_out(hand_out):
-    given = {}
-    for path in hand_out.rglob("*"):
-        if path.suffix in (".py", ".md", ".ipynb"):
-            given[path] = path.read_text(encoding="utf-8")
-    lines = solution_lines()
-    assert len(lines) > 50
+def texts(path) -> str:
+    """All that a file says, one line of code after the other."""
+    if path.suffix == ".ipynb":
+        cells = nbformat.read(path, as_version=4).cells
+        return "\n".join("\n".join(code_lines(c.source)) for c in cells)
+    return "\n".join(code_lines(path.read_text(encoding="utf-8")))
+
+
+def test_no_piece_of_a_solution_is_in_the_hand_out(hand_out):
+    files = [p for p in hand_out.rglob("*") if p.suffix in (".py", ".md", ".ipynb", ".txt")]
+    given = {path: texts(path) for path in files}
+    pieces = solution_pieces()
+    assert len(pieces) > 50
     leaks = [
-        f"{where}: {line!r} in {path.relative_to(hand_out)}"
-        for line, where in lines.items()
+        f"{where}: {piece!r} in {path.relative_to(hand_out)}"
+        for piece, where in pieces.items()
         for path, text in given.items()
-        if line in text or line.replace('"', '\\"') in text
+        if f"\n{piece}\n" in f"\n{text}\n"
     ]
-    assert leaks == []
+    assert "\n".join(leaks) == ""
 
 
 def test_the_instructors_side_stays_at_home(hand_out):
