@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from .child import Child
 from .limits import ChildFailed, Limits
 from .memory import ControlGroup
 from .probe import TIERS, Tier, make_plan, plan_child, probe, work_folder
-from .warm import Warm, WarmDied
+from .warm import Warm, WarmDied, WarmUnable
 
 RUNNER = files.PACKAGE / "runner.py"
 RECORD = files.PACKAGE / "shapes" / "record.py"
@@ -28,7 +27,8 @@ class Sandbox:
     tier: "auto" for the strongest that this machine offers, or one by name.
     allow_weak: let "auto" fall back on "limits", which hides nothing; for one's own code only.
     preload: further modules to import once, before the children are forked.
-    runner: the file whose `Runner().handle(header, tensors)` answers requests in the child.
+    runner: the file whose `Runner().handle(header, tensors)` answers requests in the child, in
+        place of our own `autograder/runner.py`.
     hide: further paths never to be shown, should they lie inside the system's folders.
 
     Raises ChildFailed("cannot start", why) if the tier asked for can't be had here.
@@ -42,8 +42,7 @@ class Sandbox:
         limits: Limits = Limits(),  # noqa: B008
         allow_weak: bool = False,
         preload: Sequence[str] = (),
-        runner: Path = RUNNER,
-        record: Path = RECORD,
+        runner: Path | None = None,
         hide: Sequence[Path] = (),
     ):
         self._closed = True
@@ -53,7 +52,7 @@ class Sandbox:
             raise ChildFailed("cannot start", f"The course folder {course} is not a folder.")
         self._tier = _choose(tier, allow_weak)
         self._plan = make_plan(self._tier, self._course, limits, [str(path) for path in hide])
-        modules = [["course_runner", str(runner)], ["course_record", str(record)]]
+        modules = [["course_runner", str(runner or RUNNER)], ["course_record", str(RECORD)]]
         self._settings = {
             "libraries": files.libraries(),
             "fork": self._tier.name != "limits",
@@ -62,9 +61,7 @@ class Sandbox:
         }
         self._warm = self._start()
         self._closed = False
-        close = weakref.WeakMethod(self.close)
-        self._at_exit = lambda: (close() or (lambda: None))()
-        atexit.register(self._at_exit)
+        atexit.register(self.close)
 
     @property
     def tier(self) -> str:
@@ -93,7 +90,8 @@ class Sandbox:
                 group = ControlGroup(self.limits.memory, self.limits.processes + 4)
                 stack.callback(group.remove)
             else:
-                stack.callback(self._renew)  # each child is a process of its own: start the next
+                # Each child is a warm process of its own; the next one starts in good time.
+                stack.callback(self._renew, self._warm)
             child = self._spawn(work, group)
             stack.callback(child.close)
             yield child
@@ -102,7 +100,7 @@ class Sandbox:
         """Ends the warm process; any number of times."""
         if not self._closed:
             self._closed = True
-            atexit.unregister(self._at_exit)
+            atexit.unregister(self.close)
             self._warm.close()
 
     def __enter__(self) -> Sandbox:
@@ -114,27 +112,31 @@ class Sandbox:
     def _start(self) -> Warm:
         try:
             return Warm(self._settings)
-        except WarmDied as error:
-            raise ChildFailed("cannot start", f"The sandbox can't start: {error}.") from None
+        except WarmUnable as error:
+            raise _cannot_start(error) from None
 
     def _spawn(self, work: str, group: ControlGroup | None) -> Child:
         """A child of the warm process, or of a new one if the old one has died."""
         plan = plan_child(self._plan, self._tier, work, group.folders if group else [])
-        for attempt in (1, 2):
+        try:
             try:
                 return Child(self._warm, plan, self.limits, group, self._renew)
-            except WarmDied as error:
-                self._renew()
-                if attempt == 2:
-                    reason = f"The sandbox can't start: {error}."
-                    raise ChildFailed("cannot start", reason) from None
-        raise AssertionError("unreachable")
+            except WarmDied:
+                self._renew(self._warm)
+                return Child(self._warm, plan, self.limits, group, self._renew)
+        except (WarmDied, WarmUnable) as error:
+            self._renew(self._warm)
+            raise _cannot_start(error) from None
 
-    def _renew(self) -> None:
-        """Replaces the warm process."""
-        self._warm.kill()
-        if not self._closed:
+    def _renew(self, dead: Warm) -> None:
+        """Replaces a warm process, unless that has been done."""
+        dead.kill()
+        if dead is self._warm and not self._closed:
             self._warm = self._start()
+
+
+def _cannot_start(error: Exception) -> ChildFailed:
+    return ChildFailed("cannot start", f"The sandbox can't start: {error}.")
 
 
 def _choose(name: str, allow_weak: bool) -> Tier:

@@ -251,7 +251,7 @@ class Child:
                 self._exit = self._warm.end(self._pid)
             except WarmDied:
                 _wait_for(self._process, REAPER_SECONDS)
-                self._renew()
+                self._renew(self._warm)
         with contextlib.suppress(OSError):
             os.set_blocking(self._output, False)
             self._drain()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import files
 from .limits import Limits
-from .warm import Warm, WarmDied
+from .warm import Warm, WarmDied, WarmUnable
 
 TIERS = ("namespaces", "landlock", "limits")
 INSIDE_COURSE = "/course"
@@ -52,7 +52,7 @@ def probe() -> tuple[Tier, ...]:
                 return _first(warm, "namespaces", course), _first(warm, "landlock", course), weak
             finally:
                 warm.close()
-        except WarmDied as error:
+        except (WarmDied, WarmUnable) as error:
             why = f"the warm process can't start: {error}"
             return Tier("namespaces", False, why), Tier("landlock", False, why), weak
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -19,11 +20,15 @@ ANSWER_SECONDS = 60
 
 
 class WarmDied(Exception):
-    """The warm process is gone, or says that it can't do its work; the text says why."""
+    """The warm process is gone; the text says why, as far as is known."""
+
+
+class WarmUnable(Exception):
+    """The warm process can't do its work, and a new one couldn't either; the text says why."""
 
 
 class Warm:
-    """A running warm process. Raises WarmDied from every method once it is gone."""
+    """A running warm process. Every method raises WarmDied once it is gone."""
 
     def __init__(self, settings: dict):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -51,7 +56,7 @@ class Warm:
             )
         except OSError as error:
             ours.close()
-            raise WarmDied(f"Python can't be started: {error}") from None
+            raise WarmUnable(f"Python can't be started: {error}") from None
         finally:
             os.close(descriptor)
             theirs.close()
@@ -68,11 +73,11 @@ class Warm:
         return self._process.poll() is None
 
     def wait_until_ready(self) -> None:
-        """Returns when everything is imported. Raises WarmDied with the reason if it can't be."""
+        """Returns when everything is imported. Raises WarmUnable if it can't be."""
         if not self._ready:
             answer = self._answer(START_SECONDS)
             if "error" in answer:
-                raise WarmDied(answer["error"])
+                raise WarmUnable(answer["error"])
             self._ready = True
 
     def spawn(self, plan: dict, descriptors: list[int]) -> dict:
@@ -88,9 +93,10 @@ class Warm:
         own child, and ends here.
         """
         if not self._forks:
-            if self.wait(0.1) is None:
-                self.kill()
-            code = self._process.returncode
+            self.wait(0.1)
+            with contextlib.suppress(OSError):  # what it has started, also if it has ended itself
+                os.killpg(self._process.pid, signal.SIGKILL)
+            code = self._process.wait()
             return code if code >= 0 else 128 - code
         self._send({"op": "end", "pid": pid}, [])
         return self._answer(ANSWER_SECONDS)["exit"]
@@ -103,18 +109,25 @@ class Warm:
             return None
 
     def close(self) -> None:
+        """Ends the process, politely if it listens; any number of times."""
         self._socket.close()
-        if self.wait(2) is None:
-            with contextlib.suppress(OSError):
-                os.killpg(self._process.pid, 9)
-            self._process.wait()
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(self._errors)
+        if not self._ready or self.wait(2) is None:
+            self.kill()
+        else:
+            self._forget()
 
     def kill(self) -> None:
-        with contextlib.suppress(OSError):
-            os.killpg(self._process.pid, 9)
-        self.close()
+        if self._process.poll() is None:
+            with contextlib.suppress(OSError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._ready = False
+        self._socket.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(self._errors)
 
     def _send(self, message: dict, descriptors: list[int]) -> None:
         data = json.dumps(message).encode() + b"\n"

@@ -30,6 +30,11 @@ def ask_honestly(child) -> None:
     assert torch.equal(reply["x"], 2 * tensors["x"])
 
 
+def ask_lightly(child) -> None:
+    """The same without tensors."""
+    assert child.request({"op": "double", "number": 21}, {}) == ({"answer": 42}, {})
+
+
 def left_over(box: Sandbox, marker: str) -> list[str]:
     """Processes of the sandbox, besides its warm process."""
     found = []
@@ -103,6 +108,13 @@ def marker(tmp_path_factory):
     folder = tmp_path_factory.mktemp("marker")
     folder.chmod(0o711)
     return folder
+
+
+@pytest.fixture
+def light(monkeypatch):
+    """Warm processes without torch: they start at once, for tests of how processes come and go."""
+    monkeypatch.setattr("autograder.sandbox.box.TORCH", ())
+    monkeypatch.setattr("autograder.sandbox.box.RECORD", Path("/none"))
 
 
 @pytest.fixture(scope="session", params=["namespaces", "landlock"])

@@ -13,7 +13,7 @@ import torch
 
 from autograder.sandbox import ChildFailed, Limits, Sandbox, Tier, probe
 from autograder.sandbox import box as box_module
-from tests.sandbox.conftest import RUNNER, SMALL, ask_honestly, left_over
+from tests.sandbox.conftest import RUNNER, SMALL, ask_honestly, ask_lightly, left_over
 
 
 def facts(child, source: str):
@@ -38,7 +38,7 @@ def test_each_child_starts_fresh(box):
     for _ in range(2):
         with box.child() as child:
             assert facts(child, "hasattr(__builtins__, 'kept')") is False
-            seen.append(facts(child, "torch.rand(1).item()"))
+            seen.append(facts(child, "__import__('torch').rand(1).item()"))
             run(
                 child,
                 "import builtins, torch\nbuiltins.kept = 3\ntorch.set_default_dtype(torch.half)",
@@ -140,7 +140,7 @@ def test_a_crash_is_named(box):
     assert failed.value.reason == "Your code crashed the interpreter (segmentation fault)."
 
 
-def test_each_limit_has_its_sentence(course):
+def test_each_limit_has_its_sentence(light, course):
     limits = Limits(cpu_seconds=1, child_seconds=4, drained=4 << 20)
     programs = {
         "while True: pass": "Your code used more than 1 s of processor time.",
@@ -163,30 +163,34 @@ def test_memory_is_capped_from_outside_where_the_kernel_gives_no_group(box, monk
 
 
 # --- the warm process ----------------------------------------------------------------------------
-def test_a_dead_warm_process_is_replaced(box, marker):
-    with box.child() as child:
-        ask_honestly(child)
-    dead = box.warm_pid
-    os.kill(dead, signal.SIGKILL)
-    with box.child() as child:
-        ask_honestly(child)
-    assert box.warm_pid != dead
+@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
+def test_a_dead_warm_process_is_replaced(light, course, tier):
+    with Sandbox(course, tier=tier, runner=RUNNER) as box:
+        with box.child() as child:
+            ask_lightly(child)
+        dead = box.warm_pid
+        os.kill(dead, signal.SIGKILL)
+        with box.child() as child:
+            ask_lightly(child)
+        assert box.warm_pid != dead
 
 
-def test_a_child_outlives_its_warm_process_and_still_leaves_nothing(course, marker, monkeypatch):
+def test_a_child_outlives_its_warm_process_and_still_leaves_nothing(
+    light, course, marker, monkeypatch
+):
     monkeypatch.setenv("TMPDIR", str(marker))
     with Sandbox(course, limits=SMALL, runner=RUNNER) as box:
         with box.child() as child:
-            ask_honestly(child)
+            ask_lightly(child)
             os.kill(box.warm_pid, signal.SIGKILL)
-            ask_honestly(child)
+            ask_lightly(child)
             run(child, "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)")
         with box.child() as child:
-            ask_honestly(child)
+            ask_lightly(child)
         assert left_over(box, str(marker)) == []
 
 
-def test_a_warm_process_that_cannot_start_says_why(course, tmp_path):
+def test_a_warm_process_that_cannot_start_says_why(light, course, tmp_path):
     (tmp_path / "broken.py").write_text("raise RuntimeError('no runner today')")
     broken = tmp_path / "broken.py"
     with (
@@ -199,7 +203,7 @@ def test_a_warm_process_that_cannot_start_says_why(course, tmp_path):
     assert "no runner today" in failed.value.reason
 
 
-def test_closing_twice_is_closing_once(course):
+def test_closing_twice_is_closing_once(light, course):
     box = Sandbox(course, runner=RUNNER)
     box.close()
     box.close()
@@ -222,7 +226,8 @@ def test_the_parents_own_threads_and_parallel_work_do_no_harm(course):
 def test_a_killed_parent_leaves_nothing_behind(course, marker):
     program = f"""
 import os, sys
-from autograder.sandbox import Sandbox
+from autograder.sandbox import Sandbox, box
+box.TORCH, box.RECORD = (), '/none'
 with Sandbox({str(course)!r}, runner={str(RUNNER)!r}) as box, box.child() as child:
     source = "import os, time\\nif os.fork() == 0:\\n    os.setsid()\\n    time.sleep(600)"
     child.request({{"op": "run", "source": source, "given": {{}}}}, {{}})
@@ -251,7 +256,7 @@ def refused(name: str) -> Tier:
     return Tier(name, False, "not on this machine")
 
 
-def test_the_weakest_tier_is_refused_unless_asked_for(course, monkeypatch):
+def test_the_weakest_tier_is_refused_unless_asked_for(light, course, monkeypatch):
     weak = next(tier for tier in probe() if tier.name == "limits")
     offers = (refused("namespaces"), refused("landlock"), weak)
     monkeypatch.setattr(box_module, "probe", lambda: offers)
@@ -282,12 +287,12 @@ def test_the_probe_names_every_tier_strongest_first():
         assert dataclasses.is_dataclass(tier)
 
 
-def test_the_limits_tier_works_and_finds_what_the_wall_hides(course, canary):
+def test_the_limits_tier_works_and_finds_what_the_wall_hides(light, course, canary):
     """The attacks' own control: without a wall, these find something."""
     folder = Path(__file__).parent / "attacks"
     with Sandbox(course, tier="limits", limits=SMALL, runner=RUNNER) as box:
         with box.child() as child:
-            ask_honestly(child)
+            ask_lightly(child)
             for name in ("read_secrets", "network", "host_sockets", "memory_without_a_process"):
                 source = (folder / f"{name}.py").read_text()
                 attack = {"op": "run", "source": source, "given": canary.given}
@@ -296,4 +301,4 @@ def test_the_limits_tier_works_and_finds_what_the_wall_hides(course, canary):
             run(child, "import time\ntime.sleep(60)", seconds=0.3)
         assert failed.value.kind == "timed out"
         with box.child() as child:
-            ask_honestly(child)
+            ask_lightly(child)

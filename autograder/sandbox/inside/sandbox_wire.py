@@ -24,11 +24,13 @@ class TooLarge(BadFrame):
 
 def pack(header: dict, tensors: dict) -> list[bytes]:
     """A frame, in pieces. Raises ValueError or TypeError for what does not fit in one."""
-    import safetensors.torch
-
     text = json.dumps(header, allow_nan=False).encode()
-    own = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
-    body = safetensors.torch.save(own) if own else b""
+    body = b""
+    if tensors:
+        import safetensors.torch
+
+        own = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
+        body = safetensors.torch.save(own)
     if max(len(text), len(body)) >= 1 << 32:
         raise ValueError("a frame holds less than 4 GiB")
     return [LENGTHS.pack(len(text), len(body)), text, body]
@@ -46,8 +48,6 @@ def lengths(prefix: bytes, max_header: int, max_body: int) -> tuple[int, int]:
 
 def unpack(text: bytes, body: bytes) -> tuple[dict, dict]:
     """The header and the tensors of a frame. Raises BadFrame for anything but those."""
-    import safetensors.torch
-
     try:
         header = json.loads(text, parse_constant=_refuse, parse_float=_finite)
     except (ValueError, RecursionError) as error:
@@ -56,6 +56,8 @@ def unpack(text: bytes, body: bytes) -> tuple[dict, dict]:
         raise BadFrame("the header is not a JSON object")
     if not body:
         return header, {}
+    import safetensors.torch  # here, because a frame without tensors needs no torch
+
     try:
         tensors = safetensors.torch.load(body)
     except Exception as error:  # safetensors' own errors, and torch's for odd dtypes
