@@ -99,7 +99,7 @@ def test_a_folder_without_a_tokenizer_borrows_one_of_its_vocabulary(tmp_path, mo
 
 def test_the_model_in_use_is_printed_only_when_asked(folder, capsys):
     pretrained.load_gpt2(folder)
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr() == ("", "")
     pretrained.load_gpt2(folder, verbose=True)
     words = capsys.readouterr().out
     assert "local folder" in words and "2 layers, 3 heads of size 4, hidden size 12" in words

@@ -7,6 +7,7 @@ from a folder, from the Hugging Face hub's cache, or from the hub.
 
 import os
 from collections.abc import Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ DEFAULT_MODEL = "small-on-board"
 
 HUB_OWNER = "openai-community"
 HUB_TIMEOUT_SECONDS = 5
+BYTES_WORTH_A_PROGRESS_BAR = 500_000_000
 PACKAGE_PARENT = Path(__file__).resolve().parent.parent
 
 
@@ -222,12 +224,29 @@ def _load_model(folder, name):
 
     _load_config(folder, name)
     try:
-        model = GPT2LMHeadModel.from_pretrained(
-            folder, attn_implementation="eager", dtype=torch.float32
-        )
+        with _quiet_unless_large(folder):
+            model = GPT2LMHeadModel.from_pretrained(
+                folder, attn_implementation="eager", dtype=torch.float32
+            )
     except (OSError, ValueError, SafetensorError) as problem:
         raise _unreadable(folder, problem) from None
     return model.eval()
+
+
+@contextmanager
+def _quiet_unless_large(folder):
+    """Keep transformers' progress bar for weights that take seconds to read."""
+    from transformers.utils import logging
+
+    size = sum(path.stat().st_size for path in Path(folder).glob("*.safetensors"))
+    if size > BYTES_WORTH_A_PROGRESS_BAR or not logging.is_progress_bar_enabled():
+        yield
+        return
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.enable_progress_bar()
 
 
 def _unreadable(folder, problem):
