@@ -31,9 +31,10 @@
 # | Difficulty | ●●●○○ |
 # | Importance | ●●●●● |
 #
-# Nine exercises, twelve points. Stuck? `hint("one_head.project", 1)` gives a nudge,
-# `2` a push, `3` nearly the answer. The worked solutions are in
+# Nine exercises, twelve points. The worked solutions are in
 # `solutions/02_queries_keys_values.ipynb`; look at them after an attempt of your own.
+# Stuck? Each exercise has three hints: 1 is a nudge, 2 a push, 3 nearly the answer. They
+# look like this:
 
 # %% role="setup"
 import ast
@@ -48,6 +49,9 @@ import torch.nn.functional as F
 
 from autograder import check, hint
 from transformer_lm.figures import show
+
+# %%
+hint("one_head.project", 1)
 
 # %% [markdown]
 # ## 1. One token, three roles
@@ -480,9 +484,10 @@ class ParameterAttention(nn.Module):
         super().__init__()
         ### BEGIN SOLUTION
         spread = input_size**-0.5
-        self.w_query = nn.Parameter(torch.randn(input_size, hidden) * spread)
-        self.w_key = nn.Parameter(torch.randn(input_size, hidden) * spread)
-        self.w_value = nn.Parameter(torch.randn(input_size, hidden) * spread)
+        size = (input_size, hidden)
+        self.w_query = nn.Parameter(torch.randn(size) * spread)  # [input_size, hidden]
+        self.w_key = nn.Parameter(torch.randn(size) * spread)  # [input_size, hidden]
+        self.w_value = nn.Parameter(torch.randn(size) * spread)  # [input_size, hidden]
         ### END SOLUTION
 
     def forward(self, x):
