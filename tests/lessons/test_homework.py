@@ -359,7 +359,7 @@ def reshaped(how: str) -> str:
 
 ONES = "torch.ones(seq, seq)"
 # name: (program, tasks that are lost)
-ALL, LATER, LAST = "scores mask output", "mask output", "output"
+ALL, LATER, LAST, MASK = "scores mask output", "mask output", "output", "mask"
 MULTI_WRONG = {
     "scale.missing": (multi(scores="scores = q @ k.mT"), "scores output"),
     "scale.hidden": (multi(scores="scores = q @ k.mT / (h * d) ** 0.5"), "scores output"),
@@ -381,31 +381,32 @@ MULTI_WRONG = {
     "merge.sum": (multi(merge="att = att.sum(1).repeat(1, 1, h)"), LAST),
     "mix.missing": (multi(mix=""), LAST),
     "mix.twice": (multi(mix="att = self.mix(self.mix(att))"), LAST),
-    "mask.none": (multi(mask="pass"), LATER),
+    "mask.none": (multi(mask="pass"), MASK),
     "mask.diagonal hidden": (
         multi(mask=f"scores = scores.masked_fill({ONES}.triu(0).bool(), -torch.inf)"),
-        LATER,
+        MASK,
     ),
     "mask.one step late": (
         multi(mask=f"scores = scores.masked_fill({ONES}.triu(2).bool(), -torch.inf)"),
-        LATER,
+        MASK,
     ),
     "mask.inverted": (
         multi(mask=f"scores = scores.masked_fill({ONES}.tril() == 1, -torch.inf)"),
-        LATER,
+        MASK,
     ),
     "mask.after softmax": (
         multi(
             mask="pass",
-            probs="probs = scores.softmax(-1)\nprobs = probs.tril() if self.causal else probs",
+            probs="probs = self.dropout(scores.softmax(-1))\n"
+            "probs = probs.tril() if self.causal else probs",
         ),
-        LATER,
+        MASK,
     ),
     "mask.filled with 0": (
         multi(mask=f"scores = scores.masked_fill({ONES}.triu(1).bool(), 0)"),
-        LATER,
+        MASK,
     ),
-    "mask.NaN": (multi(mask=f"scores = scores + {ONES}.triu(1) * -torch.inf"), LATER),
+    "mask.NaN": (multi(mask=f"scores = scores + {ONES}.triu(1) * -torch.inf"), MASK),
     "mask.always": (multi(scores=PARTS["scores"] + "\n" + PARTS["mask"], mask="pass"), LATER),
     "softmax.twice": (multi(probs="probs = self.dropout(scores.softmax(-1).softmax(-1))"), LAST),
     "probabilities.head-major": (
