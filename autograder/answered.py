@@ -146,7 +146,8 @@ def _pieces(target, best, filled, cells, found, taken, wanted) -> tuple[int, ...
 def _prose(target, first, best, cells, found) -> tuple[int, ...]:
     """An answer in words; where its cell was left as it is, the text cells right after it."""
     if is_answered(target, cells[best].source):
-        return tuple(range(first, best + 1))
+        texts = {same_text(cells[i].source): i for i in range(first, best + 1)}  # each but once
+        return tuple(sorted(texts.values()))
     end = best + 1
     while end < len(cells) and found[end] is None and cells[end].kind != "code":
         end += 1

@@ -20,7 +20,7 @@ from IPython.core.inputtransformer2 import classic_prompt, ipython_prompt, leadi
 
 RUN_THE_BODY = {"time", "timeit", "capture", "prun"}
 LONGEST_MAGIC = 1_000  # characters in a line; longer ones are data, and slow to look at
-ROUNDS = 5  # how many lines may look like a magic and be none
+ROUNDS = 5  # how many brackets may be closed by a line that looks like a magic
 _CELL_MAGIC = re.compile(r"%%(\w+)")
 _LINE = re.compile(
     r"""(?P<indent>\s*)(?:
@@ -86,13 +86,16 @@ def _without_line_magics(lines: list[str]) -> str:
             swaps[place] = _swap(match, lines, place)
             free = place + len(swaps[place])
     for _ in range(ROUNDS):
-        real = _statements(_swapped(lines, swaps, blank=True))
+        real, opened = _statements(_swapped(lines, swaps, blank=True))
         wrong = [place for place in swaps if place + 1 not in real]
-        if not wrong:
+        if opened is None or not wrong:
             break
-        del swaps[wrong[0]]  # inside a bracket, say, which it may close: those after it may be real
-    else:
-        swaps = {place: swap for place, swap in swaps.items() if place < wrong[0]}
+        # A line in a bracket may have closed it, so that those after it are real all the same.
+        closing = next((place for place in wrong if place + 1 > opened), wrong[-1])
+        for place in wrong:
+            if place <= closing:
+                del swaps[place]
+    swaps = {place: swap for place, swap in swaps.items() if place + 1 in real}
     return _swapped(lines, swaps)
 
 
@@ -121,18 +124,22 @@ def _swap(match: re.Match, lines: list[str], place: int) -> list[str]:
     return [indent + text] + [""] * (last - place)
 
 
-def _statements(text: str) -> set[int]:
-    """The lines, from 1, that begin a statement: not inside a string, bracket or continuation."""
-    begin, fresh, depth = set(), True, 0
+def _statements(text: str) -> tuple[set[int], int | None]:
+    """The lines, from 1, that begin a statement (not inside a string, bracket or continuation),
+    and the line of a bracket that is never closed, if there is one."""
+    begin, fresh, brackets = set(), True, []
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type in (tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT):
                 fresh = fresh or token.type == tokenize.NEWLINE
             elif token.type not in (tokenize.INDENT, tokenize.DEDENT):
-                if fresh and depth == 0:
+                if fresh and not brackets:
                     begin.add(token.start[0])
                 fresh = False
-                depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token.string, 0)
+                if token.string in ("(", "[", "{"):
+                    brackets.append(token.start[0])
+                elif token.string in (")", "]", "}") and brackets:
+                    brackets.pop()
     except (tokenize.TokenError, SyntaxError):
         pass  # the lines before the one that cannot be read are known
-    return begin
+    return begin, brackets[0] if brackets else None

@@ -100,12 +100,23 @@ def identify(lesson: Lesson, cells: list[RawCell]) -> list[Cell | None]:
             moved = text != same_text(target.source) and text in by_text
             if moved or target.kind != cell.kind:
                 target = None
-        found.append(target or by_id.get(cell.grade_id))
+        if target is None:
+            target = by_id.get(cell.grade_id)
+            target = None if target is not None and _belies(lesson, target, cell) else target
+        found.append(target)
     _by_text(lesson, cells, found)
     _by_names(lesson, cells, found)
     _by_likeness(lesson, cells, found)
     _by_place(lesson, cells, found)
     return found
+
+
+def _belies(lesson: Lesson, target: Cell, cell: RawCell) -> bool:
+    """Whether a cell's text speaks against its grade id: it defines what another exercise asks."""
+    names = defined(cell.source, cell.kind)
+    if names & (asked_for(target) if target.role == "exercise" else defined(target.source)):
+        return False
+    return any(asked_for(other) & names for other in lesson.with_role("exercise"))
 
 
 def _left(lesson: Lesson, found: list[Cell | None]) -> list[Cell]:

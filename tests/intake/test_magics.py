@@ -4,6 +4,8 @@ import pytest
 
 from autograder.magics import parse, plain_python
 
+ASKED = '"""\nWhy?\n!ls\n"""\n' * 10
+
 
 @pytest.mark.parametrize(
     ("cell", "plain"),
@@ -31,6 +33,7 @@ from autograder.magics import parse, plain_python
         ("text = '''\n!ls\n%cd\nwhy?\n'''\n%cd", "text = '''\n!ls\n%cd\nwhy?\n'''\npass"),
         ("x = (1\n%b)\n%cd", "x = (1\n%b)\npass"),
         ("x = 5 \\\n%b\n%cd", "x = 5 \\\n%b\npass"),
+        (ASKED + "x = (1\n%b)\n%cd", ASKED + "x = (1\n%b)\npass"),
         ("# why?\n%cd", "# why?\npass"),
         ("x = 1  # why?\n%cd", "x = 1  # why?\npass"),
         ("x = await f()\n%cd", "x = await f()\npass"),
