@@ -27,6 +27,12 @@ FIGURES = {
     "histogram_lines": lambda style: plots.histogram_lines(
         {"Q": (CENTRES, np.ones(10), 0.0)}, style=style
     ),
+    "histogram_lines by layer": lambda style: plots.histogram_lines(
+        [(CENTRES, np.full(10, layer), 0.0) for layer in range(5)], style=style
+    ),
+    "marked_scatter": lambda style: plots.marked_scatter(
+        -torch.arange(20.0), {" the": 3}, style=style
+    ),
     "wide_weight": lambda style: plots.wide_weight(torch.randn(8, 24), style=style),
     "spectra": lambda style: plots.spectra({"model": [1, 3, 2]}, style=style),
     "lesion_dots": lambda style: plots.lesion_dots([-1, -2, -3], -1.5, style=style),
@@ -65,7 +71,7 @@ def test_each_plot_has_a_title_named_axes_and_named_colours(name):
     assert figure.get_suptitle() or panels(figure)[0].get_title()
     assert panels(figure)[0].get_xlabel() or figure.get_supxlabel()
     assert all(bar.get_ylabel() for bar in colour_bars(figure))
-    has_maps = any(ax.get_images() for ax in panels(figure))
+    has_maps = any(ax.get_images() for ax in panels(figure)) or name == "histogram_lines by layer"
     assert has_maps == bool(colour_bars(figure))
 
 
@@ -157,3 +163,16 @@ def test_the_lens_shows_the_most_probable_tokens_first():
 def test_alt_text_says_where_lines_begin_and_end():
     words = plots.alt_text(FIGURES["lines_by_layer"]("light"))
     assert "Q: 1 to 3" in words and "K: 3 to 1" in words and "random" in words
+
+
+def test_weights_with_a_sign_share_one_scale_in_the_head_grid():
+    figure = plots.head_grid(torch.randn(3, 4, 8), limits=(-0.1, 0.1), label="weight")
+    images = [ax.get_images()[0] for ax in panels(figure)]
+    assert [image.get_clim() for image in images] == [(-0.1, 0.1)] * 3
+    np.testing.assert_allclose(images[0].cmap(images[0].norm(0.0))[:3], 1, atol=0.02)
+    assert [bar.get_ylabel() for bar in colour_bars(figure)] == ["weight"]
+
+
+def test_a_marked_dot_stands_at_its_value():
+    _, marked = panels(plots.marked_scatter([0.0, -2.0, -1.0], {"day": 1}))[0].get_lines()
+    assert (list(marked.get_xdata()), list(marked.get_ydata())) == ([1], [-2])

@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 import torch
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
@@ -43,8 +44,8 @@ def attention_map(
     Args:
         probs: [seq_len, seq_len] attention weights; or scores, with other limits and label.
         tokens: the seq_len tokens as text, or None for position numbers.
-        limits: colours' lowest and highest value; None for those of the data. A hidden score
-            (-inf) is left blank.
+        limits: colours' lowest and highest value, with a sign where one is minus the other; None
+            for those of the data. A hidden score (-inf) is left blank.
         annotate: write the values in the cells; where None, only up to 8 tokens.
     """
     values = _matrix(probs, 2)
@@ -58,19 +59,25 @@ def attention_map(
 
 
 def head_grid(
-    probs,
+    maps,
     tokens=None,
     title="Attention weights by head",
     names=None,
     style="light",
     limits=(0, 1),
     columns=4,
+    label="attention weight",
+    xlabel="key position",
+    ylabel="query position",
 ):
     """Draw one small map a head with one colour bar.
 
-    probs: [num_heads, seq_len, seq_len]. names: titles of the maps; "head 0"... where None.
+    maps: [num_heads, rows, columns]: attention weights [num_heads, seq_len, seq_len], or with other
+    limits and labels each head's weights or cosines. names: titles; "head 0"... where None.
+    limits: as in attention_map; limits such as (-0.1, 0.1) give the colours with a sign.
     """
-    values = _matrix(probs, 3)
+    values = _matrix(maps, 3)
+    limits = limits or (np.nanmin(values), np.nanmax(values))
     names = names or [f"head {head}" for head in range(len(values))]
     columns = min(columns, len(values))
     rows = math.ceil(len(values) / columns)
@@ -81,11 +88,13 @@ def head_grid(
             continue
         small = tokens if tokens is not None and len(tokens) <= 8 else None
         image = _map(ax, values[index], small, limits, style)
+        if values.shape[1] != values.shape[2]:
+            ax.set_aspect("auto")
         ax.set_title(names[index])
-    figure.supxlabel("key position", color=STYLES[style]["text"])
-    figure.supylabel("query position", color=STYLES[style]["text"])
+    figure.supxlabel(xlabel, color=STYLES[style]["text"])
+    figure.supylabel(ylabel, color=STYLES[style]["text"])
     figure.suptitle(title, color=STYLES[style]["text"])
-    _colour_bar(figure, image, list(axes.flat), "attention weight", style)
+    _colour_bar(figure, image, list(axes.flat), label, style)
     return figure
 
 
@@ -148,14 +157,48 @@ def histogram_lines(
 ):
     """Draw histograms as lines through the middle of their bins.
 
-    histograms: {name: (centres [bins], heights [bins], ...)}, as ``weights.histogram`` returns.
+    histograms: {name: (centres [bins], heights [bins], ...)}, as ``weights.histogram`` returns; or
+    a list of them, one a layer, coloured from the first layer to the last.
     """
     figure, axes = _figure(style, (6.4, 3.4))
+    ax = axes[0, 0]
+    by_layer = not isinstance(histograms, dict)
+    if by_layer:
+        scale = ScalarMappable(Normalize(0, max(len(histograms) - 1, 1)), cmap="viridis")
+        ax.set_prop_cycle(color=scale.to_rgba(range(len(histograms))))
+        histograms = {f"layer {index}": each for index, each in enumerate(histograms)}
     for name, (centres, heights, *_) in histograms.items():
-        axes[0, 0].plot(_matrix(centres, 1), _matrix(heights, 1), label=name)
-    _set(axes[0, 0], title=title, xlabel=xlabel, ylabel=ylabel)
+        ax.plot(_matrix(centres, 1), _matrix(heights, 1), label=name)
+    _set(ax, title=title, xlabel=xlabel, ylabel=ylabel)
     if log:
-        axes[0, 0].set_yscale("log")
+        ax.set_yscale("log")
+    if by_layer:
+        _colour_bar(figure, scale, ax, "layer", style)
+    else:
+        _legend(ax, style)
+    return figure
+
+
+def marked_scatter(
+    values,
+    marked=None,
+    title="Log-probability of each next token",
+    xlabel="token id",
+    ylabel="log-probability (nats)",
+    style="light",
+):
+    """Draw one dot a value, and some of them marked with their names.
+
+    values: [n]. marked: {name: index}, or None.
+    """
+    values = _matrix(values, 1)
+    figure, axes = _figure(style, (8.0, 3.4))
+    axes[0, 0].plot(values, linestyle="none", marker=".", markersize=2, label="all", alpha=0.6)
+    for index, (name, place) in enumerate((marked or {}).items(), start=1):
+        colour = LINE_COLOURS[style][index % len(LINE_COLOURS[style])]
+        marker = MARKERS[index % len(MARKERS)]
+        axes[0, 0].plot([place], [values[place]], marker, color=colour, label=_visible(name))
+    _set(axes[0, 0], title=title, xlabel=xlabel, ylabel=ylabel)
     _legend(axes[0, 0], style)
     return figure
 
@@ -215,7 +258,7 @@ def lesion_dots(
             linestyle="none",
             marker=MARKERS[column % len(MARKERS)],
             markersize=8,
-            label=names[column] if names else None,
+            label=names[column] if names else "after the lesion" if column == 0 else None,
         )
     _baseline(axes[0, 0], float(clean), "clean", style)
     _set(axes[0, 0], title=title, xlabel="layer", ylabel=ylabel)
@@ -335,7 +378,9 @@ def _matrix(values, ndim=None):
 def _map(ax, values, tokens, limits, style):
     low, high = limits or (None, None)
     finite = np.where(np.isfinite(values), values, np.nan)
-    image = ax.imshow(finite, cmap="viridis", vmin=low, vmax=high, interpolation="nearest")
+    signed = limits is not None and low == -high
+    cmap = SIGNED[style] if signed else "viridis"
+    image = ax.imshow(finite, cmap=cmap, vmin=low, vmax=high, interpolation="nearest")
     if tokens is not None:
         labels = [_visible(token) for token in tokens]
         ax.set_xticks(range(len(labels)), labels, rotation=90)
@@ -418,12 +463,14 @@ def _describe(ax):
         parts.append(f"map of {rows} by {columns} cells")
         if len(values):
             parts.append(f"values from {values.min():.3g} to {values.max():.3g}")
-    for line in ax.get_lines():
-        if line.get_label().startswith("_"):
-            continue
+    lines = [line for line in ax.get_lines() if not line.get_label().startswith("_")]
+    for line in lines[:6]:
         heights = np.asarray(line.get_ydata(), dtype=float)
-        ends = f"{heights[0]:.3g} to {heights[-1]:.3g}" if len(heights) > 1 else f"{heights[0]:.3g}"
+        flat = len(heights) == 1 or (heights == heights[0]).all()
+        ends = f"{heights[0]:.3g}" if flat else f"{heights[0]:.3g} to {heights[-1]:.3g}"
         parts.append(f"{line.get_label()}: {ends}")
+    if len(lines) > 6:
+        parts.append(f"and {len(lines) - 6} more lines")
     if ax.patches:
         names = [text.get_text() for text in ax.get_yticklabels()]
         bars = zip(names, (bar.get_width() for bar in ax.patches), strict=False)
