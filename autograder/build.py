@@ -171,6 +171,7 @@ def execute(source: NotebookNode, folder: Path, seconds: int = 300) -> NotebookN
         timeout=seconds,
         resources={"metadata": {"path": str(folder)}},
         record_timing=False,
+        coalesce_streams=True,
     )
     client.execute()
     return notebook

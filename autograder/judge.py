@@ -148,18 +148,24 @@ def outcome_difference(got: Outcome, expected: Outcome, rtol: float) -> Differen
 def _gradient_difference(got, expected: dict, rtol: float) -> Difference | None:
     got = got if isinstance(got, dict) else {}
     # One scale for all: some gradients are zero by algebra (that of the keys' bias is one).
-    largest = max((g.abs().max().item() for g in expected.values() if g is not None), default=0.0)
+    largest = max((_size(g) for g in expected.values() if g is not None), default=0.0)
     for name, wanted in expected.items():
         if name not in got or wanted is None:
             continue
         if got[name] is None:
             text = f"no gradient reaches {name}: something was detached on the way"
             return Difference("gradient", text, "a gradient", "None")
-        scale = max(1.0, largest / max(wanted.abs().max().item(), 1e-30))
+        scale = max(1.0, largest / max(_size(wanted), 1e-30))
         found = difference(got[name], wanted, rtol * scale, f"the gradient of {name}")
         if found is not None:
             return replace(found, kind="gradient")
     return None
+
+
+def _size(tensor: torch.Tensor) -> float:
+    """The largest finite magnitude in a tensor."""
+    finite = tensor[tensor.isfinite()]
+    return finite.abs().max().item() if finite.numel() else 0.0
 
 
 def matches(got: Outcome, other: Outcome, rtol: float) -> bool:
