@@ -182,10 +182,11 @@ show(
 # ### How wide is a head?
 #
 # From here on we fix the total width, `hidden`, and the heads share it out:
-# `head_size = hidden / num_heads`. That must come out even. GPT-2 small has 768
-# features for 12 heads, 64 each. Its largest sibling has 1600 for 25 heads: 64 again.
-# That 64 is also the $d$ under the square root, so a wider model does not need a
-# stronger scale; its heads are as wide as before, there are just more of them.
+# `head_size = hidden / num_heads`. That must come out even
+# ([divisibility](../../docs/glossary.md#divisibility)). GPT-2 small has 768 features
+# for 12 heads, 64 each. Its largest sibling has 1600 for 25 heads: 64 again. That 64 is
+# also the $d$ under the square root, so a wider model does not need a stronger scale;
+# its heads are as wide as before, there are just more of them.
 #
 # **Exercise (1 point).** Write `head_size_of`. A hidden size that cannot be shared out
 # evenly is a mistake of the caller: raise a `ValueError` that names both numbers. (Not
@@ -591,12 +592,9 @@ def head_contributions(heads, weight):
         FloatTensor[batch_size, num_heads, seq_len, hidden]
     """
     ### BEGIN SOLUTION
-    head_size = heads.shape[-1]
-    shares = []
-    for i in range(heads.shape[1]):
-        block = weight[:, i * head_size : (i + 1) * head_size]  # [hidden, head_size]
-        shares.append(heads[:, i] @ block.T)
-        # [batch_size, seq_len, head_size] @ [head_size, hidden] -> [batch_size, seq_len, hidden]
+    blocks = weight.chunk(heads.shape[1], dim=1)  # num_heads x [hidden, head_size]
+    shares = [heads[:, i] @ block.T for i, block in enumerate(blocks)]
+    # num_heads x [batch_size, seq_len, hidden]
     return torch.stack(shares, dim=1)  # [batch_size, num_heads, seq_len, hidden]
     ### END SOLUTION
 
@@ -739,6 +737,6 @@ print(f"twelve such layers:      {12 * attention_parameters(768, 768, 12, qkv_bi
 # </details>
 #
 # **What comes next.** In lesson 05 you write both classes from an empty page, for marks. Terms:
-# [head](../../docs/glossary.md#head), [merge](../../docs/glossary.md#merge),
+# [head](../../docs/glossary.md#head), [merging heads](../../docs/glossary.md#merge-heads),
 # [contiguous](../../docs/glossary.md#contiguous),
 # [output projection](../../docs/glossary.md#output-projection).

@@ -140,7 +140,8 @@ print("self: ", list(self_scores.shape))
 print("cross:", list(cross_scores.shape), "= one row a query, one column a key")
 
 # %% [markdown]
-# This homework is about self-attention. (Cross-attention is an exercise of lesson 08.)
+# This homework is about [self-attention](../../docs/glossary.md#self-attention).
+# (Cross-attention is an exercise of lesson 08.)
 #
 # ## 2 SelfAttention: one head
 #
@@ -160,7 +161,8 @@ print("cross:", list(cross_scores.shape), "= one row a query, one column a key")
 #
 # ### Shape comments
 #
-# Write at the end of every line that makes a tensor which shape it has:
+# Write at the end of every line that makes a tensor which shape it has
+# (a [shape comment](../../docs/glossary.md#shape-comment)):
 #
 # ```python
 # x = torch.zeros(4, 6)            # [batch_size, seq_len]
@@ -271,10 +273,12 @@ print(f"passed; the largest difference is {(output - expected).abs().max():.0e}"
 # $\mathrm{softmax}(QK^\top)$. We measure three things, for growing $h$:
 #
 # - the **spread** (standard deviation) of the scores,
-# - the **entropy** of a row of probabilities, in nats: $\ln 64 = 4.16$ when all 64 keys share
-#   equally, 0 when one key takes everything,
-# - the size of the softmax's **Jacobian** $J = \mathrm{diag}(p) - pp^\top$, the matrix
-#   through which every gradient must pass on its way back to the scores.
+# - the [**entropy**](../../docs/glossary.md#entropy) of a row of probabilities, in
+#   nats: $\ln 64 = 4.16$ when all 64 keys share equally, 0 when one key takes
+#   everything,
+# - the size of the softmax's [**Jacobian**](../../docs/glossary.md#jacobian)
+#   $J = \mathrm{diag}(p) - pp^\top$, the matrix through which every gradient must pass
+#   on its way back to the scores.
 #
 # **Before you run this:** each time $h$ doubles, does the spread double?
 
