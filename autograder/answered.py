@@ -144,7 +144,8 @@ def _pieces(target, best, filled, cells, found, taken, wanted) -> tuple[int, ...
 
 
 def _prose(target, first, best, cells, found) -> tuple[int, ...]:
-    """An answer in words; where its cell was left as it is, the text cells right after it."""
+    """An answer in words; where its cell was left as it is, the text cells right after it, or the
+    lesson's own text right before it if something was written there."""
     if is_answered(target, cells[best].source):
         texts = {same_text(cells[i].source): i for i in range(first, best + 1)}  # each but once
         return tuple(sorted(texts.values()))
@@ -152,7 +153,13 @@ def _prose(target, first, best, cells, found) -> tuple[int, ...]:
     while end < len(cells) and found[end] is None and cells[end].kind != "code":
         end += 1
     written = tuple(i for i in range(best + 1, end) if cells[i].source.strip())
-    return written or (best,)
+    if written or best == 0:
+        return written or (best,)
+    before = found[best - 1]
+    typed_above = (
+        before is not None and before.role == "text" and is_answered(before, cells[best - 1].source)
+    )
+    return (best - 1,) if typed_above else (best,)
 
 
 def _belong(places: tuple[int, ...], cells: list[RawCell], wanted: set[str]) -> bool:

@@ -26,6 +26,7 @@ MOST_BYTES = 2_000_000_000  # all notebooks of an archive together
 LARGEST_RATIO = 200  # of a member's size to its size in the archive; notebooks reach about 30
 SMALL = 1_000_000  # bytes; below this a ratio says nothing
 _ARCHIVE = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
+_NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.IGNORECASE)  # as some browsers save it
 _LESSON = re.compile(r"\d\d_\w+", re.ASCII)
 # Canvas: 'doejane_LATE_1234_56789_05_homework-1.ipynb'
 _CANVAS = re.compile(r"(?P<student>[^_]+?)(?P<late>_LATE)?_\d+_\d+_(?P<rest>.+)", re.IGNORECASE)
@@ -60,7 +61,7 @@ def collect(source: Path, work: Path) -> tuple[list[Found], list[str]]:
     refused: list[str] = []
     if source.is_dir():
         files = list(_files(source, refused))
-    elif source.suffix.lower() == ".ipynb":
+    elif _NOTEBOOK.search(source.name):
         files = [(PurePosixPath(source.name), source)]
     elif source.is_file() and zipfile.is_zipfile(source):
         files = _unpacked(source, work, refused)
@@ -83,6 +84,7 @@ def _files(root: Path, refused: list[str]) -> Iterator[tuple[PurePosixPath, Path
     """Regular notebook files below a folder, by their path in it; follows no links."""
     waiting, seen = [(root, 0)], 0
     found: list[tuple[PurePosixPath, Path]] = []
+    leaves: list[PurePosixPath] = []  # folders without folders
     while waiting:
         folder, depth = waiting.pop()
         try:
@@ -90,6 +92,8 @@ def _files(root: Path, refused: list[str]) -> Iterator[tuple[PurePosixPath, Path
         except OSError as error:
             refused.append(f"{shown(folder.name)}: the folder cannot be read ({error.strerror}).")
             continue
+        if depth and not any(entry.is_dir(follow_symlinks=False) for entry in entries):
+            leaves.append(PurePosixPath(*folder.relative_to(root).parts))
         for entry in entries:
             seen += 1
             if seen > MOST_FILES:
@@ -107,11 +111,14 @@ def _files(root: Path, refused: list[str]) -> Iterator[tuple[PurePosixPath, Path
                     waiting.append((path, depth + 1))
                 else:
                     refused.append(f"{shown(str(inside))}: too many folders deep.")
-            elif entry.name.lower().endswith(".ipynb"):
+            elif _NOTEBOOK.search(entry.name):
                 if entry.is_file(follow_symlinks=False):
                     found.append((inside, path))
                 else:
                     refused.append(f"{shown(str(inside))}: not a regular file.")
+    for folder in sorted(leaves):
+        if folder not in {inside.parent for inside, _ in found}:
+            refused.append(f"{shown(str(folder))}: holds no notebook.")
     yield from sorted(found)
 
 
@@ -169,8 +176,8 @@ def _inside(member: zipfile.ZipInfo) -> PurePosixPath | None:
         return None
     if path.name.lower().endswith(_ARCHIVE):
         raise Unreadable("an archive in an archive; unpack it first.")
-    if not path.name.lower().endswith(".ipynb"):
-        return None
+    if not _NOTEBOOK.search(path.name):
+        raise Unreadable("not a notebook.")
     if len(path.parts) > DEEPEST:
         raise Unreadable("too many folders deep.")
     return path
@@ -195,7 +202,7 @@ def _content(opened: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> by
 
 def _file_name(name: str) -> str:
     """A member's own name (it may say the lesson) as a harmless file name."""
-    stem = re.sub(r"[^\w. ()-]", "_", name.rsplit(".", 1)[0], flags=re.ASCII)
+    stem = re.sub(r"[^\w. ()-]", "_", _NOTEBOOK.sub("", name), flags=re.ASCII)
     return (stem.strip(". ")[:100] or "notebook") + ".ipynb"
 
 
@@ -258,7 +265,7 @@ def _who(parts: tuple[str, ...]) -> tuple[str, str | None, str]:
         folder = _MOODLE.fullmatch(parts[0])
         lesson = parts[1] if len(parts) > 2 and _LESSON.fullmatch(parts[1]) else None
         return folder["student"] if folder else parts[0], lesson, ""
-    stem = parts[0].rsplit(".", 1)[0]
+    stem = _NOTEBOOK.sub("", parts[0])
     for pattern in (_MOODLE, _BLACKBOARD, _CANVAS):
         match = pattern.fullmatch(stem)
         if match:

@@ -33,16 +33,24 @@ class Unreadable(Exception):
     """The file is not a notebook that can be read; the text says why and what to do."""
 
 
-def read(path: Path, lessons: dict[str, Lesson], expected: str | None = None) -> Submission:
+def read(
+    path: Path,
+    lessons: dict[str, Lesson],
+    expected: str | None = None,
+    below: Path | None = None,
+) -> Submission:
     """Reads and repairs one notebook.
 
     lessons: all released lessons by name. expected: the lesson that was asked for, if it is known.
+    below: a folder of ours; no folder between it and the file may be a link.
     The lesson is told from the cells, and from the file's name where they leave it open.
     """
     path = Path(path)
     shown = clean(os.fspath(path).encode("utf-8", "replace").decode("utf-8"))
     named = lesson_in_name(path.stem, lessons)
     try:
+        if below is not None:
+            refuse_linked_folders(path, Path(below))
         cells, repairs = _small_cells(parse_notebook(read_bytes(path)))
         name = recognise(cells, lessons, named, expected)
         placed, more = match(lessons[name], cells)
@@ -56,6 +64,15 @@ def read(path: Path, lessons: dict[str, Lesson], expected: str | None = None) ->
     if len(said) > MOST_REPAIRS:
         said[MOST_REPAIRS:] = [f"{len(said) - MOST_REPAIRS} more repairs are not listed."]
     return Submission(shown, name, placed, tuple(said), None)
+
+
+def refuse_linked_folders(path: Path, below: Path) -> None:
+    """Raises `Unreadable` where a folder between `below` and the file is a link."""
+    for folder in path.parents:
+        if folder == below or below.is_relative_to(folder):
+            return
+        if folder.is_symlink():
+            raise Unreadable("The file lies in a linked folder; hand in the folder itself.")
 
 
 def read_bytes(path: Path, limit: int = LARGEST_FILE) -> bytes:

@@ -230,3 +230,22 @@ def test_a_second_run_into_the_same_folder_finds_the_same(tmp_path):
     archive = pack(tmp_path / "in.zip", {"jo.ipynb": NOTEBOOK})
     first, second = who(archive, tmp_path / "work"), who(archive, tmp_path / "work")
     assert first == second == ([("jo", None, "jo.ipynb")], [])
+
+
+@pytest.mark.parametrize("name", ["jo.ipynb.txt", "jo.ipynb.json", "jo.IPYNB"])
+def test_a_notebook_that_a_browser_renamed_is_taken(tmp_path, name):
+    put(tmp_path / "in", name)
+    assert who(tmp_path / "in", tmp_path / "work") == ([("jo", None, name)], [])
+    archive = pack(tmp_path / "in.zip", {name: NOTEBOOK})
+    assert who(archive, tmp_path / "work") == ([("jo", None, "jo.ipynb")], [])
+
+
+def test_a_student_who_handed_in_no_notebook_is_named(tmp_path):
+    put(tmp_path / "in", "jo/05_homework/report.pdf", "ada/05_homework/05_homework.ipynb")
+    (tmp_path / "in/bo/05_homework").mkdir(parents=True)
+    _, refused = who(tmp_path / "in", tmp_path / "work")
+    assert refused == [
+        "bo/05_homework: holds no notebook.", "jo/05_homework: holds no notebook."
+    ]  # fmt: skip
+    archive = pack(tmp_path / "in.zip", {"jo/report.pdf": b"x", "ada/x.ipynb": NOTEBOOK})
+    assert who(archive, tmp_path / "work")[1] == ["jo/report.pdf: not a notebook."]

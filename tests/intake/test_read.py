@@ -82,6 +82,16 @@ def test_links_are_refused(lessons, notebook, tmp_path):
         assert "link" in refused(path, lessons)
 
 
+def test_linked_folders_below_the_given_one_are_refused(lessons, notebook, tmp_path):
+    save(notebook, tmp_path / "elsewhere")
+    (tmp_path / "submitted/jo").mkdir(parents=True)
+    os.symlink(tmp_path / "elsewhere", tmp_path / "submitted/jo/05_homework")
+    path = tmp_path / "submitted/jo/05_homework/05_homework.ipynb"
+    assert "linked folder" in read(path, lessons, below=tmp_path / "submitted").error
+    path = save(notebook, tmp_path / "submitted/ada/05_homework")
+    assert read(path, lessons, below=tmp_path / "submitted").error is None
+
+
 def test_devices_fifos_sockets_and_folders_are_refused_without_waiting(lessons, tmp_path):
     os.mkfifo(tmp_path / "fifo.ipynb")
     (tmp_path / "folder.ipynb").mkdir()

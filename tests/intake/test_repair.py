@@ -72,6 +72,15 @@ def test_a_question_answered_in_the_next_cell_is_answered(notebook, reread):
     assert answers(reread(notebook))["q1"] == "Here it is."
 
 
+def test_a_question_answered_below_its_own_words_is_answered(notebook, reread):
+    where = place(notebook, "q1")
+    notebook.cells[where].source = "YOUR ANSWER HERE"
+    notebook.cells[where - 1].source += "\n\nBecause a + b = b + a."
+    submission = reread(notebook)
+    question = next(c for c in submission.cells if c.id == "q1")
+    assert question.answered and "b + a" in question.source
+
+
 @pytest.mark.parametrize("stripped", [False, True])
 def test_deleted_answers_come_back_unanswered(notebook, reread, stripped):
     del notebook.cells[place(notebook, "add")]
