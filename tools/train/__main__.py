@@ -33,7 +33,7 @@ def main() -> None:
     model = new_model(size)
     optimizer = optimizer_for(model, size.learning_rate)
     log: list[dict] = []
-    for phase in recipe.PHASES:
+    for phase in recipe.phases(size):
         checkpoint = given.work / f"{given.size}.{phase.name}.pt"
         done = checkpoint.with_suffix(".done")
         if done.exists():

@@ -99,16 +99,21 @@ The last three rows are measured on `<|endoftext|> x x`, x being 50 random token
 
 ## Training
 
-{phase_lines(log)}
+{phase_lines(name, log)}
 All in all {figures["tokens"] / 1e6:.1f} million tokens, rows of {recipe.NUM_POSITIONS}, AdamW, \
 peak learning rate {size.learning_rate:g}; the whole course of it is in `training_log.json`, the
 recipe and the one command that rebuilds the model are in `tools/train`.
 
-**Copy rows.** A copy row repeats one segment of 6 to {recipe.NUM_POSITIONS // 3} tokens, at uneven
-distances, inside random tokens; half of the segments are random tokens, half are pieces of a
-book. Only the repeated tokens count in the loss. The induction head was thus trained on rows like
-those it is measured on (with other tokens): GPT-2 forms its own from natural text alone, in far
-longer training.
+**Copy rows.** A copy row repeats one segment of 6 to {recipe.NUM_POSITIONS // 3 - 1} tokens, at
+uneven distances, inside random tokens; half of the segments are random tokens, half are pieces of
+a book. Only the repeated tokens count in the loss. The induction head was thus trained on rows like
+those it is measured on (with other tokens).
+
+**Guided heads.** In the phase "guide" an added loss on the attention weights showed head 0 of layer
+0 the previous token, and head 0 of layer 1 the place where an earlier copy went on; it was taken
+away for the rest of the training, and the heads stayed because the copy rows reward them. GPT-2
+formed such heads from natural text alone, in far longer training. Do not read the place of these
+two heads, or how soon they came, as a finding.
 
 **Text.** Of the text rows {1 - recipe.STORY_SHARE:.0%} come from the books below, in the public
 domain in the United States (Project Gutenberg numbers; headers and passages with slurs left out),
@@ -133,10 +138,10 @@ hold together for a line or so. Do not use it for anything but the study of how 
 """
 
 
-def phase_lines(log: list[dict]) -> str:
+def phase_lines(name: str, log: list[dict]) -> str:
     """One sentence a phase: what share of copy rows it had, and where it ended."""
     lines, before = [], 0
-    for phase in recipe.PHASES:
+    for phase in recipe.phases(recipe.SIZES[name]):
         last = [line for line in log if line["phase"] == phase.name][-1]
         lines.append(
             f"* {phase.name}: {(last['tokens'] - before) / 1e6:.1f} million tokens, "

@@ -10,15 +10,16 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from . import recipe
+from .guide import guide_loss
 from .heads import head_scores
 from .recipe import Phase, Size
-from .rows import batch
+from .rows import Batch, draw_batch
 from .softmax_loss import SoftmaxLoss
 from .text import Corpus
 
 WARM_UP_STEPS = 100
 FINAL_RATE = 0.05
-EVAL_TOKENS = 1_000_000
+EVAL_TOKENS = 250_000
 
 
 def new_model(size: Size) -> GPT2LMHeadModel:
@@ -66,8 +67,22 @@ def optimizer_for(model: GPT2LMHeadModel, learning_rate: float) -> torch.optim.A
 def loss_at(model: GPT2LMHeadModel, ids: torch.Tensor, in_loss: torch.Tensor) -> torch.Tensor:
     """Mean loss, nats, of predicting ``ids`` [batch_size, seq_len] where ``in_loss`` is True."""
     hidden = model.transformer(ids, use_cache=False).last_hidden_state
+    return loss_of_hidden(model, hidden, ids, in_loss)
+
+
+def loss_of_hidden(model, hidden, ids, in_loss) -> torch.Tensor:
+    """``loss_at``, given the final hidden states [batch_size, seq_len, hidden]."""
     kept = hidden[:, :-1][in_loss[:, 1:]]  # [num_kept, hidden]
     return SoftmaxLoss.apply(kept, model.transformer.wte.weight, ids[:, 1:][in_loss[:, 1:]])
+
+
+def guided_loss(model: GPT2LMHeadModel, batch: Batch) -> torch.Tensor:
+    """The loss of the predictions plus the loss of the two guided heads, nats."""
+    model.set_attn_implementation("eager")
+    out = model.transformer(batch.ids, use_cache=False, output_attentions=True)
+    model.set_attn_implementation("sdpa")
+    predicted = loss_of_hidden(model, out.last_hidden_state, batch.ids, batch.in_loss)
+    return predicted + guide_loss(out.attentions, batch.source)
 
 
 @torch.no_grad()
@@ -88,13 +103,6 @@ def measure(model: GPT2LMHeadModel, corpus: Corpus) -> dict:
     return figures
 
 
-def is_reached(phase: Phase, figures: dict) -> bool:
-    """Whether the scores that end the phase have been reached."""
-    goals = {"previous_token": phase.until_previous, "prefix_matching": phase.until_prefix}
-    wanted = {name: goal for name, goal in goals.items() if goal is not None}
-    return bool(wanted) and all(figures[name] >= goal for name, goal in wanted.items())
-
-
 def train_phase(
     model: GPT2LMHeadModel,
     optimizer: torch.optim.Optimizer,
@@ -104,7 +112,7 @@ def train_phase(
     log: list[dict],
     checkpoint: Path,
 ) -> None:
-    """Train for one phase; append a line of figures to ``log`` each million tokens and save."""
+    """Train for one phase; every ``EVAL_TOKENS`` append figures to ``log`` and save."""
     seed = [size.seed, sum(map(ord, phase.name))]
     rng = np.random.default_rng(seed)
     rows = recipe.BATCH_TOKENS // recipe.NUM_POSITIONS
@@ -116,13 +124,15 @@ def train_phase(
             rate = size.learning_rate * (1 - (1 - FINAL_RATE) * seen / phase.max_tokens)
         for group in optimizer.param_groups:
             group["lr"] = rate
-        ids, in_loss = batch(corpus, rows, recipe.NUM_POSITIONS, phase.copy_share, rng)
-        loss = loss_at(model, torch.from_numpy(ids), torch.from_numpy(in_loss))
+        batch = draw_batch(corpus, rows, recipe.NUM_POSITIONS, phase, rng)
+        loss = (
+            guided_loss(model, batch) if phase.guide else loss_at(model, batch.ids, batch.in_loss)
+        )
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        seen, step = seen + ids.size, step + 1
+        seen, step = seen + batch.ids.numel(), step + 1
         if seen >= min(next_eval, phase.max_tokens):
             next_eval += EVAL_TOKENS
             line = {"phase": phase.name, "tokens": before + seen, **measure(model, corpus)}
@@ -132,5 +142,5 @@ def train_phase(
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "log": log}
             torch.save(state, checkpoint.with_suffix(".part"))
             checkpoint.with_suffix(".part").replace(checkpoint)
-            if seen >= phase.min_tokens and is_reached(phase, line):
+            if line["second_copy_loss"] < phase.until_copy_loss:
                 break

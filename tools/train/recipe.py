@@ -20,41 +20,62 @@ class Size:
     num_heads: int
     hidden: int
     learning_rate: float
+    text_tokens: int  # in the phase "text"
+    anneal_tokens: int  # in the phase "anneal"
     seed: int
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of training; it ends at ``max_tokens``, or once its heads are strong enough.
+    """A stretch of training; it ends at ``max_tokens``, or once copies are told well enough.
 
-    ``until_previous`` and ``until_prefix`` are the scores of ``heads.head_scores`` that end the
-    phase early, never before ``min_tokens``.
+    ``until_copy_loss`` is the ``second_copy_loss`` of ``heads.head_scores`` that ends it early.
     """
 
     name: str
     copy_share: float  # share of the rows that are copy rows
-    min_tokens: int
     max_tokens: int
-    until_previous: float | None = None
-    until_prefix: float | None = None
+    until_copy_loss: float = 0.0
+    guide: bool = False  # show two heads where to look, see guide.py
     decay: bool = False  # the learning rate falls to 5 % in a straight line
 
 
 SIZES = {
-    "tiny": Size(num_layers=2, num_heads=2, hidden=64, learning_rate=4e-3, seed=10),
-    "small-on-board": Size(num_layers=2, num_heads=3, hidden=96, learning_rate=3e-3, seed=11),
-    "base-on-board": Size(num_layers=3, num_heads=4, hidden=128, learning_rate=3e-3, seed=13),
+    "tiny": Size(
+        num_layers=2,
+        num_heads=2,
+        hidden=64,
+        learning_rate=4e-3,
+        text_tokens=1_000_000,
+        anneal_tokens=3_000_000,
+        seed=10,
+    ),
+    "small-on-board": Size(
+        num_layers=2,
+        num_heads=3,
+        hidden=96,
+        learning_rate=3e-3,
+        text_tokens=2_000_000,
+        anneal_tokens=4_000_000,
+        seed=11,
+    ),
+    "base-on-board": Size(
+        num_layers=3,
+        num_heads=4,
+        hidden=128,
+        learning_rate=3e-3,
+        text_tokens=1_000_000,
+        anneal_tokens=6_000_000,
+        seed=13,
+    ),
 }
 
-PHASES = (
-    Phase("text", 0.25, min_tokens=2_000_000, max_tokens=9_000_000, until_previous=0.15),
-    Phase(
-        "copy",
-        0.5,
-        min_tokens=1_000_000,
-        max_tokens=5_000_000,
-        until_previous=0.4,
-        until_prefix=0.5,
-    ),
-    Phase("anneal", 0.1, min_tokens=0, max_tokens=3_000_000, decay=True),
-)
+
+def phases(size: Size) -> tuple[Phase, ...]:
+    """What ``size`` goes through, in order."""
+    guide = Phase("guide", 0.5, 3_000_000, until_copy_loss=6.0, guide=True)
+    return (
+        Phase("text", 0.25, size.text_tokens),
+        guide,
+        Phase("anneal", 0.2, size.anneal_tokens, decay=True),
+    )

@@ -5,13 +5,35 @@ be told by finding the earlier copy by its content, which is what an induction h
 (Olsson et al. 2022, "In-context Learning and Induction Heads").
 """
 
-import numpy as np
+from dataclasses import dataclass
 
-from .recipe import COPY_POSITIONS_IN_LOSS, END_OF_TEXT, STORY_SHARE, TEXT_POSITIONS_IN_LOSS
+import numpy as np
+import torch
+
+from .recipe import (
+    COPY_POSITIONS_IN_LOSS,
+    END_OF_TEXT,
+    STORY_SHARE,
+    TEXT_POSITIONS_IN_LOSS,
+    Phase,
+)
 from .text import Corpus
 
 MIN_SEGMENT = 6
 MAX_GAP = 12
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows to train on, all [num_rows, seq_len].
+
+    ids: int64. in_loss: whether the token is predicted in the loss, False in column 0.
+    source: where the token stands in the copy before this one, -1 where it is no copy.
+    """
+
+    ids: torch.Tensor
+    in_loss: torch.Tensor
+    source: torch.Tensor
 
 
 def text_row(corpus: Corpus, seq_len: int, rng: np.random.Generator) -> np.ndarray:
@@ -27,11 +49,10 @@ def text_row(corpus: Corpus, seq_len: int, rng: np.random.Generator) -> np.ndarr
 def copy_row(
     corpus: Corpus, seq_len: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A copy row and, position by position, whether its token can be told from an earlier copy.
+    """A copy row: ids [seq_len] and source [seq_len], as in ``Batch``.
 
-    Returns:
-        ids [seq_len] and told [seq_len], bool. The segment is random ids or a piece of a book,
-        by even chances.
+    The segment is random ids or a piece of a book, by even chances. The first token of a copy
+    comes unannounced, so it has no source.
     """
     length = int(rng.integers(MIN_SEGMENT, seq_len // 3))
     segment = rng.integers(0, END_OF_TEXT, length)
@@ -39,34 +60,33 @@ def copy_row(
         start = rng.integers(0, len(corpus.books) - length)
         segment = corpus.books[start : start + length]
     ids = rng.integers(0, END_OF_TEXT, seq_len)
-    told = np.zeros(seq_len, dtype=bool)
-    place = int(rng.integers(0, MAX_GAP))
-    copies = 0
+    source = np.full(seq_len, -1)
+    place, earlier = int(rng.integers(0, MAX_GAP)), None
     while place + length <= seq_len:
         ids[place : place + length] = segment
-        told[place + 1 : place + length] = copies > 0
-        copies += 1
+        if earlier is not None:
+            source[place + 1 : place + length] = np.arange(earlier + 1, earlier + length)
+        earlier = place
         place += length + int(rng.integers(0, MAX_GAP))
-    return ids, told
+    return ids, source
 
 
-def batch(
-    corpus: Corpus, num_rows: int, seq_len: int, copy_share: float, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Rows, and the positions whose token is predicted in the loss.
+def draw_batch(
+    corpus: Corpus, num_rows: int, seq_len: int, phase: Phase, rng: np.random.Generator
+) -> Batch:
+    """Rows, mixed as the phase says.
 
-    Returns:
-        ids [num_rows, seq_len], int64, and in_loss [num_rows, seq_len], bool, False in column 0.
-        A random part of the positions is enough for the gradient and costs less.
+    A random part of the positions is enough for the gradient and costs less.
     """
     ids = np.empty((num_rows, seq_len), dtype=np.int64)
-    in_loss = rng.random((num_rows, seq_len))
+    source = np.full((num_rows, seq_len), -1)
+    chance = rng.random((num_rows, seq_len))
+    in_loss = chance < TEXT_POSITIONS_IN_LOSS
     for row in range(num_rows):
-        if rng.random() < copy_share:
-            ids[row], told = copy_row(corpus, seq_len, rng)
-            in_loss[row] = told & (in_loss[row] < COPY_POSITIONS_IN_LOSS)
+        if rng.random() < phase.copy_share:
+            ids[row], source[row] = copy_row(corpus, seq_len, rng)
+            in_loss[row] = (source[row] >= 0) & (chance[row] < COPY_POSITIONS_IN_LOSS)
         else:
             ids[row] = text_row(corpus, seq_len, rng)
-            in_loss[row] = in_loss[row] < TEXT_POSITIONS_IN_LOSS
-    in_loss[:, 0] = 0
-    return ids, in_loss.astype(bool)
+    in_loss[:, 0] = False
+    return Batch(torch.from_numpy(ids), torch.from_numpy(in_loss), torch.from_numpy(source))
