@@ -64,6 +64,15 @@ def test_records_are_copies_without_gradient(model):
     torch.testing.assert_close(acts["h.0.attn.c_attn"], kept)
 
 
+def test_a_record_survives_a_later_layer_that_edits_in_place():
+    layers = nn.Sequential(nn.Linear(4, 9), nn.ReLU(inplace=True))
+    x = torch.randn(5, 4)
+    with activations.record(layers, ["0", "1:input"]) as acts:
+        layers(x)
+    torch.testing.assert_close(acts["0"], layers[0](x).detach())
+    assert (acts["0"] < 0).any() and torch.equal(acts["0"], acts["1:input"])
+
+
 def test_no_hook_stays_after_the_block(model):
     with activations.record(model, ["h.*.attn.c_attn", "h.*.attn.c_proj:input"]):
         assert activations.count_hooks(model) == 2 * LAYERS
