@@ -75,16 +75,16 @@ def _forward_cases(draw: Draw) -> list[Call]:
 
 
 # --- MultiHeadSelfAttention ----------------------------------------------------------------------
-def _multi_head_cases(causal_first: bool, training: bool = False):
+def _multi_head_cases(*kinds: bool, training: bool = False):
     """Calls with and without the mask, with and without probabilities, on the same weights.
 
-    training: one more call, in training mode with every probability dropped: what is left is the
-    bias of the last layer, however the random numbers fall.
+    training: looks at gradients too, and makes one more call, in training mode with every
+    probability dropped: what is left is the last layer's bias, however the random numbers fall.
     """
 
     def cases(draw: Draw) -> list[Call]:
         calls = []
-        for causal in (causal_first, not causal_first):
+        for causal in kinds:
             seq_len = draw.choice((5, 7))  # fewer tokens could not tell all masks apart
             others = draw.random.sample([p for p in (2, 3, 5, 7, 11) if p != seq_len], 4)
             batch_size, input_size, num_heads, head_size = others
@@ -99,7 +99,8 @@ def _multi_head_cases(causal_first: bool, training: bool = False):
                 kwargs = {"return_attention": True} if return_attention else {}
                 calls.append(
                     Call("MultiHeadSelfAttention", (x,), kwargs, (input_size, hidden, num_heads),
-                         {"causal": causal}, weights, says=says)
+                         {"causal": causal}, weights, says=says,
+                         gradients=training and not return_attention)
                 )
         if training:
             calls.append(
@@ -115,8 +116,7 @@ def _judge_stage(stage: str):
     """The judge of one task: right up to and with this step, whatever later steps do."""
 
     def judge(sight: Sight) -> list[Finding]:
-        part = _only(sight, lambda c: not c.train and not (
-            stage == "scores" and c.init_kwargs.get("causal")))
+        part = _only(sight, lambda c: not c.train)
         if stage != "output":
             if _probabilities_right(part) or not compare(part):
                 return []
@@ -237,7 +237,7 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "multi_head.scores", "MultiHeadSelfAttention", _multi_head_cases(False),
+        "multi_head.scores", "MultiHeadSelfAttention", _multi_head_cases(False, False),
         judge=_judge_stage("scores"),
         hints=(
             "Project once for all heads, then cut the last dimension into num_heads pieces.",
@@ -248,7 +248,7 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "multi_head.mask", "MultiHeadSelfAttention", _multi_head_cases(True),
+        "multi_head.mask", "MultiHeadSelfAttention", _multi_head_cases(True, False),
         judge=_judge_stage("mask"),
         hints=(
             "Token i may look at tokens 0 to i, itself included. Which entries of a "
@@ -259,7 +259,8 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "multi_head.output", "MultiHeadSelfAttention", _multi_head_cases(False, training=True),
+        "multi_head.output", "MultiHeadSelfAttention",
+        _multi_head_cases(False, False, training=True),
         judge=_judge_stage("output"),
         hints=(
             "Undo the split step by step, in reverse order: the heads go back beside head_size.",

@@ -432,6 +432,7 @@ MULTI_WRONG = {
         multi(split=reshaped("f(x)[:, None, :, :d].expand(bs, h, seq, d)")),
         "scores output",
     ),
+    "multi_head.output.gradient": (multi(att="att = probs.detach() @ v"), LAST),
     "unanswered": (multi(att="raise NotImplementedError()"), ALL),
     "shapes do not fit": (multi(scores="scores = q @ k / self.scale"), ALL),
 }
