@@ -17,7 +17,7 @@ from .warm import Warm, WarmDied, WarmUnable
 
 RUNNER = files.PACKAGE / "runner.py"
 RECORD = files.PACKAGE / "shapes" / "record.py"
-TORCH = ("torch", "numpy", "safetensors.torch", "matplotlib.pyplot")
+TORCH = ("torch", "numpy.random", "safetensors.torch", "matplotlib.pyplot")
 
 
 class Sandbox:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import gc
 import os
 import random
 import signal
@@ -23,18 +22,15 @@ def fresh_state(work: str, course: str, libraries: list[str], stdlib: list[str])
     os.environ.update(environment(work, course))
     sys.argv = [""]
     sys.path[:] = [course, *stdlib, *libraries]
-    sys.path_importer_cache.clear()
     builtins.input = _no_input
     sys.stdin = sys.__stdin__ = os.fdopen(0, closefd=False)
     sys.stdout = sys.__stdout__ = _text(1)
     sys.stderr = sys.__stderr__ = _text(2)
     random.seed()
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed(random.getrandbits(32))
     if "torch" in sys.modules:
-        torch = sys.modules["torch"]
-        torch.set_num_threads(1)
-        torch.seed()
+        sys.modules["torch"].default_generator.seed()  # torch.seed() also looks for devices
 
 
 def _text(descriptor: int):
@@ -73,7 +69,6 @@ def serve(connection: socket.socket, limits: dict) -> None:
     while prefix := stream.read(wire.LENGTHS.size):
         header_size, body_size = wire.lengths(prefix, limits["header"], limits["request"])
         envelope, tensors = wire.unpack(stream.read(header_size), stream.read(body_size))
-        gc.collect(0)
         try:
             header, out = runner.handle(envelope["header"], tensors)
             _flush()
