@@ -154,8 +154,8 @@ print("cross:", list(cross_scores.shape), "= one row a query, one column a key")
 # root of it stands in the formula. In our class that size is called `hidden`.
 #
 # Read it from the inside out. Row $i$ of $QK^\top$ holds the dot products of query $i$
-# with every key. The softmax turns that row into weights that are positive and sum to
-# 1. The last product averages the values with those weights. That is all attention is:
+# with every key. The softmax turns that row into positive weights whose sum is 1, and
+# the last product averages the values with those weights. That is all attention is:
 # **an average whose weights the tokens work out among themselves**. See
 # [Vaswani et al., 2017](https://arxiv.org/abs/1706.03762), section 3.2.1.
 #
