@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from autograder.course import Cell
-from autograder.magics import parse, plain_python
+from autograder.magics import parse, parses, plain_python
 from autograder.submission import RawCell
 
 PIECES = 4  # a cell may have been split into this many
@@ -105,7 +105,7 @@ def _worth(target: Cell, cell: RawCell, wanted: set[str]) -> tuple[bool, int, bo
     if not wanted or not answered:
         return answered, 0, False
     fits = len(wanted & defined(cell.source))
-    return answered, fits, bool(fits) and parse(plain_python(cell.source)) is not None
+    return answered, fits, bool(fits) and parses(cell.source)
 
 
 def _elsewhere(cells, found, taken, wanted) -> int | None:
@@ -131,16 +131,27 @@ def _pieces(target, best, filled, cells, found, taken, wanted) -> tuple[int, ...
         first -= 1
     if target.role == "question":
         return _prose(target, first, best, cells, found)
-    longest = (best,)
-    for start in range(first, best + 1):
-        for end in range(start + 1, min(start + PIECES, len(cells))):
-            free = (found[end] is None and cells[end].kind == "code") or end in filled
-            if end != best and (not free or end in taken):
-                break
-            places = tuple(range(start, end + 1))
-            if best in places and len(places) > len(longest) and _belong(places, cells, wanted):
-                longest = places
-    return longest
+    runs = (
+        _joined_from(start, best, filled, cells, found, taken, wanted)
+        for start in range(first, best + 1)
+    )
+    return max((run for run in runs if best in run), key=len)
+
+
+def _joined_from(start, best, filled, cells, found, taken, wanted) -> tuple[int, ...]:
+    """The places of one text that was cut, from `start` on: cell after cell, as long as needed."""
+    places, ahead = (start,), 1
+    while len(places) + ahead <= PIECES and places[-1] + ahead < len(cells):
+        end = places[-1] + ahead
+        free = (found[end] is None and cells[end].kind == "code") or end in filled
+        if end != best and (not free or end in taken):
+            break
+        more = tuple(range(places[-1] + 1, end + 1))
+        if _belong(_text(places, cells), _text(more, cells), wanted):
+            places, ahead = places + more, 1
+        else:
+            ahead += 1
+    return places
 
 
 def _prose(target, first, best, cells, found) -> tuple[int, ...]:
@@ -162,18 +173,21 @@ def _prose(target, first, best, cells, found) -> tuple[int, ...]:
     return (best - 1,) if typed_above else (best,)
 
 
-def _belong(places: tuple[int, ...], cells: list[RawCell], wanted: set[str]) -> bool:
-    """Whether cells are one text that was cut: together they parse, but not each alone; or each
+def _text(places: tuple[int, ...], cells: list[RawCell]) -> str:
+    return "\n".join(cells[i].source for i in places)
+
+
+def _belong(before: str, after: str, wanted: frozenset[str]) -> bool:
+    """Whether two texts are one that was cut: together they parse, but not each alone; or each
     defines another part of what was asked for."""
-    texts = [cells[i].source for i in places]
-    if parse(plain_python("\n".join(texts))) is None:
+    if not parses(before + "\n" + after):
         return False
-    if not all(map(_stands_alone, texts)):
+    if not (_stands_alone(before) and _stands_alone(after)):
         return True
-    parts = [wanted & defined(text) for text in texts]
-    return all(parts) and sum(map(len, parts)) == len(set().union(*parts))
+    first, second = wanted & defined(before), wanted & defined(after)
+    return bool(first and second) and not first & second
 
 
 def _stands_alone(text: str) -> bool:
     indented = text.lstrip("\n")[:1].isspace()
-    return not indented and parse(plain_python(text)) is not None
+    return not indented and parses(text)

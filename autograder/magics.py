@@ -45,6 +45,12 @@ def parse(source: str) -> ast.Module | None:
 
 
 @lru_cache(maxsize=256)
+def parses(source: str) -> bool:
+    """Whether a notebook cell is Python, with the magics that a notebook allows."""
+    return parse(plain_python(source)) is not None
+
+
+@lru_cache(maxsize=256)
 def plain_python(source: str) -> str:
     """A notebook cell as plain Python with the same number of lines.
 

@@ -169,6 +169,22 @@ def test_a_class_that_was_cut_in_two_is_joined(notebook, reread, stripped, piece
     assert any("joined" in text for text in submission.repairs)
 
 
+def test_a_class_that_was_cut_in_three_is_joined_without_the_scratch_cell_after_it(
+    notebook, reread
+):
+    where = place(notebook, "Box")
+    pieces = [
+        "class Box:",
+        "    def __init__(self, number):\n        self.number = number",
+        BOX_REST,
+    ]
+    notebook.cells[where].source = pieces[0]
+    notebook.cells[where + 1 : where + 1] = [*map(code, pieces[1:]), code("!ls\nBox(3).get()")]
+    submission = reread(notebook)
+    assert answers(submission)["Box"] == BOX
+    assert [c.source for c in submission.cells if c.role == "added"] == ["!ls\nBox(3).get()"]
+
+
 def test_a_class_cut_by_jupyter_has_the_same_grade_id_twice_and_is_joined(notebook, reread):
     where = place(notebook, "Box")
     second = copy.deepcopy(notebook.cells[where])
