@@ -77,7 +77,9 @@ def _without_prompts(lines: list[str]) -> list[str]:
     start = next((i for i, line in enumerate(lines) if line.strip()), 0)
     body = [line + "\n" for line in lines[start:]]
     for clean in (leading_indent, classic_prompt, ipython_prompt):
-        body = clean(body)
+        cleaned = clean(body)
+        # Some of these break lines at form feeds and the like, where Python does not.
+        body = cleaned if len(cleaned) == len(body) else body
     return lines[:start] + [line.removesuffix("\n") for line in body]
 
 

@@ -37,6 +37,7 @@ ASKED = '"""\nWhy?\n!ls\n"""\n' * 10
         ("# why?\n%cd", "# why?\npass"),
         ("x = 1  # why?\n%cd", "x = 1  # why?\npass"),
         ("x = await f()\n%cd", "x = await f()\npass"),
+        ("x = 1  # a\u2028b\x0c\n%cd", "x = 1  # a\u2028b\x0c\npass"),
         ("", ""),
         ("%", "%"),
     ],
