@@ -34,7 +34,7 @@
 #
 # | deduction or bonus | points |
 # |---|---|
-# | the code does not follow PEP 8 | −1 |
+# | the code does not follow PEP 8 (lines of up to 99 characters are fine) | −1 |
 # | a tensor line without its shape, or with a false one | −1 |
 # | the scores are not scaled, and all else is right: one point, not all | −1 |
 # | `SelfAttention.forward` in three lines of PyTorch | +1 |
@@ -192,7 +192,8 @@ print("cross:", list(cross_scores.shape), "= one row a query, one column a key")
 # 4. the output, from probabilities and values.
 #
 # `x` is `[batch_size, seq_len, input_size]`: a batch comes first, so `.T` will not do.
-# Four lines are plenty. There is a way in three, for a bonus point.
+# Four lines are plenty. There is a way in three, for a bonus point: three statements on three
+# lines of `forward` itself. (PyTorch's ready-made attention earns no bonus.)
 #
 # Each exercise has three hints. The first one for task 1.1, if you want it:
 
@@ -628,7 +629,8 @@ if KEEP:
 # many heads each score is made inside one head, from `head_size = hidden / num_heads`
 # components: divide by $\sqrt{hidden / num\_heads}$. Dividing by $\sqrt{hidden}$ there
 # would make the scores too small by a factor of $\sqrt{num\_heads}$, and the
-# probabilities too even. For `num_heads = 1` both agree.
+# probabilities too even. With 8 heads the spread of the
+# scores would be $1/\sqrt 8 = 0.35$ instead of 1. For `num_heads = 1` both agree.
 #
 # **Marking scheme.** 0.5 for the same rule (the square root of the size of a key). 0.5
 # for saying that this size is hidden / num_heads with many heads, and not hidden. 'Yes,
