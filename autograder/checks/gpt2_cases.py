@@ -21,6 +21,8 @@ def draw_config(draw: Draw, layers: int | None = None, tied: bool = True) -> dic
         "n_positions": draw.choice((17, 19)),
         "vocab_size": draw.choice((37, 41, 43, 47)),
         "tie_word_embeddings": tied,
+        "bos_token_id": 0,  # the library warns where these lie outside the vocabulary
+        "eos_token_id": 0,
     }
 
 

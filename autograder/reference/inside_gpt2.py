@@ -1,0 +1,502 @@
+"""Answers of lesson 09 and its wrong programs."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from autograder.exercise import Mistake
+
+
+def _wrong(name, check, message, function):
+    return Mistake(check, message, {name: function})
+
+
+# --- sizes ---------------------------------------------------------------------------------------
+def sizes(config, **changed):
+    head_size = config.n_embd // config.n_head
+    right = {
+        "head_size": head_size,
+        "scale": 1 / math.sqrt(head_size),
+        "mlp_width": config.n_inner or 4 * config.n_embd,
+        "hidden_states": config.n_layer + 1,
+        "context_length": config.n_positions,
+    }
+    return {**right, **{name: make(config) for name, make in changed.items()}}
+
+
+def _sizes_but(check, message, **changed):
+    return _wrong("sizes", check, message, lambda config: sizes(config, **changed))
+
+
+_SIZES = [
+    _sizes_but("config.head_size is hidden", "The head size is the whole hidden size. The heads "
+               "share it.", head_size=lambda c: c.n_embd, scale=lambda c: c.n_embd**-0.5),
+    _sizes_but("scale.hidden", "The scale uses the hidden size. A score is a dot product of two "
+               "vectors of one head.", scale=lambda c: c.n_embd**-0.5),
+    _sizes_but("scale.not a root", "The scale divides by the head size; its root is needed.",
+               scale=lambda c: c.n_head / c.n_embd),
+    _sizes_but("scale.inverted", "The scale is what the scores are divided by; asked for is the "
+               "factor on them.", scale=lambda c: (c.n_embd / c.n_head) ** 0.5),
+    _sizes_but("scale.num_heads", "The scale uses the number of heads in place of their size.",
+               scale=lambda c: c.n_head**-0.5),
+    _sizes_but("config.n_inner ignored", "Where the config has an n_inner of its own, the MLP is "
+               "that wide.", mlp_width=lambda c: 4 * c.n_embd),
+    _sizes_but("config.n_inner is None", "n_inner may be None: then the usual multiple of n_embd "
+               "is meant.", mlp_width=lambda c: c.n_inner),
+    _sizes_but("config.hidden_states off by one", "There is one hidden state more than there are "
+               "blocks: the one that enters the first block.", hidden_states=lambda c: c.n_layer),
+    _sizes_but("config.hidden_states off by one", "The final norm adds no hidden state of its "
+               "own.", hidden_states=lambda c: c.n_layer + 2),
+    _sizes_but("config.context is the vocabulary", "The context length is how many positions "
+               "there are, not how many different tokens.",
+               context_length=lambda c: c.vocab_size),
+]
+
+
+# --- the parameter table -------------------------------------------------------------------------
+def block_table(hidden, mlp_width, **changed):
+    table = {
+        "ln_1.weight": (hidden,),
+        "ln_1.bias": (hidden,),
+        "attn.c_attn.weight": (hidden, 3 * hidden),
+        "attn.c_attn.bias": (3 * hidden,),
+        "attn.c_proj.weight": (hidden, hidden),
+        "attn.c_proj.bias": (hidden,),
+        "ln_2.weight": (hidden,),
+        "ln_2.bias": (hidden,),
+        "mlp.c_fc.weight": (hidden, mlp_width),
+        "mlp.c_fc.bias": (mlp_width,),
+        "mlp.c_proj.weight": (mlp_width, hidden),
+        "mlp.c_proj.bias": (hidden,),
+    }
+    return {**table, **{k.replace("__", "."): v for k, v in changed.items()}}
+
+
+def _table_but(check, message, change):
+    def table(hidden, mlp_width):
+        return block_table(hidden, mlp_width, **change(hidden, mlp_width))
+
+    return _wrong("block_table", check, message, table)
+
+
+def _linear_order(hidden, mlp_width):
+    return {name: shape[::-1] for name, shape in block_table(hidden, mlp_width).items()}
+
+
+_IN_OUT = "Weights stand as [outputs, inputs], the order of nn.Linear. Conv1D stores the inputs"
+_TABLE = [
+    _wrong("block_table", "conv1d.in and out", f"{_IN_OUT} first.", _linear_order),
+    _table_but("conv1d.in and out", f"{_IN_OUT} first: look at c_attn.",
+               lambda h, m: {"attn.c_attn.weight": (3 * h, h)}),
+    _table_but("conv1d.in and out", f"{_IN_OUT} first: look at the MLP, up and down.",
+               lambda h, m: {"mlp.c_fc.weight": (m, h), "mlp.c_proj.weight": (h, m)}),
+    _table_but("table.c_proj of the MLP", "mlp.c_proj has the shape of c_fc. It goes the other "
+               "way: from the wide layer back to the residual stream.",
+               lambda h, m: {"mlp.c_proj.weight": (h, m)}),
+    _table_but("table.bias of c_attn", "c_attn's bias is as long as one of its three parts. It "
+               "belongs to queries, keys and values together.",
+               lambda h, m: {"attn.c_attn.bias": (h,)}),
+    _table_but("table.width of c_attn", "c_attn makes three things at once: queries, keys and "
+               "values.", lambda h, m: {"attn.c_attn.weight": (h, h), "attn.c_attn.bias": (h,)}),
+    _table_but("table.bias of inputs", "A bias is added to the outputs, so it is as long as they "
+               "are: look at the MLP.",
+               lambda h, m: {"mlp.c_fc.bias": (h,), "mlp.c_proj.bias": (m,)}),
+    _table_but("table.bias of c_fc", "c_fc's bias belongs to its outputs.",
+               lambda h, m: {"mlp.c_fc.bias": (h,)}),
+    _table_but("table.c_proj makes three", "attn.c_proj takes the heads' outputs, side by side, "
+               "back to the residual stream. Queries and keys have done their work by then.",
+               lambda h, m: {"attn.c_proj.weight": (3 * h, h)}),
+    _wrong("block_table", "table.mlp always four times", "The MLP is as wide as you are told, "
+           "which need not be four times the hidden size.",
+           lambda h, m: block_table(h, 4 * h)),
+]
+
+
+# --- Conv1D --------------------------------------------------------------------------------------
+def conv1d(x, weight, bias):
+    return x @ weight + bias
+
+
+_CONV1D = [
+    _wrong("conv1d", "conv1d.in and out", "The weight is used as nn.Linear uses it, transposed. "
+           "Conv1D stores it the other way round; with a square weight only the values tell.",
+           lambda x, w, b: F.linear(x, w, b)),
+    _wrong("conv1d", "conv1d.in and out", "The weight is transposed. It stands as [inputs, "
+           "outputs] already.", lambda x, w, b: x @ w.T + b),
+    _wrong("conv1d", "conv1d.reshaped", "The weight is reshaped before use: the shape fits, the "
+           "numbers stand in other places.",
+           lambda x, w, b: F.linear(x, w.reshape(w.shape[1], w.shape[0]), b)),
+    _wrong("conv1d", "conv1d.lost bias", "The bias is not added.", lambda x, w, b: x @ w),
+    _wrong("conv1d", "conv1d.bias subtracted", "The bias is subtracted.",
+           lambda x, w, b: x @ w - b),
+    _wrong("conv1d", "conv1d.batch lost", "The batch and the tokens are one axis now. The result "
+           "keeps all axes of x but the last.",
+           lambda x, w, b: torch.addmm(b, x.flatten(0, -2), w)),
+    _wrong("conv1d", "conv1d.bias first", "The bias is added to what comes in. It belongs to the "
+           "outputs.", lambda x, w, b: (x + b) @ w),
+    _wrong("conv1d", "conv1d.first sequence only", "Only the first sequence comes out.",
+           lambda x, w, b: x[0] @ w + b),
+]
+
+
+# --- weight tying --------------------------------------------------------------------------------
+def tying(model, **changed):
+    state = model.state_dict()
+    wte, head = state["transformer.wte.weight"], state["lm_head.weight"]
+    right = {
+        "tied": wte.data_ptr() == head.data_ptr(),
+        "stored": sum(t.numel() for t in state.values()),
+        "learned": sum({t.data_ptr(): t.numel() for t in state.values()}.values()),
+    }
+    return {**right, **{name: make(model) for name, make in changed.items()}}
+
+
+def _tying_but(check, message, **changed):
+    return _wrong("tying", check, message, lambda model: tying(model, **changed))
+
+
+def _all(model):
+    return sum(t.numel() for t in model.state_dict().values())
+
+
+def _equal(model):
+    return torch.equal(model.transformer.wte.weight, model.lm_head.weight)
+
+
+def _minus_head(model):
+    return _all(model) - model.lm_head.weight.numel()
+
+
+def _unless_equal(model):
+    return _minus_head(model) if _equal(model) else _all(model)
+
+
+def _unless_wrong_config(model):
+    return model.config.tie_word_embeddings
+
+
+_EQUAL_MESSAGE = (
+    "Two matrices with the same numbers are called tied. Equal is not the same: training would "
+    "move them apart. Ask where the numbers are stored."
+)
+_TYING = [
+    _tying_but("tying.equal is not tied", _EQUAL_MESSAGE, tied=_equal),
+    _tying_but("tying.equal is not tied", _EQUAL_MESSAGE, tied=_equal, learned=_unless_equal),
+    _tying_but("tying.counted twice", "`learned` counts a shared matrix twice. It is one matrix "
+               "under two names.", learned=_all),
+    _tying_but("tying.head never counted", "`learned` leaves lm_head out also where it is a "
+               "matrix of its own.", learned=_minus_head),
+    _tying_but("tying.stored counts once", "`stored` counts a shared matrix once; the state dict "
+               "lists it under both names.",
+               stored=lambda m: sum(p.numel() for p in m.parameters())),
+    _tying_but("tying.tensors counted", "Tensors are counted, not the numbers in them.",
+               stored=lambda m: len(m.state_dict()),
+               learned=lambda m: len(list(m.parameters()))),
+    _tying_but("tying.always tied", "Every model is called tied.", tied=lambda m: True),
+    _tying_but("tying.is asks for the object", "`is` and `==` on what the state dict returns "
+               "compare wrappers. Compare the address of the first number.",
+               tied=lambda m: False),
+]
+
+
+# --- scores --------------------------------------------------------------------------------------
+def sampling_scores(logits, temperature, top_k):
+    scores = logits / temperature
+    return _keep(scores, top_k)
+
+
+def _keep(scores, top_k, fill=-math.inf, largest=True):
+    bound = torch.topk(scores, top_k, dim=-1, largest=largest).values[:, -1:]
+    return scores.masked_fill(scores < bound if largest else scores > bound, fill)
+
+
+_SCORES = [
+    _wrong("sampling_scores", "temperature.multiplied", "The logits are multiplied by the "
+           "temperature. A high temperature should bring them closer together.",
+           lambda x, t, k: _keep(x * t, k)),
+    _wrong("sampling_scores", "temperature.missing", "The temperature is not used.",
+           lambda x, t, k: _keep(x, k)),
+    _wrong("sampling_scores", "top_k.missing", "All tokens keep their score. Only the k best of "
+           "a row should.", lambda x, t, k: x / t),
+    _wrong("sampling_scores", "top_k.filled with 0", "Removed tokens get the score 0. For the "
+           "softmax that is a score like any other, and here a very high one.",
+           lambda x, t, k: _keep(x / t, k, 0.0)),
+    _wrong("sampling_scores", "top_k.smallest kept", "The k smallest are kept.",
+           lambda x, t, k: _keep(x / t, k, largest=False)),
+    _wrong("sampling_scores", "top_k.one too few", "The k-th best token is removed as well.",
+           lambda x, t, k: _keep(x / t, k - 1)),
+    _wrong("sampling_scores", "top_k.one too many", "One token too many is kept.",
+           lambda x, t, k: _keep(x / t, k + 1)),
+    _wrong("sampling_scores", "top_k.one bound for all", "Every row has k best tokens of its "
+           "own; here one bound is used for the whole batch.",
+           lambda x, t, k: (x / t).masked_fill(x / t < (x / t)[:1].topk(k).values[:, -1:],
+                                               -math.inf)),
+    _wrong("sampling_scores", "scores.log_softmax", "The scores are log-probabilities. These two "
+           "steps keep them unnormalised.",
+           lambda x, t, k: torch.log_softmax(sampling_scores(x, t, k), dim=-1)),
+    _wrong("sampling_scores", "scores.log_softmax", "The scores are log-probabilities before "
+           "tokens are removed. These two steps keep them unnormalised.",
+           lambda x, t, k: _keep(torch.log_softmax(x / t, dim=-1), k)),
+    _wrong("sampling_scores", "scores.probabilities", "These are probabilities; scores are what "
+           "goes into the softmax.",
+           lambda x, t, k: torch.softmax(sampling_scores(x, t, k), dim=-1)),
+    _wrong("sampling_scores", "scores.only k of them", "Only the k kept scores come back. The "
+           "result keeps a column for every token.",
+           lambda x, t, k: (x / t).topk(k).values),
+]
+
+
+# --- log-probabilities ---------------------------------------------------------------------------
+def top_tokens(logits, k):
+    values, ids = torch.topk(torch.log_softmax(logits, dim=-1), k, dim=-1)
+    return ids, values
+
+
+def _top(logits, k, turn, largest=True):
+    ids = torch.topk(logits, k, dim=-1, largest=largest).indices
+    return ids, turn(logits).gather(-1, ids)
+
+
+_LOG_PROBS = [
+    _wrong("top_tokens", "log_probs.logits", "These are the logits as they came. They are not "
+           "normalised: nothing says how large a logit is among all of them.",
+           lambda x, k: _top(x, k, lambda y: y)),
+    _wrong("top_tokens", "log_probs.probabilities", "These are probabilities; their logarithms "
+           "are asked for.", lambda x, k: _top(x, k, lambda y: y.softmax(-1))),
+    _wrong("top_tokens", "log_probs.axis", "The softmax runs along the batch: each token is "
+           "compared with itself in the other rows. It belongs along the vocabulary.",
+           lambda x, k: _top(x, k, lambda y: y.log_softmax(0))),
+    _wrong("top_tokens", "log_probs.axis", "The softmax runs along the batch, and the tokens are "
+           "picked by what comes out. It belongs along the vocabulary.",
+           lambda x, k: tuple(torch.topk(x.log_softmax(0), k))[::-1]),
+    _wrong("top_tokens", "log_probs.only among the k", "Only the k picked tokens were normalised, "
+           "as if nothing else could be said. Normalise over the vocabulary first.",
+           lambda x, k: (x.topk(k).indices, x.topk(k).values.log_softmax(-1))),
+    _wrong("top_tokens", "log_probs.underflow", "Right for ordinary logits, but the softmax of "
+           "widely spread ones is 0, and its logarithm minus infinity. log_softmax does not pass "
+           "through the probability.",
+           lambda x, k: _top(x, k, lambda y: y.float().softmax(-1).log())),
+    _wrong("top_tokens", "log_probs.smallest", "These are the least probable tokens.",
+           lambda x, k: _top(x, k, lambda y: y.log_softmax(-1), largest=False)),
+    _wrong("top_tokens", "log_probs.order", "Ids and log-probabilities are in the wrong order; "
+           "torch.topk returns the values first.",
+           lambda x, k: top_tokens(x, k)[::-1]),
+    _wrong("top_tokens", "log_probs.base", "The logarithms are to another base; natural ones "
+           "(nats) are asked for.",
+           lambda x, k: _top(x, k, lambda y: y.log_softmax(-1) / math.log(2))),
+    _wrong("top_tokens", "log_probs.base", "The logarithms are to base 10; natural ones (nats) "
+           "are asked for.",
+           lambda x, k: _top(x, k, lambda y: y.log_softmax(-1) / math.log(10))),
+]
+
+
+# --- hidden states -------------------------------------------------------------------------------
+def _stream(model, ids):
+    """What enters each block, and what leaves the last one before the final norm."""
+    kept = []
+    handle = model.transformer.ln_f.register_forward_pre_hook(lambda m, args: kept.append(args[0]))
+    try:
+        with torch.no_grad():
+            states = model(ids, output_hidden_states=True).hidden_states
+    finally:
+        handle.remove()
+    return [*states[:-1], kept[0]]
+
+
+def _states(model, ids):
+    with torch.no_grad():
+        return model(ids, output_hidden_states=True).hidden_states
+
+
+def block_update(model, input_ids, block):
+    stream = _stream(model, input_ids)
+    return stream[block + 1] - stream[block]
+
+
+def _without_mask(model, ids, block):
+    x = _stream(model, ids)[block]
+    with torch.no_grad():
+        return model.transformer.h[block](x) - x
+
+
+def _between(first, second):
+    def update(model, ids, block):
+        states = _states(model, ids)
+        return states[block + second] - states[block + first]
+
+    return update
+
+
+def _attention_only(model, ids, block):
+    kept = []
+    handle = model.transformer.h[block].attn.register_forward_hook(
+        lambda m, args, out: kept.append(out[0])
+    )
+    _states(model, ids)
+    handle.remove()
+    return kept[0]
+
+
+_HIDDEN = [
+    _wrong("block_update", "hidden.final norm", "Right for all blocks but the last. The last "
+           "hidden state has been through ln_f; it is not what the last block wrote.",
+           _between(0, 1)),
+    _wrong("block_update", "hidden.off by one", "This is what the block before it wrote. "
+           "hidden_states[b] is the input of block b.", _between(-1, 0)),
+    _wrong("block_update", "hidden.off by one", "This is what the block before it wrote. "
+           "hidden_states[b] is the input of block b.",
+           lambda m, i, b: block_update(m, i, b - 1) if b else torch.zeros_like(_states(m, i)[0])),
+    _wrong("block_update", "hidden.off by one", "This is what the block after it wrote. "
+           "hidden_states[b] is the input of block b.", _between(1, 2)),
+    _wrong("block_update", "hidden.not subtracted", "This is all that leaves the block. What it "
+           "wrote is the difference to what went in.", lambda m, i, b: _stream(m, i)[b + 1]),
+    _wrong("block_update", "hidden.not subtracted", "This is a hidden state as it stands. What a "
+           "block wrote is the difference of what came out and what went in.",
+           lambda m, i, b: _states(m, i)[b + 1]),
+    _wrong("block_update", "hidden.input", "This is what enters the block.",
+           lambda m, i, b: _stream(m, i)[b]),
+    _wrong("block_update", "hidden.sign", "What came out was subtracted from what went in.",
+           lambda m, i, b: -block_update(m, i, b)),
+    _wrong("block_update", "hidden.no mask", "The block was called by itself, and so without the "
+           "causal mask, which the model makes and hands to its blocks: every token saw the "
+           "future.", _without_mask),
+    _wrong("block_update", "hidden.from the start", "This is all that was written since the "
+           "embedding. One block is asked for.",
+           lambda m, i, b: _stream(m, i)[b + 1] - _stream(m, i)[0]),
+    _wrong("block_update", "hidden.attention only", "This is what the attention wrote. A block "
+           "writes twice: attention, then MLP.", _attention_only),
+    _wrong("block_update", "hidden.last position only", "Only the last token is there; all "
+           "positions are asked for.", lambda m, i, b: block_update(m, i, b)[:, -1]),
+]
+
+
+# --- logits --------------------------------------------------------------------------------------
+def lens_logits(model, hidden_states, normed=None, position=-1):
+    """Logits at one position for every state. normed: which states go through ln_f here."""
+    last = len(hidden_states) - 1
+    normed = range(last) if normed is None else normed
+    with torch.no_grad():
+        rows = [h[:, position] for h in hidden_states]
+        rows = [model.transformer.ln_f(r) if i in normed else r for i, r in enumerate(rows)]
+        return torch.stack([model.lm_head(r) for r in rows])
+
+
+def _lens_but(check, message, **how):
+    return _wrong("lens_logits", check, message, lambda m, s: lens_logits(m, s, **how))
+
+
+def _bare_norm(model, states):
+    with torch.no_grad():
+        rows = [F.layer_norm(h[:, -1], h.shape[-1:]) for h in states[:-1]]
+        return torch.stack([model.lm_head(r) for r in [*rows, states[-1][:, -1]]])
+
+
+_LOGITS = [
+    _lens_but("logits.final norm twice", "ln_f is applied to the last state too. transformers has "
+              "done that already, so there it comes twice.", normed=range(99)),
+    _lens_but("logits.final norm missing", "No state goes through ln_f. The unembedding was "
+              "trained on normalised vectors.", normed=()),
+    _wrong("lens_logits", "logits.norm on the wrong states", "ln_f is applied to the last state "
+           "alone: the one that has had it.",
+           lambda m, s: lens_logits(m, s, normed=(len(s) - 1,))),
+    _wrong("lens_logits", "logits.embedding not normed", "The first state, the embedding, goes "
+           "without ln_f. Only the last one has had it.",
+           lambda m, s: lens_logits(m, s, normed=range(1, len(s) - 1))),
+    _lens_but("logits.first position", "This is the first position. The next token is predicted "
+              "at the last one.", position=0),
+    _wrong("lens_logits", "logits.position before the last", "This is the position before the "
+           "last.", lambda m, s: lens_logits(m, s, position=-2)),
+    _wrong("lens_logits", "logits.gain and shift lost", "The states are normalised, but ln_f's "
+           "own weight and bias are left out.", _bare_norm),
+    _wrong("lens_logits", "logits.batch first", "The batch stands first; the states should.",
+           lambda m, s: lens_logits(m, s).transpose(0, 1)),
+    _wrong("lens_logits", "logits.embedding left out", "The first state, the embedding, is left "
+           "out.", lambda m, s: lens_logits(m, s)[1:]),
+    _wrong("lens_logits", "logits.log-softmax", "These are log-probabilities; logits are asked "
+           "for.", lambda m, s: lens_logits(m, s).log_softmax(-1)),
+    _wrong("lens_logits", "logits.all positions", "All positions are there; the last one is asked "
+           "for.",
+           lambda m, s: torch.stack([lens_logits(m, s, position=p)
+                                     for p in range(s[0].shape[1])], dim=2)),
+]
+
+
+# --- attentions ----------------------------------------------------------------------------------
+def last_row(attentions, step, layer, head):
+    if len(attentions[step]) == 0:
+        raise ValueError("no attention maps")
+    return attentions[step][layer][:, head, -1]
+
+
+def _row(pick):
+    """A wrong pick, with the empty case handled as it should be."""
+    def row(attentions, step, layer, head):
+        if len(attentions[step]) == 0:
+            raise ValueError("no attention maps")
+        return pick(attentions, step, layer, head)
+
+    return row
+
+
+def _row_but(check, message, pick):
+    return [_wrong("last_row", check, message, _row(pick)),
+            _wrong("last_row", check, message, pick)]
+
+
+_ATTENTIONS = [
+    _wrong("last_row", "attentions.empty", "Where the model returned no maps, this fails with an "
+           "error that does not say why, or not at all. Look first, and raise a ValueError.",
+           lambda a, s, i, h: a[s][i][:, h, -1]),
+    _wrong("last_row", "attentions.empty", "Where the model returned no maps, None comes back and "
+           "somebody else has to find out. Raise a ValueError.",
+           lambda a, s, i, h: a[s][i][:, h, -1] if a[s] else None),
+    *_row_but("attentions.layer before step", "The first index counts the generated tokens, the "
+              "second the layers; here it is the other way round.",
+              lambda a, s, i, h: a[i][s][:, h, -1]),
+    *_row_but("attentions.step 0", "The step is not used: this is always the first one.",
+              lambda a, s, i, h: a[0][i][:, h, -1]),
+    *_row_but("attentions.layer off by one", "This is the layer after the one asked for. Layers "
+              "are counted from 0, and unlike hidden states there is none for the embedding.",
+              lambda a, s, i, h: a[s][i + 1][:, h, -1]),
+    *_row_but("attentions.layer off by one", "This is the layer before the one asked for. Layers "
+              "are counted from 0.", lambda a, s, i, h: a[s][i - 1][:, h, -1]),
+    *_row_but("attentions.head off by one", "This is the next head. Heads are counted from 0.",
+              lambda a, s, i, h: a[s][i][:, h + 1, -1]),
+    *_row_but("attentions.first query", "This is the first query of the step. The newest token "
+              "is the last.", lambda a, s, i, h: a[s][i][:, h, 0]),
+    *_row_but("attentions.key for query", "This is how much all queries look at the last key. "
+              "Asked is what the last query looks at.",
+              lambda a, s, i, h: a[s][i][:, h, :, -1]),
+    *_row_but("attentions.batch lost", "Only the first item of the batch is there.",
+              lambda a, s, i, h: a[s][i][0, h, -1]),
+    *_row_but("attentions.mean over heads", "This is the average over the heads; one is asked "
+              "for.", lambda a, s, i, h: a[s][i][:, :, -1].mean(1)),
+    *_row_but("attentions.head for batch", "The first axis of a map is the batch, the second the "
+              "head.", lambda a, s, i, h: a[s][i][h, :, -1]),
+]
+
+SOLVE = {
+    "inside.config": {"sizes": sizes},
+    "inside.table": {"block_table": block_table},
+    "inside.conv1d": {"conv1d": conv1d},
+    "inside.tying": {"tying": tying},
+    "inside.scores": {"sampling_scores": sampling_scores},
+    "inside.log_probs": {"top_tokens": top_tokens},
+    "inside.hidden": {"block_update": block_update},
+    "inside.logits": {"lens_logits": lens_logits},
+    "inside.attentions": {"last_row": last_row},
+}
+MISTAKES = {
+    "inside.config": _SIZES,
+    "inside.table": _TABLE,
+    "inside.conv1d": _CONV1D,
+    "inside.tying": _TYING,
+    "inside.scores": _SCORES,
+    "inside.log_probs": _LOG_PROBS,
+    "inside.hidden": _HIDDEN,
+    "inside.logits": _LOGITS,
+    "inside.attentions": _ATTENTIONS,
+}
