@@ -7,11 +7,11 @@
 Three kinds of processes, of which only the first knows a secret:
 
     grader (trusted)  -> warm process            -> reaper -> child
-    asks and compares    has imported torch once              runs the student's code
+    asks and compares    imported torch once              runs the student's code
 
-Only JSON and safetensors cross between grader and child, in frames whose lengths are checked before
-anything is allocated (`inside/sandbox_wire.py`); a reply must carry the random number of the one
-request that is open. What a child says is therefore data, never a verdict.
+Only JSON and safetensors cross between grader and child, in frames whose lengths are checked
+before anything is allocated (`inside/sandbox_wire.py`); a reply must carry the random number of the
+one request that is open. What a child says is therefore data, never a verdict.
 
 What the child can't do, by tier (`probe()` finds the strongest one; `Sandbox.tier` names it):
 
@@ -30,10 +30,10 @@ Not covered:
 - faults of the kernel; whoever fears them runs the grader in a virtual machine
 - what the timing of the processor and its caches gives away about other processes
 - the warm process's memory: every child can read all of it, so nothing secret may be put there
-- a student's code that lies about itself to its own process: it may replace torch, the runner or the
-  reply. It gains nothing, since the grader draws the inputs and compares
-- without a control group (an ordinary user, most containers) memory is looked at ten times a second,
-  and what is taken in between is not seen; the same holds for the disk in the landlock tier
+- code that lies about itself in its own process: it may replace torch, the runner or the reply. It
+  gains nothing, since the grader draws the inputs and compares
+- without a control group (an ordinary user, most containers) memory is looked at ten times a
+  second, and what is taken in between is not seen; so is the disk in the landlock tier
 - in the landlock tier the limit on processes counts those of the grader's user too, and does not
   hold for root in a container that allows no other user ids
 - the seccomp filter knows the 64-bit system calls of this architecture, and kills others

@@ -40,6 +40,7 @@ class Child:
         self._failure: ChildFailed | None = None
         self._printed = bytearray()
         self._drained = 0
+        self._watched = time.monotonic()
         self._ended = False
         self._exit: int | None = None
         self._process = -1
@@ -124,7 +125,7 @@ class Child:
         if envelope.get("id") != identity:
             raise ChildFailed("bad reply", "Your code answered a question that was not asked.")
         if "error" in envelope:
-            what = str(envelope["error"])[:500]
+            what = _plain(envelope["error"])
             reason = f"Your code left Python in a state that gives no answer: {what}."
             raise ChildFailed("bad reply", reason)
         if type(envelope.get("header")) is not dict:
@@ -176,10 +177,11 @@ class Child:
             if self._drained > self._limits.drained:
                 limit = self._limits.drained // MIB
                 raise ChildFailed("too much output", f"Your code printed more than {limit} MiB.")
+            if time.monotonic() - self._watched > WATCH_SECONDS:
+                self._watch()
+                self._watched = time.monotonic()
             if self._socket.fileno() in ready:
                 return
-            if not ready:
-                self._watch()
 
     def _watch(self) -> None:
         """Where the kernel does not cap memory and disk, this does."""
@@ -263,6 +265,12 @@ class Child:
             if descriptor >= 0:
                 os.close(descriptor)
         self._output = self._hold = self._process = -1
+
+
+def _plain(text: object) -> str:
+    """One printable line, for a text that the child wrote."""
+    line = " ".join(str(text)[:500].split())
+    return "".join(c if c.isprintable() else "?" for c in line)
 
 
 def _wait_for(process: int, seconds: float) -> None:

@@ -19,7 +19,7 @@ from .warm import Warm, WarmDied, WarmUnable
 
 TIERS = ("namespaces", "landlock", "limits")
 INSIDE_COURSE = "/course"
-INSIDE_WORK = "/tmp/work"
+INSIDE_WORK = "/tmp/student"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,13 +86,18 @@ def make_plan(tier: Tier, course: str, limits: Limits, hide: list[str]) -> dict:
     own_root = tier.name == "namespaces"
     inside = INSIDE_COURSE if own_root else course
     shown, links = files.visible(course, inside)
+    outside = [source for source, _ in shown]
+    hidden = files.hidden(outside, course, hide)
+    read, listed = files.grants(outside, hidden) if tier.name == "landlock" else ([], [])
     return {
         "tier": tier.name,
         "user_namespace": tier.user_namespace,
         "visible": shown,
         "links": links,
         "files": files.MADE if own_root else [],
-        "hidden": files.hidden([src for src, _ in shown], course, hide),
+        "hidden": hidden,
+        "read": read,
+        "listed": listed,
         "libraries": files.libraries(),
         "course": inside,
         "limits": dataclasses.asdict(limits),

@@ -59,12 +59,14 @@ ABSENT = (
     "io_uring_enter",
     "io_uring_register",
 )
-# Without a file system of its own, the child sees the host's files: Landlock does not govern these.
+# Without a file system of its own, the child sees the host's files, and these Landlock does not
+# govern. Changes of modes and times are answered as if done, for the many programs that copy files.
 HOST_FILES = (
-    "chmod fchmod fchmodat fchmodat2 chown lchown fchown fchownat utime utimes futimesat utimensat"
-    " setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr removexattrat"
-    " file_setattr truncate socket connect mknod mknodat inotify_init inotify_init1"
+    "chown lchown fchown fchownat setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr"
+    " fremovexattr removexattrat file_setattr truncate socket connect mknod mknodat inotify_init"
+    " inotify_init1"
 )
+PRETENDED = "chmod fchmod fchmodat fchmodat2 utime utimes futimesat utimensat"
 # Calls that libseccomp may be too old to know by name; one number on every architecture.
 NUMBERS = {
     "quotactl_fd": 443,
@@ -160,6 +162,8 @@ def build_seccomp(*, own_files: bool, scoped_signals: bool):
     else:
         for name in HOST_FILES.split():
             rule(refuse, name)
+        for name in PRETENDED.split():
+            rule(pyseccomp.ERRNO(0), name)
         everybody = 0xFFFFFFFF  # -1: without process ids of its own, that is the host's
         rule(refuse, "kill", arg(0, pyseccomp.MASKED_EQ, everybody, everybody))
     if not scoped_signals:

@@ -7,6 +7,7 @@ A plan (plain data, made outside) says how:
     visible         [[path outside, path inside], ...]: folders and files shown, read-only
     links           [[path, target], ...]: symbolic links of the new root, such as /lib
     hidden          paths inside `visible` that are not shown
+    read, listed    the same for Landlock: what to allow to read, and what to list only
     course, work    the course folder as the child sees it; a folder of its own, writable
     cgroups         folders of control groups to join
     limits          the numbers of `Limits`
@@ -21,8 +22,9 @@ import sys
 import sandbox_filters as filters
 import sandbox_kernel as kernel
 
+PLAIN = kernel.MS_NOSUID | kernel.MS_NODEV
+SCRATCH = ("/tmp", "/dev/shm")
 DEVICES = ("null", "zero", "full", "random", "urandom")
-HOST_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
 INSIDE_UID = 1000  # of the child in its own user namespace
 
 
@@ -47,63 +49,67 @@ def new_namespaces(plan: dict) -> None:
 
 def new_root(plan: dict) -> list[str]:
     """A root in memory with only what `visible` lists; returns what had to be left out."""
-    notes = []
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     # Opened here: paths below /tmp are out of reach once the new root stands there.
-    sources = [(os.open(src, os.O_PATH), dst) for src, dst in _entries(plan)]
-    sources += [(os.open(f"/dev/{d}", os.O_PATH), f"/dev/{d}") for d in DEVICES]
-    # A mount of /proc is made from the inside of the new process ids, at its final place.
+    sources = [(os.open(source, os.O_PATH), target) for source, target in _entries(plan)]
+    sources += [(os.open(f"/dev/{name}", os.O_PATH), f"/dev/{name}") for name in DEVICES]
     base = "/tmp"
-    plain = kernel.MS_NOSUID | kernel.MS_NODEV
-    kernel.mount("root", base, "tmpfs", plain, "size=4m,mode=755")
-    for fd, dst in sources:
-        target = base + dst
-        if os.path.isdir(f"/proc/self/fd/{fd}"):
-            os.makedirs(target, exist_ok=True)
-        else:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
-        kernel.mount(f"/proc/self/fd/{fd}", target, None, kernel.MS_BIND | kernel.MS_REC)
-        os.close(fd)
-    for path, text in plan["files"]:
-        os.makedirs(os.path.dirname(base + path), exist_ok=True)
-        _write(base + path, text)
-    for path, target in plan["links"]:
-        if not os.path.lexists(base + path):
-            os.makedirs(os.path.dirname(base + path), exist_ok=True)
-            os.symlink(target, base + path)
-    for path in plan["hidden"]:
-        _cover(base + path)
-    for folder in ("/proc", "/tmp", "/dev/shm", plan["course"]):
-        os.makedirs(base + folder, exist_ok=True)
-    try:
-        quiet = plain | kernel.MS_NOEXEC | kernel.MS_RDONLY
-        kernel.mount("proc", base + "/proc", "proc", quiet)
-    except OSError as error:  # inside a container that hides parts of /proc
-        notes.append(f"no /proc in the child ({error.strerror})")
-    for name, target in (
-        ("fd", "/proc/self/fd"),
-        ("stdin", "/proc/self/fd/0"),
-        ("stdout", "/proc/self/fd/1"),
-        ("stderr", "/proc/self/fd/2"),
-    ):
-        os.symlink(target, f"{base}/dev/{name}")
+    kernel.mount("root", base, "tmpfs", PLAIN, "size=4m,mode=755")
+    for folder in SCRATCH:
+        # Memory, so it also counts against the child's share of it.
+        options = f"size={plan['limits']['disk']},nr_inodes=4096,mode=1777"
+        os.makedirs(base + folder)
+        kernel.mount("scratch", base + folder, "tmpfs", PLAIN, options)
+    for descriptor, target in sources:
+        _show(descriptor, base + target)
+    notes = _furnish(plan, base)
     os.makedirs(base + "/.old")
     kernel.pivot_root(base, base + "/.old")
     os.chdir("/")
     kernel.unmount("/.old")
     os.rmdir("/.old")
-    kernel.mount_read_only("/", devices=True)
-    disk = plan["limits"]["disk"]
-    for folder in ("/tmp", "/dev/shm"):
-        # Memory, so it also counts against the child's share of it. Each file takes a page of more.
-        options = f"size={disk},nr_inodes=4096,mode=1777"
-        kernel.mount("scratch", folder, "tmpfs", plain, options)
-    os.mkdir(plan["work"])
+    os.makedirs(plan["work"])
     if plan["uid"] is not None:
         os.chown(plan["work"], plan["uid"], plan["uid"])
+    kernel.mount_read_only("/")
+    for folder in SCRATCH:
+        kernel.mount_writable(folder)
     kernel.set_host_name("sandbox")
     return notes
+
+
+def _show(descriptor: int, target: str) -> None:
+    """Binds an open file or folder to its place in the new root, read-only from the first."""
+    if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+        os.makedirs(target, exist_ok=True)
+    else:
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o644))
+    kernel.mount(f"/proc/self/fd/{descriptor}", target, None, kernel.MS_BIND | kernel.MS_REC)
+    kernel.mount_read_only(target)
+    os.close(descriptor)
+
+
+def _furnish(plan: dict, base: str) -> list[str]:
+    """Small files, links, covers and /proc; returns what had to be left out."""
+    for path, text in plan["files"]:
+        os.makedirs(os.path.dirname(base + path), exist_ok=True)
+        _write(base + path, text)
+    standard = [("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")]
+    links = [[f"/dev/{name}", f"/proc/self/fd{rest}"] for name, rest in standard]
+    for path, target in [*plan["links"], *links]:
+        if not os.path.lexists(base + path):
+            os.makedirs(os.path.dirname(base + path), exist_ok=True)
+            os.symlink(target, base + path)
+    for path in plan["hidden"]:
+        _cover(base + path)
+    for folder in ("/proc", plan["course"]):
+        os.makedirs(base + folder, exist_ok=True)
+    try:
+        kernel.mount("proc", base + "/proc", "proc", PLAIN | kernel.MS_NOEXEC | kernel.MS_RDONLY)
+    except OSError as error:  # inside a container that hides parts of /proc
+        return [f"no /proc in the child ({error.strerror})"]
+    return []
 
 
 def _entries(plan: dict) -> list[list[str]]:
@@ -126,8 +132,7 @@ def _entries(plan: dict) -> list[list[str]]:
 def _cover(target: str) -> None:
     """Hides a folder or a file of the new root behind an empty one."""
     if os.path.isdir(target):
-        flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_RDONLY
-        kernel.mount("hidden", target, "tmpfs", flags, "size=4k,mode=755")
+        kernel.mount("hidden", target, "tmpfs", PLAIN | kernel.MS_RDONLY, "size=4k,mode=755")
     elif os.path.exists(target):
         kernel.mount("/dev/null", target, None, kernel.MS_BIND)
 
@@ -156,10 +161,7 @@ def lock_down(plan: dict, seccomp) -> list[str]:
     elif own_files:
         notes.append("no Landlock")
     else:
-        shown = [src for src, _ in plan["visible"]]
-        shown += [path for path in HOST_FACTS if os.path.exists(path)]
-        read, listed = grants(shown, plan["hidden"])
-        filters.restrict_files(read, listed, [plan["work"], *_devices()], abi)
+        filters.restrict_files(plan["read"], plan["listed"], [plan["work"], *_devices()], abi)
     if not own_files and abi < 6:
         seccomp = filters.build_seccomp(own_files=False, scoped_signals=False)
     if seccomp is None:
@@ -190,30 +192,6 @@ def _limit_resources(plan: dict) -> None:
         # At the soft limit on processor time the signal says why; the hard one just kills.
         more = 1 if which == resource.RLIMIT_CPU and hard == resource.RLIM_INFINITY else 0
         resource.setrlimit(which, (bound, bound + more))
-
-
-def grants(visible: list[str], hidden: list[str]) -> tuple[list[str], list[str]]:
-    """Landlock can only allow: the folders to allow so that all but `hidden` is readable.
-
-    Returns folders and files to read, and folders that may be listed only.
-    """
-    read: list[str] = []
-    listed: list[str] = []
-
-    def visit(path: str) -> None:
-        if path in hidden:
-            return
-        if not any(h.startswith(path.rstrip("/") + "/") for h in hidden):
-            read.append(path)
-            return
-        listed.append(path)
-        for entry in os.scandir(path):
-            if not entry.is_symlink():
-                visit(entry.path)
-
-    for path in visible:
-        visit(path)
-    return read, listed
 
 
 def _devices() -> list[str]:

@@ -13,6 +13,7 @@ NEWUSER, NEWPID, NEWNET, NEWTIME = 0x10000000, 0x20000000, 0x40000000, 0x0000008
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
 MNT_DETACH = 2
+AT_FDCWD, RECURSIVE = -100, 0x8000
 
 PR_SET_DUMPABLE, PR_CAPBSET_DROP = 4, 24
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
@@ -65,18 +66,25 @@ def pivot_root(new: str, put_old: str) -> None:
     _syscall("pivot_root", number, os.fsencode(new), os.fsencode(put_old))
 
 
-def mount_read_only(target: str, *, devices: bool = False) -> None:
+def mount_read_only(target: str) -> None:
     """Makes a mount and all below it read-only, without set-uid programs (Linux 5.12)."""
+    _mount_setattr(target, RECURSIVE, MS_RDONLY | MS_NOSUID, 0)
+
+
+def mount_writable(target: str) -> None:
+    """Makes one mount writable again."""
+    _mount_setattr(target, 0, 0, MS_RDONLY)
+
+
+def _mount_setattr(target: str, flags: int, add: int, clear: int) -> None:
+    """The lowest bits of a mount's attributes are the same as those of MS_*."""
 
     class MountAttr(ctypes.Structure):
         _fields_ = [(n, ctypes.c_uint64) for n in ("set", "clear", "propagation", "userns")]
 
-    wanted = MS_RDONLY | MS_NOSUID | (0 if devices else MS_NODEV)  # the same bits as MOUNT_ATTR_*
-    attr = MountAttr(set=wanted)
-    at_fdcwd, recursive = -100, 0x8000
-    size = ctypes.sizeof(attr)
-    path = os.fsencode(target)
-    _syscall("mount_setattr", MOUNT_SETATTR, at_fdcwd, path, recursive, ctypes.byref(attr), size)
+    attr = MountAttr(set=add, clear=clear)
+    what = (AT_FDCWD, os.fsencode(target), flags, ctypes.byref(attr), ctypes.sizeof(attr))
+    _syscall("mount_setattr", MOUNT_SETATTR, *what)
 
 
 def set_host_name(name: str) -> None:

@@ -118,7 +118,7 @@ def _spawn(plan: dict, settings: dict, descriptors: list[int], seccomp, control)
     reader, writer = os.pipe()
     first = os.fork()
     if first == 0:
-        control.detach()
+        os.close(control.detach())  # else the grader would not notice the warm process's end
         os.close(reader)
         try:
             _first(plan, settings, descriptors, seccomp, writer)

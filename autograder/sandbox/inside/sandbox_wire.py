@@ -33,7 +33,8 @@ def pack(header: dict, tensors: dict) -> list[bytes]:
         body = safetensors.torch.save(own)
     if max(len(text), len(body)) >= 1 << 32:
         raise ValueError("a frame holds less than 4 GiB")
-    return [LENGTHS.pack(len(text), len(body)), text, body]
+    pieces = [LENGTHS.pack(len(text), len(body)), text, body]
+    return [piece for piece in pieces if piece]
 
 
 def lengths(prefix: bytes, max_header: int, max_body: int) -> tuple[int, int]:
