@@ -121,7 +121,7 @@ def train_phase(
     while seen < phase.max_tokens:
         rate = size.learning_rate * min(1, (step + 1) / WARM_UP_STEPS)
         if phase.decay:
-            rate = size.learning_rate * (1 - (1 - FINAL_RATE) * seen / phase.max_tokens)
+            rate = size.anneal_rate * (1 - (1 - FINAL_RATE) * seen / phase.max_tokens)
         for group in optimizer.param_groups:
             group["lr"] = rate
         batch = draw_batch(corpus, rows, recipe.NUM_POSITIONS, phase, rng)
@@ -142,5 +142,3 @@ def train_phase(
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "log": log}
             torch.save(state, checkpoint.with_suffix(".part"))
             checkpoint.with_suffix(".part").replace(checkpoint)
-            if line["second_copy_loss"] < phase.until_copy_loss:
-                break

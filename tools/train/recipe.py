@@ -20,22 +20,20 @@ class Size:
     num_heads: int
     hidden: int
     learning_rate: float
+    anneal_rate: float  # where the learning rate starts its fall
     text_tokens: int  # in the phase "text"
+    guide_tokens: int  # in the phase "guide"
     anneal_tokens: int  # in the phase "anneal"
     seed: int
 
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of training; it ends at ``max_tokens``, or once copies are told well enough.
-
-    ``until_copy_loss`` is the ``second_copy_loss`` of ``heads.head_scores`` that ends it early.
-    """
+    """A stretch of training."""
 
     name: str
     copy_share: float  # share of the rows that are copy rows
     max_tokens: int
-    until_copy_loss: float = 0.0
     guide: bool = False  # show two heads where to look, see guide.py
     decay: bool = False  # the learning rate falls to 5 % in a straight line
 
@@ -45,9 +43,11 @@ SIZES = {
         num_layers=2,
         num_heads=2,
         hidden=64,
-        learning_rate=4e-3,
+        learning_rate=3e-3,
+        anneal_rate=3e-3,
         text_tokens=1_000_000,
-        anneal_tokens=3_000_000,
+        guide_tokens=1_500_000,
+        anneal_tokens=2_500_000,
         seed=10,
     ),
     "small-on-board": Size(
@@ -55,7 +55,9 @@ SIZES = {
         num_heads=3,
         hidden=96,
         learning_rate=3e-3,
+        anneal_rate=3e-3,
         text_tokens=2_000_000,
+        guide_tokens=1_500_000,
         anneal_tokens=4_000_000,
         seed=11,
     ),
@@ -64,8 +66,10 @@ SIZES = {
         num_heads=4,
         hidden=128,
         learning_rate=3e-3,
+        anneal_rate=2e-3,
         text_tokens=1_000_000,
-        anneal_tokens=6_000_000,
+        guide_tokens=1_750_000,
+        anneal_tokens=4_500_000,
         seed=13,
     ),
 }
@@ -73,9 +77,8 @@ SIZES = {
 
 def phases(size: Size) -> tuple[Phase, ...]:
     """What ``size`` goes through, in order."""
-    guide = Phase("guide", 0.5, 3_000_000, until_copy_loss=6.0, guide=True)
     return (
         Phase("text", 0.25, size.text_tokens),
-        guide,
+        Phase("guide", 0.5, size.guide_tokens, guide=True),
         Phase("anneal", 0.2, size.anneal_tokens, decay=True),
     )
