@@ -266,6 +266,8 @@ _LOG_PROBS = [
            lambda x, k: _top(x, k, lambda y: y)),
     _wrong("top_tokens", "log_probs.probabilities", "These are probabilities; their logarithms "
            "are asked for.", lambda x, k: _top(x, k, lambda y: y.softmax(-1))),
+    _wrong("top_tokens", "log_probs.probabilities", "These are probabilities; their logarithms "
+           "are asked for.", lambda x, k: tuple(torch.topk(x.float().softmax(-1), k))[::-1]),
     _wrong("top_tokens", "log_probs.axis", "The softmax runs along the batch: each token is "
            "compared with itself in the other rows. It belongs along the vocabulary.",
            lambda x, k: _top(x, k, lambda y: y.log_softmax(0))),
@@ -279,6 +281,10 @@ _LOG_PROBS = [
            "widely spread ones is 0, and its logarithm minus infinity. log_softmax does not pass "
            "through the probability.",
            lambda x, k: _top(x, k, lambda y: y.float().softmax(-1).log())),
+    _wrong("top_tokens", "log_probs.underflow", "Right for ordinary logits, but the softmax of "
+           "widely spread ones is 0: all hopeless tokens look alike then. log_softmax does not "
+           "pass through the probability.",
+           lambda x, k: tuple(torch.topk(x.float().softmax(-1).log(), k))[::-1]),
     _wrong("top_tokens", "log_probs.smallest", "These are the least probable tokens.",
            lambda x, k: _top(x, k, lambda y: y.log_softmax(-1), largest=False)),
     _wrong("top_tokens", "log_probs.order", "Ids and log-probabilities are in the wrong order; "
