@@ -8,15 +8,12 @@ from autograder.exercise import Finding
 from autograder.magics import plain_python
 from autograder.sandbox import ChildFailed, Sandbox
 from autograder.shapes import Verdict, judge, plan, prepare, record
-from autograder.submission import Submission
 
 CHECK = "shape_comments"
 SECONDS = 20.0
 
 
-def comment_findings(
-    box: Sandbox, lesson: Lesson, submission: Submission, exercise: Cell, source: str
-) -> list[Finding]:
+def comment_findings(box: Sandbox, lesson: Lesson, exercise: Cell, source: str) -> list[Finding]:
     """Verdicts on the shape comments of one exercise's cell; empty where none are asked for.
 
     'false' and 'missing' are those that cost; a verdict that is not sure enough to cost a point
@@ -24,14 +21,13 @@ def comment_findings(
     """
     if not exercise.calls:
         return []
-    text = plain_python(source)
     asked = plan("; ".join(exercise.calls))
     setup = "\n".join(c.source for c in lesson.with_role("setup"))
     try:
-        job = prepare(text, asked, setup=setup)
+        job = prepare(source, asked, setup=setup)
         with box.child() as child:
             header, _ = child.request({"op": "shapes", "job": job}, {}, seconds=SECONDS)
-        verdicts = judge(text, asked, header.get("recording"), starter=exercise.source)
+        verdicts = judge(source, asked, header.get("recording"), starter=exercise.source)
     except ChildFailed as failed:
         return [Finding(CHECK, "cannot tell", f"The shapes could not be seen: {failed.reason}")]
     except (SyntaxError, ValueError) as error:

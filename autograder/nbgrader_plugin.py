@@ -103,7 +103,8 @@ class SubmissionReader(NotebookExporter):
             return super().from_filename(filename, resources=resources, **kwargs)
         name = resources["nbgrader"]["notebook"]
         lessons = course.lessons(course.root())
-        submission = read(Path(filename), lessons, expected=name)
+        handed_in = Path(self.parent.coursedir.root) / self.parent.coursedir.submitted_directory
+        submission = read(Path(filename), lessons, expected=name, below=handed_in)
         notebook = rebuild(lessons[name], submission)
         notebook.metadata["course"] = {
             "repairs": list(submission.repairs),
@@ -215,10 +216,8 @@ def give_expected_name(folder: Path, lesson: str) -> None:
         return
     lessons = course.lessons(course.root())
     for path in sorted(folder.glob("*.ipynb")):
-        if path.is_symlink() or not path.is_file():
-            continue
         if read(path, lessons).lesson == lesson:
-            wanted.write_bytes(path.read_bytes())
+            wanted.write_bytes(read_bytes(path))
             return
     wanted.write_text("", encoding="utf-8")
 

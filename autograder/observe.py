@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autograder.calls import Call, Observation, clean_error, from_reply, to_request
 from autograder.course import Cell, Lesson
@@ -20,15 +20,35 @@ from autograder.submission import StudentCell, Submission
 LOAD_SECONDS = 10.0
 CALL_SECONDS = 10.0
 
+Load = dict[str, str]  # a cell to run: its id and its source
+
 
 @dataclass(frozen=True)
 class Question:
-    """One task of one submission: the cell that answers it, and all that runs before."""
+    """One task of one submission: the cell that answers it, and what runs before and after.
+
+    before: setup, the student's own cells, and the model answers that it builds on, in order.
+    after: own cells that stand right behind the answer. others: the student's other answers.
+    """
 
     task: str
     cell: StudentCell
-    alone: tuple[dict, ...]  # setup, added cells, model answers that it builds on, the cell
-    together: tuple[dict, ...]  # the same with the student's other answers before
+    before: tuple[Load, ...]
+    after: tuple[Load, ...] = ()
+    others: tuple[Load, ...] = ()
+    added: frozenset[str] = frozenset()
+
+    def without_added(self) -> Question:
+        """The same without the student's own cells, for when one of them never ends."""
+        kept = tuple(c for c in self.before if c["id"] not in self.added)
+        return replace(self, before=kept, after=())
+
+    def with_others(self) -> Question:
+        """The same after the student's other answers; model answers still come last."""
+        return replace(self, before=(*self.before, *self.others, *self._models()))
+
+    def _models(self) -> tuple[Load, ...]:
+        return tuple(c for c in self.before if c["id"] not in self.added)
 
 
 def question(lesson: Lesson, submission: Submission, check: Cell, models: dict) -> Question:
@@ -36,26 +56,26 @@ def question(lesson: Lesson, submission: Submission, check: Cell, models: dict) 
     needs = lesson.cell(check.of).needs
     own = next(c for c in submission.cells if c.id == check.of)
     place = submission.cells.index(own)
-    alone, together = [], []
+    before, after, others, added = [], [], [], set()
     for i, cell in enumerate(submission.cells):
         if cell.kind != "code" or cell.id == own.id:
             continue
         load = {"id": cell.id, "source": plain_python(cell.source)}
         if cell.role == "setup":
-            alone.append(load)
-            together.append(load)
+            before.append(load)
         elif cell.role == "added":
+            added.add(cell.id)
             if i < place:
-                alone.append(load)
-                together.append(load)
+                before.append(load)
+            elif cell.after == own.id:
+                after.append(load)
+            else:
+                others.append(load)
         elif cell.id in needs:
-            model = {"id": cell.id, "source": models.get(cell.id, cell.source)}
-            alone.append(model)
-            together.append(model)
-        elif i < place and cell.answered:
-            together.append(load)
-    last = {"id": own.id, "source": plain_python(own.source)}
-    return Question(check.task, own, (*alone, last), (*together, last))
+            before.append({"id": cell.id, "source": models.get(cell.id, load["source"])})
+        elif cell.answered:
+            others.append(load)
+    return Question(check.task, own, tuple(before), tuple(after), tuple(others), frozenset(added))
 
 
 def seed_for(task: str, private: int | None) -> int:
@@ -65,61 +85,80 @@ def seed_for(task: str, private: int | None) -> int:
     return (private * 1_000_003 + zlib.crc32(task.encode())) % 2**62
 
 
+class PreludeFailed(Exception):
+    """What runs before the answer ended the child; the answer itself was not reached."""
+
+
 def observe(
     box: Sandbox, asked: Question, draw: Callable[[], list[Call]]
 ) -> tuple[list[Call], Observation]:
     """The calls that were made and what came of them; `draw` makes the calls, after loading.
 
-    Where a name is missing when the question is run alone, it is run once more after the
-    student's other answers: a helper may have been defined in one of them.
+    Where a cell of the student's own ends the child, the question is asked without those cells.
+    Where a name is missing, it is asked once more after the student's other answers: a helper may
+    have been defined in one of them.
     """
-    calls, seen = _once(box, asked.alone, asked.cell, draw)
-    if _lacks_a_name(seen) and asked.together != asked.alone:
-        again_calls, again = _once(box, asked.together, asked.cell, draw)
-        if not _lacks_a_name(again) and again.outcomes:
-            return again_calls, again
-    return calls, seen
+    alone = False
+    try:
+        calls, seen = _once(box, asked, draw)
+    except PreludeFailed:
+        alone, asked = True, asked.without_added()
+        calls, seen = _last(box, asked, draw)
+    if asked.others and _lacks_a_name(seen):
+        again_calls, again = _last(box, asked.with_others(), draw)
+        if again.outcomes and not _lacks_a_name(again):
+            calls, seen = again_calls, again
+    return calls, replace(seen, alone=alone)
 
 
-def _once(box, cells, own, draw) -> tuple[list[Call], Observation]:
+def _last(box, asked: Question, draw) -> tuple[list[Call], Observation]:
+    """As `_once`, where nothing else can be tried."""
+    try:
+        return _once(box, asked, draw)
+    except PreludeFailed as failed:
+        return [], Observation(error=_error("died", str(failed), asked), source=asked.cell.source)
+
+
+def _once(box, asked: Question, draw) -> tuple[list[Call], Observation]:
+    own = {"id": asked.cell.id, "source": plain_python(asked.cell.source)}
     calls: list[Call] = []
     try:
         with box.child() as child:
-            request = {"op": "load", "cells": list(cells)}
-            header, _ = child.request(request, {}, seconds=LOAD_SECONDS)
-            errors = header.get("errors")
-            if not isinstance(errors, list) or len(errors) != len(cells):
-                raise ChildFailed("bad reply", "Your code answered in the place of the grader.")
-            stopped = clean_error(errors[-1]) if errors[-1] else None
+            try:
+                _load(child, asked.before)
+            except ChildFailed as failed:
+                if failed.kind == "cannot start":
+                    raise
+                raise PreludeFailed(failed.reason) from None
+            errors = _load(child, (own, *asked.after))
+            stopped = clean_error(errors[0]) if errors[0] else None
             calls = draw()
             header, tensors = child.request(*to_request(calls), seconds=CALL_SECONDS)
             outcomes = from_reply(header, tensors, len(calls))
     except ChildFailed as failed:
-        error = {
-            "kind": failed.kind,
-            "type": "",
-            "message": failed.reason,
-            "line": None,
-            "statement": "",
-            "cell": own.id,
-            "names": [],
-        }
-        return calls, Observation(error=error, source=own.source)
+        if failed.kind == "cannot start":
+            raise
+        error = _error(failed.kind, failed.reason, asked)
+        return calls, Observation(error=error, source=asked.cell.source)
     except (AttributeError, LookupError, TypeError, ValueError):
-        error = {
-            "kind": "bad reply",
-            "type": "",
-            "line": None,
-            "statement": "",
-            "cell": own.id,
-            "message": "What came back from your code is not what was asked for.",
-            "names": [],
-        }
-        return calls, Observation(error=error, source=own.source)
-    missing = all(o.error and o.error["kind"] == "missing" for o in outcomes)
-    if stopped is not None and missing:
-        return calls, Observation(error=stopped, source=own.source)
-    return calls, Observation(outcomes, source=own.source)
+        text = "What came back from your code is not what was asked for."
+        return calls, Observation(error=_error("bad reply", text, asked), source=asked.cell.source)
+    if stopped is not None and all(o.error and o.error["kind"] == "missing" for o in outcomes):
+        return calls, Observation(error=stopped, source=asked.cell.source)
+    return calls, Observation(outcomes, source=asked.cell.source)
+
+
+def _load(child, cells: tuple[Load, ...]) -> list:
+    """Runs cells in the child; one error or None for each."""
+    header, _ = child.request({"op": "load", "cells": list(cells)}, {}, seconds=LOAD_SECONDS)
+    errors = header.get("errors")
+    if not isinstance(errors, list) or len(errors) != len(cells):
+        raise ChildFailed("bad reply", "Your code answered in the place of the grader.")
+    return errors
+
+
+def _error(kind: str, reason: str, asked: Question) -> dict:
+    return clean_error({"kind": kind, "message": reason, "cell": asked.cell.id})
 
 
 def _lacks_a_name(seen: Observation) -> bool:

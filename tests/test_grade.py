@@ -191,3 +191,37 @@ def test_no_message_shows_an_expected_value_or_a_traceback(grader, hand_in, mode
         for finding in result.findings:
             assert "tensor(" not in finding.message
             assert "Traceback" not in finding.message
+
+
+def with_cells(path, *cells):
+    """Adds code cells to a notebook file: (id of the cell to stand behind, source)."""
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    for behind, source in cells:
+        place = next(i for i, c in enumerate(notebook.cells) if c.id == behind)
+        notebook.cells.insert(place + 1, nbformat.v4.new_code_cell(source))
+    nbformat.write(notebook, path)
+    return path
+
+
+def test_a_cell_of_the_students_own_that_never_ends_costs_nothing(grader, hand_in, model):
+    path = with_cells(hand_in(HOMEWORK, model), ("check-self_attention-init", "while True: pass"))
+    assert grader.grade(path).score == 10
+
+
+def test_a_helper_behind_the_answer_counts(grader, hand_in, model):
+    answer = model["self_attention"].replace("F.softmax(scores, dim=-1)", "my_softmax(scores)")
+    path = hand_in(HOMEWORK, {**model, "self_attention": answer})
+    helper = "def my_softmax(x):\n    return torch.softmax(x, dim=-1)"
+    assert grader.grade(with_cells(path, ("self_attention", helper))).score == 10
+
+
+def test_a_cell_behind_the_answer_that_fails_costs_nothing(grader, hand_in, model):
+    path = with_cells(hand_in(HOMEWORK, model), ("self_attention", "print(undefined_name)"))
+    assert grader.grade(path).score == 10
+
+
+def test_a_cell_that_awaits_is_run(grader, hand_in, model):
+    text = "import asyncio\nawait asyncio.sleep(0)\n" + model["self_attention"]
+    assert graded(grader, hand_in, model, self_attention=text).score == 10
