@@ -65,7 +65,7 @@ class Call:
             self,
             args=tuple(_double(a) for a in self.args),
             kwargs={k: _double(v) for k, v in self.kwargs.items()},
-            init=self.init,
+            init=None if self.init is None else tuple(_double(a) for a in self.init),
             weights={k: _double(v) for k, v in self.weights.items()},
         )
 
@@ -82,6 +82,7 @@ class Outcome:
     unset: Mapping[str, str] = field(default_factory=dict)
     gradients: Any = None
     changed: tuple[int, ...] = ()
+    left: tuple[str, ...] = ()  # what was left behind in a model that was given: hooks, weights
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class Observation:
     outcomes: tuple[Outcome, ...] = ()
     error: Mapping[str, Any] | None = None  # the cell itself did not run, or the child died
     source: str = ""  # the student's cell
+    alone: bool = False  # seen without the student's own cells, one of which ended the child
 
 
 def _double(value):
@@ -164,6 +166,7 @@ def _outcome(raw: Mapping, tensors: Mapping) -> Outcome:
         unset={str(k): str(v)[:200] for k, v in (raw.get("unset") or {}).items()},
         gradients=decode(raw.get("gradients"), tensors),
         changed=tuple(map(int, raw.get("changed") or ())),
+        left=tuple(str(each)[:100] for each in list(raw.get("left") or ())[:10]),
     )
 
 

@@ -17,6 +17,24 @@ from autograder.exercise import Finding, Sight
 from autograder.explain import explain_error
 from autograder.runner import Other
 
+# What a call may leave behind in a model that it was given: (its trace, what is said of it).
+LEFT = {
+    "hook left in": (
+        "a hook",
+        "the values are right, but a hook is still in the model afterwards: it will run in every "
+        "later experiment. Remove it, also where the model raises an error (`try` ... `finally`)",
+    ),
+    "model changed": (
+        "changed weights",
+        "the values are right, but the model's weights are not what they were: every later "
+        "experiment runs on a damaged model. Leave the weights alone, or put them back",
+    ),
+    "another mode": (
+        "another mode",
+        "the values are right, but the model is left in another mode (training or evaluation) "
+        "than it was given in",
+    ),
+}
 FLOOR = 1e-6  # where all that is expected is zero, differences up to this are rounding
 
 
@@ -193,12 +211,16 @@ def compare(sight: Sight) -> list[Finding]:
                     got.error["type"] if got.error else "no error",
                 )
                 failures.append((call, got, found))
+            elif got.left:
+                failures.append((call, got, _left(got)))
         elif got.error is not None:
             failures.append((call, got, None))
         else:
             found = outcome_difference(got, expected, rtol)
             if found is None and set(got.changed) - set(expected.changed):
                 found = Difference("input changed", "the input was changed in place")
+            if found is None and got.left:
+                found = _left(got)
             if found is not None:
                 failures.append((call, got, found))
     if not failures:
@@ -223,7 +245,7 @@ def compare(sight: Sight) -> list[Finding]:
                 message="Your code changes its input in place: whoever "
                 "called it finds other numbers there afterwards. Work on a copy.",
             )
-    if named is not None:
+    if named is not None and not (found is not None and found.kind in LEFT):
         check, message = named
         finding = replace(
             finding,
@@ -234,6 +256,12 @@ def compare(sight: Sight) -> list[Finding]:
             else f"{message} {finding.message}",
         )
     return [finding]
+
+
+def _left(got: Outcome) -> Difference:
+    """The values are right, but the model is not as it was."""
+    kind = next((k for k, (trace, _) in LEFT.items() if trace in got.left), "another mode")
+    return Difference(kind, LEFT[kind][1])
 
 
 def name_mistake(sight: Sight) -> tuple[str, str] | None:

@@ -10,8 +10,11 @@ Values cross as plain JSON in which `{"$tensor": key}` stands for a tensor of th
 
 from __future__ import annotations
 
+import ast
+import asyncio
 import builtins
 import contextlib
+import inspect
 import linecache
 import math
 import sys
@@ -21,6 +24,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 CELL_FILE = "<cell {}>"
 MAX_TEXT = 500
 MAX_ITEMS = 10_000
@@ -140,7 +144,10 @@ class Runner:
         source = cell["source"]
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         try:
-            exec(compile(source, filename, "exec", dont_inherit=True), self.namespace)
+            code = compile(source, filename, "exec", AWAIT, dont_inherit=True)
+            pending = eval(code, self.namespace)
+            if inspect.iscoroutine(pending):  # the cell awaits something, as notebooks allow
+                asyncio.run(pending)
         except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's too
             return describe(error)
         return None
@@ -148,6 +155,7 @@ class Runner:
     def call(self, call: dict, tensors: Mapping, out: dict) -> dict:
         """Builds (where asked), loads weights, calls, and reports what came back."""
         outcome: dict = {}
+        modules: list = []
         try:
             if call["name"] not in self.namespace and call.get("on") not in self.objects:
                 return {"error": _missing(call["name"], self.namespace)}
@@ -161,6 +169,7 @@ class Runner:
             kwargs = {k: _own(decode(v, tensors, MAKERS)) for k, v in call["kwargs"].items()}
             inputs = [a for a in args if isinstance(a, torch.Tensor)]
             before = [a.clone() for a in inputs]
+            modules = [(m, _state(m)) for m in args if isinstance(m, torch.nn.Module)]
             if call.get("gradients"):
                 inputs = [a.requires_grad_() if a.is_floating_point() else a for a in inputs]
                 value = target(*args, **kwargs)
@@ -173,6 +182,7 @@ class Runner:
             ]
         except BaseException as error:
             outcome["error"] = describe(error)
+        outcome["left"] = sorted({trace for m, state in modules for trace in _left(m, state)})
         return outcome
 
     def _target(self, call: dict, tensors: Mapping, outcome: dict):
@@ -203,6 +213,34 @@ class Runner:
 def _own(value):
     """A copy of a tensor, so that a call that edits its input spoils no later call."""
     return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _state(module: torch.nn.Module) -> tuple:
+    """What a call must leave as it found it in a module that it was given."""
+    weights = {name: w.detach().clone() for name, w in module.state_dict().items()}
+    return weights, module.training, _hooks(module)
+
+
+def _hooks(module: torch.nn.Module) -> int:
+    """How many forward hooks the parts carry; those of transformers itself do not count."""
+    found = [
+        hook
+        for part in module.modules()
+        for hook in (*part._forward_hooks.values(), *part._forward_pre_hooks.values())
+    ]
+    return sum(not str(getattr(h, "__module__", "")).startswith("transformers.") for h in found)
+
+
+def _left(module: torch.nn.Module, state: tuple) -> list[str]:
+    """What a call left behind in a module: hooks, other weights, training mode."""
+    weights, training, hooks = state
+    now = module.state_dict()
+    left = ["a hook"] if _hooks(module) > hooks else []
+    if now.keys() != weights.keys() or not all(_same(now[n], w) for n, w in weights.items()):
+        left.append("changed weights")
+    if module.training != training:
+        left.append("another mode")
+    return left
 
 
 def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
