@@ -149,8 +149,8 @@ def _choose(name: str, allow_weak: bool) -> Tier:
             reason = f"This machine can't isolate code by {name}: {tier.reason}."
             raise ChildFailed("cannot start", reason)
         return tier
-    best = next(t for t in offers if t.available)
-    if best.name == "limits" and not allow_weak:
+    best = next((t for t in offers if t.available), None)
+    if best is None or (best.name == "limits" and not allow_weak):
         why = "; ".join(f"{t.name}: {t.reason}" for t in offers if not t.available)
         raise ChildFailed(
             "cannot start",

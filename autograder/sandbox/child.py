@@ -20,12 +20,12 @@ WATCH_SECONDS = 0.1
 REAPER_SECONDS = 10
 LAST_WORDS_SECONDS = 0.5
 CRASHES = {
-    signal.SIGSEGV: "crashed the interpreter (segmentation fault)",
-    signal.SIGBUS: "crashed the interpreter (bus error)",
-    signal.SIGABRT: "aborted the interpreter",
-    signal.SIGFPE: "crashed the interpreter (arithmetic error)",
-    signal.SIGILL: "crashed the interpreter (illegal instruction)",
-    signal.SIGSYS: "made a system call that is not allowed here",
+    "SIGSEGV": "crashed the interpreter (segmentation fault)",
+    "SIGBUS": "crashed the interpreter (bus error)",
+    "SIGABRT": "aborted the interpreter",
+    "SIGFPE": "crashed the interpreter (arithmetic error)",
+    "SIGILL": "crashed the interpreter (illegal instruction)",
+    "SIGSYS": "made a system call that is not allowed here",
 }
 
 
@@ -195,23 +195,24 @@ class Child:
 
     # --- the end ---------------------------------------------------------------------------------
     def _died(self) -> ChildFailed:
-        _wait_for(self._process, LAST_WORDS_SECONDS)  # for the reaper to say how it ended
+        ended = _wait_for(self._process, LAST_WORDS_SECONDS)  # for the reaper to say how
         self._end()
         if self._group and self._group.caps_memory and self._group.ran_out():
             return self._out_of_memory()
         code = self._exit
+        if not ended:
+            return ChildFailed("died", "Your code closed the connection that its answers take.")
         if code is None:
             return ChildFailed("died", "Your code ended the Python process it ran in.")
-        if code - 128 == signal.SIGXCPU:
+        name = _signal_name(code - 128)
+        if name == "SIGXCPU":
             limit = self._limits.cpu_seconds
-            return ChildFailed(
-                "timed out", f"Your code used more than {limit} s of processor time."
-            )
-        number = code - 128 if code > 128 else 0
-        if number in CRASHES:
-            return ChildFailed("died", f"Your code {CRASHES[number]}.")
-        if number:
-            return ChildFailed("died", f"Your code's process was killed (signal {number}).")
+            reason = f"Your code used more than {limit} s of processor time."
+            return ChildFailed("timed out", reason)
+        if name in CRASHES:
+            return ChildFailed("died", f"Your code {CRASHES[name]}.")
+        if name:
+            return ChildFailed("died", f"Your code's process was killed ({name}).")
         return ChildFailed("died", f"Your code ended the Python process it ran in (exit {code}).")
 
     def _out_of_memory(self) -> ChildFailed:
@@ -267,18 +268,27 @@ class Child:
         self._output = self._hold = self._process = -1
 
 
+def _signal_name(number: int) -> str:
+    """Such as "SIGSEGV"; empty for what is no signal."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return ""
+
+
 def _plain(text: object) -> str:
     """One printable line, for a text that the child wrote."""
     line = " ".join(str(text)[:500].split())
     return "".join(c if c.isprintable() else "?" for c in line)
 
 
-def _wait_for(process: int, seconds: float) -> None:
-    """Waits for a reaper to end by itself."""
-    if process >= 0:
-        poll = select.poll()
-        poll.register(process, select.POLLIN)
-        poll.poll(seconds * 1000)
+def _wait_for(process: int, seconds: float) -> bool:
+    """Waits for a reaper to end by itself; whether it did, as far as can be seen."""
+    if process < 0:
+        return True
+    poll = select.poll()
+    poll.register(process, select.POLLIN)
+    return bool(poll.poll(seconds * 1000))
 
 
 def _size(folder: str, enough: int) -> int:

@@ -141,10 +141,10 @@ def test_a_crash_is_named(box):
 
 
 def test_each_limit_has_its_sentence(light, course):
-    limits = Limits(cpu_seconds=1, child_seconds=4, drained=4 << 20)
+    limits = Limits(cpu_seconds=1, child_seconds=3, drained=4 << 20)
     programs = {
         "while True: pass": "Your code used more than 1 s of processor time.",
-        "import time\ntime.sleep(60)": "Your code did not finish within 4 s in all.",
+        "import time\ntime.sleep(60)": "Your code did not finish within 3 s in all.",
         "while True: print('x' * 100_000)": "Your code printed more than 4 MiB.",
     }
     with Sandbox(course, limits=limits, runner=RUNNER) as box:
@@ -268,6 +268,14 @@ def test_the_weakest_tier_is_refused_unless_asked_for(light, course, monkeypatch
         Sandbox(course, tier="landlock", runner=RUNNER)
     with Sandbox(course, allow_weak=True, runner=RUNNER) as box:
         assert box.tier == "limits"
+
+
+def test_a_machine_without_any_tier_is_refused_with_the_way_out(course, monkeypatch):
+    offers = tuple(refused(name) for name in ("namespaces", "landlock", "limits"))
+    monkeypatch.setattr(box_module, "probe", lambda: offers)
+    for options in ({"allow_weak": True}, {"tier": "limits"}):
+        with pytest.raises(ChildFailed, match="not on this machine"):
+            Sandbox(course, **options)
 
 
 def test_an_unknown_tier_is_named(course):

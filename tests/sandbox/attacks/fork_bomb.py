@@ -1,7 +1,7 @@
 """Forks without end.
 
 expected: timed out | bad reply | died | memory
-seconds: 1
+seconds: 0.5
 """
 
 import contextlib

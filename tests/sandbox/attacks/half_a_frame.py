@@ -1,7 +1,7 @@
 """Announces a reply and never sends it.
 
 expected: timed out
-seconds: 1
+seconds: 0.5
 """
 
 import os

@@ -1,7 +1,7 @@
 """Ignores every signal that can be ignored, and sleeps.
 
 expected: timed out
-seconds: 1
+seconds: 0.5
 """
 
 import signal

@@ -1,7 +1,7 @@
 """Never returns.
 
 expected: timed out
-seconds: 1
+seconds: 0.5
 """
 
 while True:

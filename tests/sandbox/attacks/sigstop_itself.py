@@ -1,7 +1,7 @@
 """Stops its own process and never wakes.
 
 expected: timed out
-seconds: 1
+seconds: 0.5
 """
 
 import os
