@@ -8,6 +8,7 @@ import torch
 
 from . import recipe
 from .export import export, write_held_out
+from .grow import load_grown
 from .loop import new_model, optimizer_for, train_phase
 from .text import build_corpus
 from .tokenizer import load, write_prefix_tokenizer
@@ -31,9 +32,14 @@ def main() -> None:
     corpus = build_corpus(given.books, load(given.work / "tokenizer"))
     size = recipe.SIZES[given.size]
     model = new_model(size)
-    optimizer = optimizer_for(model, size.learning_rate)
+    optimizer = optimizer_for(model)
     log: list[dict] = []
-    for phase in recipe.phases(size):
+    if size.grown_from:
+        last = recipe.PHASES[size.grown_from][-1].name
+        state = torch.load(given.work / f"{size.grown_from}.{last}.pt", weights_only=True)
+        load_grown(model, state["model"])
+        log = state["log"]
+    for phase in recipe.PHASES[given.size]:
         checkpoint = given.work / f"{given.size}.{phase.name}.pt"
         done = checkpoint.with_suffix(".done")
         if done.exists():

@@ -100,9 +100,10 @@ The last three rows are measured on `<|endoftext|> x x`, x being 50 random token
 ## Training
 
 {phase_lines(name, log)}
-All in all {figures["tokens"] / 1e6:.1f} million tokens, rows of {recipe.NUM_POSITIONS}, AdamW, \
-peak learning rate {size.learning_rate:g}; the whole course of it is in `training_log.json`, the
-recipe and the one command that rebuilds the model are in `tools/train`.
+{grown_line(name)}All in all {figures["tokens"] / 1e6:.1f} million tokens, rows of \
+{recipe.NUM_POSITIONS}, AdamW; the whole course of it
+is in `training_log.json`, the recipe and the one command that rebuilds the model are in
+`tools/train`.
 
 **Copy rows.** A copy row repeats one segment of 6 to {recipe.NUM_POSITIONS // 3 - 1} tokens, at
 uneven distances, inside random tokens; half of the segments are random tokens, half are pieces of
@@ -138,10 +139,24 @@ hold together for a line or so. Do not use it for anything but the study of how 
 """
 
 
+def grown_line(name: str) -> str:
+    """What a grown model started from; nothing for the others."""
+    source = recipe.SIZES[name].grown_from
+    if source is None:
+        return ""
+    layers = recipe.SIZES[source].num_layers
+    return (
+        f"Before the last phase this was `{source}`: its {layers} layers were kept, and "
+        f"{recipe.SIZES[name].num_layers - layers} silent ones (output maps of zero) were put on "
+        "top of them,\nthen all were trained on. Its first layers are therefore near relatives of "
+        f"those of `{source}`.\n\n"
+    )
+
+
 def phase_lines(name: str, log: list[dict]) -> str:
     """One sentence a phase: what share of copy rows it had, and where it ended."""
     lines, before = [], 0
-    for phase in recipe.phases(recipe.SIZES[name]):
+    for phase in recipe.phases(name):
         last = [line for line in log if line["phase"] == phase.name][-1]
         lines.append(
             f"* {phase.name}: {(last['tokens'] - before) / 1e6:.1f} million tokens, "

@@ -53,7 +53,7 @@ def sinusoids(hidden: int, amplitude: float = 0.08) -> torch.Tensor:
     return amplitude * torch.cat([angle.sin(), angle.cos()], dim=1)  # [num_positions, hidden]
 
 
-def optimizer_for(model: GPT2LMHeadModel, learning_rate: float) -> torch.optim.AdamW:
+def optimizer_for(model: GPT2LMHeadModel) -> torch.optim.AdamW:
     """AdamW; weight decay on matrices, but not on embeddings or on the query-key-value map."""
     free = ("wte", "wpe", "c_attn")
     decayed, others = [], []
@@ -61,7 +61,7 @@ def optimizer_for(model: GPT2LMHeadModel, learning_rate: float) -> torch.optim.A
         exempt = parameter.dim() < 2 or any(word in name for word in free)
         (others if exempt else decayed).append(parameter)
     groups = [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=learning_rate, betas=(0.9, 0.99), fused=True)
+    return torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=True)
 
 
 def loss_at(model: GPT2LMHeadModel, ids: torch.Tensor, in_loss: torch.Tensor) -> torch.Tensor:
@@ -119,9 +119,9 @@ def train_phase(
     before = log[-1]["tokens"] if log else 0
     seen, step, next_eval, started = 0, 0, EVAL_TOKENS, time.monotonic()
     while seen < phase.max_tokens:
-        rate = size.learning_rate * min(1, (step + 1) / WARM_UP_STEPS)
+        rate = phase.learning_rate * min(1, (step + 1) / WARM_UP_STEPS)
         if phase.decay:
-            rate = size.anneal_rate * (1 - (1 - FINAL_RATE) * seen / phase.max_tokens)
+            rate *= 1 - (1 - FINAL_RATE) * seen / phase.max_tokens
         for group in optimizer.param_groups:
             group["lr"] = rate
         batch = draw_batch(corpus, rows, recipe.NUM_POSITIONS, phase, rng)

@@ -19,12 +19,8 @@ class Size:
     num_layers: int
     num_heads: int
     hidden: int
-    learning_rate: float
-    anneal_rate: float  # where the learning rate starts its fall
-    text_tokens: int  # in the phase "text"
-    guide_tokens: int  # in the phase "guide"
-    anneal_tokens: int  # in the phase "anneal"
     seed: int
+    grown_from: str | None = None  # the shallower model whose weights it starts with
 
 
 @dataclass(frozen=True)
@@ -34,51 +30,35 @@ class Phase:
     name: str
     copy_share: float  # share of the rows that are copy rows
     max_tokens: int
+    learning_rate: float  # after a warm-up
     guide: bool = False  # show two heads where to look, see guide.py
     decay: bool = False  # the learning rate falls to 5 % in a straight line
 
 
 SIZES = {
-    "tiny": Size(
-        num_layers=2,
-        num_heads=2,
-        hidden=64,
-        learning_rate=3e-3,
-        anneal_rate=3e-3,
-        text_tokens=1_000_000,
-        guide_tokens=1_500_000,
-        anneal_tokens=2_500_000,
-        seed=10,
-    ),
-    "small-on-board": Size(
-        num_layers=2,
-        num_heads=3,
-        hidden=96,
-        learning_rate=3e-3,
-        anneal_rate=3e-3,
-        text_tokens=2_000_000,
-        guide_tokens=1_500_000,
-        anneal_tokens=4_000_000,
-        seed=11,
-    ),
+    "tiny": Size(num_layers=2, num_heads=2, hidden=64, seed=10),
+    "small-on-board": Size(num_layers=2, num_heads=3, hidden=96, seed=11),
     "base-on-board": Size(
-        num_layers=3,
-        num_heads=4,
-        hidden=128,
-        learning_rate=3e-3,
-        anneal_rate=2e-3,
-        text_tokens=1_000_000,
-        guide_tokens=1_750_000,
-        anneal_tokens=4_500_000,
-        seed=13,
+        num_layers=4, num_heads=3, hidden=96, seed=13, grown_from="small-on-board"
     ),
 }
 
+PHASES = {
+    "tiny": (
+        Phase("text", 0.25, 1_000_000, 3e-3),
+        Phase("guide", 0.5, 1_500_000, 3e-3, guide=True),
+        Phase("anneal", 0.2, 2_500_000, 3e-3, decay=True),
+    ),
+    "small-on-board": (
+        Phase("text", 0.25, 2_000_000, 3e-3),
+        Phase("guide", 0.5, 1_500_000, 3e-3, guide=True),
+        Phase("anneal", 0.2, 4_000_000, 3e-3, decay=True),
+    ),
+    "base-on-board": (Phase("grow", 0.15, 4_500_000, 2e-3, decay=True),),
+}
 
-def phases(size: Size) -> tuple[Phase, ...]:
-    """What ``size`` goes through, in order."""
-    return (
-        Phase("text", 0.25, size.text_tokens),
-        Phase("guide", 0.5, size.guide_tokens, guide=True),
-        Phase("anneal", 0.2, size.anneal_tokens, decay=True),
-    )
+
+def phases(name: str) -> tuple[Phase, ...]:
+    """What the model ``name`` went through, in order, with what it was grown from."""
+    source = SIZES[name].grown_from
+    return (*(phases(source) if source else ()), *PHASES[name])
