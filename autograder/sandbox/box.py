@@ -11,7 +11,7 @@ from pathlib import Path
 from . import files
 from .child import Child
 from .limits import ChildFailed, Limits
-from .memory import ControlGroup
+from .memory import ControlGroup, remove_stale_groups
 from .probe import TIERS, Tier, make_plan, plan_child, probe, work_folder
 from .warm import Warm, WarmDied, WarmUnable
 
@@ -59,6 +59,7 @@ class Sandbox:
             "preload": [*TORCH, *preload],
             "modules": [[name, path] for name, path in modules if os.path.exists(path)],
         }
+        remove_stale_groups()
         self._warm = self._start()
         self._closed = False
         atexit.register(self.close)

@@ -9,6 +9,7 @@ import secrets
 import time
 from pathlib import Path
 
+PREFIX = "attention-course"
 GROUPS = Path("/sys/fs/cgroup")
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
@@ -19,7 +20,7 @@ class ControlGroup:
     def __init__(self, memory: int, processes: int):
         self.folders: list[str] = []
         self._memory: Path | None = None
-        name = f"attention-course-{os.getpid()}-{secrets.token_hex(4)}"
+        name = f"{PREFIX}-{os.getpid()}-{secrets.token_hex(4)}"
         for controller, settings in (
             ("memory", {"memory.max": memory, "memory.limit_in_bytes": memory,
                         "memory.swap.max": 0, "memory.memsw.limit_in_bytes": memory}),
@@ -59,6 +60,16 @@ class ControlGroup:
                 else:
                     break
         self.folders = []
+
+
+def remove_stale_groups() -> None:
+    """Removes the groups of graders that were killed; those in use can't be removed."""
+    for parent in {*_places("memory"), *_places("pids")}:
+        for folder in parent.glob(f"{PREFIX}-*"):
+            pid = folder.name.removeprefix(f"{PREFIX}-").split("-")[0]
+            if not os.path.exists(f"/proc/{pid}"):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
 
 
 def _places(controller: str) -> list[Path]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograder.sandbox import ChildFailed, Limits, Sandbox, Tier, probe
+from autograder.sandbox import ChildFailed, Limits, Sandbox, Tier, memory, probe
 from autograder.sandbox import box as box_module
 from tests.sandbox.conftest import RUNNER, SMALL, ask_honestly, ask_lightly, left_over
 
@@ -185,6 +185,7 @@ def test_a_child_outlives_its_warm_process_and_still_leaves_nothing(
             os.kill(box.warm_pid, signal.SIGKILL)
             ask_lightly(child)
             run(child, "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)")
+            assert left_over(box, str(marker)) != []
         with box.child() as child:
             ask_lightly(child)
         assert left_over(box, str(marker)) == []
@@ -249,6 +250,19 @@ with Sandbox({str(course)!r}, runner={str(RUNNER)!r}) as box, box.child() as chi
     while left_over(Gone, folder) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left_over(Gone, folder) == []
+
+
+def test_no_control_group_outlives_its_child_or_a_killed_grader(light, course, monkeypatch):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: dead.pid)
+        stale = memory.ControlGroup(1 << 30, 10)
+    with Sandbox(course, runner=RUNNER) as box, box.child() as child:
+        ask_lightly(child)
+    assert [folder for folder in stale.folders if os.path.exists(folder)] == []
+    for parent in memory._places("memory") + memory._places("pids"):
+        assert list(parent.glob(f"{memory.PREFIX}-{os.getpid()}-*")) == []
 
 
 # --- tiers ---------------------------------------------------------------------------------------
