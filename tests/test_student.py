@@ -1,0 +1,104 @@
+"""`check` and `hint`, as a student calls them."""
+
+import pytest
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+
+from autograder import check, hint
+from autograder.student import CheckFailed, UnknownTask
+from transformer_lm import modeling_attention
+
+SelfAttention = modeling_attention.SelfAttention  # what `check` finds in this module
+
+
+@pytest.fixture
+def answer(monkeypatch):
+    """Puts a class in the place of the right answer."""
+
+    def put(new):
+        monkeypatch.setitem(globals(), "SelfAttention", new)
+
+    return put
+
+
+def test_a_right_answer_passes_and_gives_nothing_back(capsys):
+    assert check("self_attention.forward") is None
+    assert capsys.readouterr().out.startswith("[passed] self_attention.forward")
+
+
+def test_a_wrong_answer_raises_and_its_card_names_the_mistake(answer, capsys):
+    class Unscaled(modeling_attention.SelfAttention):
+        def forward(self, x):
+            return torch.softmax(self.q(x) @ self.k(x).mT, -1) @ self.v(x)
+
+    answer(Unscaled)
+    with pytest.raises(CheckFailed, match="not scaled"):
+        check("self_attention.forward")
+    card = capsys.readouterr().out
+    assert card.startswith("[not yet]")
+    for label in ("tried", "expected", "got", "likely", "hint"):
+        assert label in card
+    assert "tensor(" not in card
+
+
+def test_the_traceback_a_student_sees_is_one_line():
+    error = CheckFailed("self_attention.forward: not scaled")
+    assert error._render_traceback_() == ["CheckFailed: self_attention.forward: not scaled"]
+
+
+def test_an_unknown_task_is_told_the_nearest_name():
+    with pytest.raises(UnknownTask, match="self_attention.forward"):
+        check("self_atention.forward")
+
+
+def test_an_exercise_not_filled_in_is_told_so(answer, capsys):
+    class Empty(modeling_attention.SelfAttention):
+        def forward(self, x):
+            raise NotImplementedError()
+
+    answer(Empty)
+    with pytest.raises(CheckFailed):
+        check("self_attention.forward")
+
+
+def test_a_check_leaves_random_numbers_as_they_were():
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    check("self_attention.forward")
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_hints_come_in_three_steps(capsys):
+    said = []
+    for step in (1, 2, 3):
+        hint("multi_head.scores", step)
+        said.append(capsys.readouterr().out)
+    assert len(set(said)) == 3
+    with pytest.raises(UnknownTask, match="1, 2 and 3"):
+        hint("multi_head.scores", 4)
+
+
+def test_the_card_is_html_in_a_notebook_and_escapes_what_it_quotes():
+    from autograder.cards import Card
+    from autograder.exercise import Finding
+
+    finding = Finding("x", "wrong", "<script>alert(1)</script> `<b>`", 3, "<img onerror=x>")
+    html = Card("a.b", False, (finding,))._repr_html_()
+    assert "<script" not in html and "<img" not in html
+    assert "&lt;script&gt;" in html
+
+
+@pytest.fixture
+def shell():
+    """An IPython shell, as a notebook's kernel has one."""
+    yield InteractiveShell.instance()
+    InteractiveShell.clear_instance()
+
+
+def test_in_a_notebook_the_answer_is_found_among_its_names(shell, capsys):
+    shell.user_ns["SelfAttention"] = modeling_attention.SelfAttention
+    check("self_attention.init")
+    del shell.user_ns["SelfAttention"]
+    with pytest.raises(CheckFailed, match="no `SelfAttention`"):
+        check("self_attention.init")
