@@ -3,6 +3,7 @@
 import os
 import secrets
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -120,7 +121,9 @@ def light(monkeypatch):
 @pytest.fixture(scope="session", params=["namespaces", "landlock"])
 def box(request, course, marker):
     patch = pytest.MonkeyPatch()
-    patch.setenv("TMPDIR", str(marker))
+    patch.setattr(tempfile, "tempdir", str(marker))
     with Sandbox(course, tier=request.param, limits=SMALL, runner=RUNNER) as made:
         patch.undo()
+        with made.child():
+            assert left_over(made, str(marker)), "a running child is not seen"
         yield made

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -176,19 +177,19 @@ def test_a_dead_warm_process_is_replaced(light, course, tier):
 
 
 def test_a_child_outlives_its_warm_process_and_still_leaves_nothing(
-    light, course, marker, monkeypatch
+    light, course, tmp_path, monkeypatch
 ):
-    monkeypatch.setenv("TMPDIR", str(marker))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with Sandbox(course, limits=SMALL, runner=RUNNER) as box:
         with box.child() as child:
             ask_lightly(child)
             os.kill(box.warm_pid, signal.SIGKILL)
             ask_lightly(child)
             run(child, "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)")
-            assert left_over(box, str(marker)) != []
+            assert left_over(box, str(tmp_path)) != []
         with box.child() as child:
             ask_lightly(child)
-        assert left_over(box, str(marker)) == []
+        assert left_over(box, str(tmp_path)) == []
 
 
 def test_a_warm_process_that_cannot_start_says_why(light, course, tmp_path):
