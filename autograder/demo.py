@@ -133,7 +133,10 @@ def run(folder: Path) -> int:
 def hand_in(folder: Path, students: list[Student]) -> None:
     """Writes the submissions that are not there yet."""
     lesson = course.lessons(course.root())[LESSON]
-    answers = model_answers(course.root(), LESSON)
+    answers = {
+        cell: text.partition("**Marking scheme.**")[0].rstrip()
+        for cell, text in model_answers(course.root(), LESSON).items()
+    }
     for student in students:
         place = folder / "submitted" / student.name / LESSON
         if place.exists():

@@ -6,6 +6,7 @@ it, in the sandbox.
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -20,7 +21,7 @@ from autograder.marking import Marking
 from autograder.observe import seed_for
 from autograder.release import sandbox_course
 from autograder.report import Report, Result
-from autograder.sandbox import Sandbox
+from autograder.sandbox import ChildFailed, Limits, Sandbox
 from autograder.submission import Submission
 
 FIRST_LESSON_WITH_MODELS = "09"  # from here on setup cells import transformers
@@ -30,13 +31,20 @@ class Grader:
     """Grades notebooks one after the other; keeps the warm sandboxes between them.
 
     A context manager. tier: 'auto' takes the strongest isolation the machine offers. private: a
-    seed that makes marks repeatable; by default each question draws its own.
+    seed that makes marks repeatable; by default each question draws its own. limits: what one
+    question may use.
     """
 
-    def __init__(self, tier: str = "auto", private: int | None = None, folder: Path | None = None):
+    def __init__(
+        self,
+        tier: str = "auto",
+        private: int | None = None,
+        folder: Path | None = None,
+        limits: Limits | None = None,
+    ):
         self.folder = folder or course.root()
         self.lessons = course.lessons(self.folder)
-        self.tier, self.private = tier, private
+        self.tier, self.private, self.limits = tier, private, limits or Limits()
         self._stack = ExitStack()
         self._boxes: dict[bool, Sandbox] = {}
 
@@ -47,13 +55,18 @@ class Grader:
         self._stack.close()
         self._boxes.clear()
 
+    @property
+    def boxes(self) -> tuple[Sandbox, ...]:
+        """The sandboxes that are warm."""
+        return tuple(self._boxes.values())
+
     def box(self, lesson: Lesson) -> Sandbox:
         """The warm sandbox for this lesson's questions."""
         models = lesson.name >= FIRST_LESSON_WITH_MODELS
         if models not in self._boxes:
             files = self._stack.enter_context(sandbox_course(self.folder, complete=models))
-            preload = ("transformers",) if models else ()
-            box = Sandbox(files, tier=self.tier, preload=preload)
+            preload = ("transformers.models.gpt2.modeling_gpt2",) if models else ()
+            box = Sandbox(files, tier=self.tier, limits=self.limits, preload=preload)
             self._boxes[models] = self._stack.enter_context(box)
         return self._boxes[models]
 

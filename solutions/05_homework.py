@@ -510,9 +510,7 @@ class MultiHeadSelfAttention(nn.Module):
                 f"and num_heads={num_heads}"
             )
         super().__init__()
-        self.k = nn.Linear(input_size, hidden)
-        self.q = nn.Linear(input_size, hidden)
-        self.v = nn.Linear(input_size, hidden)
+        self.k, self.q, self.v = (nn.Linear(input_size, hidden) for _ in range(3))
         self.mix = nn.Linear(hidden, hidden)
         self.dropout = nn.Dropout(dropout)
 

@@ -45,6 +45,7 @@ def test_each_slip_is_named_with_its_line(line, code):
         "f = lambda x: x\n",
         "x = 1   \n\n\n\n\n",
         "l = [1]\n",
+        "y = x[:, a * d : b * d]\n",
         "x = 1 # [batch]\n",
     ],
 )
