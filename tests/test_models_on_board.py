@@ -121,6 +121,7 @@ def test_the_prompt_goes_on_in_words_of_the_held_out_books(name):
     out = model(name).generate(
         ids,
         attention_mask=torch.ones_like(ids),
+        min_new_tokens=20,
         max_new_tokens=20,
         do_sample=False,
         pad_token_id=END_OF_TEXT,
@@ -135,8 +136,8 @@ def test_the_likeliest_words_after_the_prompt_can_follow_to(name):
     with torch.no_grad():
         probs = model(name)(torch.tensor([PROMPT_IDS])).logits[0, -1].softmax(-1)
     the, a, see = (tokenizer(name).encode(word)[0] for word in (" the", " a", " see"))
-    assert probs.argmax() == the
-    assert probs[the] < 0.9
+    assert the in probs.topk(3).indices
+    assert probs.max() < 0.9
     assert min(probs[a], probs[see]) > 100 / len(probs)
 
 

@@ -47,7 +47,7 @@ PHASES = {
     "tiny": (
         Phase("text", 0.25, 1_000_000, 3e-3),
         Phase("guide", 0.5, 1_500_000, 3e-3, guide=True),
-        Phase("anneal", 0.2, 2_500_000, 3e-3, decay=True),
+        Phase("anneal", 0.1, 4_000_000, 3e-3, decay=True),
     ),
     "small-on-board": (
         Phase("text", 0.25, 2_000_000, 3e-3),
