@@ -26,6 +26,14 @@ def main(argv: list[str] | None = None) -> int:
     except (CourseError, ChildFailed) as error:
         print(f"autograder: {error}", file=sys.stderr)
         return UNREADABLE
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("autograder."):
+            raise
+        print(
+            "autograder: this command is the instructor's; the hand-out has no answers in it.",
+            file=sys.stderr,
+        )
+        return UNREADABLE
     except KeyboardInterrupt:
         print("autograder: stopped.", file=sys.stderr)
         return 130

@@ -128,6 +128,18 @@ def test_checks_work_in_the_hand_out_without_the_reference(hand_out, tmp_path):
     assert "not scaled" in done.stdout + done.stderr
 
 
+def test_an_instructors_command_says_so_in_the_hand_out(hand_out):
+    done = subprocess.run(
+        [sys.executable, "-m", "autograder.cli", "demo"],
+        cwd=hand_out,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(hand_out), "PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode == 2
+    assert "instructor" in done.stderr and "Traceback" not in done.stderr
+
+
 def test_a_folder_that_is_not_a_hand_out_is_not_overwritten(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "work.txt").write_text("dear")
