@@ -65,6 +65,11 @@ def text_loss(name, ids):
         return model(name)(ids, labels=ids).loss.item()
 
 
+@cache
+def held_out_loss(name):
+    return text_loss(name, held_out())
+
+
 def test_the_family_stays_under_25_megabytes():
     size = sum(file.stat().st_size for file in MODELS.rglob("*") if file.is_file())
     assert size < 25e6
@@ -142,7 +147,7 @@ def test_the_likeliest_words_after_the_prompt_can_follow_to(name):
 
 
 def test_held_out_loss_falls_with_size():
-    losses = [text_loss(name, held_out()) for name in NAMES]
+    losses = [held_out_loss(name) for name in NAMES]
     sizes = [model(name).num_parameters() for name in NAMES]
     assert sizes == sorted(sizes)
     assert losses[0] - losses[1] > 0.02 and losses[1] - losses[2] > 0.02
@@ -204,5 +209,4 @@ def test_the_card_says_what_the_model_is_and_what_it_was_trained_on(name):
 def test_the_figures_of_the_log_are_those_of_the_model(name):
     log = json.loads((MODELS / name / "training_log.json").read_text())
     assert log["figures"]["parameters"] == model(name).num_parameters()
-    loss = text_loss(name, held_out())
-    assert loss == pytest.approx(log["figures"]["held_out_loss"], abs=0.01)
+    assert held_out_loss(name) == pytest.approx(log["figures"]["held_out_loss"], abs=0.01)
