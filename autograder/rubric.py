@@ -109,8 +109,9 @@ def _bonus(rubric: Rubric, results: list[Result], source: str, blocked: bool) ->
 def forward_in_three(source: str, name: str) -> bool:
     """Whether class `name` computes all of its forward in at most three statements and lines.
 
-    Methods of its own beside __init__ and forward, and functions beside the class, do not count
-    as short: they are where the other lines went. PyTorch's ready-made attention does not either.
+    What stands elsewhere does not count as short: methods of its own beside __init__ and forward,
+    functions, lambdas, texts that are run, and names that the cell does not define. PyTorch's
+    ready-made attention does not either.
     """
     try:
         tree = ast.parse(source)
@@ -123,7 +124,7 @@ def forward_in_three(source: str, name: str) -> bool:
     forward = next((m for m in methods if m.name == "forward"), None)
     if classes[0].name != name or forward is None or len(methods) > 2:
         return False
-    if uses_ready_made(source):
+    if uses_ready_made(source) or _borrows(tree):
         return False
     body = forward.body
     if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
@@ -131,6 +132,37 @@ def forward_in_three(source: str, name: str) -> bool:
     simple = all(isinstance(n, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr) for n in body)
     lines = {n.lineno for n in body} | {n.end_lineno for n in body}
     return simple and 0 < len(body) <= THREE_LINES and len(lines) <= THREE_LINES
+
+
+# What a short forward may be made of, besides the names that it defines itself.
+MODULES = {"torch", "nn", "F", "math", "np", "numpy", "einops"}
+BUILTINS = {"abs", "float", "int", "len", "max", "min", "print", "range", "sum", "super", "zip"}
+TYPES = {"bool", "str", "tuple", "Tensor"}
+
+
+def _borrows(tree: ast.Module) -> bool:
+    """Whether a cell uses what is defined elsewhere, or hides work in a lambda or a text."""
+    known = MODULES | BUILTINS | TYPES
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Lambda):
+            return True
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            origin = getattr(node, "module", None)
+            names = [origin] if origin else [a.name for a in node.names]
+            if any(n.partition(".")[0] not in MODULES for n in names):
+                return True
+            known |= {(a.asname or a.name).partition(".")[0] for a in node.names}
+        elif isinstance(node, ast.arg):
+            known.add(node.arg)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            known.add(node.id)
+        elif isinstance(node, ast.Attribute) and node.attr.startswith("__"):
+            if node.attr != "__init__":
+                return True
+        elif isinstance(node, ast.Attribute) and node.attr == "jit":
+            return True
+    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    return not used <= known
 
 
 READY_MADE = ("scaled_dot_product_attention", "MultiheadAttention", "multi_head_attention_forward")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from contextlib import redirect_stdout
 
 import pycodestyle
@@ -41,12 +42,15 @@ IGNORED = (
     "E265",
     "E266",
 )
+# Comments with which pycodestyle is told to look away.
+_NOQA = re.compile(r"# no(?:qa|pep8)\b", re.IGNORECASE)
 
 
 def pep8(source: str, released: str = "") -> list[Finding]:
     """What pycodestyle says about the lines of `source` that do not stand in `released`."""
     given = {line.strip() for line in released.splitlines()}
-    lines = [line + "\n" for line in source.splitlines()]
+    own = source.splitlines()
+    lines = [_NOQA.sub("# ----", line) + "\n" for line in own]
     style = pycodestyle.StyleGuide(
         ignore=IGNORED,
         max_line_length=MAX_LINE,
@@ -62,7 +66,7 @@ def pep8(source: str, released: str = "") -> list[Finding]:
     for number, code, text in sorted(set(checker.report.found)):
         if code == "E203" and "':'" in text:
             continue  # PEP 8 asks for blanks around the colon of a slice between expressions
-        line = lines[number - 1].rstrip("\n") if 0 < number <= len(lines) else ""
+        line = own[number - 1] if 0 < number <= len(own) else ""
         if line.strip() not in given:
             message = f"Line {number}: {text.partition(' ')[2]} ({code})."
             found.append(Finding("pep8", "deduction", message, number, line.strip()))

@@ -32,13 +32,21 @@ def _weights(draw: Draw, input_size: int, hidden: int, mix: bool) -> dict:
 
 # --- SelfAttention -------------------------------------------------------------------------------
 def _init_cases(draw: Draw) -> list[Call]:
-    input_size, hidden = draw.sizes(2, 3, 13)
+    sizes = input_size, hidden = tuple(draw.sizes(2, 3, 13))
     says = "SelfAttention(input_size, hidden) with two different sizes"
-    return [Call("SelfAttention", init=(input_size, hidden), inspect=True, says=says)]
+    built = Call("SelfAttention", init=sizes, inspect=True, says=says)
+    x = draw.normal(4, input_size)
+    weights = _weights(draw, input_size, hidden, mix=False)
+    # A layer's shapes are what the student's process says they are; its values have to be right.
+    alone = [
+        Call("SelfAttention", (x,), init=sizes, weights=weights, method=name)
+        for name in PROJECTIONS
+    ]
+    return [built, *alone]
 
 
 def _judge_init(sight: Sight) -> list[Finding]:
-    """The layers q, k, v exist, learn, and have the right widths; nothing is run through them."""
+    """The layers q, k, v exist, learn, have the right widths, and are linear with a bias."""
     got, expected = sight.outcomes[0], sight.expected[0]
     if got.error is not None:
         return compare(sight)
@@ -57,6 +65,11 @@ def _judge_init(sight: Sight) -> list[Finding]:
                 f"{list(expected.parameters[name])}: the layer goes from input_size to hidden."
             )
             findings.append(Finding("wrong width", "wrong", text))
+    alone = zip(PROJECTIONS, sight.outcomes[1:], sight.expected[1:], strict=True)
+    for name, got, expected in alone:
+        if got.error or difference(got.value, expected.value, sight.exercise.rtol):
+            text = f"`{name}` has the right size, but it is not `x @ weight.T + bias` of its own."
+            findings.append(Finding("wrong layer", "wrong", text))
     return findings[:1]
 
 

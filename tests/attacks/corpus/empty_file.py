@@ -1,0 +1,10 @@
+"""An empty file.
+
+builds: files
+answers: right
+expect: refused
+"""
+
+
+def hand_in(folder, name, text):
+    (folder / name).write_text("")

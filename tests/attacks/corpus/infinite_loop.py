@@ -1,0 +1,9 @@
+"""Never ends.
+
+answers: right
+expect: err
+slow: yes
+"""
+
+while True:
+    pass

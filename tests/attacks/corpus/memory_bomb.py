@@ -1,0 +1,9 @@
+"""Takes memory without an end.
+
+answers: right
+expect: err
+"""
+
+blocks = []
+while True:
+    blocks.append(bytearray(b"x" * 200_000_000))

@@ -1,0 +1,9 @@
+"""Asks Python to exit.
+
+answers: right
+expect: err
+"""
+
+import sys
+
+sys.exit(0)

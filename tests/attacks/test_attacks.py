@@ -1,0 +1,61 @@
+"""No homework of the corpus earns what it should not, stops the grader or harms anybody else."""
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from autograder.grade import Grader
+from tests.attacks.entries import HOMEWORK, ROOT, entries
+from tests.attacks.run import SHORT, attack, honest_scores_full
+
+ENTRIES = entries()
+QUICK = [e for e in ENTRIES if not e.slow]
+SLOW = [e for e in ENTRIES if e.slow]
+
+
+@pytest.fixture(scope="module")
+def marker(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("marker")
+    folder.chmod(0o711)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def short_grader(marker):
+    """A grader of short patience, whose processes can be told from others'."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("TMPDIR", str(marker))
+    patch.setattr(tempfile, "tempdir", None)
+    with Grader(folder=ROOT, limits=SHORT) as grader:
+        grader.box(grader.lessons[HOMEWORK])
+        patch.undo()
+        yield grader
+
+
+def test_the_corpus_is_large_and_every_kind_is_in_it():
+    assert len(ENTRIES) >= 100
+    assert {e.builds for e in ENTRIES} == {"", "files", "the notebook"}
+    assert {w for e in ENTRIES for w in e.expect} >= {"0", "same", "err", "refused"}
+
+
+@pytest.mark.parametrize("entry", QUICK, ids=lambda e: e.name)
+def test_an_attack_gains_nothing_and_harms_nobody(short_grader, marker, entry):
+    assert attack(entry, short_grader, str(marker)).wrong == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", SLOW, ids=lambda e: e.name)
+def test_an_attack_that_never_ends_gains_nothing(short_grader, marker, entry):
+    assert attack(entry, short_grader, str(marker)).wrong == ()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda e: e.name)
+def test_the_next_honest_homework_scores_full(short_grader, marker, tmp_path, entry):
+    attack(entry, short_grader, str(marker))
+    assert honest_scores_full(short_grader, tmp_path)
+
+
+def test_an_honest_homework_after_all_of_them_scores_full(short_grader, tmp_path):
+    assert honest_scores_full(short_grader, tmp_path)
