@@ -36,7 +36,10 @@ def main() -> None:
     log: list[dict] = []
     if size.grown_from:
         last = recipe.PHASES[size.grown_from][-1].name
-        state = torch.load(given.work / f"{size.grown_from}.{last}.pt", weights_only=True)
+        source = given.work / f"{size.grown_from}.{last}.pt"
+        if not source.exists():
+            parser.error(f"{source} is not there: train {size.grown_from} first, it is grown from")
+        state = torch.load(source, weights_only=True)
         load_grown(model, state["model"])
         log = state["log"]
     for phase in recipe.PHASES[given.size]:
