@@ -89,11 +89,14 @@ def _first(differences):
 
 def _tensor_difference(got, expected: torch.Tensor, rtol: float, where: str) -> Difference | None:
     if isinstance(got, (int, float)) and not isinstance(got, bool):
-        got = torch.tensor(got, dtype=torch.float64)
+        try:
+            got = torch.tensor(got, dtype=torch.float64)
+        except OverflowError:
+            return Difference("values", f"{where} is far too large", word(expected), word(got))
     if isinstance(got, list) and expected.dim() > 0:
         try:
             got = torch.tensor(got)
-        except (TypeError, ValueError, RuntimeError):
+        except (OverflowError, TypeError, ValueError, RuntimeError):
             return Difference("type", f"{where} is a list", word(expected), "a list")
     if not isinstance(got, torch.Tensor):
         return Difference("type", f"{where} should be a tensor", word(expected), word(got))

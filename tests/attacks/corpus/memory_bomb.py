@@ -2,6 +2,7 @@
 
 answers: right
 expect: err
+slow: yes
 """
 
 blocks = []

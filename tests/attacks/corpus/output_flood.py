@@ -2,6 +2,7 @@
 
 answers: right
 expect: same | err
+slow: yes
 """
 
 line = "x" * 1_000_000

@@ -1,0 +1,201 @@
+"""What is called different, whatever comes back; and how mistakes and errors are put in words."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from autograder import answers, course
+from autograder.calls import Call, Draw, Outcome
+from autograder.exercise import Exercise, Sight
+from autograder.explain import explain_error
+from autograder.judge import compare, difference, judge, matches, name_mistake
+from autograder.runner import Other
+
+RTOL = 1e-4
+X = torch.tensor([[1.0, -2.0, 3.0], [0.5, 0.25, -8.0]])
+
+
+def changed(place: int, value: float) -> torch.Tensor:
+    x = X.clone()
+    x.view(-1)[place] = value
+    return x
+
+
+@pytest.mark.parametrize(
+    "got",
+    [
+        X.double(),
+        X.tolist(),
+        X.t().contiguous().t(),
+        X + 0.5 * RTOL * 8.0,
+        X.clone().requires_grad_(),
+    ],
+    ids=["float64", "list", "strided", "within the tolerance", "with a gradient"],
+)
+def test_the_same_values_in_another_form_are_right(got):
+    assert difference(got, X, RTOL) is None
+
+
+@pytest.mark.parametrize(
+    ("got", "kind"),
+    [
+        (changed(5, math.nan), "nan"),
+        (changed(0, math.inf), "values"),
+        (changed(0, 1 + 3 * RTOL * 8.0), "values"),
+        ((X * 1.1).half() / 1.1, "values"),
+        (X.to(torch.complex64), "dtype"),
+        (X.bool(), "values"),
+        (X.long(), "values"),
+        (X[None], "shape"),
+        (X[:, :1], "shape"),
+        (torch.empty(0), "shape"),
+        (torch.tensor(1.0), "shape"),
+        (X.t(), "shape"),
+        (torch.zeros(0, 2**40), "shape"),
+        ([[1.0], [1.0, 2.0]], "type"),
+        ([10**400], "type"),
+        (10**400, "values"),
+        (1.0, "shape"),
+        (True, "type"),
+        (None, "type"),
+        ("1", "type"),
+        ({"a": X}, "type"),
+        ((X,), "type"),
+        (Other("numpy.ndarray"), "type"),
+    ],
+)
+def test_anything_else_is_different_and_said_so_without_its_value(got, kind):
+    found = difference(got, X, RTOL)
+    assert found is not None and found.kind == kind
+    for text in (found.text, found.expected, found.got):
+        assert "8." not in text and "tensor(" not in text and "0000000" not in text
+
+
+@pytest.mark.parametrize("got", [math.nan, math.inf, 3.01, "3", None, True, [3], 10**400])
+def test_a_number_is_compared_as_one(got):
+    assert difference(got, 3, RTOL) is not None
+    assert difference(3.0, 3, RTOL) is None
+    assert difference(torch.tensor(3), 3, RTOL) is None
+
+
+@pytest.mark.parametrize("got", [1, 1.0, "True", None, torch.tensor([True, True])])
+def test_true_is_only_true(got):
+    assert difference(got, True, RTOL) is not None
+    assert difference(torch.tensor(True), True, RTOL) is None
+
+
+def test_nan_and_infinity_are_right_where_they_are_expected():
+    expected = torch.tensor([math.nan, math.inf, -math.inf, 1.0])
+    assert difference(expected.clone(), expected, RTOL) is None
+    assert difference(-expected, expected, RTOL) is not None
+    assert difference(torch.zeros(4), expected, RTOL) is not None
+
+
+def test_zeros_are_no_answer_to_small_numbers():
+    assert difference(torch.zeros(3), torch.tensor([1e-4, 2e-4, -1e-4]), RTOL) is not None
+
+
+def test_a_tuple_is_compared_part_by_part():
+    assert difference((X, [X]), (X, (X,)), RTOL) is None
+    assert "part 2" in difference((X, X + 1), (X, X), RTOL).text
+    assert difference((X,), (X, X), RTOL).kind == "length"
+    assert difference({"a": X, "b": X}, {"a": X}, RTOL).kind == "length"
+
+
+GRADIENTS = {"input 0": X, "q.weight": X}
+
+
+@pytest.mark.parametrize("got", [None, {}, [1], {"input 0": X}, {**GRADIENTS, "q.weight": None}])
+def test_a_gradient_that_is_not_there_is_a_mistake(got):
+    expected = Outcome(X, gradients=GRADIENTS)
+    assert matches(expected, expected, RTOL)
+    assert not matches(Outcome(X, gradients=got), expected, RTOL)
+
+
+# --- one question --------------------------------------------------------------------------------
+EXERCISE = Exercise("double.it", "double", lambda draw: [], ("1", "2", "3"))
+
+
+def sight(*outcomes, expected=None, mistakes=()) -> Sight:
+    wanted = expected or [Outcome(2 * X)] * len(outcomes)
+    calls = [Call("double", (X,), says=f"call {i}") for i, _ in enumerate(outcomes)]
+    return Sight(EXERCISE, tuple(calls), outcomes, tuple(wanted), mistakes)
+
+
+def error(kind: str = "RuntimeError", message: str = "no") -> dict:
+    return {"kind": "raised", "type": kind, "message": message, "line": 3, "statement": "x"}
+
+
+def test_one_wrong_call_among_right_ones_is_found():
+    right, wrong = Outcome(2 * X), Outcome(X)
+    assert judge(sight(right, right)) == []
+    found = judge(sight(right, wrong))
+    assert found[0].fails and found[0].tried == "call 1"
+
+
+def test_an_error_that_is_expected_must_come_and_be_of_its_kind():
+    expected = [Outcome(error=error("ValueError"))]
+    assert judge(sight(Outcome(error=error("ValueError")), expected=expected)) == []
+    assert judge(sight(Outcome(error=error("TypeError")), expected=expected))[0].fails
+    assert judge(sight(Outcome(X), expected=expected))[0].fails
+
+
+def test_an_input_that_was_changed_is_told():
+    found = judge(sight(Outcome(2 * X, changed=(0,))))
+    assert found[0].check == "double.it.input changed"
+
+
+def test_a_mistake_is_named_only_where_every_call_matches_it():
+    known = (("added", "You added.", (Outcome(X + 2), Outcome(X + 2))),)
+    both = sight(Outcome(X + 2), Outcome(X + 2), mistakes=known)
+    assert name_mistake(both) == ("added", "You added.")
+    assert compare(both)[0].check == "added" and "You added." in compare(both)[0].message
+    one = sight(Outcome(X + 2), Outcome(X + 3), mistakes=known)
+    assert name_mistake(one) is None
+
+
+def test_a_judge_of_its_own_that_stumbles_gives_no_points():
+    def stumbles(_):
+        raise ZeroDivisionError
+
+    odd = sight(Outcome(2 * X))
+    found = judge(replace(odd, exercise=replace(EXERCISE, judge=stumbles)))
+    assert found[0].fails
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "name"),
+    [
+        ("NotImplementedError", "", "unanswered"),
+        ("RuntimeError", "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", "shapes"),
+        ("TypeError", "forward() missing 1 required positional argument: 'x'", "signature"),
+        ("NameError", "name 'q' is not defined", "unknown name"),
+        ("SystemExit", "0", "exit"),
+        ("Nobody'sError", "(.*" * 100, "raised"),
+    ],
+)
+def test_an_error_is_put_in_words(kind, message, name):
+    found = explain_error(error(kind, message), "double")
+    assert found.fails and found.check.startswith(name) and found.message
+    assert "Traceback" not in found.message
+
+
+# --- every exercise ------------------------------------------------------------------------------
+ODD = [None, True, 0, [], (), {}, "", math.nan, 10**400, {"a": [{}]}, Other("x.Y"), [[1], [1, 2]]]
+ODD += [torch.empty(0), torch.zeros(1, dtype=torch.complex64), torch.tensor(True)]
+
+
+@pytest.mark.parametrize("task", course.exercises())
+def test_odd_values_and_errors_earn_nothing_anywhere(task):
+    exercise = course.exercises()[task]
+    calls = tuple(exercise.cases(Draw(5)))
+    known = answers.compute(exercise, list(calls))
+    fakes = [Outcome(value=v) for v in ODD]
+    kinds = {"RuntimeError", "ValueError", "NotImplementedError", "TypeError", "IndexError"}
+    kinds |= {o.error["type"] for _, _, os in known.mistakes for o in os if o.error}
+    fakes += [Outcome(error=error(kind)) for kind in kinds]
+    for fake in fakes:
+        seen = Sight(exercise, calls, (fake,) * len(calls), known.expected, known.mistakes)
+        assert judge(seen), fake
