@@ -79,11 +79,11 @@ print("both heads", double.logits.shape, "and", double.mc_logits.shape)
 # %% [markdown]
 # We want to know what the model would say next, so we need the head: `GPT2LMHeadModel`.
 #
-# The course brings a small family of GPT-2s along, so everything runs without a network.
-# They have GPT-2's architecture and use its first token ids, but they were trained on
-# far less text by far less machine. If you have the real one in your cache, or in a
-# folder, set `COURSE_MODEL` to `gpt2` or to the folder's path before you start: the rest
-# of the lesson runs as it is, only the numbers change.
+# The course brings a small family of GPT-2s along, so everything runs without a
+# network. They have GPT-2's architecture and use its first token ids, but they were
+# trained on far less text by far less machine. If you have the real one in your cache,
+# or in a folder, set `COURSE_MODEL` to `gpt2` or to the folder's path before you start:
+# the rest of the lesson runs as it is, only the numbers change.
 
 # %%
 NAME = os.environ.get("COURSE_MODEL", "small-on-board")
@@ -97,13 +97,15 @@ for token_id in inputs.input_ids[0].tolist():
     print(f"{token_id:6}  {tokenizer.decode([token_id])!r}")
 
 # %% [markdown]
-# Five tokens, five ids. The blank belongs to the word *after* it: `' we'` is a token, and
-# a different one from `'we'`. The ids are GPT-2's own.
+# Five tokens, five ids. The blank belongs to the word *after* it: `' we'` is a token,
+# and a different one from `'we'`. The ids are GPT-2's own.
 #
-# Two things `load_gpt2` did for you. GPT-2 was trained on one endless stream of text and
-# so has no padding token; the end-of-text token stands in for it. And `from_pretrained`,
-# the function underneath, switches the model to **evaluation mode**: GPT-2 carries
-# dropout layers (`p=0.1`), and a model with dropout on gives another answer each time.
+# Two things `load_gpt2` did for you. GPT-2 was trained on one endless stream of text
+# and so has no padding token; the end-of-text token stands in for it. And
+# `from_pretrained`, the function underneath, switches the model to **evaluation mode**.
+# GPT-2 carries dropout layers (`p=0.1`; our small ones were trained without), and a
+# model with dropout on gives another answer each time. The toy of the first cell has
+# them, as every GPT-2 with the usual config.
 #
 # **Before you run this:** which of the two pairs agree?
 
@@ -111,20 +113,20 @@ for token_id in inputs.input_ids[0].tolist():
 def twice(model):
     """Whether two runs on the same tokens give the same logits."""
     with torch.no_grad():
-        first, second = (model(inputs.input_ids).logits for _ in range(2))
+        first, second = (model(two_texts).logits for _ in range(2))
     return torch.equal(first, second)  # both [batch_size, seq_len, vocab_size]
 
 
-print("evaluation mode:", twice(model))
-print("training mode:  ", twice(model.train()))
-model = model.eval()
+small = GPT2LMHeadModel(toy)
+print("evaluation mode:", twice(small.eval()))
+print("training mode:  ", twice(small.train()))
 
 # %% [markdown]
-# If you ever train the model further, call `model.train()` first, and `model.eval()` when
-# you are back to looking. (What is *learned* never changes while you look: the embedding,
-# the matrices of each head, the MLPs' weights. What is *computed* changes with each input.
-# The first are the parameters, the second the activations. This lesson and the next are
-# mostly about the first.)
+# If you ever train a model further, call `model.train()` first, and `model.eval()` when
+# you are back to looking. (What is *learned* never changes while you look: the
+# embedding, the matrices of each head, the MLPs' weights. What is *computed* changes
+# with each input. The first are the parameters, the second the activations. This lesson
+# and the next are mostly about the first.)
 #
 # ## 2. Seven numbers that say it all
 #
@@ -144,11 +146,11 @@ for name, each in {**REAL, "ours": config}.items():
     print(f"{name:14}", *(f"{getattr(each, field)!s:>11}" for field in fields))
 
 # %% [markdown]
-# Some quantities that you will need all the time are *not* in that table. The heads share
-# the hidden size, so a head has `n_embd / n_head` features: 64 in all four of the real
-# ones. (You may read that GPT-2's dot products are large because its embeddings have
-# more than 700 features. A score never sees more than 64 of them.) And `n_inner`, the
-# width of the MLP, may be `None`, which means "the usual": four times `n_embd`.
+# Some quantities that you will need all the time are *not* in that table. The heads
+# share the hidden size, so a head has `n_embd / n_head` features: 64 in all four of the
+# real ones. (You may read that GPT-2's dot products are large because its embeddings
+# have more than 700 features. A score never sees more than 64 of them.) And `n_inner`,
+# the width of the MLP, may be `None`, which means "the usual": four times `n_embd`.
 #
 # ### Exercise 1: what follows from the config
 #
@@ -198,16 +200,18 @@ for name, each in {**REAL, "ours": config}.items():
 print(model)
 
 # %% [markdown]
-# In words: `wte` looks up a vector for each token (**w**ord **t**oken **e**mbedding), `wpe`
-# one for each position, and the sum enters the **residual stream**. Then come the blocks.
-# Each one reads the stream twice and *adds* to it twice: `ln_1` and attention, then `ln_2`
-# and the MLP. (MLP is short for multi-layer perceptron: two linear layers with a bend,
-# the GELU, between them.) After the last block the stream is normalised once more, by
-# `ln_f`, and `lm_head` turns it into logits. The code behind the printout is worth an
-# evening: [modeling_gpt2.py](https://github.com/huggingface/transformers/blob/main/src/transformers/models/gpt2/modeling_gpt2.py).
+# In words: `wte` looks up a vector for each token (**w**ord **t**oken **e**mbedding),
+# `wpe` one for each position, and the sum enters the **residual stream**. Then come the
+# blocks. Each one reads the stream twice and *adds* to it twice: `ln_1` and attention,
+# then `ln_2` and the MLP. (MLP is short for multi-layer perceptron: two linear layers
+# with a bend, the GELU, between them.) After the last block the stream is normalised
+# once more, by `ln_f`, and `lm_head` turns it into logits. The code behind the printout
+# is worth an evening:
+# [modeling_gpt2.py](https://github.com/huggingface/transformers/blob/main/src/transformers/models/gpt2/modeling_gpt2.py).
 #
-# You will meet other words for the residual stream. Some call it "the buffer"; it is the
-# same thing: one vector of size `n_embd` for each token, which every block writes into.
+# You will meet other words for the residual stream. Some call it "the buffer"; it is
+# the same thing: one vector of size `n_embd` for each token, which every block writes
+# into.
 #
 # Where do the parameters sit? Count them, module by module, in the living model.
 
@@ -253,11 +257,11 @@ show(figure, "The tree of the model's modules, indented, and beside each module 
 
 # %% [markdown]
 # **Figure.** The module tree, and how many numbers each module holds on a logarithmic
-# axis. In a small model the token embedding outweighs everything; `lm_head`, in orange, is
-# exactly as large, and section 5 asks why.
+# axis. In a small model the token embedding outweighs everything; `lm_head`, in orange,
+# is exactly as large, and section 5 asks why.
 #
-# Each parameter also has a name, its path through the tree. `state_dict()` lists them all.
-# Here are those outside the blocks, and the first block's:
+# Each parameter also has a name, its path through the tree. `state_dict()` lists them
+# all. Here are those outside the blocks, and the first block's:
 
 # %%
 state = model.state_dict()
@@ -267,15 +271,15 @@ for name, tensor in state.items():
         print(f"{name:42} {list(tensor.shape)}")
 
 # %% [markdown]
-# The notes from which this lesson grew began a table of one block, with a row for each of
-# the twelve names, and stopped after the second. They have `[789]` for the size
-# of a LayerNorm (a slip of the finger: 768), and file `attnc_attn.bias` under LayerNorm
-# with the same 789. It is neither: `attn.c_attn.bias` is the bias of a `Conv1D`, it belongs to
-# queries, keys *and* values, and so it has 2304 numbers. Your turn to finish the table, for
-# any size.
+# The notes from which this lesson grew began a table of one block, with a row for each
+# of the twelve names, and stopped after the second. They have `[789]` for the size of a
+# LayerNorm (a slip of the finger: 768), and file `attnc_attn.bias` under LayerNorm with
+# the same 789. It is neither: `attn.c_attn.bias` is the bias of a `Conv1D`, it belongs
+# to queries, keys *and* values, and so it has 2304 numbers. Your turn to finish the
+# table, for any size.
 #
-# Two facts to go by. A bias has one number for each *output*. And GPT-2's `Conv1D` stores
-# its weight as `[inputs, outputs]`, the other way round from `nn.Linear`.
+# Two facts to go by. A bias has one number for each *output*. And GPT-2's `Conv1D`
+# stores its weight as `[inputs, outputs]`, the other way round from `nn.Linear`.
 #
 # ### Exercise 2: the parameter table, completed
 
@@ -330,25 +334,26 @@ for name, each in {**REAL, "ours": config}.items():
     print(f"{name:12} {each.n_layer * block + around:>13,}")
 
 # %% [markdown]
-# Seven million numbers a block, two thirds of them in the MLP. Add the two embeddings and
-# the final norm, and you can count any GPT-2 from its config alone, without loading a
-# single weight: 124,439,808 for the smallest, 1.56 billion for the largest. (`lm_head` is
-# not in the sum. Section 5 says why.)
+# Seven million numbers a block, two thirds of them in the MLP. Add the two embeddings
+# and the final norm, and you can count any GPT-2 from its config alone, without loading
+# a single weight: 124,439,808 for the smallest, 1.56 billion for the largest.
+# (`lm_head` is not in the sum. Section 5 says why.)
 #
 # ## 4. A convolution that is none
 #
-# `Conv1D` is the layer's name for historical reasons. A convolution with a window of one
-# token treats each token by itself, and so is a plain linear layer. Nothing is convolved:
+# `Conv1D` is the layer's name for historical reasons. A convolution with a window of
+# one token treats each token by itself, and so is a plain linear layer. Nothing is
+# convolved:
 #
 # $$\mathrm{Conv1D}(x) = x\,W + b, \quad W: [\text{in}, \text{out}]
 # \qquad\qquad \mathrm{Linear}(x) = x\,W^{\mathsf T} + b, \quad W: [\text{out}, \text{in}] .$$
 #
-# Even the constructor is reversed: `Conv1D(nf, nx)` takes the outputs first. With `c_attn`
-# you would notice a mix-up at once, because 768 rows do not fit 2304. `attn.c_proj` is
-# **square**. There a transposed weight fits, runs, and gives garbage.
+# Even the constructor is reversed: `Conv1D(nf, nx)` takes the outputs first. With
+# `c_attn` you would notice a mix-up at once, because 768 rows do not fit 2304.
+# `attn.c_proj` is **square**. There a transposed weight fits, runs, and gives garbage.
 #
-# **Before you run this:** we put both weights of the first block through `F.linear`, as if
-# they were `nn.Linear`'s. What happens to each?
+# **Before you run this:** we put both weights of the first block through `F.linear`, as
+# if they were `nn.Linear`'s. What happens to each?
 
 # %%
 attention = model.transformer.h[0].attn
@@ -395,9 +400,9 @@ with torch.no_grad():
 # %% [markdown]
 # ## 5. One matrix, two jobs
 #
-# The embedding $E$ (`wte`) turns a token into a vector: row $t$ is the vector of token $t$.
-# The head turns a vector into a number for each token: the dot product with row $t$
-# of *its* matrix. Same shape, so one could ask whether they are the same.
+# The embedding $E$ (`wte`) turns a token into a vector: row $t$ is the vector of token
+# $t$. The head turns a vector into a number for each token: the dot product with row
+# $t$ of *its* matrix. Same shape, so one could ask whether they are the same.
 
 # %%
 embedding, head = state["transformer.wte.weight"], state["lm_head.weight"]
@@ -405,11 +410,11 @@ print("equal numbers:", torch.equal(embedding, head))
 print("same memory:  ", embedding.data_ptr() == head.data_ptr())
 
 # %% [markdown]
-# The first line is what many notebooks print, and stop. It does not tell you much: a copy is
-# equal too, until the first step of training pulls the two apart. The *second* line is the
-# reason for the first. They are **tied**: one tensor under two names, one gradient, one
-# step. GPT-2 does it to save parameters, and so the vector that *means* a word and the
-# vector that *predicts* it are the same.
+# The first line is what many notebooks print, and stop. It does not tell you much: a
+# copy is equal too, until the first step of training pulls the two apart. The *second*
+# line is the reason for the first. They are **tied**: one tensor under two names, one
+# gradient, one step. GPT-2 does it to save parameters, and so the vector that *means* a
+# word and the vector that *predicts* it are the same.
 #
 # Tied parameters are counted once. The state dict, which lists names, lists them twice.
 #
@@ -450,8 +455,8 @@ print(f"the shared matrix is {head.numel() / result['learned']:.0%} of the model
 # %% [markdown]
 # ## 6. One new token, and all there is to know about it
 #
-# Now let it speak. `generate` can return everything it computed on the way. We ask for one
-# new token, and for all of it.
+# Now let it speak. `generate` can return everything it computed on the way. We ask for
+# one new token, and for all of it.
 
 # %%
 outputs = model.generate(
@@ -484,9 +489,9 @@ print(repr(tokenizer.decode(outputs.sequences[0])))
 # * `hidden_states[step][station]`: `[batch_size, tokens, hidden]`.
 # * `attentions[step][layer]`: `[batch_size, num_heads, queries, keys]`.
 #
-# There is always a batch axis, also for a single text. (The notes print the hidden states'
-# shape as `[5, 768]`: they had indexed once more than they thought, and the third `[0]` took
-# the first text of the batch.)
+# There is always a batch axis, also for a single text. (The notes print the hidden
+# states' shape as `[5, 768]`: they had indexed once more than they thought, and the
+# third `[0]` took the first text of the batch.)
 #
 # ### Logits
 #
@@ -501,13 +506,15 @@ for value, token_id in zip(values.tolist(), ids.tolist(), strict=True):
 
 # %% [markdown]
 # For the real GPT-2 that list begins with " the" at −80.65, " a" at −81.82, " work" at
-# −82.50, " war" at −82.71. Minus eighty! Surely those are log-probabilities, and tiny ones?
+# −82.50, " war" at −82.71. Minus eighty! Surely those are log-probabilities, and tiny
+# ones?
 #
-# They are not. A log-probability of −80 for the *best* token would leave nothing for the
-# others: 50,257 tokens at $e^{-80}$ each do not nearly sum to 1. These are logits, and a
-# logit alone says nothing. Add any number to all of them, and the softmax stays the same.
-# Only differences count: " the" is ahead of " a" by 1.17, so it is $e^{1.17} \approx 3.2$
-# times as probable. How probable either is you cannot know without *all* the logits:
+# They are not. A log-probability of −80 for the *best* token would leave nothing for
+# the others: 50,257 tokens at $e^{-80}$ each do not nearly sum to 1. These are logits,
+# and a logit alone says nothing. Add any number to all of them, and the softmax stays
+# the same. Only differences count: " the" is ahead of " a" by 1.17, so it is $e^{1.17}
+# \approx 3.2$ times as probable. How probable either is you cannot know without *all*
+# the logits:
 #
 # $$\log p_t = \ell_t - \log \sum_{u} e^{\ell_u} .$$
 #
@@ -524,9 +531,9 @@ for shift in (0, -100):
 # %% [markdown]
 # ### Exercise 5: the best tokens, with their log-probabilities
 #
-# For each row of a batch. Mind the axis: the probabilities of *one* row must sum to 1. And
-# take the logarithm in one go, so that a hopeless token gets a very negative number and
-# not minus infinity.
+# For each row of a batch. Mind the axis: the probabilities of *one* row must sum to 1.
+# And take the logarithm in one go, so that a hopeless token gets a very negative number
+# and not minus infinity.
 
 # %% exercise="inside.log_probs"
 def top_tokens(logits, k):
@@ -558,8 +565,8 @@ show(figure, f"Ten horizontal bars: the probabilities of the ten most likely tok
 print(f"the ten together: {log_probs[0].exp().sum():.2f}")
 
 # %% [markdown]
-# **Figure.** The ten most probable next tokens (a dot stands for the blank in front), with
-# probabilities that now mean something: all tokens together have 1.
+# **Figure.** The ten most probable next tokens (a dot stands for the blank in front),
+# with probabilities that now mean something: all tokens together have 1.
 #
 # ### Scores
 #
@@ -589,15 +596,16 @@ normed = torch.log_softmax(beams.logits[0], dim=-1)  # [num_beams, vocab_size]
 print("beams: scores are log-probabilities:", torch.allclose(beams.scores[0], normed, atol=1e-4))
 
 # %% [markdown]
-# **Logits** are what the model says. **Scores** are what the way of decoding makes of them
-# before it picks. Greedy decoding makes nothing of them. Sampling with a temperature divides
-# by it, and top-k then drops all but $k$ tokens. Beam search keeps several beginnings at once
-# (so the first axis grows), and needs log-probabilities, because it adds them up.
+# **Logits** are what the model says. **Scores** are what the way of decoding makes of
+# them before it picks. Greedy decoding makes nothing of them. Sampling with a
+# temperature divides by it, and top-k then drops all but $k$ tokens. Beam search keeps
+# several beginnings at once (so the first axis grows), and needs log-probabilities,
+# because it adds them up.
 #
 # ### Exercise 6: from logits to the scores of sampling
 #
-# First the temperature, then top-k: a token that is not among the $k$ best *of its row* gets
-# the score minus infinity, so that the softmax gives it exactly 0.
+# First the temperature, then top-k: a token that is not among the $k$ best *of its row*
+# gets the score minus infinity, so that the softmax gives it exactly 0.
 
 # %% exercise="inside.scores"
 def sampling_scores(logits, temperature, top_k):
@@ -636,9 +644,9 @@ print(len(hidden_states), "hidden states for", config.n_layer, "blocks")
 print("each", hidden_states[0].shape, "= [batch_size, seq_len, hidden]")
 
 # %% [markdown]
-# One more than there are blocks: 13 for the twelve of GPT-2 small, "$1 + 12$". Now careful, for
-# nearly everyone gets the next step wrong. It is tempting to say that `hidden_states[l]` is
-# "the output of layer $l$". Here is what it really is:
+# One more than there are blocks: 13 for the twelve of GPT-2 small, "$1 + 12$". Now
+# careful, for nearly everyone gets the next step wrong. It is tempting to say that
+# `hidden_states[l]` is "the output of layer $l$". Here is what it really is:
 #
 # | entry | what it is |
 # |---|---|
@@ -646,10 +654,10 @@ print("each", hidden_states[0].shape, "= [batch_size, seq_len, hidden]")
 # | `hidden_states[l]` | what **enters** block `l`, that is, what left block `l - 1` |
 # | `hidden_states[-1]` | what left the last block **and then went through `ln_f`** |
 #
-# The last entry is the odd one out. The stream before the final norm is not in the tuple
-# at all! We can catch it on its way. `record` from the course's library writes down what
-# goes into a module, or comes out of it, while the model runs. (In lesson 11 you write the
-# hooks that it is made of.)
+# The last entry is the odd one out. The stream before the final norm is not in the
+# tuple at all! We can catch it on its way. `record` from the course's library writes
+# down what goes into a module, or comes out of it, while the model runs. (In lesson 11
+# you write the hooks that it is made of.)
 
 # %%
 with torch.no_grad(), record(model, ["h.*", "ln_f:input", "ln_f"]) as acts:
@@ -671,12 +679,12 @@ for layer in range(last):
 # %% [markdown]
 # ### Exercise 7: what one block writes
 #
-# Each block *adds* to the stream. Return what block `block` (counted from 0) added: what
-# left it minus what entered it. It must be right for the last block too.
+# Each block *adds* to the stream. Return what block `block` (counted from 0) added:
+# what left it minus what entered it. It must be right for the last block too.
 #
 # One more trap on the way: you might call `model.transformer.h[block](x)` yourself. The
-# causal mask is made by the model and handed to its blocks; a block that you call alone gets
-# none, and looks into the future without a word.
+# causal mask is made by the model and handed to its blocks; a block that you call alone
+# gets none, and looks into the future without a word.
 
 # %% exercise="inside.hidden"
 def block_update(model, input_ids, block):
@@ -716,13 +724,13 @@ print("the sum, after ln_f, is hidden_states[-1]:",
 #
 # ## 8. From the stream to words
 #
-# The notes write $p(t) \propto \exp(x_N \cdot x_t)$: the probability of token $t$ grows with the
-# dot product of the final vector and the token's own. With tied matrices that is true,
-# if $x_N$ is `hidden_states[-1]`, which is normalised already. Put `ln_f` on it once more
-# and you get something that looks like logits and is not.
+# The notes write $p(t) \propto \exp(x_N \cdot x_t)$: the probability of token $t$ grows
+# with the dot product of the final vector and the token's own. With tied matrices that
+# is true, if $x_N$ is `hidden_states[-1]`, which is normalised already. Put `ln_f` on
+# it once more and you get something that looks like logits and is not.
 #
-# **Before you run this:** does a second normalisation change much? After the first one the
-# vector is normalised already, is it not?
+# **Before you run this:** does a second normalisation change much? After the first one
+# the vector is normalised already, is it not?
 
 # %%
 with torch.no_grad():
@@ -735,18 +743,18 @@ for name, value in {"as it is": once, "ln_f again": again}.items():
     print(f"{name:10}: largest difference to the logits {difference:8.1e}, says {best!r}")
 
 # %% [markdown]
-# A LayerNorm ends with a gain and a shift of its own, which are learned. They undo the plain
-# normalisation, and a second pass applies them twice.
+# A LayerNorm ends with a gain and a shift of its own, which are learned. They undo the
+# plain normalisation, and a second pass applies them twice.
 #
-# Now the fun part. The blocks all write into one stream, so we can take the stream at an
-# *earlier* station and read it as if it were finished: through `ln_f`, then through the
-# head. This is the **logit lens** (nostalgebraist, 2020). It shows what the model would say
-# if it stopped there.
+# Now the fun part. The blocks all write into one stream, so we can take the stream at
+# an *earlier* station and read it as if it were finished: through `ln_f`, then through
+# the head. This is the **logit lens** (nostalgebraist, 2020). It shows what the model
+# would say if it stopped there.
 #
 # ### Exercise 8: the lens
 #
-# You get the tuple as transformers returns it. Return the logits at the last position for
-# *every* station. The intermediate ones need the final norm; the last has had it.
+# You get the tuple as transformers returns it. Return the logits at the last position
+# for *every* station. The intermediate ones need the final norm; the last has had it.
 
 # %% exercise="inside.logits"
 def lens_logits(model, hidden_states):
@@ -782,10 +790,11 @@ show(figure, "One panel a station, from the embedding to the last block, each wi
      "tokens that the lens reads there and their probabilities.")
 
 # %% [markdown]
-# **Figure.** The five most probable tokens at each station. At the embedding the lens reads
-# little but the last token itself: nothing has looked at the context yet, and a tied
-# model that is asked "which word is this vector like?" answers with the word that is
-# there. Block by block it turns from the word that *was* into the words that may come next.
+# **Figure.** The five most probable tokens at each station. At the embedding the lens
+# reads little but the last token itself: nothing has looked at the context yet, and a
+# tied model that is asked "which word is this vector like?" answers with the word that
+# is there. Block by block it turns from the word that *was* into the words that may
+# come next.
 #
 # The same in one line: at which station does the final answer take the lead?
 
@@ -798,6 +807,8 @@ for station, row in enumerate(lens):
           f"log-probability {row[answer]:7.2f}")
 
 # %% [markdown]
+# The last block brings it to the front.
+#
 # ## 9. The attention weights
 #
 # At last, the probabilities that these lessons are about. Our model returned them:
@@ -809,9 +820,10 @@ print("rows sum to 1:", torch.allclose(attentions[0].sum(-1), torch.ones(())))
 print("nothing above the diagonal:", attentions[0].triu(1).abs().max().item() == 0)
 
 # %% [markdown]
-# That worked because `load_gpt2` asks for `attn_implementation="eager"`, the slow way that writes
-# out each step. By default transformers uses a fused kernel which never forms the whole matrix
-# (lesson 07), so there is nothing to return. What would you expect then: an error?
+# That worked because `load_gpt2` asks for `attn_implementation="eager"`, the slow way
+# that writes out each step. By default transformers uses a fused kernel which never
+# forms the whole matrix (lesson 07), so there is nothing to return. What would you
+# expect then: an error?
 
 # %%
 model.set_attn_implementation("sdpa")
@@ -824,8 +836,8 @@ with torch.no_grad():
 print("eager:", len(maps), "maps")
 
 # %% [markdown]
-# An **empty tuple**, no error. A loop over it runs zero times, and a plot stays blank. Code
-# that works with attention maps should look first, and speak up.
+# An **empty tuple**, no error. A loop over it runs zero times, and a plot stays blank.
+# Code that works with attention maps should look first, and speak up.
 #
 # The other surprise comes with the second generated token. The model keeps the keys and
 # values of what it has read, so from step 1 on it only computes the *new* query:
@@ -839,13 +851,13 @@ for number, step in enumerate(steps):
     print(f"step {number}: {len(step)} layers, each {list(step[0].shape)}")
 
 # %% [markdown]
-# The documentation's "`generated_length`" for the third axis is the whole prompt in step 0, and 1
-# after that.
+# The documentation's "`generated_length`" for the third axis is the whole prompt in
+# step 0, and 1 after that.
 #
 # ### Exercise 9: what does the newest token look at?
 #
-# Take the tuple of tuples as `generate` returns it. If there are no maps for that step, raise
-# a `ValueError` that says so.
+# Take the tuple of tuples as `generate` returns it. If there are no maps for that step,
+# raise a `ValueError` that says so.
 
 # %% exercise="inside.attentions"
 def last_row(attentions, step, layer, head):
@@ -889,8 +901,8 @@ show(figure, "One row for each head of each layer, one column for each token of 
      "the attention weights of the last token. Heads differ in what they look at.")
 
 # %% [markdown]
-# **Figure.** The last query's weights, one row a head. Each row sums to 1. The heads do not
-# look at the same things; what they look at, and why, is lessons 11 and 12.
+# **Figure.** The last query's weights, one row a head. Each row sums to 1. The heads do
+# not look at the same things; what they look at, and why, is lessons 11 and 12.
 #
 # ## 10. Two questions to take along
 #
@@ -898,14 +910,15 @@ show(figure, "One row for each head of each layer, one column for each token of 
 #
 # $$Q K^{\mathsf T} = X\, (W_Q W_K^{\mathsf T})\, X^{\mathsf T}$$
 #
-# How far is the matrix in the middle from the identity? If it were the identity, attention would
-# compare tokens as they stand, as in lesson 01. And is it symmetric?
+# How far is the matrix in the middle from the identity? If it were the identity,
+# attention would compare tokens as they stand, as in lesson 01. And is it symmetric?
 #
-# You now know enough to say what that formula leaves out. $X$ is not the residual stream but
-# `ln_1` of it. Each *head* has such a matrix of its own, and its scores are divided by the root of
-# the head size, and masked. And GPT-2's projections have biases, so that there are
-# four terms, not one. [Lesson 10](../10_reading_the_weights/10_reading_the_weights.ipynb)
-# answers both questions, with the biases put back.
+# You now know enough to say what that formula leaves out. $X$ is not the residual
+# stream but `ln_1` of it. Each *head* has such a matrix of its own, and its scores are
+# divided by the root of the head size, and masked. And GPT-2's projections have biases,
+# so that there are four terms, not one. [Lesson
+# 10](../10_reading_the_weights/10_reading_the_weights.ipynb) answers both questions,
+# with the biases put back.
 #
 # ## Did it stick?
 #
@@ -931,16 +944,17 @@ show(figure, "One row for each head of each layer, one column for each token of 
 #
 # ## What comes next
 #
-# We know where the weights are. [Lesson 10](../10_reading_the_weights/10_reading_the_weights.ipynb)
-# reads them: their spread, their heads, and the matrix $W_Q W_K^{\mathsf T}$, in which the model
-# keeps its idea of what should look at what.
+# We know where the weights are. [Lesson
+# 10](../10_reading_the_weights/10_reading_the_weights.ipynb) reads them: their spread,
+# their heads, and the matrix $W_Q W_K^{\mathsf T}$, in which the model keeps its idea
+# of what should look at what.
 #
 # Words from this lesson in the glossary: [logits](../../docs/glossary.md#logits),
-# [log-probability](../../docs/glossary.md#log-probability),
-# [hidden state](../../docs/glossary.md#hidden-state),
-# [residual stream](../../docs/glossary.md#residual-stream),
-# [Conv1D](../../docs/glossary.md#conv1d),
-# [weight tying](../../docs/glossary.md#weight-tying),
-# [logit lens](../../docs/glossary.md#logit-lens),
-# [eager attention](../../docs/glossary.md#eager-attention),
-# [state dict](../../docs/glossary.md#state-dict).
+# [log-probability](../../docs/glossary.md#log-probability), [hidden
+# state](../../docs/glossary.md#hidden-state), [residual
+# stream](../../docs/glossary.md#residual-stream),
+# [Conv1D](../../docs/glossary.md#conv1d), [weight
+# tying](../../docs/glossary.md#weight-tying), [logit
+# lens](../../docs/glossary.md#logit-lens), [eager
+# attention](../../docs/glossary.md#eager-attention), [state
+# dict](../../docs/glossary.md#state-dict).

@@ -194,7 +194,7 @@ print(f"the four real ones in float32: {total:.1f} GB")
 # One layer's `c_attn`, as a picture. In a real GPT-2 that is 768 rows and 2304 columns.
 
 # %%
-layer = config.n_layer // 2
+layer = max(1, config.n_layer // 2 - 1)
 wide = model.transformer.h[layer].attn.c_attn.weight.detach()  # [hidden, 3 * hidden]
 figure = plots.wide_weight(wide, title=f"c_attn of layer {layer}, {NAME}")
 show(figure, "A wide picture of one layer's c_attn weight, with two dashed lines between the "
@@ -248,9 +248,9 @@ show(figure, "Three bell-shaped curves around zero, the counts of the weights of
      "W_V in one layer; they differ in width.")
 
 # %% [markdown]
-# **Figure.** Counts of the weights of one layer. All three are centred at zero, more
-# pointed and with longer tails than a Gaussian. Careful: with their own bins, the
-# *heights* of two curves cannot be compared. A wider bin catches more.
+# **Figure.** Counts of the weights of one layer. All three are centred at zero and have
+# longer tails than a Gaussian, those of $W_V$ the longest. Careful: each curve has bins
+# of its own here, so the *heights* cannot be compared. A wider bin catches more.
 #
 # For a picture with one row a layer, all layers need the same bins, and heights that
 # can be compared: a **density**, a share per unit of width. There are two ways to get
@@ -311,8 +311,9 @@ for number, shares in enumerate(lost):
 
 # %% [markdown]
 # **Figure.** The distribution of the weights in each layer, one row a layer, layer 0 at
-# the bottom. A bright narrow row has many small weights; a broad one has more large
-# ones. Each map has a colour bar of its own.
+# the bottom, each map with a colour bar of its own. A bright narrow row has many small
+# weights; a broad faint one has more large ones. And the list below it says what the
+# picture cannot: of $W_Q$ in layer 0 nearly 8 % of the weights lie outside.
 #
 # ### Exercise 5: mean and standard deviation
 #
@@ -321,7 +322,7 @@ for number, shares in enumerate(lost):
 # a million weights nobody will see it; with a small matrix, or in a check, you do.
 # Here: torch's, everywhere.
 
-# %% exercise="weights.statistics"
+# %% exercise="weights.statistics" needs="weights.split"
 def qkv_stats(model):
     """Mean and standard deviation of W_Q, W_K and W_V in each layer; weights only.
 
@@ -371,8 +372,8 @@ show(two_panels({NAME: qkv_stats(model)}), "Mean and standard deviation of W_Q, 
 
 # %% [markdown]
 # **Figure.** Left the means: look at the scale of the axis before you see a trend, it
-# covers a few thousandths. Right the standard deviations, where the three matrices
-# differ.
+# covers a few thousandths. Right the standard deviations, where the matrices differ:
+# $W_Q$ and $W_K$ are largest in layer 0, $W_V$ in layer 1.
 #
 # ## Part 3. Across models
 #
@@ -381,14 +382,16 @@ show(two_panels({NAME: qkv_stats(model)}), "Mean and standard deviation of W_Q, 
 # %%
 statistics = {name: qkv_stats(each) for name, each in models.items()}
 show(two_panels(statistics), "One row a model: mean and standard deviation of W_Q, W_K and W_V "
-     "by layer. Means stay near zero in all models; standard deviations are smaller in the "
-     "larger model.")
+     "by layer. Means stay near zero in all models; W_Q and W_K are widest in layer 0, W_V in "
+     "layer 1.")
 
 # %% [markdown]
-# **Figure.** Mean and standard deviation by layer in each model. The means are nothing;
-# the standard deviations are where models differ. One reason is plain: a vector with
-# more features needs a smaller weight on each. A second reason is less innocent, and we
-# come to it in Part 7.
+# **Figure.** Mean and standard deviation by layer in each model. The means are nothing.
+# The standard deviations show a pattern that all three share: layer 0 has strong
+# queries and keys and weak values, layer 1 the strongest values. (`base-on-board` is
+# `small-on-board` with two layers put on top and trained on. Those two learned least,
+# and it shows in everything that follows.) Whether one may compare such numbers at all
+# is a question for Part 7.
 #
 # ## Part 4. Into heads
 #
@@ -503,7 +506,8 @@ def cosine_figure(w, title):
     right.set(xlabel="cosine", ylabel="density", xlim=(-1, 1), title="all pairs")
     right.legend()
     figure.tight_layout()
-    print(f"std of the cosines {pairs.std():.3f}, random {1 / math.sqrt(hidden):.3f}")
+    print(f"std of the cosines {pairs.std():.3f}, random {hidden**-0.5:.3f} "
+          f"(of 768 features {768**-0.5:.3f})")
     return figure
 
 
@@ -584,8 +588,9 @@ show(figure, "Two panels, W_Q and W_K of one layer. Cosines across heads make a 
 
 # %% [markdown]
 # **Figure.** Cosines within and across heads, with the random curve. Across heads they
-# stay close to chance; within a head they spread wider. Features of one head *share*
-# directions.
+# stay close to chance; within a head they spread about twice as wide. Features of one
+# head
+# *share* directions.
 #
 # Now all layers. First the full distributions, as four heat maps; then mean and
 # standard deviation. In the loop that fills such tables an index is easily turned
@@ -623,7 +628,7 @@ show(figure, "Four heat maps with one colour scale: W_Q and W_K, within and acro
 # %% [markdown]
 # **Figure.** The distributions of the cosines by layer, all with the same colours.
 # Right column: across heads, a bright stripe at zero. Left column: within heads, broad
-# and faint.
+# and faint in layers 0 and 1, narrower in the two late layers.
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2))
@@ -646,7 +651,8 @@ show(figure, "Mean and standard deviation of the cosines by layer, for W_Q and W
 # %% [markdown]
 # **Figure.** Left the means, right the standard deviations, with the random baseline
 # ($0$ and $1/\sqrt d$). The means say nothing: cosines come in both signs. The standard
-# deviations within heads are far above chance.
+# deviations across heads stay near chance; within heads they are more than twice as
+# large in layers 0 and 1, and fall towards it in layers 2 and 3.
 #
 # ## Part 6. All columns, all models
 #
@@ -799,8 +805,9 @@ print(f"std of the weights: as trained {w_q[0].std():.3f}, other gauge {o_q[0].s
 # So the pattern within a head that Parts 4 and 5 found is a fact about this *file of
 # numbers*. Other numbers with a blank picture are the same model. Even the standard
 # deviations of Parts 2 and 3 go: multiply $W_Q$ by 2 and $W_K$ by $\frac12$. (Why are
-# the trained cosines not random, then? Because of how training walks from its start,
-# with weight decay and Adam. That says something about training.)
+# the trained cosines not random, then? Because of the path that training took from its
+# start. They tell of the training, and that is worth knowing, but of what the head
+# computes they tell nothing.)
 #
 # The lesson is not "never plot it". It is: **put an invariant beside it**. Everything
 # computed from $W_Q W_K^{\mathsf T}$ is one. To that matrix we now turn.
@@ -897,6 +904,7 @@ def dots(measure, title, lines):
 
 
 bound = identity_distance(w_q[0], w_k[0])[2]
+print(f"rank bound: ours {bound:.3f}, GPT-2's (64 of 768) {(1 - 64 / 768) ** 0.5:.3f}")
 figure, distances, _ = dots(
     lambda a, b: identity_distance(a, b)[1], "Distance from c I",
     {"zero trace": 1.0, "rank bound": bound},
@@ -906,8 +914,9 @@ show(figure, "A dot for each head: its distance from the nearest multiple of the
 
 # %% [markdown]
 # **Figure.** The distance of each head's $W_Q W_K^{\mathsf T}$ from the nearest
-# multiple of $I$: blue trained, gray random, dotted the smallest possible at this rank.
-# A distance of 1 means that the best multiple is *zero*.
+# multiple of $I$: blue trained, gray random (hidden under the blue), dotted the
+# smallest possible at this rank. A distance of 1 means that the best multiple is
+# *zero*.
 #
 # So the first question has a clear answer: as far as it can be. Attention here does
 # much more than $X X^{\mathsf T}$; on the contrary, the part of $M$ along the identity
@@ -985,7 +994,8 @@ show(figure, "A dot for each head: the norm of the symmetric part over the norm 
 
 # %% [markdown]
 # **Figure.** The share of the symmetric part for each head. 1 would be symmetric, 0
-# antisymmetric; the random ones crowd at $1/\sqrt2$.
+# antisymmetric; the random ones crowd at $1/\sqrt2$, and most trained ones with them.
+# Two heads of layer 0 stand off a little, one to each side.
 #
 # Not symmetric, then, and hardly more so than chance. That is sensible: "who looks at
 # whom" in a causal model has a direction.
@@ -1047,12 +1057,13 @@ figure, positive, _ = dots(
     {"positive semidefinite": 1.0, "as much of both signs": 0.5},
 )
 show(figure, "A dot for each head: the positive share of the spectrum of its symmetric part. All lie "
-     "near one half, some below; none is near 1.")
+     "near one half, most of them below; none is near 1.")
 
 # %% [markdown]
 # **Figure.** The positive share for each head. At 1 the head would be a comparison
 # after a change of coordinates; at ½ being alike counts for a token as often as against
-# it.
+# it. Most trained heads lie a little *below* ½: likeness counts against more often than
+# for.
 #
 # The spectra themselves, for all heads of one layer:
 
