@@ -1,0 +1,120 @@
+"""What the names of dimensions usually mean.
+
+A *concept* is what a size is for: batch, seq, input, hidden, heads, head_size. Words that can mean
+one thing only are strong evidence; letters and words with several meanings are a preference that
+the rest of a function's comments may overrule.
+"""
+
+from __future__ import annotations
+
+import re
+
+STRONG = {
+    "batch": """batch batch_size batchsize batch_dim batch_sz bs bsz b_size b_sz nbatch n_batch
+        num_batch minibatch minibatch_size size_of_batch num_examples num_samples samples examples
+        num_sequences n_samples batch_n mb""",
+    "seq": """seq seq_len seqlen seq_length seqlength seq_size seq_dim sequence sequence_length
+        sequence_len sequence_size sequencelength seq_l slen n_seq len_seq length_of_sequence
+        num_tokens n_tokens ntokens num_token n_token tokens token token_len token_length
+        number_of_tokens timesteps timestep time_steps n_steps num_steps time sent_len sentence_len
+        sentence_length sentence num_words n_words words num_positions positions query_len
+        query_length key_len key_length q_len k_len kv_len value_len q_length k_length q_seq_len
+        k_seq_len kv_seq_len seq_len_q seq_len_k len_q len_k len_kv num_queries num_keys n_queries
+        n_keys seqs seq_q seq_k input_len input_length context_len""",
+    "input": """input input_size input_dim input_dims input_features input_sz input_d inputs
+        in_dim in_dims in_size in_features d_in dim_in d_input inp inp_size inp_dim insize
+        size_of_input n_input input_width""",
+    "hidden": """hidden hidden_size hidden_dim hidden_dims hidden_sz hidden_units hidden_d hid
+        hid_dim hid_size d_hid d_hidden dim_hidden d_out dim_out out_dim out_size out_features
+        output_size output_dim output_features d_output hiddensize hiddendim n_hidden num_hidden
+        size_of_hidden hidden_width hidden_states hidden_state hidden_features""",
+    "heads": """heads num_heads n_heads n_head nheads nhead num_head number_of_heads head_num
+        heads_num head_count heads_count num_attention_heads num_attn_heads n_attn_heads
+        attention_heads attn_heads numheads number_heads nb_heads h_num head_number no_of_heads
+        count_of_heads nr_heads""",
+    "head_size": """head_size head_dim head_dims headsize headdim d_head dim_head head_d head_sz
+        dim_per_head size_per_head hidden_per_head head_hidden head_width per_head per_head_dim
+        per_head_size d_per_head head_features hidden_size_per_head hidden_dim_per_head
+        attention_head_size att_head_size attn_head_size size_of_head head_hidden_size
+        head_hidden_dim hidden_head per_head_hidden head_channels size_of_each_head head_feature
+        features_per_head dims_per_head channels_per_head""",
+}
+WEAK = {
+    "d_k dk d_v dv d_q dq d_kv dim_k dim_v dim_q key_size key_dim query_size query_dim value_size "
+    "value_dim depth qk_dim": ("head_size", "hidden"),
+    "dim dims d_model dmodel model_dim dim_model embed embed_dim embed_size emb emb_dim emb_size "
+    "embedding embedding_dim embedding_size n_embd n_embed channels channel features feature "
+    "feature_dim feature_size feat feats size width units vec vector_size vector n_dim ndim "
+    "n_features num_features model_size emb_d embd": ("input", "hidden", "head_size"),
+    "out output outputs": ("hidden", "head_size"),
+    "len length src_len tgt_len source_len target_len src tgt source target src_seq_len step steps "
+    "tgt_seq_len block_size context context_length context_size max_len n_ctx ctx": ("seq",),
+    "head": ("heads", "head_size"),
+    "b B": ("batch",),
+    "N": ("batch", "seq", "heads"),
+    "n": ("heads", "seq", "batch"),
+    "s S t T l L q k Q K M m": ("seq",),
+    "h H": ("heads", "hidden", "head_size"),
+    "d D": ("hidden", "head_size", "input"),
+    "c C e E f F": ("hidden", "input", "head_size"),
+    "i I": ("input",),
+    "o O": ("hidden",),
+    "nh NH nH n_h h_n hn Nh num_h": ("heads",),
+    "hs hd dh Dh HD HS d_h D_h h_d h_s hdim hsz": ("head_size",),
+    "hi di d_i": ("input",),
+}
+WORD_TO_CONCEPT = {word: c for c, words in STRONG.items() for word in words.split()}
+WORD_TO_CHOICES = {w: c for words, c in WEAK.items() for w in words.split()}
+WORDS = frozenset(WORD_TO_CONCEPT) | {w for w in WORD_TO_CHOICES if len(w) > 2}
+
+
+def normal(name: str) -> str:
+    """One spelling for `self.num_heads`, `Num Heads` and `num_heads`; letters keep their case."""
+    name = name.rstrip("'").rsplit(".", 1)[-1]
+    if len(name) <= 2:
+        return name
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
+    return re.sub(r"_+", "_", name.lower()).strip("_")
+
+
+def concept(name: str) -> str | None:
+    """The one thing a word can mean, or None."""
+    name = normal(name)
+    if name in WORD_TO_CONCEPT:
+        return WORD_TO_CONCEPT[name]
+    for plain in (name.removesuffix("s"), name.replace("number_of_", "num_"), name.lower()):
+        if plain in WORD_TO_CONCEPT:
+            return WORD_TO_CONCEPT[plain]
+    return None
+
+
+def choices(name: str) -> tuple[str, ...]:
+    """What a letter or an ambiguous word may mean, most likely first."""
+    name = normal(name)
+    return WORD_TO_CHOICES.get(name) or WORD_TO_CHOICES.get(name.removesuffix("s"), ())
+
+
+def known(name: str) -> bool:
+    """Whether the word is one that people write for a dimension."""
+    return concept(name) is not None or bool(choices(name))
+
+
+def near(word: str, candidates) -> str | None:
+    """A name of five letters or more that is one slip of the keyboard away."""
+    if len(word) < 5:
+        return None
+    return next((c for c in sorted(candidates) if len(c) >= 5 and _one_edit(word, c)), None)
+
+
+def _one_edit(a: str, b: str) -> bool:
+    if a == b or abs(len(a) - len(b)) > 1:
+        return False
+    i = 0
+    while i < min(len(a), len(b)) and a[i] == b[i]:
+        i += 1
+    if len(a) == len(b):
+        return a[i + 1 :] == b[i + 1 :] or (
+            a[i : i + 2] == b[i : i + 2][::-1] and a[i + 2 :] == b[i + 2 :]
+        )
+    longer, shorter = (a, b) if len(a) > len(b) else (b, a)
+    return longer[i + 1 :] == shorter[i:]

@@ -1,0 +1,470 @@
+"""Reads the text of a comment as claims about shapes. Text in, claims out; nothing else is known.
+
+A claim is a chain of stages, `[..] -> view [..] -> [..]`; a stage is one shape, or several that an
+operator joins, `[..] @ [..]`. What stands around a shape is kept as far as it says what the shape
+is of: a label (`q:`), the name of an operation, an arrow, a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from autograder.shapes import names
+from autograder.shapes.dims import (
+    Expr,
+    NotADim,
+    only_numbers,
+    parse_dims,
+    shape_names,
+    split_crosses,
+    split_top,
+)
+
+ARROW = re.compile(r"<?[-=~]+>+|→|⟶|⇒|➔|➜|↦|⟹|>>+|\|>|➡️?")
+ARROW_WORD = re.compile(
+    r"^\W*(?:which |that |is |and |then |now )*(?:becomes?|becoming|to|into|gives?|yields?|results? in|turns into|"
+    r"goes to|transposed to|reshaped to|broadcast(?:ed|s)? to|expanded to|split into)\W*$",
+    re.I,
+)
+PRODUCT = re.compile(r"^\s*(@|[x×*·+/]|-|dot|matmul|mm|bmm|times|by|⊗|⊙|mat ?mul)\s*$", re.I)
+ALTERNATIVE = re.compile(r"(^|\W)(or|otherwise|else)(\W|$)|^\s*;?\s*,?\s*\(?(if|when)\b", re.I)
+KEYWORD = re.compile(
+    r"(shapes?|sizes?|dims?|dimensions?|torch\.Size|Size|Tensor|tensor|Array|array|view|reshape)"
+    r"\s*(is|are|of|=|==|:|\()?\s*$|(is|has|:|=|of shape|\bas)\s*$",
+    re.I,
+)
+GLUED = re.compile(r"([\w.]*\w)$")
+SHAPE_WORD = re.compile(
+    r"(?i)(^|\.)(\w*tensor|shapes?|sizes?|dims?|array|float|ndarray|t|view|reshape|rank\d?|r|ℝ)$"
+)
+LABEL = re.compile(r"""['"`]?([^\W\d][\w.]*(?:\^?T\b|\.T\b)?)['"`]?\s*(:|=|is|has|==)?\s*$""")
+COUNT = re.compile(r"(\w+)\s*(?:[x×*]|times)\s*$")
+BRACKETS = {"[": "]", "(": ")", "{": "}", "<": ">"}
+SCALAR = re.compile(
+    r"^\W*(?:a |is |-> *)*(scalar|0-?d(?:im)?(?: tensor)?|single (?:number|value))\b", re.I
+)
+LEAD = re.compile(
+    r"^\s*(?:(?:the |of |output |result(?:ing)? |new |final )*(?:shapes?|sizes?|dims?|dimensions?)"
+    r"(?: is| of [\w.]+)?\s*[:=]?\s*|(?P<label>[^\W\d][\w.]*)\s*[:=]\s*)",
+    re.I,
+)
+MAX_TEXT = 2_000
+
+
+@dataclass(frozen=True)
+class Term:
+    """One shape, and what it is said to be of."""
+
+    dims: tuple[Expr, ...]
+    text: str
+    label: str = ""
+    sure_label: bool = False
+    keyword: bool = False  # "shape", "size", an arrow, a label: surely meant as a shape
+    count: str = ""  # `num_heads x [b, s, d]`
+
+
+@dataclass(frozen=True)
+class Stage:
+    terms: tuple[Term, ...]
+    joined: str = ""
+    op: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One chain, and where several are given as alternatives, the others."""
+
+    stages: tuple[Stage, ...]
+    line: int = 0
+    others: tuple[Claim, ...] = ()
+    prose: int = 0  # words around it
+    unsure: bool = False
+
+    @property
+    def text(self) -> str:
+        return " -> ".join(f" {s.joined} ".join(t.text for t in s.terms) for s in self.stages)
+
+    def terms(self) -> list[Term]:
+        own = [t for s in self.stages for t in s.terms]
+        return own + [t for o in self.others for t in o.terms()]
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Names of the function a comment stands in: its tensors, and its sizes."""
+
+    tensors: Collection[str] = ()
+    sizes: Collection[str] = ()
+
+    def known(self, name: str) -> bool:
+        plain = names.normal(name)
+        return (
+            len(plain) <= 2
+            or names.known(name)
+            or plain in self.sizes
+            or name in self.sizes
+            or names.near(plain, names.WORDS) is not None
+            or names.near(plain, self.sizes) is not None
+        )
+
+
+def parse(lines: list[tuple[int, str]], vocabulary: Vocabulary) -> list[Claim]:
+    """The claims of a comment of one or more lines (numbers and texts)."""
+    claims: list[Claim] = []
+    for number, text in _joined(lines):
+        text = text[:MAX_TEXT].replace("\\rightarrow", "→").replace("\\to", "→")
+        claims += [replace(c, line=number) for c in _parse_text(text, vocabulary)]
+    return claims
+
+
+def _joined(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """A line that begins with an arrow or an operator goes on with the line before."""
+    joined: list[tuple[int, str]] = []
+    for number, text in lines:
+        starts = re.match(r"\s*(?:[-=]+>|→|⇒|@|×\s*[\[(]|\*\s*[\[(]|x\s*[\[(])", text)
+        if joined and (starts or re.search(r"([-=]>|→|@|,)\s*$", joined[-1][1])):
+            joined[-1] = (joined[-1][0], joined[-1][1] + " " + text)
+        else:
+            joined.append((number, text))
+    return joined
+
+
+def _parse_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
+    jax = re.sub(
+        r"""\w+\[\s*\w*[Tt]ensor\s*,\s*["']([^"']+)["']\s*\]""",
+        lambda m: "shape [" + ", ".join(m[1].split()) + "]",
+        text,
+    )
+    bare = _bare(jax, vocabulary)
+    if bare:
+        return bare
+    spans = _spans(jax, vocabulary)
+    if not spans:
+        if SCALAR.search(jax):
+            return [Claim((Stage((Term((), "scalar", keyword=True),)),))]
+        return [Claim((), unsure=True)] if _half_a_shape(jax, vocabulary) else []
+    return _chains(jax, spans)
+
+
+# --- shapes in brackets ---------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Span:
+    start: int
+    end: int
+    term: Term
+    op: str = ""
+
+
+def _spans(text: str, vocabulary: Vocabulary) -> list[_Span]:
+    spans, i = [], 0
+    while i < len(text):
+        end = _closing(text, i) if text[i] in BRACKETS else None
+        if end is not None:
+            found = _admit(text, i, end, vocabulary)
+            if found:
+                spans.append(found)
+                i = end + 1
+                continue
+        i += 1
+    return spans
+
+
+def _closing(text: str, start: int) -> int | None:
+    opener, closer, depth = text[start], BRACKETS[text[start]], 0
+    if opener == "<" and text[start - 1 : start] in "-=<":
+        return None
+    for i in range(start, min(len(text), start + 300)):
+        depth += (text[i] == opener) - (text[i] == closer)
+        if depth == 0:
+            return i
+    return None
+
+
+def _admit(text: str, start: int, end: int, vocabulary: Vocabulary) -> _Span | None:
+    """A bracket that is meant as a shape, or None."""
+    inside, left, right = text[start + 1 : end], text[:start], text[end + 1 :]
+    try:
+        dims = parse_dims(inside)
+    except NotADim:
+        return None
+    if len(dims) > 9:
+        return None
+    bracket = text[start]
+    found = shape_names(dims)
+    glued = GLUED.search(left)
+    label, op, begin = "", "", start
+    if glued and not re.search(r"\^$|_$", left):
+        word = glued[1]
+        if SHAPE_WORD.search(word):
+            if word.rsplit(".", 1)[-1] in ("view", "reshape"):
+                if not found or not all(vocabulary.known(n) for n in found):
+                    return None
+                op = word.rsplit(".", 1)[-1]
+        elif (
+            word in vocabulary.tensors
+            and found
+            and all(map(vocabulary.known, found))
+            and (not found <= set(vocabulary.tensors))
+        ):
+            label = word
+        elif word.lower() not in ("x", "and", "or", "to"):
+            return None
+        begin = start - len(word)
+        keyword = True
+    else:
+        keyword = bool(KEYWORD.search(left)) and len(left.split()) <= 12
+    arrow = bool(ARROW.search(left[-12:]) or ARROW.match(right.lstrip()[:3] or " "))
+    sure = keyword or arrow
+    if not _looks_meant(dims, found, bracket, sure, text, vocabulary):
+        return None
+    plain = text[start : end + 1]
+    return _Span(begin, end + 1, Term(dims, plain, label, bool(label), sure), op)
+
+
+def _looks_meant(dims, found, bracket, sure, text, vocabulary: Vocabulary) -> bool:
+    if not dims:
+        return sure or len(text.split()) <= 2 or bracket == "["
+    if (
+        found
+        and found <= set(vocabulary.tensors)
+        and not any(names.concept(n) or n in vocabulary.sizes for n in found)
+    ):
+        return False
+    if any(len(re.sub(r"[^_]", "", n)) > 3 for n in found):
+        return False
+    recognised = {n for n in found if vocabulary.known(n)}
+    if not found:
+        if any(d[0] in ("...", "any") for d in dims):
+            return sure or bracket == "["
+        return sure or (bracket == "[" or len(dims) > 1)
+    if len(dims) == 1:
+        if bracket == "[":
+            return sure or bool(recognised)
+        return sure or (
+            bool(recognised)
+            and len(text.split()) <= 3
+            and (text.rstrip().endswith(",)") or names.concept(next(iter(found))))
+        )
+    if recognised == found:
+        return True
+    if sure or bracket == "[":
+        return True
+    return len(recognised) >= 2 and len(found - recognised) == 1
+
+
+def _half_a_shape(text: str, vocabulary: Vocabulary) -> bool:
+    """`bs, query_seq_len, hidden]`: meant as a shape, but not readable as one."""
+    if any(text.count(a) != text.count(b) for a, b in ("[]", "()")):
+        words = [w for w in re.split(r"[,\[\]()\s:=]+", text) if w]
+        return sum(bool(names.concept(w)) for w in words) >= 2 and "," in text
+    return False
+
+
+# --- shapes without brackets ----------------------------------------------------------------------
+def _bare(text: str, vocabulary: Vocabulary) -> list[Claim]:
+    """`b x s x h`, `batch, seq, hidden` or `b s (n d) -> b s n d`, where it is the whole comment."""
+    segments = [s.strip() for s in ARROW.split(text)]
+    first = segments[0]
+    lead = LEAD.match(first)
+    label = ""
+    if lead and lead.end():
+        label = lead["label"] or ""
+        segments[0] = first[lead.end() :].strip()
+    stages = []
+    for i, segment in enumerate(segments):
+        segment = segment.strip(" .;:")
+        if i and (found := re.match(r"(\w+)\s*:\s*(.*)", segment)):
+            segment = found[2]
+        if not segment and i == 0 and len(segments) > 1:
+            continue
+        dims = _bare_dims(segment, vocabulary)
+        if dims is None:
+            return []
+        here = label if i == 0 else ""
+        stages.append(Stage((Term(dims, segment, here, bool(here), True),)))
+    if (
+        label
+        and label not in vocabulary.tensors
+        and len(stages) == 1
+        and (not re.search(r"[,×]|\sx\s", segments[0]))
+    ):
+        return []
+    return [Claim(tuple(stages))] if stages else []
+
+
+def _bare_dims(text: str, vocabulary: Vocabulary) -> tuple[Expr, ...] | None:
+    if not text or re.search(r"[\[\]{}@]", text) or len(text) > 120:
+        return None
+    crosses, commas = len(split_crosses(text)) > 1, len(split_top(text, ",")) > 1
+    if not crosses and not commas:
+        words = re.findall(r"\w+", text)
+        if len(words) < 2 or not all(vocabulary.known(w) for w in words):
+            return None
+        if not (all(len(w) <= 2 for w in words) or "_" in text or "(" in text):
+            return None
+        if any(w in ("is", "of", "to", "in", "it", "we", "by", "as", "a", "an") for w in words):
+            return None
+    if commas and text.startswith("(") and text.endswith(")"):
+        return None
+    try:
+        dims = parse_dims(text)
+    except NotADim:
+        return None
+    found = shape_names(dims)
+    if len(dims) < 2 or not found or not all(vocabulary.known(n) for n in found):
+        return None
+    if found <= set(vocabulary.tensors) and not any(n in vocabulary.sizes for n in found):
+        return None
+    return dims
+
+
+# --- what stands between --------------------------------------------------------------------------
+def _chains(text: str, spans: list[_Span]) -> list[Claim]:
+    claims: list[list[Stage]] = []
+    joins: list[str] = []  # how each claim follows the one before: "" or "or"
+    previous_end, equals_ok = 0, False
+    for span in spans:
+        glue = text[previous_end : span.start]
+        first = not claims
+        kind, op, joined = _kind(glue, first, equals_ok)
+        op = op or span.op
+        term = _labelled(span.term, glue, op, kind)
+        if first or kind in ("new", "or"):
+            claims.append([Stage((term,), "", op if ARROW.search(glue) else span.op)])
+            joins.append("or" if kind == "or" and not first else "")
+            equals_ok = False
+        elif kind == "join":
+            last = claims[-1][-1]
+            claims[-1][-1] = replace(last, terms=(*last.terms, term), joined=joined)
+            equals_ok = True
+        else:
+            claims[-1].append(Stage((term,), "", op))
+        previous_end = span.end
+    tail = text[previous_end:]
+    prose = len(re.findall(r"[^\W\d]{2,}", text[: spans[0].start])) + len(
+        re.findall(r"[^\W\d]{2,}", tail)
+    )
+    return _with_alternatives([Claim(tuple(c), prose=prose) for c in claims], joins)
+
+
+def _with_alternatives(claims: list[Claim], joins: list[str]) -> list[Claim]:
+    merged: list[Claim] = []
+    for claim, join in zip(claims, joins, strict=True):
+        if join == "or" and merged:
+            merged[-1] = replace(merged[-1], others=(*merged[-1].others, claim))
+        else:
+            merged.append(claim)
+    return _comma_operands(merged)
+
+
+def _comma_operands(claims: list[Claim]) -> list[Claim]:
+    """`[..], [..] -> [..]`: shapes before the arrow that only a comma parts are its operands."""
+    if len(claims) < 2 or len(claims[-1].stages) < 2 or any(len(c.stages) > 1 for c in claims[:-1]):
+        return claims
+    if any(c.others for c in claims):
+        return claims
+    terms = tuple(t for c in claims[:-1] for t in c.stages[0].terms)
+    last = claims[-1]
+    first = replace(last.stages[0], terms=(*terms, *last.stages[0].terms), joined=",")
+    return [replace(last, stages=(first, *last.stages[1:]))]
+
+
+def _kind(glue: str, first: bool, equals_ok: bool) -> tuple[str, str, str]:
+    """How a shape follows what stands before it: ("arrow" | "join" | "or" | "new", op, sign)."""
+    arrows = list(ARROW.finditer(glue))
+    if arrows:
+        outside = ARROW.sub(" ", glue)
+        words = list(re.findall(r"\.?([^\W\d]\w*)", re.sub(r"\([^)]*\)", "", outside)))
+        op = next((w for w in words if w.lower() not in ("the", "then", "shape", "a", "is")), "")
+        if first:
+            return "new", op, ""
+        return "arrow", op, ""
+    if first:
+        return "new", "", ""
+    plain = re.sub(r"""['"`]?[\w.]+(\^?T|\.T)?['"`]?\s*[:=]?\s*$""", "", glue)
+    for candidate in (glue, plain):
+        found = PRODUCT.match(candidate)
+        if found:
+            return "join", "", found[1].lower().replace("×", "x").replace("·", "x")
+    sign = re.match(
+        r"""\s*([@*×+]|x\s)\s*['"`(]?[\w.^]*(\([^)]*\))?['"`]?\s*[:=]?\s*(shape)?\s*$""", glue
+    )
+    if sign:
+        return "join", "", sign[1].strip().replace("×", "x")
+    if ARROW_WORD.match(glue):
+        return "arrow", "", ""
+    if equals_ok and re.match(r"^\s*==?\s*$", glue):
+        return "arrow", "", ""
+    if re.match(r"^\s*/\s*$", glue) or ALTERNATIVE.search(glue):
+        return "or", "", ""
+    if re.match(r"^\s*(and|with)\s*$", glue):
+        return "new", "", ""
+    return "new", "", ""
+
+
+def _labelled(term: Term, glue: str, op: str, kind: str) -> Term:
+    if term.label:
+        return term
+    count = COUNT.search(glue)
+    if count and kind != "join" and not re.search(r"[\])}]\s*[x×*]\s*$", glue):
+        return replace(term, count=count[1])
+    of = re.search(r"(?:shape|size|dims?)\s+of\s+[`'\"]?([\w.]+)[`'\"]?\s*(?:is|:|=)?\s*$", glue)
+    found = of or LABEL.search(glue)
+    if not found:
+        return term
+    word = found[1]
+    word = re.sub(r"\.(shape|size)$", "", word)
+    if word.lower() in (
+        "shape",
+        "size",
+        "dims",
+        "dim",
+        "is",
+        "of",
+        "and",
+        "or",
+        "with",
+        "x",
+    ) and not (word == "x" and found.re is LABEL and found[2]):
+        before = LABEL.search(re.sub(r"[\w.]+\s*[:=]?\s*$", "", glue)) if word == "shape" else None
+        return replace(term, label=before[1]) if before else term
+    if word == op and found.re is LABEL and not found[2]:
+        return term
+    sign = True if found is of else bool(found[2]) or "'" in glue or '"' in glue or "`" in glue
+    return replace(term, label=word, sure_label=sign)
+
+
+def has_numbers_only(claim: Claim) -> bool:
+    """Whether every shape of the claim is nothing but numbers."""
+    return bool(claim.terms()) and all(only_numbers(t.dims) for t in claim.terms())
+
+
+LEGEND = re.compile(
+    r"(?<![\w.])([^\W\d]\w*)\s*(?:=|:|\bis\b|stands for|denotes|means|-|—)\s*(?:the |an? )?"
+    r"([^\W\d][\w ]*(?:\s*(?:[*/·×+-]|//)\s*[\w ]+)*)",
+    re.I,
+)
+
+
+def legends(text: str, vocabulary: Vocabulary) -> dict[str, Expr]:
+    """`B = batch size, d: hidden / num_heads`: names that the text explains by known words."""
+    found: dict[str, Expr] = {}
+    for match in LEGEND.finditer(text):
+        name, words = match[1], re.sub(r"\s+(and|is|in|of the|per|for)\s.*$", "", match[2]).strip()
+        if name in vocabulary.tensors or names.concept(name) or len(name) > 12:
+            continue
+        try:
+            dims = parse_dims(words)
+        except NotADim:
+            continue
+        if (
+            len(dims) == 1
+            and dims[0][0] != "any"
+            and (used := shape_names(dims))
+            and all(names.concept(n) or n in vocabulary.sizes for n in used)
+            and name not in used
+        ):
+            found.setdefault(name, dims[0])
+    return found

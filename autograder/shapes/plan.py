@@ -1,0 +1,237 @@
+"""How to build and call what a student wrote, and with which sizes.
+
+A plan is read from calls written the way one would type them, with the shape of every tensor:
+`SelfAttention(input_size, hidden)(x[batch_size, seq_len, input_size])`. Several calls (for
+several modes) are separated by `;`, sizes that follow from others come after `where`.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from autograder.shapes.names import concept
+
+RUNS = 3
+PRIMES = (3, 5, 7, 11, 13, 17, 19, 2, 23, 29, 31, 37, 41, 43)
+LARGE = (97, 89, 101)  # room for every sequence: a block size or a context length
+ROOM = re.compile(r"context|block|max_|n_ctx|vocab", re.I)
+
+
+class PlanError(ValueError):
+    """A call that could not be read; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Calls (as JSON-able trees), the names of the sizes, and the sizes of each run."""
+
+    calls: tuple[dict, ...]
+    roles: tuple[str, ...]
+    sizes: tuple[dict[str, int], ...]
+    entries: tuple[str, ...]
+    public: dict[str, int] | None = None
+    where: dict[str, str] = field(default_factory=dict)
+
+
+def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None = None) -> Plan:
+    """Reads calls such as `F(a, b)(x[n, a], causal=True)`.
+
+    `where` gives sizes that follow from others, `{"hidden": "num_heads * head_size"}`; a hidden
+    size and a number of heads are tied like this unasked. `public` is a set of sizes that the
+    students know, for comments in numbers. Raises PlanError with what could not be read.
+    """
+    derived = dict(where or {})
+    calls, entries, roles = [], [], []
+    for text in (part.strip() for part in re.split(r";|\n", call)):
+        if not text:
+            continue
+        text, _, rules = text.partition(" where ")
+        for rule in filter(None, (r.strip() for r in rules.split(","))):
+            name, sign, value = rule.partition("=")
+            if not sign:
+                raise PlanError(f"`where {rule}`: expected `name = expression`.")
+            derived[name.strip()] = value.strip()
+        tree, entry, found = _read_call(text)
+        calls.append(tree)
+        entries.append(entry)
+        roles += [r for r in found if r not in roles]
+    if not calls:
+        raise PlanError("No call to make: expected something like `Model(size)(x[batch, size])`.")
+    _tie_heads(roles, derived)
+    free = [r for r in roles if r not in derived]
+    for value in derived.values():
+        free += [n for n in _names(value) if n not in free and n not in derived]
+    sizes = _choose(tuple(free), derived)
+    every = tuple(dict.fromkeys([*roles, *free, *derived]))
+    if public:
+        public = {
+            **public,
+            **{k: int(_value(v, public)) for k, v in derived.items() if k not in public},
+        }
+    return Plan(tuple(calls), every, sizes, tuple(dict.fromkeys(entries)), public, derived)
+
+
+def _tie_heads(roles: list[str], derived: dict[str, str]) -> None:
+    """A hidden size that is split over heads must be a multiple of their number."""
+    heads = [r for r in roles if concept(r) == "heads"]
+    if not heads or any(r in derived for r in roles):
+        return
+    wide = [r for r in roles if concept(r) == "hidden"]
+    wide = wide or [r for r in roles if re.search(r"emb|model|channel|dim|^C$|^D$", r)]
+    if wide:
+        sized = next((r for r in roles if concept(r) == "head_size"), "head_size")
+        derived[wide[0]] = f"{heads[0]} * {sized}"
+
+
+def _read_call(text: str) -> tuple[dict, str, list[str]]:
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise PlanError(f"`{text}` is not a call in Python: {error.msg}.") from None
+    roles: list[str] = []
+    tree = _tree(node, roles, text)
+    if tree["kind"] != "call":
+        raise PlanError(f"`{text}` calls nothing: expected `Model(size)(x[batch, size])`.")
+    inner = tree
+    while inner["kind"] in ("call", "attribute"):
+        inner = inner["of"]
+    return tree, inner["name"], roles
+
+
+def _tree(node: ast.expr, roles: list[str], text: str, called: bool = False) -> dict:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Subscript() as of, attr=kind)) if kind in (
+            "long",
+            "int",
+            "bool",
+            "float",
+            "half",
+            "double",
+        ):
+            return {**_tree(of, roles, text), "dtype": kind}
+        case ast.Call():
+            return {
+                "kind": "call",
+                "of": _tree(node.func, roles, text, called=True),
+                "args": [_tree(a, roles, text) for a in node.args],
+                "kwargs": {k.arg: _tree(k.value, roles, text) for k in node.keywords if k.arg},
+            }
+        case ast.Attribute():
+            of = _tree(node.value, roles, text, called=True)
+            return {"kind": "attribute", "of": of, "name": node.attr}
+        case ast.Name() if called:
+            return {"kind": "name", "name": node.id}
+        case ast.Subscript():
+            dims = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            return {"kind": "tensor", "dims": [_size(d, roles, text) for d in dims]}
+        case ast.Constant(value=value) if value is None or isinstance(value, bool | float | str):
+            return {"kind": "constant", "value": value}
+        case ast.List() | ast.Tuple():
+            return {"kind": "list", "items": [_tree(e, roles, text) for e in node.elts]}
+    return {"kind": "size", "expr": _size(node, roles, text)}
+
+
+def _size(node: ast.expr, roles: list[str], text: str) -> str:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            if part.id not in roles:
+                roles.append(part.id)
+        elif not isinstance(
+            part,
+            ast.BinOp | ast.Constant | ast.operator | ast.UnaryOp | ast.expr_context | ast.unaryop,
+        ):
+            raise PlanError(f"`{text}`: `{ast.unparse(node)}` is no size.")
+    return ast.unparse(node)
+
+
+def _names(expr: str) -> list[str]:
+    return [n.id for n in ast.walk(ast.parse(expr, mode="eval")) if isinstance(n, ast.Name)]
+
+
+def _value(expr: str, sizes: dict[str, int]) -> int:
+    def visit(node):
+        match node:
+            case ast.Constant(value=int(value)):
+                return value
+            case ast.Name(id=name):
+                return sizes[name]
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -visit(operand)
+            case ast.BinOp(left=left, op=op, right=right):
+                a, b = visit(left), visit(right)
+                match op:
+                    case ast.Add():
+                        return a + b
+                    case ast.Sub():
+                        return a - b
+                    case ast.Mult():
+                        return a * b
+                    case ast.FloorDiv() | ast.Div():
+                        return a // b
+        raise PlanError(f"`{expr}` is no size: names, numbers and + - * // only.")
+
+    return visit(ast.parse(expr, mode="eval").body)
+
+
+def value_of(expr: str, sizes: dict[str, int]) -> int:
+    """The size that an expression of a plan has in a run."""
+    return _value(expr, sizes)
+
+
+def _choose(free: tuple[str, ...], derived: dict[str, str]) -> tuple[dict[str, int], ...]:
+    """Sizes for each run: distinct primes, and no two expressions alike in all the runs."""
+    if len(free) > len(PRIMES) - RUNS:
+        raise PlanError(f"{len(free)} sizes are more than the checker can keep apart.")
+    for shift in range(40):
+        runs = []
+        for run in range(RUNS):
+            order = PRIMES[: max(len(free) + 3, 8)]
+            turn = (run * (3 + shift % 5) + shift) % len(order)
+            order = order[turn:] + order[:turn]
+            sizes = {
+                r: LARGE[run] if ROOM.search(r) else p for r, p in zip(free, order, strict=False)
+            }
+            for name, expr in derived.items():
+                sizes[name] = _value(expr, sizes)
+            runs.append(sizes)
+        if all(s > 0 for run in runs for s in run.values()) and not collisions(free, runs):
+            return tuple(runs)
+    raise PlanError("No sizes could be found that cannot be confused.")
+
+
+def collisions(free: tuple[str, ...], runs: list[dict[str, int]]) -> list[tuple[str, str]]:
+    """Pairs of different size expressions that agree in every run.
+
+    The expressions: products of up to three sizes (up to two when there are many), their
+    quotients by a size, each of them plus or minus 1, and the numbers up to 64.
+    """
+    seen: dict[tuple, str] = {tuple([Fraction(n)] * len(runs)): str(n) for n in range(2, 65)}
+    degree = 3 if len(free) <= 7 else 2
+    found = []
+    for n in range(1, degree + 1):
+        for product in itertools.combinations_with_replacement(free, n):
+            value = [Fraction(1)] * len(runs)
+            for role in product:
+                value = [v * run[role] for v, run in zip(value, runs, strict=True)]
+            options = [("*".join(product), value)]
+            options += [
+                (
+                    f"{'*'.join(product)}/{d}",
+                    [v / run[d] for v, run in zip(value, runs, strict=True)],
+                )
+                for d in free
+                if d not in product
+            ]
+            for text, values in options:
+                if any(v.denominator != 1 for v in values) and "/" in text:
+                    continue
+                for offset in (0, 1, -1) if "/" not in text and n == 1 else (0,):
+                    key = tuple(v + offset for v in values)
+                    name = text + (f"{offset:+d}" if offset else "")
+                    if seen.setdefault(key, name) != name:
+                        found.append((seen[key], name))
+    return found

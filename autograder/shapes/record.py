@@ -1,0 +1,238 @@
+"""Runs instrumented student code and writes down shapes. Loaded by its path inside the sandbox.
+
+Standard library and torch only. What goes in and what comes out is JSON-able; what comes out is a
+list of runs, each with what the expressions of each statement were, and the integers and tensors
+that had a name there. Everything is described when it is seen (an in-place operation may change it
+later), and what repeats itself is kept once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import types
+
+import torch
+
+MAX_EVENTS = 60_000  # a run
+MAX_KEPT = 24  # different executions of a statement in a run
+MAX_PARTS = 48
+MODULE = "course_shapes"
+
+
+def run(job: dict) -> dict:
+    """Executes the job's runs; see `autograder.shapes.prepare` for what is in a job."""
+    table = _Table()
+    runs = []
+    with contextlib.redirect_stdout(_Quiet()), contextlib.redirect_stderr(_Quiet()):
+        recorder = _Recorder(table, job["owner"])
+        namespace, problem = _load(job, recorder)
+        if problem is None:
+            for config in range(job["configs"]):
+                for number, call in enumerate(job["calls"]):
+                    runs.append(_one(recorder, namespace, config, number, call))
+    return {
+        "version": 1,
+        "problem": problem,
+        "runs": runs,
+        "table": table.rows,
+        "constants": _integers(namespace),
+    }
+
+
+def _one(recorder, namespace, config, number, call) -> dict:
+    recorder.start()
+    torch.manual_seed(0)
+    error = None
+    try:
+        _make(call, config, namespace)
+    except BaseException as problem:  # a student's code may raise anything, SystemExit too
+        if isinstance(problem, KeyboardInterrupt):
+            raise
+        error = {
+            "type": type(problem).__name__[:80],
+            "message": str(problem)[:300],
+            "stmt": recorder.last,
+        }
+    recorder.stop()
+    return {"config": config, "call": number, "error": error, "stmts": recorder.result()}
+
+
+def _load(job: dict, recorder: _Recorder) -> tuple[dict, dict | None]:
+    """The namespace after setup and source; a statement of either that fails is left out."""
+    module = types.ModuleType(MODULE)
+    sys.modules[MODULE] = module
+    namespace = module.__dict__
+    exec(
+        compile(
+            "import math, torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+            "from torch import Tensor, einsum",
+            "setup",
+            "exec",
+        ),
+        namespace,
+    )
+    namespace[job["names"][0]], namespace[job["names"][1]] = recorder.rec, recorder.at
+    problem = None
+    for part in [*job["setup"], *job["source"]]:
+        try:
+            exec(compile(part["text"], part["file"], "exec", dont_inherit=True), namespace)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                raise
+            if part.get("entry"):
+                problem = {"type": type(error).__name__[:80], "message": str(error)[:300]}
+    return namespace, problem
+
+
+def _make(tree: dict, config: int, namespace: dict):
+    kind = tree["kind"]
+    if kind == "constant":
+        return tree["value"]
+    if kind == "size":
+        return tree["values"][config]
+    if kind == "list":
+        return [_make(item, config, namespace) for item in tree["items"]]
+    if kind == "tensor":
+        shape = tree["shapes"][config]
+        dtype = tree.get("dtype", "float")
+        if dtype in ("long", "int"):
+            return getattr(torch.zeros(shape), dtype)()
+        return getattr(torch.rand(shape), dtype)()
+    if kind == "name":
+        if tree["name"] in namespace:
+            return namespace[tree["name"]]
+        if tree["name"][:1].isupper() and "onfig" in tree["name"]:
+            return types.SimpleNamespace
+        raise NameError(f"name '{tree['name']}' is not defined")
+    if kind == "attribute":
+        return getattr(_make(tree["of"], config, namespace), tree["name"])
+    function = _make(tree["of"], config, namespace)
+    args = [_make(a, config, namespace) for a in tree["args"]]
+    return function(*args, **{k: _make(v, config, namespace) for k, v in tree["kwargs"].items()})
+
+
+class _Table:
+    """Descriptions, each kept once and known by its number."""
+
+    def __init__(self):
+        self.rows: list = []
+        self.index: dict = {}
+
+    def number(self, row) -> int:
+        key = repr(row)
+        found = self.index.get(key)
+        if found is None:
+            found = self.index[key] = len(self.rows)
+            self.rows.append(row)
+        return found
+
+
+class _Recorder:
+    """What `rec` and `at` of the instrumented text call."""
+
+    def __init__(self, table: _Table, owner: list[int]):
+        self.table, self.owner = table, owner
+        self.start()
+        self.stop()
+
+    def start(self) -> None:
+        self.active, self.last, self.count = True, -1, 0
+        self.open: dict[int, list] = {}
+        self.kept: dict[int, list] = {}
+
+    def stop(self) -> None:
+        self.active = False
+
+    def rec(self, node: int, value):
+        """Notes the value of expression `node` and hands it on."""
+        if self.active and self.count < MAX_EVENTS:
+            execution = self.open.get(self.owner[node])
+            row = describe(value) if execution is not None else None
+            if row is not None:
+                self.count += 1
+                execution[0].append((node, self.table.number(row)))
+        return value
+
+    def at(self, stmt: int, after: int, names: dict) -> None:
+        """A statement begins (`after` = 0) or has just ended (1)."""
+        if not self.active or self.count >= MAX_EVENTS:
+            return
+        self.count += 1
+        self.last = stmt
+        scope = self.table.number(_scope(names))
+        if not after:
+            if stmt in self.open:  # a loop came round, or a return ended the last call
+                self._keep(stmt, self.open[stmt])
+            self.open[stmt] = [[], scope, None]
+        elif stmt in self.open:
+            self.open[stmt][2] = scope
+            self._keep(stmt, self.open.pop(stmt))
+        else:  # the line of a `def`: what came in
+            self._keep(stmt, [[], scope, scope])
+
+    def _keep(self, stmt: int, execution: list) -> None:
+        kept = self.kept.setdefault(stmt, [])
+        if execution not in kept and len(kept) < MAX_KEPT:
+            kept.append(execution)
+
+    def result(self) -> dict:
+        for stmt in list(self.open):
+            self._keep(stmt, self.open.pop(stmt))
+        return {str(s): kept for s, kept in self.kept.items()}
+
+
+def describe(value, depth: int = 0):
+    """A JSON-able description of a value that has a shape or is an integer; None for the rest."""
+    if isinstance(value, torch.Tensor):
+        return ["t", list(value.shape)]
+    if isinstance(value, torch.nn.Module):
+        weight = value.__dict__.get("_parameters", {}).get("weight")
+        return ["m", list(weight.shape) if isinstance(weight, torch.Tensor) else None]
+    if type(value) is int:
+        return ["i", value] if abs(value) < 2**53 else None
+    if isinstance(value, tuple | list) and not isinstance(value, torch.Size) and depth < 3:
+        parts = [describe(v, depth + 1) for v in value[:MAX_PARTS]]
+        return ["s", parts, len(value)] if any(p and p[0] in "ts" for p in parts) else None
+    return None
+
+
+def _scope(names: dict) -> dict:
+    """Integers, tensors and weights by the name that the code calls them."""
+    found: dict = {}
+    for name, value in list(names.items())[:200]:
+        row = describe(value)
+        if row is not None and row[0] != "m":
+            found[name] = row
+        elif isinstance(value, torch.nn.Module) or hasattr(value, "__dict__"):
+            if isinstance(value, types.ModuleType | types.FunctionType | type):
+                continue
+            found.update(_attributes(name, value))
+    return found
+
+
+def _attributes(name: str, value) -> dict:
+    parts: dict = {}
+    for place in (type(value).__dict__, value.__dict__):
+        parts.update({k: v for k, v in list(place.items())[:100] if type(v) is int})
+    own = value.__dict__
+    for store in ("_parameters", "_buffers", "_modules"):
+        if isinstance(own.get(store), dict):
+            parts.update(own[store])
+    parts.update({k: v for k, v in own.items() if isinstance(v, torch.Tensor)})
+    if "config" in own and hasattr(own["config"], "__dict__"):
+        parts.update({f"config.{k}": v for k, v in vars(own["config"]).items() if type(v) is int})
+    rows = {f"{name}.{k}": describe(v) for k, v in list(parts.items())[:200]}
+    return {k: row for k, row in rows.items() if row is not None}
+
+
+def _integers(namespace: dict) -> dict:
+    return {k: v for k, v in list(namespace.items())[:500] if type(v) is int and abs(v) < 2**53}
+
+
+class _Quiet(io.StringIO):
+    """Swallows what is printed."""
+
+    def write(self, text: str) -> int:
+        return len(text)

@@ -1,0 +1,437 @@
+"""Prepares a student's source for recording: pure text in, instrumented text and two tables out.
+
+Every expression that is read is wrapped, `expr` -> `rec(id, expr)`, evaluated once and in its
+place; every statement of a function announces itself and shows the local names after it. What is
+wrapped, and where it stands in the student's text, is kept in the tables. Nothing runs here.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from dataclasses import dataclass, field
+
+MAX_SOURCE = 200_000
+MAX_NODES = 6_000
+COMPILERS = re.compile(r"(^|\.)(compile|script|jit|jaxtyped|typechecked)\b")
+PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+
+
+@dataclass(frozen=True)
+class Node:
+    """One wrapped expression and where it stands."""
+
+    id: int
+    stmt: int
+    kind: str  # the name of the ast class
+    line: int
+    end_line: int
+    end_col: int
+    text: str
+    op: str = ""  # the method, function or operator
+    operands: tuple[int, ...] = ()  # receiver and arguments, or both sides of an operator
+    func: str = ""  # what is called, as text
+
+
+@dataclass
+class Stmt:
+    """One statement of a function (or the `def` line itself)."""
+
+    id: int
+    kind: str  # "assign" | "augmented" | "expression" | "return" | "def" | "header" | "other"
+    line: int
+    end_line: int
+    function: int
+    targets: list = field(default_factory=list)  # names; a list for each level of unpacking
+    value: int | None = None
+    receiver: int | None = None  # of a store into a part, `scores[mask] = 0`, or an in-place call
+    alias: bool = False  # a bare name on the right
+    body: tuple[int, int] = (0, 0)  # lines of what a header governs
+    skeleton: str = ""  # the statement with every name taken out
+
+
+@dataclass
+class Function:
+    id: int
+    name: str
+    owner: str  # the class, or ""
+    line: int
+    end_line: int
+    parameters: tuple[str, ...]
+    docstring: str
+    top: str  # the outermost class or function
+    docstring_end: int = 0
+
+
+@dataclass
+class Traced:
+    """The instrumented program and the tables to read a recording with."""
+
+    text: str
+    nodes: list[Node]
+    stmts: list[Stmt]
+    functions: list[Function]
+    class_docs: dict[str, str]
+
+
+def trace(source: str) -> Traced:
+    """Instruments a source. Raises SyntaxError, or ValueError where it is too large."""
+    if len(source) > MAX_SOURCE:
+        raise ValueError(f"The source has {len(source)} characters; at most {MAX_SOURCE} are read.")
+    try:
+        tree = ast.parse(source)
+        wrapper = _Wrapper(_fresh(source, "shape_rec"), _fresh(source, "shape_at"))
+        tree.body = [wrapper.top(s) for s in tree.body if wrapper.keep(s)]
+        ast.fix_missing_locations(tree)
+        text = ast.unparse(tree)
+    except (RecursionError, MemoryError):
+        raise ValueError("The source is nested too deeply to be read.") from None
+    return Traced(text, wrapper.nodes, wrapper.stmts, wrapper.functions, wrapper.class_docs)
+
+
+def helper_names(source: str) -> tuple[str, str]:
+    """The names under which the recorder's two functions are known to the instrumented text."""
+    return _fresh(source, "shape_rec"), _fresh(source, "shape_at")
+
+
+def _fresh(source: str, name: str) -> str:
+    while name in source:
+        name += "x"
+    return name
+
+
+class _Wrapper:
+    """Walks the tree, wraps what is read, and fills the tables."""
+
+    def __init__(self, rec: str, at: str):
+        self.rec, self.at_name = rec, at
+        self.nodes: list[Node] = []
+        self.stmts: list[Stmt] = []
+        self.functions: list[Function] = []
+        self.class_docs: dict[str, str] = {}
+        self.stmt = -1
+        self.function = -1
+        self.owner: list[str] = []
+        self.last_line = 0
+
+    # --- what of a file is executed ------------------------------------------------------------
+    def keep(self, node: ast.stmt) -> bool:
+        """Definitions, imports and assignments; no calls for their effect, no main guard."""
+        if isinstance(node, ast.If):
+            return "__name__" not in ast.unparse(node.test)
+        return isinstance(
+            node,
+            ast.FunctionDef
+            | ast.ClassDef
+            | ast.Import
+            | ast.ImportFrom
+            | ast.Assign
+            | ast.AnnAssign
+            | ast.Try
+            | ast.AsyncFunctionDef,
+        )
+
+    def top(self, node: ast.stmt) -> ast.stmt:
+        if isinstance(node, ast.ClassDef):
+            return self.class_(node)
+        if isinstance(node, ast.FunctionDef):
+            return self.def_(node)
+        return node
+
+    # --- definitions -----------------------------------------------------------------------------
+    def class_(self, node: ast.ClassDef) -> ast.ClassDef:
+        node.decorator_list = self.decorators(node)
+        self.class_docs[node.name] = ast.get_docstring(node) or ""
+        self.owner.append(node.name)
+        node.body = [self.top(s) for s in node.body]
+        self.owner.pop()
+        return node
+
+    def decorators(self, node) -> list[ast.expr]:
+        return [d for d in node.decorator_list if not COMPILERS.search(ast.unparse(d))]
+
+    def def_(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        outer = self.function, self.stmt
+        node.decorator_list = self.decorators(node)
+        args = node.args
+        every = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+        every += [a for a in (args.vararg, args.kwarg) if a]
+        first = node.body[0]
+        has_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        self.function = len(self.functions)
+        self.functions.append(
+            Function(
+                self.function,
+                node.name,
+                self.owner[-1] if self.owner else "",
+                node.lineno,
+                node.end_lineno or node.lineno,
+                tuple(a.arg for a in every),
+                ast.get_docstring(node) or "",
+                self.owner[0] if self.owner else node.name,
+                (first.end_lineno or 0) if has_doc else 0,
+            )
+        )
+        header = self.new_stmt(node, "def", end=max(node.lineno, first.lineno - 1))
+        if has_doc:
+            header.end_line = max(node.lineno, min(header.end_line, first.lineno - 1))
+        doc = [node.body.pop(0)] if has_doc else []
+        body = self.block(node.body)
+        node.body = [*doc, self.announce(header.id, after=True), *body]
+        self.function, self.stmt = outer
+        return node
+
+    # --- statements ------------------------------------------------------------------------------
+    def new_stmt(self, node: ast.stmt, kind: str, end: int | None = None) -> Stmt:
+        stmt = Stmt(
+            len(self.stmts),
+            kind,
+            node.lineno,
+            end or node.end_lineno or node.lineno,
+            self.function,
+        )
+        self.stmts.append(stmt)
+        self.stmt = stmt.id
+        return stmt
+
+    def announce(self, stmt: int, after: bool) -> ast.Expr:
+        call = f"{self.at_name}({stmt}, {int(after)}, locals())"
+        return ast.parse(call).body[0]
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        return [new for statement in body for new in self.statement(statement)]
+
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
+        if isinstance(node, ast.FunctionDef):
+            return [self.def_(node)]
+        if isinstance(node, ast.ClassDef | ast.AsyncFunctionDef):
+            return [node]
+        if isinstance(node, PLAIN):
+            return self.plain(node)
+        header_end = node.lineno
+        bodies = [b for name in ("body", "orelse", "finalbody") if (b := getattr(node, name, None))]
+        if bodies:
+            header_end = max(node.lineno, bodies[0][0].lineno - 1)
+        stmt = self.new_stmt(node, "header" if bodies else "other", end=header_end)
+        stmt.body = (node.lineno, node.end_lineno or node.lineno)
+        if isinstance(node, ast.For | ast.AsyncFor):
+            stmt.targets = [_target(node.target)]
+        for name, value in list(ast.iter_fields(node)):
+            if isinstance(value, ast.expr) and name not in ("target",):
+                setattr(node, name, self.expr(value))
+        for item in getattr(node, "items", []):
+            item.context_expr = self.expr(item.context_expr)
+        for name in ("body", "orelse", "finalbody"):
+            if getattr(node, name, None):
+                setattr(node, name, self.block(getattr(node, name)))
+        for handler in getattr(node, "handlers", []):
+            handler.body = self.block(handler.body)
+        for case in getattr(node, "cases", []):
+            case.body = self.block(case.body)
+        return (
+            [node]
+            if isinstance(node, ast.Global | ast.Nonlocal)
+            else [
+                self.announce(stmt.id, after=False),
+                node,
+            ]
+        )
+
+    def plain(self, node) -> list[ast.stmt]:
+        kind = {
+            ast.AugAssign: "augmented",
+            ast.Expr: "expression",
+            ast.Return: "return",
+        }.get(type(node), "assign")
+        stmt = self.new_stmt(node, kind)
+        stmt.skeleton = _skeleton(node)
+        value = node.value
+        if value is not None:
+            stmt.alias = _is_alias(value)
+            wrapped = self.expr(value)
+            node.value = wrapped
+            stmt.value = self.id_of(wrapped)
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        for target in filter(None, targets):
+            stmt.targets.append(_target(target))
+            self.store(target, stmt)
+        if kind == "expression" and stmt.value is not None:
+            found = self.nodes[stmt.value]
+            if found.kind == "Call" and found.op.endswith("_") and found.operands:
+                stmt.receiver = found.operands[0]
+        before = self.announce(stmt.id, after=False)
+        if kind == "return":
+            return [before, node]
+        return [before, node, self.announce(stmt.id, after=True)]
+
+    def store(self, target: ast.expr, stmt: Stmt) -> None:
+        """Wraps what is read inside a target: `scores` in `scores[mask] = 0`."""
+        match target:
+            case ast.Tuple() | ast.List():
+                for element in target.elts:
+                    self.store(element, stmt)
+            case ast.Starred():
+                self.store(target.value, stmt)
+            case ast.Subscript():
+                target.value = self.expr(target.value)
+                stmt.receiver = self.id_of(target.value)
+                target.slice = self.expr(target.slice)
+
+    # --- expressions -----------------------------------------------------------------------------
+    def id_of(self, wrapped: ast.expr) -> int | None:
+        return getattr(wrapped, "rec_id", None)
+
+    def wrap(self, new: ast.expr, old: ast.expr, **more) -> ast.expr:
+        if len(self.nodes) >= MAX_NODES:
+            raise ValueError(f"The source has more than {MAX_NODES} expressions.")
+        node = Node(
+            len(self.nodes),
+            self.stmt,
+            type(old).__name__,
+            old.lineno,
+            old.end_lineno or old.lineno,
+            old.end_col_offset or 0,
+            _short(old),
+            **more,
+        )
+        self.nodes.append(node)
+        call = ast.Call(ast.Name(self.rec, ast.Load()), [ast.Constant(node.id), new], [])
+        call.rec_id = node.id
+        return ast.copy_location(call, old)
+
+    def expr(self, node: ast.expr) -> ast.expr:
+        """The expression with everything that it reads wrapped; its own value too."""
+        match node:
+            case ast.Constant() | ast.JoinedStr() | ast.Lambda() | ast.Yield() | ast.YieldFrom():
+                return node
+            case ast.Starred():
+                node.value = self.expr(node.value)
+                return node
+            case ast.Slice():
+                for name in ("lower", "upper", "step"):
+                    if getattr(node, name):
+                        setattr(node, name, self.expr(getattr(node, name)))
+                return node
+            case ast.Name():
+                return self.wrap(node, node)
+            case ast.Call():
+                return self.call(node)
+            case ast.BinOp():
+                old = copy.copy(node)
+                node.left, node.right = self.expr(node.left), self.expr(node.right)
+                ids = tuple(
+                    i for i in (self.id_of(node.left), self.id_of(node.right)) if i is not None
+                )
+                return self.wrap(node, old, op=_operator(node.op), operands=ids)
+            case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
+                for generator in node.generators:
+                    generator.iter = self.expr(generator.iter)
+                    generator.ifs = [self.expr(i) for i in generator.ifs]
+                if isinstance(node, ast.DictComp):
+                    return self.wrap(node, node)
+                node.elt = self.expr(node.elt)
+                if isinstance(node, ast.GeneratorExp):
+                    return node
+                return self.wrap(node, node)
+            case ast.Tuple() if any(isinstance(e, ast.Slice) for e in node.elts):
+                node.elts = [self.expr(e) for e in node.elts]
+                return node
+            case ast.Dict():
+                node.values = [self.expr(v) for v in node.values]
+                return node
+            case ast.NamedExpr():
+                node.value = self.expr(node.value)
+                return node
+        old = copy.copy(node)
+        operands = []
+        for name, value in list(ast.iter_fields(node)):
+            if isinstance(value, ast.expr):
+                setattr(node, name, self.expr(value))
+                operands.append(self.id_of(getattr(node, name)))
+            elif isinstance(value, list):
+                new = [self.expr(v) if isinstance(v, ast.expr) else v for v in value]
+                setattr(node, name, new)
+                operands += [self.id_of(v) for v in new if isinstance(v, ast.expr)]
+        ids = tuple(i for i in operands if i is not None)
+        return self.wrap(node, old, operands=ids)
+
+    def call(self, node: ast.Call) -> ast.expr:
+        old = copy.copy(node)
+        func = _short(node.func)
+        if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals"):
+            return node
+        operands, op = [], func
+        if isinstance(node.func, ast.Attribute):
+            op = node.func.attr
+            if func == "super().__init__":
+                return node
+            node.func.value = self.expr(node.func.value)
+            operands.append(self.id_of(node.func.value))
+            node.func = self.wrap(node.func, _copy_place(node.func, func))
+        elif not isinstance(node.func, ast.Name):
+            node.func = self.expr(node.func)
+        node.args = [self.expr(a) for a in node.args]
+        operands += [self.id_of(a.value if isinstance(a, ast.Starred) else a) for a in node.args]
+        for keyword in node.keywords:
+            keyword.value = self.expr(keyword.value)
+            operands.append(self.id_of(keyword.value))
+        ids = tuple(i for i in operands if i is not None)
+        return self.wrap(node, old, op=op, operands=ids, func=func)
+
+
+def _copy_place(node: ast.expr, text: str) -> ast.expr:
+    place = ast.copy_location(ast.Name(text, ast.Load()), node)
+    return place
+
+
+def _short(node: ast.expr) -> str:
+    """The text of an expression, for messages. The recorder's own calls are not in it."""
+    found = getattr(node, "rec_text", None)
+    if found is None:
+        try:
+            found = ast.unparse(_Plain().visit(copy.deepcopy(node)))[:80]
+        except (AttributeError, RecursionError, ValueError):
+            found = type(node).__name__
+        node.rec_text = found
+    return found
+
+
+class _Plain(ast.NodeTransformer):
+    """Takes the recorder's calls out again."""
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        return node.args[1] if hasattr(node, "rec_id") else node
+
+
+def _target(node: ast.expr):
+    match node:
+        case ast.Tuple() | ast.List():
+            return [_target(e) for e in node.elts]
+        case ast.Starred():
+            return _target(node.value)
+        case ast.Subscript():
+            return _target(node.value)
+    return ast.unparse(node)
+
+
+def _is_alias(node: ast.expr) -> bool:
+    match node:
+        case ast.Name() | ast.Attribute():
+            return True
+        case ast.Tuple():
+            return all(_is_alias(e) or isinstance(e, ast.Constant) for e in node.elts)
+    return False
+
+
+def _operator(op: ast.operator) -> str:
+    return {"MatMult": "@", "Mult": "*", "Add": "+", "Sub": "-", "Div": "/"}.get(
+        type(op).__name__, type(op).__name__
+    )
+
+
+def _skeleton(node: ast.stmt) -> str:
+    """`k = self.k(x)` and `v = self.v(x)` have the same skeleton."""
+    text = ast.unparse(node)
+    return re.sub(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*", "_", text)[:200]

@@ -1,0 +1,426 @@
+"""From a source and a recording to verdicts: which comment is true, false or missing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from autograder.shapes import names, record
+from autograder.shapes.comments import Comment, find_comments
+from autograder.shapes.dims import only_numbers, shape_fits, shape_names
+from autograder.shapes.parser import Claim, Vocabulary, legends, parse
+from autograder.shapes.plan import Plan
+from autograder.shapes.recording import (
+    BadRecording,
+    Evidence,
+    Execution,
+    prepare,
+    read_recording,
+    tensors,
+)
+from autograder.shapes.solver import Matcher, Scope, Sighting, bind, positional, results
+from autograder.shapes.tracer import Function, Stmt, Traced, trace
+
+MAKES = ("assign", "augmented", "expression", "return")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of one comment, or of a statement that lacks one.
+
+    verdict: "true" | "false" | "missing" | "cannot tell". confidence: "high" | "medium" | "low".
+    deducts: whether a rubric may take a point off for it.
+    """
+
+    line: int
+    statement: str
+    comment: str
+    verdict: str
+    message: str
+    confidence: str = "high"
+    deducts: bool = False
+    proposal: str = ""  # for a missing comment: the shape to write
+
+
+def check_source(
+    source: str,
+    plan: Plan,
+    run: Callable[[dict], dict] = record.run,
+    *,
+    setup: str = "",
+    starter: str | None = None,
+    strict: bool = False,
+) -> list[Verdict]:
+    """Traces, runs and judges. `run` executes the code: in this process, unless told otherwise."""
+    recording = run(prepare(source, plan, setup=setup))
+    return judge(source, plan, recording, starter=starter, strict=strict)
+
+
+def judge(
+    source: str, plan: Plan, recording: object, *, starter: str | None = None, strict: bool = False
+) -> list[Verdict]:
+    """Verdicts in the order of lines. Raises SyntaxError or ValueError for a bad source."""
+    traced = trace(source)
+    try:
+        evidence = read_recording(recording, traced, len(plan.sizes) + bool(plan.public))
+    except BadRecording as error:
+        return [_cannot(1, "", "", f"the run gave no readable recording ({error})")]
+    if evidence.problem:
+        text = f"{evidence.problem['type']}: {evidence.problem['message']}"
+        return [_cannot(1, "", "", f"the code did not run ({text})")]
+    judged = _Judge(source, plan, traced, evidence, starter, strict)
+    return sorted(judged.verdicts(), key=lambda v: v.line)
+
+
+def _cannot(line, statement, comment, why) -> Verdict:
+    return Verdict(
+        line, statement, comment, "cannot tell", f"Line {line}: cannot tell: {why}.", "low"
+    )
+
+
+class _Judge:
+    def __init__(self, source, plan, traced: Traced, evidence: Evidence, starter, strict):
+        self.lines = source.splitlines()
+        self.plan, self.traced, self.evidence, self.strict = plan, traced, evidence, strict
+        self.given = {line.strip() for line in (starter or "").splitlines() if line.strip()}
+        self.comments = find_comments(source, starter)
+        self.all_comments = "\n".join(c.text for c in self.comments)
+        self.ran = tuple(range(len(plan.sizes)))
+
+    def verdicts(self) -> list[Verdict]:
+        found: list[Verdict] = []
+        for function in self.traced.functions:
+            if function.top in self.plan.entries or self._ran(function):
+                found += self._function(function)
+        return found
+
+    def _ran(self, function: Function) -> bool:
+        return any(
+            s.function == function.id and s.id in self.evidence.executions
+            for s in self.traced.stmts
+        )
+
+    # --- one function --------------------------------------------------------------------------
+    def _function(self, function: Function) -> list[Verdict]:
+        stmts = {s.id: s for s in self.traced.stmts if s.function == function.id}
+        plain = {i: s for i, s in stmts.items() if s.kind in MAKES}
+        scope = Scope(self.plan, self.ran, constants=self.evidence.constants)
+        vocabulary = self._vocabulary(stmts)
+        scope.legend = {
+            names.normal(k): v
+            for k, v in legends(self.all_comments + "\n" + function.docstring, vocabulary).items()
+        }
+        matcher = Matcher(self.traced, scope)
+        sightings = self._sightings(function, stmts, vocabulary)
+        bind(scope, [s for s in sightings if s.stmts], stmts, self.evidence, matcher)
+        found, described = [], set()
+        for sighting in sightings:
+            verdicts, about = self._sighting(sighting, stmts, scope, matcher)
+            found += verdicts
+            described |= about
+        if function.name != "__init__":
+            found += self._missing(plain, described, sightings, matcher)
+        return found
+
+    def _vocabulary(self, stmts) -> Vocabulary:
+        seen_tensors, sizes = set(), set(self.plan.roles)
+        for stmt in stmts:
+            for execution in self.evidence.executions.get(stmt, []):
+                for scope in (execution.before, execution.after):
+                    for name, value in scope.items():
+                        if isinstance(value, int):
+                            sizes.add(name)
+                            sizes.add(names.normal(name))
+                        elif tensors(value):
+                            seen_tensors.add(name)
+        return Vocabulary(seen_tensors, sizes)
+
+    # --- which comment is about which statement --------------------------------------------------
+    def _sightings(self, function: Function, stmts, vocabulary) -> list[Sighting]:
+        inside = [
+            c
+            for c in self.comments
+            if max(function.line, 1) <= c.line <= function.end_line + 3
+            and self._innermost(c.line) == function.id
+        ]
+        found, i = [], 0
+        while i < len(inside):
+            group = [inside[i]]
+            while i + 1 < len(inside) and self._goes_on(group[-1], inside[i + 1]):
+                i += 1
+                group.append(inside[i])
+            i += 1
+            if group[0].barrier:
+                continue
+            claims = tuple(parse([(c.line, c.text) for c in group], vocabulary))
+            if not claims:
+                continue
+            text = " ".join(c.text for c in group)
+            about = self._about(group, stmts)
+            found.append(Sighting(claims, about, not group[0].own, group[0].line, text))
+        return found
+
+    def _innermost(self, line: int) -> int:
+        holding = [f for f in self.traced.functions if f.line <= line <= f.end_line]
+        if holding:
+            return max(holding, key=lambda f: f.line).id
+        before = [f for f in self.traced.functions if f.end_line < line <= f.end_line + 3]
+        return max(before, key=lambda f: f.end_line).id if before else -1
+
+    def _goes_on(self, one: Comment, other: Comment) -> bool:
+        if other.line != one.line + 1 or not other.own or other.barrier or one.barrier:
+            return False
+        continues = other.text.lstrip().startswith(("->", "=>", "→", "@", "×", "-->"))
+        return one.own or continues
+
+    def _about(self, group: list[Comment], stmts) -> tuple[int, ...]:
+        first, last = group[0].line, group[-1].line
+        if not group[0].own:
+            holding = [s for s in stmts.values() if s.line <= first <= s.end_line]
+            if holding:
+                best = max(holding, key=lambda s: (s.line, s.kind in MAKES))
+                return (best.id,)
+            return ()
+        inside = [s for s in stmts.values() if s.kind in MAKES and s.line < first <= s.end_line]
+        above = self._beside(stmts, first - 1, -1, group)
+        below = self._beside(stmts, last + 1, 1, group)
+        return tuple(dict.fromkeys([*(s.id for s in inside), *above, *below]))
+
+    def _beside(self, stmts, line: int, step: int, group) -> list[int]:
+        """The statement next to a comment; comments between are passed over, blank lines not."""
+        while 0 < line <= len(self.lines):
+            text = self.lines[line - 1].strip()
+            if not text:
+                return []
+            if not text.startswith("#"):
+                break
+            line += step
+        touching = [s for s in stmts.values() if (s.end_line if step < 0 else s.line) == line]
+        if not touching:
+            return []
+        stmt = max(touching, key=lambda s: (s.kind in MAKES, s.line))
+        if stmt.kind == "header":
+            low, high = stmt.body
+            return [s.id for s in stmts.values() if s.kind in MAKES and low <= s.line <= high]
+        return [stmt.id]
+
+    # --- one comment -----------------------------------------------------------------------------
+    def _sighting(self, sighting: Sighting, stmts, scope, matcher):
+        found, described = [], set()
+        if not sighting.stmts:
+            return [], set()
+        for stmt_id in sighting.stmts:
+            verdicts = self._judge(sighting, stmts[stmt_id], scope, matcher)
+            if all(v.verdict == "true" for v in verdicts):
+                return verdicts, {stmt_id}
+            found.append((stmt_id, verdicts))
+        stmt_id, verdicts = min(found, key=lambda f: self._preference(f[0], f[1], stmts, sighting))
+        described.add(stmt_id)
+        if not sighting.trailing and len(found) > 1:
+            makers = [i for i, _ in found if stmts[i].kind in MAKES]
+            if len(makers) > 1 and any(v.verdict == "cannot tell" for _, vs in found for v in vs):
+                verdicts = [
+                    v if v.verdict != "false" else self._unsure(v, "it may be about another line")
+                    for v in verdicts
+                ]
+        return verdicts, described
+
+    def _preference(self, stmt_id, verdicts, stmts, sighting):
+        bare = self._has_trailing(stmts[stmt_id])
+        return (bare, sum(v.verdict == "false" for v in verdicts), stmts[stmt_id].line)
+
+    def _has_trailing(self, stmt: Stmt) -> bool:
+        return any(not c.own and stmt.line <= c.line <= stmt.end_line for c in self.comments)
+
+    def _unsure(self, verdict: Verdict, why: str) -> Verdict:
+        return _cannot(verdict.line, verdict.statement, verdict.comment, why)
+
+    def _judge(self, sighting: Sighting, stmt: Stmt, scope, matcher) -> list[Verdict]:
+        line, statement = stmt.line, self._text(stmt)
+        every = self.evidence.executions.get(stmt.id, [])
+        runs = [e for e in every if e.config in self.ran]
+        if not runs:
+            return [_cannot(line, statement, sighting.text, "this line never ran")]
+        claims = sighting.claims
+        if len(claims) > 1 and all(positional(claims, stmt, e, matcher) for e in runs):
+            return [self._true(line, statement, sighting.text)]
+        verdicts = []
+        for claim in claims:
+            verdicts.append(self._claim(claim, sighting, stmt, runs, every, scope, matcher))
+        return verdicts
+
+    def _claim(self, claim, sighting, stmt, runs, every, scope, matcher) -> Verdict:
+        line, statement, text = stmt.line, self._text(stmt), sighting.text
+        if claim.unsure or not claim.stages:
+            return _cannot(line, statement, text, "the comment is not readable as a shape")
+        if stmt.kind == "expression" and stmt.receiver is None or stmt.kind == "other":
+            return _cannot(line, statement, text, "this line makes no tensor")
+        held = [matcher.holds(claim, stmt, e) for e in runs]
+        if all(held):
+            return self._true(line, statement, text)
+        if all(only_numbers(t.dims) for t in claim.terms()):
+            return self._numbers(claim, stmt, every, statement, text, matcher)
+        made = [results(stmt, e) for e in runs]
+        if not any(made):
+            return _cannot(line, statement, text, "what this line makes has no shape of its own")
+        if any(held):
+            return _cannot(line, statement, text, "the shape is not the same in every run")
+        if any(len(set(m)) > 1 for m in made):
+            return _cannot(line, statement, text, "this line makes tensors of several shapes")
+        if stmt.kind in ("header", "def"):
+            return _cannot(line, statement, text, "it is not clear which tensor is meant")
+        return self._false(claim, stmt, runs[0], scope, sighting)
+
+    def _numbers(self, claim, stmt, every, statement, text, matcher) -> Verdict:
+        public = [e for e in every if e.config >= len(self.plan.sizes)]
+        if public and all(matcher.holds(claim, stmt, e) for e in public):
+            return self._true(stmt.line, statement, text)
+        rank = {len(s) for e in every for s in results(stmt, e)}
+        last = claim.stages[-1].terms[-1].dims
+        if not public and len(last) in rank:
+            return _cannot(stmt.line, statement, text, "numbers are true for some sizes only")
+        return self._false(claim, stmt, every[0], matcher.scope, None)
+
+    def _true(self, line, statement, text) -> Verdict:
+        return Verdict(line, statement, text, "true", f"Line {line}: true.")
+
+    def _false(self, claim: Claim, stmt: Stmt, execution: Execution, scope: Scope, sighting):
+        made = results(stmt, execution)
+        said = claim.text
+        seen = self._spell(made[0], claim, execution, scope) if made else "unknown"
+        what = self._what(stmt)
+        message = f"Line {stmt.line}: {what} is {seen}; your comment says {said}."
+        last = claim.stages[-1].terms[-1].dims
+        if len(claim.stages) > 1 or len(claim.stages[-1].terms) > 1:
+            lookup = scope.lookup(execution)
+            if made and shape_fits(last, made[0], lookup):
+                message = (
+                    f"Line {stmt.line}: {what} is {seen}, but a step of {said} is not what the "
+                    "code does."
+                )
+        used = {n for t in claim.terms() for n in shape_names(t.dims)}
+        free = [n for n in used if scope.free(n, execution)]
+        confidence = "high" if not free else "medium"
+        return Verdict(
+            stmt.line,
+            self._text(stmt),
+            sighting.text if sighting else said,
+            "false",
+            message,
+            confidence,
+            True,
+        )
+
+    def _what(self, stmt: Stmt) -> str:
+        if stmt.kind == "return":
+            return "what is returned"
+        target = stmt.targets[0] if stmt.targets else ""
+        return f"`{target}`" if isinstance(target, str) and target else "the result"
+
+    def _spell(self, shape, claim: Claim, execution, scope: Scope) -> str:
+        """A shape in the student's own words, as far as they have words for it."""
+        lookup = scope.lookup(execution)
+        words = [n for t in claim.terms() for n in sorted(shape_names(t.dims))]
+        words += list(scope.bound)
+        words += [n for n in execution.after or execution.before if "." not in n]
+        words += list(scope.sizes(execution.config))
+        known = {}
+        for word in words:
+            size = lookup(word)
+            if size is not None:
+                known.setdefault(size, word)
+        return "[" + ", ".join(self._word(n, known) for n in shape) + "]"
+
+    def _word(self, size: int, known: dict[int, str]) -> str:
+        if size == 1 or not known:
+            return str(size)
+        if size in known:
+            return known[size]
+        for a, one in known.items():
+            for b, other in known.items():
+                if a > 1 and b > 1 and a * b == size:
+                    return f"{one} * {other}"
+        return "?"
+
+    def _text(self, stmt: Stmt) -> str:
+        return (
+            self.lines[stmt.line - 1].split("  #")[0].strip()
+            if stmt.line <= len(self.lines)
+            else ""
+        )
+
+    # --- statements without a comment --------------------------------------------------------------
+    def _missing(self, plain, described, sightings, matcher) -> list[Verdict]:
+        found = []
+        for stmt in sorted(plain.values(), key=lambda s: s.line):
+            if stmt.id in described or not self._needs_one(stmt):
+                continue
+            if self._covered(stmt, plain, sightings, matcher):
+                continue
+            if any(s.stmts != () and stmt.id in s.stmts and s.trailing for s in sightings):
+                continue
+            text = self._text(stmt)
+            message = f"Line {stmt.line}: `{text}` makes a tensor; its shape is not in a comment."
+            proposal = self._proposal(stmt, matcher.scope)
+            found.append(Verdict(stmt.line, text, "", "missing", message, "high", True, proposal))
+        return found
+
+    def _needs_one(self, stmt: Stmt) -> bool:
+        if self.lines[stmt.line - 1].strip() in self.given:
+            return False
+        if stmt.alias or self._only_names(stmt):
+            return False
+        if stmt.kind == "expression" and stmt.receiver is None:
+            return False
+        runs = [e for e in self.evidence.executions.get(stmt.id, []) if e.config in self.ran]
+        return any(results(stmt, e) for e in runs)
+
+    def _only_names(self, stmt: Stmt) -> bool:
+        """`return (att, probs) if flag else att`: nothing new is made."""
+        text = "\n".join(self.lines[stmt.line - 1 : stmt.end_line])
+        try:
+            node = ast.parse(text.strip()).body[0]
+        except (SyntaxError, IndexError):
+            return False
+        value = getattr(node, "value", None)
+        if stmt.kind not in ("return", "assign") or value is None:
+            return False
+        return not any(
+            isinstance(n, ast.Call | ast.BinOp | ast.Subscript | ast.ListComp | ast.UnaryOp)
+            for n in ast.walk(value)
+        )
+
+    def _covered(self, stmt, plain, sightings, matcher) -> bool:
+        """A comment of its own line that holds for several statements in a row."""
+        runs = [e for e in self.evidence.executions.get(stmt.id, []) if e.config in self.ran]
+        for sighting in sightings:
+            if sighting.trailing or not self._in_a_row(sighting.line, stmt):
+                continue
+            if any(all(matcher.holds(c, stmt, e) for e in runs) for c in sighting.claims):
+                return True
+        return False
+
+    def _in_a_row(self, line: int, stmt: Stmt) -> bool:
+        low, high = sorted((line, stmt.line))
+        if high - low > 6:
+            return False
+        return all(self.lines[i].strip() for i in range(low - 1, high))
+
+    def _proposal(self, stmt: Stmt, scope: Scope) -> str:
+        """The shape to write behind a statement, in the names of this function."""
+        execution = next(e for e in self.evidence.executions[stmt.id] if results(stmt, e))
+        made = results(stmt, execution)
+        return ", ".join(self._spell(shape, Claim(()), execution, scope) for shape in made)
+
+
+def write_missing(source: str, verdicts: list[Verdict]) -> str:
+    """The source with a comment behind each statement that lacks one."""
+    lines = source.splitlines()
+    ends = {s.line: s.end_line for s in trace(source).stmts if s.kind in MAKES}
+    for verdict in verdicts:
+        if verdict.verdict == "missing" and "?" not in verdict.proposal:
+            place = ends.get(verdict.line, verdict.line) - 1
+            glue = "; " if "#" in lines[place] else "  # "
+            lines[place] = f"{lines[place].rstrip()}{glue}{verdict.proposal}"
+    return "\n".join(lines) + ("\n" if source.endswith("\n") else "")
