@@ -266,7 +266,8 @@ EXERCISES = [
         "sink_attention",
         _sink_cases,
         hints=(
-            "In a map, queries go down and keys across. Is 'all look at token 0' a row or a column?",
+            "In a map, queries go down and keys across. Is 'all look at token 0' a row, or a "
+            "column?",
             "Query 0 has nothing else to look at: its weight is 1 in every model. Leave it out of "
             "the mean.",
             "model(input_ids, output_attentions=True).attentions has one [batch_size, num_heads, "

@@ -135,9 +135,9 @@ _LATE = (
 )
 _ALL = [
     (*_LATE, _late),
-    (*_LATE, _keyed(lambda w: {layer: w[-1] for layer in range(len(w))})),
+    (*_LATE, _keyed(lambda w: dict.fromkeys(range(len(w)), w[-1]))),
     ("all hooks.first layer again", "Every entry holds the first layer's output.",
-     _keyed(lambda w: {layer: w[0] for layer in range(len(w))})),
+     _keyed(lambda w: dict.fromkeys(range(len(w)), w[0]))),
     ("all hooks.counted from 1", "The layers are numbered from 1; the course, like Python, counts "
      "from 0.", _keyed(lambda w: {layer + 1: each for layer, each in enumerate(w)})),
     ("all hooks.reversed", "The layers stand in reverse order.",

@@ -459,7 +459,8 @@ WRONG = {
         (
             "all hooks.late binding",
             "found = {}\nhandles = [b.attn.c_attn.register_forward_hook("
-            "lambda m, i, o: found.update({n: o.detach()})) for n, b in enumerate(model.transformer.h"
+            "lambda m, i, o: found.update({n: o.detach()})) "
+            "for n, b in enumerate(model.transformer.h"
             ")]\nmodel(input_ids)\nfor h in handles: h.remove()\nreturn found",
         ),
         ("activations.all_layers.hook left in", late(key="len(acts)", end="")),
@@ -487,7 +488,8 @@ WRONG = {
         (
             "split.interleaved heads",
             "b, s, w = wide.shape\n"
-            "return [t.reshape(b, s, -1, num_heads).permute(0, 3, 1, 2) for t in wide.chunk(3, -1)]",
+            "return [t.reshape(b, s, -1, num_heads).permute(0, 3, 1, 2) "
+            "for t in wide.chunk(3, -1)]",
         ),
         (
             "split.not transposed",
