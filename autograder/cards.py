@@ -56,6 +56,9 @@ class Card:
 
 
 def _finding_rows(finding: Finding, tried: str) -> list[tuple[str, str]]:
+    if finding.check == "shape_comments" and finding.line:
+        about = f"`{finding.statement}`" if finding.verdict == "true" else finding.message
+        return [(f"line {finding.line}", f"{finding.verdict}: {about}")]
     parts = (
         ("tried", finding.tried),
         ("expected", finding.expected),

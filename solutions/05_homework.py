@@ -243,6 +243,13 @@ check("self_attention.init")
 check("self_attention.forward")
 
 # %% [markdown]
+# Your shape comments are checked by running your code: three sets of sizes, all different, and
+# every tensor on the way.
+
+# %% check="self_attention.shape_comments"
+check("self_attention.shape_comments")
+
+# %% [markdown]
 # ### A test against stored values
 #
 # A check of your own, in the open: fixed weights, a fixed input, and the output that
@@ -580,6 +587,9 @@ check("multi_head.mask")
 
 # %% check="multi_head.output" points=2
 check("multi_head.output")
+
+# %% check="multi_head.shape_comments"
+check("multi_head.shape_comments")
 
 # %% [markdown]
 # ### Tests against stored values
