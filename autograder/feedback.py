@@ -84,6 +84,16 @@ def plain(text) -> str:
     return text
 
 
+def inert(text: str) -> str:
+    """Markdown whose raw HTML and pictures are text wherever it is shown, formgrader included.
+
+    A tag needs a letter, '/', '!' or '?' behind its '<': there, and before the bracket of a
+    picture, stands a blank of no width. What the text looks like does not change.
+    """
+    text = _CONTROL.sub("", _ANSI.sub("", text))
+    return re.sub(r"<(?=[A-Za-z/!?])", "<\u200b", text).replace("![", "!\u200b[")
+
+
 def markdown(text: str) -> Markup:
     """Markdown as HTML that can hold no script, link, image or style."""
     return Markup(

@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import atexit
 import glob
+import os
 import shutil
+import sys
 import warnings
 from functools import cache
 from pathlib import Path
@@ -33,10 +35,12 @@ from nbgrader.preprocessors import (
 )
 from nbgrader.utils import parse_utc
 from sqlalchemy.exc import SAWarning
+from traitlets import Bool
 
-from autograder import course
+from autograder import course, figures
 from autograder.build import build
 from autograder.cards import Card
+from autograder.feedback import inert
 from autograder.grade import Grader
 from autograder.intake import Unreadable, read, read_bytes
 from autograder.repair import match, raw_cells, rebuild
@@ -54,6 +58,10 @@ def configure(config, root: Path | None = None) -> None:
     """
     folder = course.root()
     root = root or folder
+    # nbgrader calls `alembic` by name: it must be found where this Python's own scripts lie.
+    scripts = str(Path(sys.executable).parent)
+    if scripts not in os.environ.get("PATH", "").split(os.pathsep):
+        os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", os.defpath)])
     # nbgrader's own queries, nothing that an instructor could act on.
     warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.")
     if not _sources_are_built(folder):
@@ -114,7 +122,12 @@ class SubmissionReader(NotebookExporter):
 
 
 class Grade(NbGraderPreprocessor):
-    """Grades the notebook and writes each task's points as the result of its grade cell."""
+    """Grades the notebook and writes each task's points as the result of its grade cell.
+
+    Then it runs the notebook once more, for what it prints and draws; no mark depends on that.
+    """
+
+    figures = Bool(True, help="Show what the student's notebook prints and draws.").tag(config=True)
 
     def preprocess(self, nb, resources):
         name = resources["nbgrader"]["notebook"]
@@ -133,18 +146,31 @@ class Grade(NbGraderPreprocessor):
         )
         results = {r.task: r for r in report.results}
         resources["autograder"] = report
+        shown = self._shown(nb, lesson) if self.figures and not error else {}
+        released = {c.source for c in lesson.cells}
         for cell in nb.cells:
             task = cell.metadata.get("course", {}).get("task")
-            graded = cell.metadata.get("nbgrader", {}).get("grade", False)
             if cell.cell_type == "code":
                 cell.outputs, cell.execution_count = [], None
-                if graded:
+                if _graded(cell):
                     cell.outputs = outputs(results[task], report, cell.metadata.nbgrader.points)
+                elif cell.id in shown:
+                    cell.outputs = figures.outputs(shown[cell.id])
+            elif cell.source not in released:
+                cell.source = inert(cell.source)
         note = _note(report)
         if note:
             nb.cells.insert(0, note)
         nb.metadata.pop("course", None)
         return nb, resources
+
+    def _shown(self, nb, lesson):
+        cells = [(c.id, c.source) for c in nb.cells if c.cell_type == "code" and not _graded(c)]
+        return figures.show(grader().box(lesson), cells)
+
+
+def _graded(cell) -> bool:
+    return bool(cell.metadata.get("nbgrader", {}).get("grade", False))
 
 
 def outputs(result: Result, report: Report, most: float) -> list:

@@ -109,9 +109,9 @@ def number(points: float) -> str:
 
 def print_report(report: Report, console: Console) -> None:
     """A table of one notebook's results."""
-    title = escape(f"{report.notebook}  ({report.lesson or 'unknown lesson'})")
+    title = visible(f"{report.notebook}  ({report.lesson or 'unknown lesson'})")
     if report.error:
-        console.print(f"[bold]{title}[/bold]\n  [red]{escape(report.error)}[/red]")
+        console.print(f"[bold]{title}[/bold]\n  [red]{visible(report.error)}[/red]")
         return
     score = f"{number(report.score)} of {number(report.max_score)}"
     table = Table(title=f"{title}: {score}", title_justify="left")
@@ -120,10 +120,16 @@ def print_report(report: Report, console: Console) -> None:
     table.add_column("what was found")
     for result in report.results:
         worth = f"{number(result.points)}/{number(result.max_points)}"
-        table.add_row(escape(result.task), worth, escape(_said(result)))
+        table.add_row(visible(result.task), worth, visible(_said(result)))
     console.print(table)
     for repair in report.repairs:
-        console.print(f"  repaired: {escape(repair)}")
+        console.print(f"  repaired: {visible(repair)}")
+    console.print(f"  isolation: {report.isolation}")
+
+
+def visible(text: str) -> str:
+    """Text that a terminal shows as it is: no markup of ours, no codes of the terminal's."""
+    return escape("".join(c if c.isprintable() or c == "\n" else "?" for c in text))
 
 
 def _said(result: Result) -> str:
@@ -144,7 +150,7 @@ def print_class(rows: Iterable[tuple[str, Report]], console: Console) -> None:
     for student, report in rows:
         worth = f"{number(report.score)}/{number(report.max_score)}"
         table.add_row(
-            escape(student), escape(report.lesson or "?"), worth, escape(_summary(report))
+            visible(student), visible(report.lesson or "?"), worth, visible(_summary(report))
         )
     console.print(table)
 

@@ -15,6 +15,7 @@ import asyncio
 import builtins
 import contextlib
 import inspect
+import io
 import linecache
 import math
 import sys
@@ -29,6 +30,8 @@ CELL_FILE = "<cell {}>"
 MAX_TEXT = 500
 MAX_ITEMS = 10_000
 MAX_DEPTH = 12
+MAX_PRINTED = 20_000
+MAX_PICTURES = 6
 
 
 # --- values that cross the wall ------------------------------------------------------------------
@@ -127,7 +130,8 @@ class Runner:
         self.objects: dict[str, object] = {}
 
     def handle(self, header: dict, tensors: dict) -> tuple[dict, dict]:
-        """Answers one request: `load` cells, `call` what they define, or record `shapes`."""
+        """Answers one request: `load` cells, `call` what they define, record `shapes`, or `show`
+        what a cell prints and draws."""
         match header["op"]:
             case "load":
                 return {"errors": [self.run_cell(cell) for cell in header["cells"]]}, {}
@@ -136,18 +140,31 @@ class Runner:
                 return {"outcomes": [self.call(c, tensors, out) for c in header["calls"]]}, out
             case "shapes":
                 return {"recording": sys.modules["course_record"].run(header["job"])}, {}
+            case "show":
+                return self.show(header["cell"])
         raise ValueError(f"unknown request: {header['op']!r}")
 
-    def run_cell(self, cell: dict) -> dict | None:
-        """Executes one cell in the namespace; what stopped it, or None."""
+    def show(self, cell: dict) -> tuple[dict, dict]:
+        """Runs one cell as a notebook does: its printed text with its last value, its error, and
+        its figures as the bytes of PNG files."""
+        printed = _Printed()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            error = self.run_cell(cell, last="single")
+            pictures = {f"figure {i}": png for i, png in enumerate(_pictures())}
+        return {"text": printed.getvalue(), "error": error}, pictures
+
+    def run_cell(self, cell: dict, last: str = "exec") -> dict | None:
+        """Executes one cell in the namespace; what stopped it, or None. last: 'single' prints the
+        value of the last line, as a notebook does."""
         filename = CELL_FILE.format(cell["id"])
         source = cell["source"]
         linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
         try:
-            code = compile(source, filename, "exec", AWAIT, dont_inherit=True)
-            pending = eval(code, self.namespace)
-            if inspect.iscoroutine(pending):  # the cell awaits something, as notebooks allow
-                asyncio.run(pending)
+            for part, mode in _parts(source, last):
+                code = compile(part, filename, mode, AWAIT, dont_inherit=True)
+                pending = eval(code, self.namespace)
+                if inspect.iscoroutine(pending):  # the cell awaits something, as notebooks allow
+                    asyncio.run(pending)
         except BaseException as error:  # SystemExit and KeyboardInterrupt are the student's too
             return describe(error)
         return None
@@ -208,6 +225,38 @@ class Runner:
         if isinstance(found, torch.nn.Module):
             found.train(bool(call.get("train")))
         return (getattr(found, call["method"]) if call.get("method") else found), parameters
+
+
+def _parts(source: str, last: str) -> list[tuple]:
+    """What to compile of a cell, and how: with 'single' its last line on its own."""
+    if last == "single":
+        tree = ast.parse(source)
+        if tree.body and isinstance(tree.body[-1], ast.Expr) and not source.rstrip().endswith(";"):
+            value = ast.Interactive([tree.body.pop()])
+            return [(tree, "exec"), (value, "single")]
+    return [(source, "exec")]
+
+
+class _Printed(io.StringIO):
+    """Keeps the first characters that are printed."""
+
+    def write(self, text: str) -> int:
+        super().write(text[: max(0, MAX_PRINTED - self.tell())])
+        return len(text)
+
+
+def _pictures() -> list[torch.Tensor]:
+    """The open figures as PNG files, of uint8[bytes]; closes them."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    pictures = []
+    for number in pyplot.get_fignums()[:MAX_PICTURES] if pyplot else []:
+        with contextlib.suppress(Exception):  # a figure that cannot be drawn is not shown
+            file = io.BytesIO()
+            pyplot.figure(number).savefig(file, format="png", bbox_inches="tight")
+            pictures.append(torch.frombuffer(bytearray(file.getvalue()), dtype=torch.uint8))
+    if pyplot:
+        pyplot.close("all")
+    return pictures
 
 
 def _own(value):
