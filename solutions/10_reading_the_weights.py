@@ -77,8 +77,9 @@ from transformer_lm.weights import (
 NAME = os.environ.get("COURSE_MODEL", "base-on-board")
 model, tokenizer = load_gpt2(NAME, verbose=True)
 config = model.config
-models = {name: load_gpt2(name)[0] for name in ON_BOARD if name != NAME}
-models[NAME] = model
+LABEL = os.path.basename(os.path.normpath(NAME))  # NAME may be a folder's path
+models = {name: load_gpt2(name)[0] for name in ON_BOARD if name != LABEL}
+models[LABEL] = model
 
 # %% [markdown]
 # ### Exercise 1: the numbers that a table needs
@@ -170,7 +171,9 @@ check("weights.count")
 # %% [markdown]
 # To count the real ones we need not load them. Loading all four in full precision takes
 # 11.2 GB, as the notebook does in its second cell. PyTorch has a device called *meta*,
-# on which a tensor has a shape and no numbers. Whole models fit on it:
+# on which a tensor has a shape and no numbers. Whole models fit on it. (And where only
+# attention weights are needed, `transformer_lm.pretrained.open_attention_weights` reads
+# them one layer at a time.)
 
 # %%
 total = 0
@@ -196,7 +199,7 @@ print(f"the four real ones in float32: {total:.1f} GB")
 # %%
 layer = max(1, config.n_layer // 2 - 1)
 wide = model.transformer.h[layer].attn.c_attn.weight.detach()  # [hidden, 3 * hidden]
-figure = plots.wide_weight(wide, title=f"c_attn of layer {layer}, {NAME}")
+figure = plots.wide_weight(wide, title=f"c_attn of layer {layer}, {LABEL}")
 show(figure, "A wide picture of one layer's c_attn weight, with two dashed lines between the "
      "columns of queries, keys and values. Some columns are stronger than others.")
 
@@ -242,7 +245,7 @@ curves = {name: histogram(w, bins="fd", density=False) for name, w in parts.item
 for name, curve in curves.items():
     print(f"{name}: {len(curve.centres)} bins, {curve.centres[1] - curve.centres[0]:.4f} wide")
 figure = plots.histogram_lines(
-    curves, title=f"Weights of layer {layer}, {NAME}", xlabel="weight", ylabel="count"
+    curves, title=f"Weights of layer {layer}, {LABEL}", xlabel="weight", ylabel="count"
 )
 show(figure, "Three bell-shaped curves around zero, the counts of the weights of W_Q, W_K and "
      "W_V in one layer; they differ in width.")
@@ -301,7 +304,7 @@ for block in model.transformer.h:
 maps = torch.stack(maps)  # [n_layer, bins, 3]
 centres = (edges[:-1] + edges[1:]) / 2  # [bins]
 figure = plots.heat_by_layer(
-    maps, centres, names, title=f"Weights by layer, {NAME}", xlabel="weight"
+    maps, centres, names, title=f"Weights by layer, {LABEL}", xlabel="weight"
 )
 show(figure, "Three heat maps, for W_Q, W_K and W_V: one row a layer, weights from -0.3 to 0.3 "
      "across, brightness is density. All are brightest at zero, some rows are wider.")
@@ -366,7 +369,7 @@ def two_panels(tables, ylabels=("mean", "standard deviation"), baselines=None):
     return figure
 
 
-show(two_panels({NAME: qkv_stats(model)}), "Mean and standard deviation of W_Q, W_K and W_V "
+show(two_panels({LABEL: qkv_stats(model)}), "Mean and standard deviation of W_Q, W_K and W_V "
      "by layer: the means are within a few thousandths of zero, the standard deviations "
      "differ between the three and from layer to layer.")
 
@@ -448,9 +451,10 @@ show(figure, "One picture a head: its query weights, head features down and hidd
 # fits a model with twelve heads; this one counts them. And without the `.T` the
 # pictures lie on their side.)
 #
-# How similar are the features of one head? Take two columns $u$ and $v$ of its matrix:
-# two directions in the residual stream. Their **cosine similarity** is the dot product
-# of the two, with their lengths taken out:
+# How similar are the features of one head? (Features, mind, not heads: what follows
+# compares columns.) Take two columns $u$ and $v$ of its matrix: two directions in the
+# residual stream. Their **cosine similarity** is the dot product of the two, with their
+# lengths taken out:
 #
 # $$\cos(u, v) = \frac{u \cdot v}{\lVert u \rVert\, \lVert v \rVert} .$$
 #

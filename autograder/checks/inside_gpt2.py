@@ -121,7 +121,7 @@ def _logits_cases(draw: Draw) -> list[Call]:
     calls = []
     for layers in (2, 3, 2):
         model = draw_gpt2(draw, layers)
-        batch, seq_len = draw.sizes(2, 2, 7)
+        batch, seq_len = draw.sizes(2, 3, 7)
         hidden = model.config["n_embd"]
         states = tuple(draw.normal(batch, seq_len, hidden, scale=2.0) for _ in range(layers + 1))
         text = says(model, f"{batch} sequences of {seq_len} tokens")

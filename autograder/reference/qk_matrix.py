@@ -194,6 +194,9 @@ _DEFINITE = [
     _wrong("definiteness", "definite.not symmetric", "These are the real parts of the eigenvalues "
            "of the matrix itself; definiteness is about its symmetric part.",
            _signed(lambda m: torch.linalg.eigvals(m).real)),
+    _wrong("definiteness", "definite.not symmetric", "These are the real parts of the eigenvalues "
+           "of the matrix itself; definiteness is about its symmetric part.",
+           lambda q, k: _signs(torch.linalg.eigvals(_qk(q.float(), k.float())).real)),
     _wrong("definiteness", "definite.not halved", "The symmetric part is half the sum of the "
            "matrix and its transpose.",
            _signed(lambda m: torch.linalg.eigvalsh(m + m.T))),
