@@ -873,11 +873,12 @@ check("weights.identity")
 # spread of the numbers, no training. **Before you run this:** guess.
 
 # %%
-def every_head(measure, generator=None):
+def every_head(measure, generator=None, fold_layer_norm=False):
     """measure(w_q, w_k) for each head of each layer, or for random twins of them."""
     found = []
     for number in range(config.n_layer):
-        a, b = qk_factors(head_weights(model, number))  # [num_heads, hidden, head_size] each
+        heads = head_weights(model, number, fold_layer_norm)
+        a, b = qk_factors(heads)  # [num_heads, hidden, head_size] each
         if generator is not None:
             a, b = random_like(a, generator), random_like(b, generator)
         found += [float(measure(*pair)) for pair in zip(a.double(), b.double(), strict=True)]
@@ -922,11 +923,11 @@ show(figure, "A dot for each head: its distance from the nearest multiple of the
 # smallest possible at this rank. A distance of 1 means that the best multiple is
 # *zero*.
 #
-# So the first question has a clear answer: as far as it can be. Attention here does
-# much more than $X X^{\mathsf T}$; on the contrary, the part of $M$ along the identity
-# is next to nothing. That alone is no sign of learning, since a random matrix does the
-# same: $d^2$ numbers have little reason to point along one particular direction. What
-# training changed shows elsewhere, in the spectrum:
+# So the first question has a clear answer: as far as it can be. Attention does not
+# compare tokens as they stand; the part of $M$ along the identity is next to nothing.
+# That alone is no sign of learning, since a random matrix does the same: $d^2$ numbers
+# have little reason to point along one particular direction. What training changed
+# shows elsewhere, in the spectrum:
 
 # %%
 generator = torch.Generator().manual_seed(1)
@@ -1093,16 +1094,36 @@ show(figure, "Eigenvalues of the symmetric part, largest first, one curve a head
 # `head_size` eigenvalues can differ from zero. Trained heads reach further on both
 # sides than their random twins.
 #
+# One objection deserves an answer. $X$ comes out of `ln_1`, whose last step multiplies
+# each feature by a learned gain. We left the gain with $X$. One may just as well count
+# it as part of the weights, $\operatorname{diag}(g)\, W_Q$ and
+# $\operatorname{diag}(g)\, W_K$: the scores are the same, but $M$ is not. Do the
+# answers depend on it?
+
+# %%
+measures = {
+    "distance from c I": lambda a, b: identity_distance(a, b)[1],
+    "||S|| / ||M||": lambda a, b: symmetric_parts(a, b)[0],
+    "positive share": lambda a, b: definiteness(a, b)[2],
+}
+for name, measure in measures.items():
+    for fold, where in ((False, "gain with X"), (True, "gain with M")):
+        found = every_head(measure, fold_layer_norm=fold)
+        print(f"{name:17}, {where}: {min(found):.4f} to {max(found):.4f}")
+
+# %% [markdown]
+# A little in the digits, not in the answers.
+#
 # ## Part 10. What do the biases add?
 #
 # The formula $X W_Q W_K^{\mathsf T} X^{\mathsf T}$ forgets something. GPT-2's queries
 # and keys have biases, and the score of query $i$ and key $j$ is
 #
 # $$\frac{(x_i W_Q + b_Q)(x_j W_K + b_K)^{\mathsf T}}{\sqrt{d_k}}
-# = \frac{1}{\sqrt{d_k}}\Big(\underbrace{x_i W_Q W_K^{\mathsf T} x_j^{\mathsf T}}_{\text{content}}
-# + \underbrace{x_i W_Q b_K^{\mathsf T}}_{\text{query}}
-# + \underbrace{b_Q W_K^{\mathsf T} x_j^{\mathsf T}}_{\text{key}}
-# + \underbrace{b_Q b_K^{\mathsf T}}_{\text{constant}}\Big) .$$
+# = \frac{1}{\sqrt{d_k}}\Big(\underbrace{x_i W_Q W_K^{\mathsf T} x_j^{\mathsf T}}_{\text{content}} +
+# \underbrace{x_i W_Q b_K^{\mathsf T}}_{\text{query}} +
+# \underbrace{b_Q W_K^{\mathsf T} x_j^{\mathsf T}}_{\text{key}} +
+# \underbrace{b_Q b_K^{\mathsf T}}_{\text{constant}}\Big) .$$
 #
 # Look at which token each term knows. The *query* term is the same for all keys; the
 # *constant* is the same for all. A softmax over the keys does not see what is added to
