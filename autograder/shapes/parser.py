@@ -173,7 +173,7 @@ def _spans(text: str, vocabulary: Vocabulary) -> list[_Span]:
 
 def _closing(text: str, start: int) -> int | None:
     opener, closer, depth = text[start], BRACKETS[text[start]], 0
-    if opener == "<" and text[start - 1 : start] in "-=<":
+    if opener == "<" and start and text[start - 1] in "-=<":
         return None
     for i in range(start, min(len(text), start + 300)):
         depth += (text[i] == opener) - (text[i] == closer)
