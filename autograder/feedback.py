@@ -85,13 +85,13 @@ def plain(text) -> str:
 
 
 def inert(text: str) -> str:
-    """Markdown whose raw HTML and pictures are text wherever it is shown, formgrader included.
+    """Markdown whose raw HTML, links and pictures are text wherever it is shown, as in formgrader.
 
-    A tag needs a letter, '/', '!' or '?' behind its '<': there, and before the bracket of a
-    picture, stands a blank of no width. What the text looks like does not change.
+    A tag needs a letter, '/', '!' or '?' behind its '<', a link a '(' or ':' behind its ']':
+    there stands a blank of no width. What the text looks like does not change.
     """
     text = _CONTROL.sub("", _ANSI.sub("", text))
-    return re.sub(r"<(?=[A-Za-z/!?])", "<\u200b", text).replace("![", "!\u200b[")
+    return re.sub(r"<(?=[A-Za-z/!?])|!(?=\[)|\](?=[(:])", "\\g<0>\u200b", text)
 
 
 def markdown(text: str) -> Markup:
