@@ -11,13 +11,16 @@ from autograder.shapes import Verdict, judge, plan, prepare, record
 
 CHECK = "shape_comments"
 SECONDS = 20.0
+UNSEEN = "The shapes could not be seen"
+UNREADABLE = "no readable recording"  # as `shapes.judge` says it
 
 
 def comment_findings(box: Sandbox, lesson: Lesson, exercise: Cell, source: str) -> list[Finding]:
     """Verdicts on the shape comments of one exercise's cell; empty where none are asked for.
 
     'false' and 'missing' are those that cost; a verdict that is not sure enough to cost a point
-    comes as 'cannot tell', for a person to look at.
+    comes as 'cannot tell', for a person to look at. An answer that twice ends the process which
+    looks at its shapes, or replaces what was seen, counts as one without comments.
     """
     if not exercise.calls:
         return []
@@ -25,14 +28,26 @@ def comment_findings(box: Sandbox, lesson: Lesson, exercise: Cell, source: str) 
     setup = "\n".join(c.source for c in lesson.with_role("setup"))
     try:
         job = prepare(source, asked, setup=setup)
-        with box.child() as child:
-            header, _ = child.request({"op": "shapes", "job": job}, {}, seconds=SECONDS)
-        verdicts = judge(source, asked, header.get("recording"), starter=exercise.source)
+        try:
+            recording = _recording(box, job)
+        except ChildFailed:  # a busy machine, perhaps
+            recording = _recording(box, job)
+        verdicts = judge(source, asked, recording, starter=exercise.source)
     except ChildFailed as failed:
-        return [Finding(CHECK, "cannot tell", f"The shapes could not be seen: {failed.reason}")]
+        if failed.kind == "cannot start":
+            raise
+        return [Finding(CHECK, "missing", f"{UNSEEN}: {failed.reason}")]
     except (SyntaxError, ValueError) as error:
-        return [Finding(CHECK, "cannot tell", f"The shapes could not be seen: {error}")]
+        return [Finding(CHECK, "cannot tell", f"{UNSEEN}: {error}")]
+    if any(UNREADABLE in v.message for v in verdicts):
+        return [Finding(CHECK, "missing", f"{UNSEEN}: your code changed what was written down.")]
     return [_finding(v) for v in verdicts]
+
+
+def _recording(box: Sandbox, job: dict) -> object:
+    with box.child() as child:
+        header, _ = child.request({"op": "shapes", "job": job}, {}, seconds=SECONDS)
+    return header.get("recording")
 
 
 def check_comments(task: str, source_of) -> tuple[list[Finding], str]:

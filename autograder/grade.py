@@ -26,6 +26,11 @@ from autograder.submission import Submission
 
 FIRST_LESSON_WITH_MODELS = "09"  # from here on setup cells import transformers
 
+FAULT = (
+    "The grader itself failed on this notebook: it has no marks yet, and a person has to look at "
+    "it. Please report this with the notebook."
+)
+
 
 class Grader:
     """Grades notebooks one after the other; keeps the warm sandboxes between them.
@@ -93,9 +98,16 @@ class Grader:
             )
         box = self.box(lesson)
         models = model_answers(self.folder, lesson.name)
-        results = Marking(box, lesson, submission, models, self._draw).results()
+        error = None
+        try:
+            results = Marking(box, lesson, submission, models, self._draw).results()
+        except (course.CourseError, ChildFailed):
+            raise
+        except Exception:  # a fault of ours; the other submissions are graded all the same
+            logging.getLogger(__name__).exception("grading %s failed", name)
+            results, error = _all_zero(lesson), FAULT
         most = _most(lesson)
-        return Report(name, lesson.name, box.tier, results, submission.repairs, None, most)
+        return Report(name, lesson.name, box.tier, results, submission.repairs, error, most)
 
     def _draw(self, exercise: Exercise) -> list[Call]:
         """Fresh cases; in the hand-out, which has no reference, the public ones."""

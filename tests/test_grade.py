@@ -225,3 +225,15 @@ def test_a_cell_behind_the_answer_that_fails_costs_nothing(grader, hand_in, mode
 def test_a_cell_that_awaits_is_run(grader, hand_in, model):
     text = "import asyncio\nawait asyncio.sleep(0)\n" + model["self_attention"]
     assert graded(grader, hand_in, model, self_attention=text).score == 10
+
+
+def test_a_fault_of_ours_is_told_and_stops_nobody_else(grader, hand_in, model, monkeypatch):
+    def fails(*_):
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("autograder.grade.Marking.results", fails)
+        report = graded(grader, hand_in, model)
+    assert report.score == 0
+    assert "a person has to look" in report.error
+    assert graded(grader, hand_in, model).score == 10

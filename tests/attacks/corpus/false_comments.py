@@ -1,0 +1,27 @@
+"""Right values with false shape comments, for what they cost without any trick.
+
+cell: self_attention
+replaces: yes
+answers: right
+expect: 9
+"""
+
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class SelfAttention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+        self.scale = hidden**0.5
+
+    def forward(self, x):
+        q = self.q(x)  # [batch_size, hidden, seq_len]
+        k = self.k(x)  # [batch_size, hidden, seq_len]
+        v = self.v(x)  # [batch_size, hidden, seq_len]
+        scores = q @ k.transpose(1, 2) / self.scale  # [hidden, seq_len, seq_len]
+        probs = F.softmax(scores, dim=-1)  # [hidden, seq_len, seq_len]
+        return probs @ v  # [batch_size, hidden, seq_len]
