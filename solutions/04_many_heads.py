@@ -49,12 +49,11 @@ class CausalHead(nn.Module):
 
     def forward(self, x):
         """FloatTensor[batch_size, seq_len, input_size] to [batch_size, seq_len, head_size]."""
-        q = self.q(x)  # [batch_size, seq_len, head_size]
-        k = self.k(x)  # [batch_size, seq_len, head_size]
+        q, k, v = self.q(x), self.k(x), self.v(x)  # [batch_size, seq_len, head_size]
         scores = q @ k.transpose(1, 2) / k.shape[-1] ** 0.5  # [batch_size, seq_len, seq_len]
-        future = torch.ones_like(scores[0]).triu(1).bool()  # [seq_len, seq_len]
-        scores = scores.masked_fill(future, float("-inf"))  # [batch_size, seq_len, seq_len]
-        return torch.softmax(scores, dim=-1) @ self.v(x)  # [batch_size, seq_len, head_size]
+        later = torch.ones_like(scores[0]).triu(1).bool()  # [seq_len, seq_len]
+        scores = scores.masked_fill(later, -torch.inf)  # [batch_size, seq_len, seq_len]
+        return torch.softmax(scores, dim=-1) @ v  # [batch_size, seq_len, head_size]
 
 
 # %% [markdown]
@@ -201,11 +200,12 @@ def head_size_of(hidden, num_heads):
         ValueError: where num_heads does not divide hidden
     """
     ### BEGIN SOLUTION
-    if hidden % num_heads:
+    head_size, left_over = divmod(hidden, num_heads)
+    if left_over:
         raise ValueError(
             f"hidden must be divisible by num_heads, got hidden={hidden} and num_heads={num_heads}"
         )
-    return hidden // num_heads
+    return head_size
     ### END SOLUTION
 
 

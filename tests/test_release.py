@@ -104,12 +104,24 @@ def _code(tree) -> str:
     return ast.unparse(tree)
 
 
+def alone(hand_out, tmp_path) -> dict[str, str]:
+    """An environment in which Python finds the hand-out and not this checkout."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys\n"
+        "sys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f).lower()]\n"
+    )
+    path = f"{hand_out}:{tmp_path}"
+    return {"PYTHONPATH": path, "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"}
+
+
 def test_checks_work_in_the_hand_out_without_the_reference(hand_out, tmp_path):
     right = (ROOT / "transformer_lm/modeling_attention.py").read_text()
     script = tmp_path / "student.py"
     script.write_text(
         right + "\nfrom autograder import check\n"
         "import autograder\nprint(autograder.__file__)\n"
+        "from autograder.answers import have_reference\n"
+        "print('reference' if have_reference() else 'no reference')\n"
         'check("self_attention.forward")\ncheck("multi_head.output")\n'
         "class SelfAttention(SelfAttention):\n"
         "    def forward(self, x):\n"
@@ -121,20 +133,21 @@ def test_checks_work_in_the_hand_out_without_the_reference(hand_out, tmp_path):
         cwd=hand_out,
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": str(hand_out), "PATH": "/usr/bin:/bin", "OMP_NUM_THREADS": "1"},
+        env=alone(hand_out, tmp_path),
     )
     assert str(hand_out) in done.stdout
+    assert "no reference" in done.stdout
     assert done.stdout.count("[passed]") == 2
     assert "not scaled" in done.stdout + done.stderr
 
 
-def test_an_instructors_command_says_so_in_the_hand_out(hand_out):
+def test_an_instructors_command_says_so_in_the_hand_out(hand_out, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "autograder.cli", "demo"],
         cwd=hand_out,
         capture_output=True,
         text=True,
-        env={"PYTHONPATH": str(hand_out), "PATH": "/usr/bin:/bin"},
+        env=alone(hand_out, tmp_path),
     )
     assert done.returncode == 2
     assert "instructor" in done.stderr and "Traceback" not in done.stderr
