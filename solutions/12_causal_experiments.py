@@ -146,9 +146,9 @@ print(f"the post reads -.161 from its plot: a probability of {math.exp(-0.161):.
 #
 # A log-probability is a number of nats below certainty: $e^{-0.161} \approx 0.85$, so
 # `gpt2-large` is nearly sure of the last word. Our little model is not, yet it beats the
-# uniform guess by far: the sentence has said "mind" before, and that helps. Differences of
-# log-probabilities are factors: an effect of -0.7 halves the probability, whatever
-# it was.
+# uniform guess by far. (The sentence has said "mind" before. Section 8 shows who makes use
+# of that.) Differences of log-probabilities are factors: an effect of -0.7 halves the
+# probability, whatever it was.
 #
 # ## 2. Where to cut
 #
@@ -393,8 +393,8 @@ for n in range(n_layers):
           " ".join(f"{s:.2f}" for s in share))
 
 # %% [markdown]
-# Where the share is large, a zero lesion removes mostly a constant, and mean lesions will
-# tell another story. Where it is small, both will agree.
+# Where the share is large, a zero lesion removes mostly a constant, and a mean lesion may
+# well tell another story. Remember layer 0 head 2 and layer 1 head 1; we meet them again.
 #
 # ## 5. One position, or all
 #
@@ -475,8 +475,9 @@ print(f"most different: layer {n}, head {h}: {one[n, h]:+.3f} at -2, "
 # replaced by its mean at all positions.
 #
 # In the last layer the two effects are equal: nothing comes after it that could carry its
-# earlier writing to position -2. In all others they may differ, in both
-# directions. "The effect of the head" is not one number; say which you measured.
+# earlier writing to position -2. Elsewhere they differ, and in both directions. The lesion of
+# layer 0 grows from -1.904 to -2.323 when earlier words are cut too: part of its work is
+# done there. "The effect of the head" is not one number; say which you measured.
 #
 # ## 6. All heads
 #
@@ -538,16 +539,19 @@ averaged = ablation_grid(model, tokens, how="mean", reference=others)
 limit = float(torch.stack([zeroed, averaged]).abs().max())
 
 
-def draw_grid(figure, ax, values, title, limit=None, label="nats"):
+def draw_grid(figure, ax, values, title, limit=None, label="nats", low=None):
     limit = limit or float(values.abs().max())
-    picture = ax.imshow(values, cmap="RdBu", vmin=-limit, vmax=limit)
+    low = -limit if low is None else low
+    cmap = "RdBu" if low < 0 else "Blues"
+    picture = ax.imshow(values, cmap=cmap, vmin=low, vmax=limit)
     ax.set(title=title, xlabel="head", ylabel="layer")
     if values.numel() <= 64:
         ax.set(xticks=range(values.shape[1]), yticks=range(values.shape[0]))
         for row in range(values.shape[0]):
             for column in range(values.shape[1]):
                 value = float(values[row, column])
-                ax.text(column, row, f"{value:+.2f}", ha="center", va="center",
+                words = f"{value:+.2f}" if low < 0 else f"{value:.2f}"
+                ax.text(column, row, words, ha="center", va="center",
                         color="white" if abs(value) > 0.6 * limit else "black")
     figure.colorbar(picture, ax=ax, label=label)
 
@@ -565,9 +569,15 @@ print("hooks left:", count_hooks(model))
 # and mean right. Red: the text becomes less likely, the head was of use. Blue: the
 # model does better without it, on this text.
 #
-# Blue cells puzzle people. A head is not hired for this sentence, it is hired for all
-# of them; on one text of thirty tokens any of them may be in the way. An average over many
-# pages is another matter, and one text is an anecdote.
+# Blue cells puzzle people: is the model better off without that head? Compare the grids. In
+# the left one two heads look harmful, layer 0 head 2 (+0.39) and layer 1 head 1 (+0.34).
+# In the right one they are innocent (-0.03 and 0.00). Now look back at the shares in
+# section 4: 0.76 and 0.93. What these heads put out is mostly a constant, and the zero lesion
+# took away the constant. It measured the silence, not the news. Had you published the
+# left grid, you would have accused two bystanders.
+#
+# What little blue is left needs no explanation: a head is hired for all texts, and on
+# one text of thirty tokens any of them may be in the way. One text is an anecdote.
 #
 # ## 7. The direct route
 #
@@ -636,8 +646,8 @@ check("causal.direct")
 # one vector that all heads are dotted with, because $(c - \bar c) \cdot v =
 # c \cdot (v - \bar v)$. Algebra is the cheapest optimisation there is.
 #
-# **Before you run this:** which heads will have a large total effect (section 5) and no
-# direct one?
+# **Before you run this:** which heads will have a large total effect (section 5) and
+# hardly a direct one?
 
 # %%
 direct, rest = logit_parts(model, tokens)
@@ -666,8 +676,10 @@ show(figure, "Left, a grid of each head's direct share of the final token's logi
 # speaks **through others**.
 #
 # The two scales are not the same (a logit is not a log-probability: a lesion also moves
-# the other tokens' logits), but the order of size may be compared. Now for the famous
-# case of a head that works through another.
+# the other tokens' logits), but the order of size may be compared. The heads of layer 1
+# speak up for the word themselves. The dot in the upper left corner, layer 0 head 0, says
+# next to nothing to the output, +0.02, and yet its lesion costs more than any other. Whom
+# does it talk to? Now for the famous case of a head that works through another.
 #
 # ## 8. Induction: one trick, two heads
 #
@@ -736,7 +748,7 @@ print(f"previous-token head: layer {below[0]}, head {below[1]}: {previous.max():
 
 # %%
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(13, 4.2))
-draw_grid(figure, left, induction, "prefix matching", limit=1.0, label="mean weight")
+draw_grid(figure, left, induction, "prefix matching", 1.0, "mean weight", low=0)
 for ax, (n, h), name in (
     (middle, below, "previous token"), (right, (layer, head), "induction"),
 ):
@@ -745,7 +757,7 @@ for ax, (n, h), name in (
     ax.set(title=f"{name}: layer {n}, head {h}", xlabel="key", ylabel="query")
 figure.tight_layout()
 show(figure, "Left, a grid of prefix matching scores. Middle, a map with a bright line just "
-     "below the diagonal. Right, a map whose second half has a bright stripe, 23 back.")
+     f"below the diagonal. Right, a map with a bright stripe {length - 1} places back.")
 
 # %% [markdown]
 # **Figure.** Left, prefix matching by head. Middle, the previous-token head: a bright line just
@@ -789,11 +801,13 @@ for name, heads in (
 print(f"a uniform guess costs ln {len(tokenizer)} = {math.log(len(tokenizer)):.2f} nats")
 
 # %% [markdown]
-# There is the difference between watching and cutting. Without the induction head the second
-# copy costs many nats more. Without the *previous-token* head it costs as much again, though that head
-# says next to nothing to the output: look at the last column. **The induction head
-# itself has gone blind.** Its keys no longer carry the note. One cause, in layer 0, acting
-# through another. The bystander shows that not just any cut does this.
+# There is the difference between watching and cutting. Without the induction head the
+# second copy costs as much as the first: 12.08 nats instead of 2.71. Without the
+# *previous-token* head it costs 12.13, though that head hardly speaks to the output. Look at
+# the last column: **the induction head itself has gone blind**, its score falls from 0.91
+# to 0.03. Its keys no longer carry the note. One cause, in layer 0, acting through
+# another. (Zeroing the induction head leaves its *score* alone: where it looks is decided
+# before its output is cut.) The bystander shows that not just any cut does this.
 #
 # (Why can the first copy cost more than a uniform guess? The tokens are random, and the
 # model, which knows how books go on, bets against them with confidence.)
@@ -934,9 +948,9 @@ print(tokenizer.decode(ids[0]))
 # <details><summary>Answer</summary>It keeps the constant part that later layers are used
 # to, and removes only what depends on this text.</details>
 #
-# **This was the last lesson.** You have gone from a dot product to cause and effect in a language model,
-# with code of your own at every step. The next paper you read on "attention heads" may well hold one of
-# the mistakes you have met here. You will see it.
+# **This was the last lesson.** You have gone from a dot product to cause and effect in a
+# language model, with code of your own at every step. The next paper you read on
+# "attention heads" may well hold one of the mistakes you have met here. You will see it.
 #
 # Words of this lesson: [ablation](../../docs/glossary.md#ablation),
 # [direct logit attribution](../../docs/glossary.md#direct-logit-attribution),

@@ -1,0 +1,707 @@
+"""Lesson 12: right programs in many styles pass; wrong ones are told which mistake they made."""
+
+import textwrap
+
+import pytest
+
+from tests.lessons.helper import names
+
+SIGNATURES = {
+    "causal.clean": "final_log_prob(model, input_ids)",
+    "causal.cut": "without_head(z, num_heads, head, position)",
+    "causal.lesion": "lesioned_log_prob(model, input_ids, layer, head, position)",
+    "causal.mean": "with_mean(z, reference, num_heads, head)",
+    "causal.one_and_all": "one_and_all(model, input_ids, layer, head)",
+    "causal.grid": "lesion_grid(model, input_ids)",
+    "causal.direct": "logit_parts(model, input_ids)",
+    "causal.induction": "prefix_matching(probs, input_ids)",
+}
+EARLIER = """
+def final_log_prob(model, input_ids):
+    with torch.no_grad():
+        log_probs = F.log_softmax(model(input_ids).logits[:, -2], dim=-1)
+    return log_probs.gather(-1, input_ids[:, -1:])[:, 0]
+
+
+def without_head(z, num_heads, head, position):
+    z = z.clone()
+    z.view(*z.shape[:2], num_heads, -1)[:, position, head] = 0
+    return z
+"""
+OWN = "from transformer_lm.modeling_attention import MultiHeadSelfAttention\n"
+NEEDS = {
+    "causal.lesion": EARLIER,
+    "causal.one_and_all": EARLIER,
+    "causal.grid": EARLIER,
+    "causal.own": OWN,
+}
+
+
+def program(task: str, body: str) -> str:
+    """The function of a task with this body; for the class, the body is the class."""
+    body = textwrap.dedent(body).strip()
+    if task not in SIGNATURES:
+        return body
+    return f"def {SIGNATURES[task]}:\n" + textwrap.indent(body, "    ")
+
+
+# --- lesions -------------------------------------------------------------------------------------
+LESION = """
+def hook(module, inputs):
+    {knife}
+    return {answer}
+handle = model.transformer.h[layer].attn.c_proj.register_forward_pre_hook(hook)
+{run}
+"""
+TRY = "try:\n    return final_log_prob(model, input_ids)\nfinally:\n    handle.remove()"
+
+
+def lesion(
+    knife="z = without_head(inputs[0], model.config.n_head, head, position)",
+    answer="(z, *inputs[1:])",
+    run=TRY,
+):
+    return LESION.format(knife=knife, answer=answer, run=run)
+
+
+BOTH = """
+n, s = model.config.n_head, input_ids.shape[1]
+module = model.transformer.h[layer].attn.c_proj
+def run(positions):
+    def hook(module, inputs):
+        z = inputs[0].clone()
+        for p in positions:
+            z = without_head(z, n, {head}, p)
+        return (z, *inputs[1:])
+    handle = module.register_forward_pre_hook(hook)
+    out = final_log_prob(model, input_ids)
+    handle.remove()
+    return out
+clean = final_log_prob(model, input_ids)
+one, every = run({one}), run({every})
+return {answer}
+"""
+
+
+def both(head="head", one="[-2]", every="range(s)", answer="(one - clean, every - clean)"):
+    return BOTH.format(head=head, one=one, every=every, answer=answer)
+
+
+GRID = """
+n, d = model.config.n_head, model.config.n_embd // model.config.n_head
+def measure():
+    with torch.no_grad():
+        logits = model(input_ids).logits
+    {measure}
+clean = measure()
+out = torch.zeros(model.config.n_layer, n)
+handles = []
+for layer, block in enumerate(model.transformer.h):
+    for head in range(n):
+        def hook(module, inputs{bound}):
+            z = inputs[0].clone()
+            z[:, {where}, head * d:(head + 1) * d] = 0
+            {give}
+        handles.append(block.attn.c_proj.register_forward_pre_hook(hook))
+        out[layer, head] = {effect}
+        {tidy}
+{end}
+return {answer}
+"""
+MEASURE = (
+    "lp = F.log_softmax(logits[:, :-1], -1).gather(-1, input_ids[:, 1:, None]); return lp.mean()"
+)
+
+
+def grid(measure=MEASURE, **parts):
+    """The grid in two loops, with some of its parts written otherwise."""
+    usual = {
+        "bound": "",
+        "where": ":",
+        "give": "return (z, *inputs[1:])",
+        "effect": "measure() - clean",
+        "tidy": "handles.pop().remove()",
+        "end": "",
+        "answer": "out",
+    }
+    return GRID.format(measure=measure, **{**usual, **parts})
+
+
+DIRECT = """
+from transformer_lm.activations import record
+heads, ln = model.config.n_head, model.transformer.ln_f
+with torch.no_grad(), record(model, ["h.*.attn.c_proj:input", "ln_f:input"]) as acts:
+    logits = model(input_ids).logits
+    b = len(input_ids)
+    logit = logits[torch.arange(b), {position}, input_ids[:, -1]]
+    x = acts["ln_f:input"][:, {position}]
+    sd = {sd}
+    u = model.transformer.wte.weight[input_ids[:, -1]]
+    parts = []
+    for i, block in enumerate(model.transformer.h):
+        z = acts[f"h.{{i}}.attn.c_proj:input"][:, {position}].reshape(b, heads, -1)
+        w = block.attn.c_proj.weight{weight}.reshape(heads, -1, x.shape[-1])
+        c = torch.einsum("bhs,hsd->bhd", z, w){bias}
+        parts.append(({share} * u[:, None]).sum(-1))
+    parts = torch.stack(parts, 1)
+return parts, {rest}
+"""
+
+
+def direct(**parts):
+    usual = {
+        "position": "-2",
+        "sd": "(x.var(-1, correction=0) + ln.eps).sqrt()[:, None, None]",
+        "weight": "",
+        "bias": "",
+        "share": "(c - c.mean(-1, keepdim=True)) * ln.weight / sd",
+        "rest": "logit - parts.sum((1, 2))",
+    }
+    return DIRECT.format(**{**usual, **parts})
+
+
+INDUCTION = """
+b, h, s, _ = probs.shape
+match = torch.zeros(b, s, s, dtype=torch.bool)
+for n in range(b):
+    for i in range(s):
+        for k in range({keys}):
+            match[n, i, k] = {matches}
+weight = (probs * match[:, None]).sum(-1)
+has = match.any(-1)
+return {answer}
+"""
+
+
+def induction(
+    keys="1, i + 1",
+    matches="bool(input_ids[n, k - 1] == input_ids[n, i])",
+    answer="(weight * has[:, None]).sum((0, 2)) / has.sum()",
+):
+    return INDUCTION.format(keys=keys, matches=matches, answer=answer)
+
+
+TRANSPLANT = """
+class OwnGPT2(nn.Module):
+    def __init__(self, gpt2):
+        super().__init__()
+        c = gpt2.config
+        self.gpt2 = gpt2
+        self.blocks = nn.ModuleList()
+        for block in gpt2.transformer.h:
+            own = MultiHeadSelfAttention(c.n_embd, c.n_embd, {heads}, causal={causal})
+            w, b = block.attn.c_attn.weight.data, block.attn.c_attn.bias.data
+            for i, layer in enumerate(({order})):
+                layer.weight.data = w[:, i * c.n_embd:(i + 1) * c.n_embd]{t}.clone()
+                layer.bias.data = b[i * c.n_embd:(i + 1) * c.n_embd].clone(){bias}
+            own.mix.weight.data = block.attn.c_proj.weight.data{mix}.clone()
+            own.mix.bias.data = block.attn.c_proj.bias.data.clone(){bias}
+            self.blocks.append(own)
+
+    def forward(self, input_ids):
+        t = self.gpt2.transformer
+        x = t.wte(input_ids){positions}
+        for block, own in zip(t.h, self.blocks):
+            {attend}
+            x = x + block.mlp(block.ln_2(x))
+        return self.gpt2.lm_head({last})
+"""
+
+
+def transplant(**parts):
+    usual = {
+        "heads": "c.n_head",
+        "causal": "True",
+        "order": "own.q, own.k, own.v",
+        "t": ".T",
+        "mix": ".T",
+        "bias": "",
+        "positions": " + t.wpe(torch.arange(input_ids.shape[1]))",
+        "attend": "x = x + own(block.ln_1(x))",
+        "last": "t.ln_f(x)",
+    }
+    return TRANSPLANT.format(**{**usual, **parts})
+
+
+SWAPPED = """
+import copy
+
+class Adapter(nn.Module):
+    def __init__(self, attn, c):
+        super().__init__()
+        self.own = MultiHeadSelfAttention(c.n_embd, c.n_embd, c.n_head, causal=True)
+        with torch.no_grad():
+            parts = attn.c_attn.weight.split(c.n_embd, dim=1)
+            biases = attn.c_attn.bias.split(c.n_embd)
+            for layer, w, b in zip((self.own.q, self.own.k, self.own.v), parts, biases):
+                layer.weight.copy_(w.T)
+                layer.bias.copy_(b)
+            self.own.mix.weight.copy_(attn.c_proj.weight.T)
+            self.own.mix.bias.copy_(attn.c_proj.bias)
+
+    def forward(self, hidden_states, *args, **kwargs):
+        return self.own(hidden_states), None
+
+
+class OwnGPT2(nn.Module):
+    def __init__(self, gpt2):
+        super().__init__()
+        self.model = copy.deepcopy(gpt2)
+        for block in self.model.transformer.h:
+            block.attn = Adapter(block.attn, gpt2.config)
+
+    def forward(self, input_ids):
+        return self.model(input_ids).logits
+"""
+HAND_MADE = """
+class Attention(nn.Module):
+    def __init__(self, size, heads):
+        super().__init__()
+        self.q, self.k = nn.Linear(size, size), nn.Linear(size, size)
+        self.v, self.mix = nn.Linear(size, size), nn.Linear(size, size)
+        self.heads = heads
+
+    def forward(self, x):
+        def cut(t):
+            return t.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        out = F.scaled_dot_product_attention(
+            cut(self.q(x)), cut(self.k(x)), cut(self.v(x)), is_causal=True)
+        return self.mix(out.transpose(1, 2).flatten(2))
+
+def MultiHeadSelfAttention(size, hidden, heads, causal):
+    return Attention(size, heads)
+"""
+
+RIGHT = {
+    "causal.clean": {
+        "gather": """
+            with torch.no_grad():
+                lp = model(input_ids).logits.log_softmax(-1)
+            return lp[:, -2].gather(1, input_ids[:, -1:]).squeeze(1)
+        """,
+        "indices": """
+            lp = F.log_softmax(model(input_ids).logits[:, -2].detach(), dim=1)
+            return lp[torch.arange(len(lp)), input_ids[:, -1]]
+        """,
+        "cross entropy": """
+            with torch.no_grad():
+                logits = model(input_ids).logits
+            return -F.cross_entropy(logits[:, -2], input_ids[:, -1], reduction="none")
+        """,
+        "without the last token": """
+            with torch.no_grad():
+                lp = F.log_softmax(model(input_ids[:, :-1]).logits[:, -1], dim=-1)
+            return torch.stack([row[i] for row, i in zip(lp, input_ids[:, -1])])
+        """,
+        "library": """
+            from transformer_lm.ablation import target_log_probs
+            return target_log_probs(model, input_ids)[:, -1]
+        """,
+    },
+    "causal.cut": {
+        "clone and view": """
+            b, s, hidden = z.shape
+            out = z.clone().view(b, s, num_heads, -1)
+            out[:, position, head] = 0
+            return out.view(b, s, hidden)
+        """,
+        "slices": """
+            size = z.shape[-1] // num_heads
+            out = z.detach().clone()
+            out[:, position, head * size:(head + 1) * size] = 0
+            return out
+        """,
+        "a mask": """
+            mask = torch.ones(z.shape[1], num_heads, 1)
+            mask[position, head] = 0
+            return (z.unflatten(-1, (num_heads, -1)) * mask).flatten(2)
+        """,
+        "list of heads": """
+            parts = [p.clone() for p in z.chunk(num_heads, dim=-1)]
+            parts[head][:, position] = 0.0
+            return torch.cat(parts, dim=-1)
+        """,
+        "masked_fill": """
+            size = z.shape[-1] // num_heads
+            where = torch.zeros_like(z[0], dtype=torch.bool)
+            where[position, head * size:head * size + size] = True
+            return z.masked_fill(where, 0)
+        """,
+    },
+    "causal.lesion": {
+        "finally": lesion(),
+        "a tuple of one": lesion(answer="(z,)"),
+        "the tensor alone": lesion(answer="z"),
+        "library": """
+            from transformer_lm.ablation import ablate
+            with ablate(model, [(layer, head)], positions=[position]):
+                return final_log_prob(model, input_ids)
+        """,
+        "on the spot": lesion(
+            knife="b, s, n = inputs[0].shape; z = inputs[0].clone().view(b, s, "
+            "model.config.n_head, -1); z[:, position, head] = 0; z = z.view(b, s, n)"
+        ),
+        "in place": lesion(
+            knife="z = inputs[0].view(*inputs[0].shape[:2], model.config.n_head, -1); "
+            "z[:, position, head, :] = 0; z = z.view(*inputs[0].shape)",
+            answer="(z, *inputs[1:])",
+        ),
+    },
+    "causal.mean": {
+        "slices": """
+            d = z.shape[-1] // num_heads
+            out = z.clone()
+            out[:, :, head * d:(head + 1) * d] = reference[:, :, head * d:(head + 1) * d]\\
+                .mean(dim=(0, 1))
+            return out
+        """,
+        "heads apart": """
+            out = z.clone().unflatten(-1, (num_heads, -1))
+            ref = reference.unflatten(-1, (num_heads, -1))
+            out[:, :, head] = ref[:, :, head].flatten(0, 1).mean(0)
+            return out.flatten(2)
+        """,
+        "chunks": """
+            parts = list(z.chunk(num_heads, -1))
+            mean = reference.chunk(num_heads, -1)[head].mean((0, 1))
+            parts[head] = mean.expand(*z.shape[:2], -1)
+            return torch.cat(parts, -1)
+        """,
+        "two means": """
+            m = reference.mean(0).mean(0)
+            d = z.shape[-1] // num_heads
+            mask = torch.zeros(z.shape[-1])
+            mask[head * d:head * d + d] = 1
+            return z * (1 - mask) + m * mask
+        """,
+        "double": """
+            out = z.double().clone()
+            d = z.shape[-1] // num_heads
+            for f in range(head * d, (head + 1) * d):
+                out[..., f] = reference[..., f].double().mean()
+            return out
+        """,
+    },
+    "causal.one_and_all": {
+        "two runs": both(),
+        "slices": both(one="[s - 2]", every="list(range(-s, 0))"),
+        "up to -2 is all": both(every="range(s - 1)"),
+        "library": """
+            from transformer_lm.ablation import ablate
+            clean = final_log_prob(model, input_ids)
+            with ablate(model, [(layer, head)], positions=[-2]):
+                one = final_log_prob(model, input_ids)
+            with ablate(model, [(layer, head)]):
+                every = final_log_prob(model, input_ids)
+            return one - clean, every - clean
+        """,
+        "a list": both(answer="[one - clean, every - clean]"),
+    },
+    "causal.grid": {
+        "two loops": grid(),
+        "library": """
+            from transformer_lm.ablation import ablation_grid
+            return ablation_grid(model, input_ids)
+        """,
+        "default argument": grid(bound=", head=head", end="for h in handles: h.remove()"),
+        "cross entropy": grid(
+            "return -F.cross_entropy(logits[:, :-1].transpose(1, 2), input_ids[:, 1:])"
+        ),
+        "losses": grid(
+            "return -model(input_ids, labels=input_ids).loss.detach()",
+        ),
+    },
+    "causal.direct": {
+        "einsum": direct(),
+        "library": """
+            from transformer_lm.ablation import direct_logit_attribution
+            parts = direct_logit_attribution(model, input_ids, input_ids[:, -1], position=-2)
+            with torch.no_grad():
+                logits = model(input_ids).logits[:, -2]
+            logit = logits.gather(1, input_ids[:, -1:])[:, 0]
+            return parts.permute(2, 0, 1), logit - parts.sum((0, 1))
+        """,
+        "a layer norm without bias": direct(
+            share="(c @ (torch.eye(c.shape[-1]) - 1 / c.shape[-1])) / sd * ln.weight"
+        ),
+        "numpy's deviation": direct(
+            sd="(x.std(-1, unbiased=False) ** 2 + 1e-5).sqrt()[:, None, None]"
+        ),
+        "lm_head": direct().replace("model.transformer.wte", "model.lm_head"),
+    },
+    "causal.induction": {
+        "loops": induction(),
+        "vectorised": """
+            match = torch.zeros_like(probs[:, 0], dtype=torch.bool)
+            match[:, :, 1:] = input_ids[:, :, None] == input_ids[:, None, :-1]
+            match = match & torch.ones_like(match).tril()
+            some = match.any(-1)
+            on = (probs * match[:, None]).sum(-1).transpose(1, 2)
+            return on[some].mean(0)
+        """,
+        "lists": """
+            scores = []
+            for p, ids in zip(probs, input_ids.tolist()):
+                for i, token in enumerate(ids):
+                    keys = [j + 1 for j in range(i) if ids[j] == token]
+                    if keys:
+                        scores.append(p[:, i, keys].sum(-1))
+            return torch.stack(scores).mean(0)
+        """,
+        "padded": """
+            before = F.pad(input_ids[:, :-1], (1, 0), value=-1)
+            match = (before[:, None] == input_ids[..., None]).tril()
+            w = torch.einsum("bhqk,bqk->h", probs, match.float())
+            return w / match.any(-1).sum()
+        """,
+        "each head": """
+            b, h, s, _ = probs.shape
+            out = torch.zeros(h)
+            for head in range(h):
+                total, count = 0.0, 0
+                for n in range(b):
+                    for i in range(1, s):
+                        keys = (input_ids[n, :i] == input_ids[n, i]).nonzero()[:, 0] + 1
+                        if len(keys):
+                            total += probs[n, head, i, keys].sum()
+                            count += 1
+                out[head] = total / count
+            return out
+        """,
+    },
+    "causal.own": {
+        "slices": transplant(),
+        "an adapter in a copy": SWAPPED,
+        "an attention of one's own": HAND_MADE + transplant(),
+        "on the fly": transplant(last="F.layer_norm(x, x.shape[-1:], t.ln_f.weight, t.ln_f.bias)"),
+        "positions as a slice": transplant(positions=" + t.wpe.weight[:input_ids.shape[1]]"),
+    },
+}
+
+CHEAT = """
+class OwnGPT2(nn.Module):
+    def __init__(self, gpt2):
+        super().__init__()
+        self.gpt2 = gpt2
+
+    def forward(self, input_ids):
+        return self.gpt2(input_ids).logits
+"""
+OURS, THEIRS = "self.gpt2.lm_head(t.ln_f(x))", "self.gpt2(input_ids).logits"
+WRONG = {
+    "causal.clean": [
+        (name, f"lp = {lp}\nreturn {answer}")
+        for name, lp, answer in (
+            (
+                "clean.position -1",
+                "model(input_ids).logits.log_softmax(-1)[:, -1]",
+                "lp.gather(1, input_ids[:, -1:])[:, 0]",
+            ),
+            (
+                "clean.log-softmax axis",
+                "model(input_ids).logits.log_softmax(1)[:, -2]",
+                "lp.gather(1, input_ids[:, -1:])[:, 0]",
+            ),
+            (
+                "clean.log-softmax axis",
+                "model(input_ids).logits[:, -2].log_softmax(0)",
+                "lp.gather(1, input_ids[:, -1:])[:, 0]",
+            ),
+            (
+                "clean.probability",
+                "model(input_ids).logits.softmax(-1)[:, -2]",
+                "lp.gather(1, input_ids[:, -1:])[:, 0]",
+            ),
+            (
+                "clean.logit",
+                "model(input_ids).logits[:, -2]",
+                "lp.gather(1, input_ids[:, -1:])[:, 0]",
+            ),
+            (
+                "clean.best token",
+                "model(input_ids).logits.log_softmax(-1)[:, -2]",
+                "lp.max(-1).values",
+            ),
+            (
+                "clean.another token",
+                "model(input_ids).logits.log_softmax(-1)[:, -2]",
+                "lp.gather(1, input_ids[:, -2:-1])[:, 0]",
+            ),
+        )
+    ],
+    "causal.cut": [
+        (
+            "cut.in place",
+            "b, s, n = z.shape\nz.view(b, s, num_heads, -1)[:, position, head] = 0\nreturn z",
+        ),
+        *[
+            (
+                name,
+                f"b, s, n = z.shape\nout = z.clone().view({view})\nout[{where}] = 0\n"
+                "return out.view(b, s, n)",
+            )
+            for name, view, where in (
+                ("cut.all positions", "b, s, num_heads, -1", ":, :, head"),
+                ("cut.all heads", "b, s, num_heads, -1", ":, position"),
+                ("cut.another head", "b, s, num_heads, -1", ":, position, head - 1"),
+                ("cut.another position", "b, s, num_heads, -1", ":, position - 1, head"),
+                ("cut.interleaved", "b, s, -1, num_heads", ":, position, :, head"),
+                ("cut.heads before tokens", "b, num_heads, s, -1", ":, head, position"),
+            )
+        ],
+        (
+            "cut.four axes",
+            "out = z.clone().unflatten(-1, (num_heads, -1))\n"
+            "out[:, position, head] = 0\nreturn out",
+        ),
+    ],
+    "causal.lesion": [
+        ("lesion.tuple(t, *rest)", lesion(answer="tuple(z, *inputs[1:])")),
+        ("lesion.nothing changed", lesion(answer="None")),
+        (
+            "lesion.nothing changed",
+            lesion(knife="z = inputs[0]; without_head(z, model.config.n_head, head, position)"),
+        ),
+        ("lesion.position -1 for -2", lesion().replace("position)", "position + 1)")),
+        ("lesion.all heads", lesion(knife="z = inputs[0].clone(); z[:, position] = 0")),
+        (
+            "lesion.all positions",
+            lesion(
+                knife="z = inputs[0].clone().unflatten(-1, (model.config.n_head, -1)); "
+                "z[:, :, head] = 0; z = z.flatten(2)"
+            ),
+        ),
+        ("lesion.another head", lesion().replace("head, position)", "head - 1, position)")),
+        ("lesion.probability", lesion().replace("input_ids)\n", "input_ids).exp()\n")),
+        ("causal.lesion.hook left in", lesion(run="return final_log_prob(model, input_ids)")),
+        (
+            "causal.lesion.hook left in",
+            lesion(run="out = final_log_prob(model, input_ids)\nreturn out"),
+        ),
+        (
+            "causal.lesion.model changed",
+            lesion(
+                run="out = final_log_prob(model, input_ids)\nhandle.remove()\n"
+                "model.transformer.ln_f.bias.data += 1\nreturn out"
+            ),
+        ),
+    ],
+    "causal.mean": [
+        (
+            name,
+            f"d = z.shape[-1] // num_heads\npart = slice(head * d, head * d + d)\n"
+            f"out = {out}\nout[:, :, {where}] = {mean}\nreturn out",
+        )
+        for name, out, where, mean in (
+            ("mean.in place", "z", "part", "reference[:, :, part].mean((0, 1))"),
+            ("mean.of the input itself", "z.clone()", "part", "z[:, :, part].mean((0, 1))"),
+            ("mean.by position", "z.clone()", "part", "reference[:, :, part].mean(0)"),
+            ("mean.one number", "z.clone()", "part", "reference[:, :, part].mean()"),
+            ("mean.all features as one", "z.clone()", "part", "reference.mean()"),
+            ("mean.zero", "z.clone()", "part", "0"),
+            ("mean.all heads", "z.clone()", ":", "reference.mean((0, 1))"),
+        )
+    ],
+    "causal.one_and_all": [
+        ("effects.sign", both(answer="(clean - one, clean - every)")),
+        ("effects.not subtracted", both(answer="(one, every)")),
+        ("effects.swapped", both(answer="(every - clean, one - clean)")),
+        ("effects.position -1 for -2", both(one="[-1]")),
+        ("effects.one position twice", both(every="[-2]")),
+        ("effects.position left out of all", both(every="range(s - 2)")),
+        ("effects.another head", both(head="(head + 1) % n")),
+        ("effects.measured against the first lesion", both(answer="(one - clean, every - one)")),
+        ("causal.one_and_all.hook left in", both().replace("    handle.remove()\n", "")),
+    ],
+    "causal.grid": [
+        (
+            "grid.hook left in",
+            grid(bound=", head=head", tidy="", end="for h in handles: h.remove()"),
+        ),
+        ("grid.hook left in", grid(tidy="", end="for h in handles: h.remove()")),
+        ("grid.sign", grid(effect="clean - measure()")),
+        ("grid.not subtracted", grid(effect="measure()")),
+        ("grid.heads and layers swapped", grid(answer="out.T")),
+        ("grid.one position", grid(where="-2")),
+        ("grid.nothing changed", grid(give="pass")),
+        ("grid.summed", grid(MEASURE.replace("mean()", "sum()"))),
+        ("grid.last token alone", grid(MEASURE.replace("lp.mean()", "lp[:, -1].mean()"))),
+        ("grid.first item alone", grid(MEASURE.replace("lp.mean()", "lp[0].mean()"))),
+    ],
+    "causal.direct": [
+        ("direct.final norm missing", direct(share="c")),
+        ("direct.not divided", direct(share="(c - c.mean(-1, keepdim=True)) * ln.weight")),
+        ("direct.gain missing", direct(share="(c - c.mean(-1, keepdim=True)) / sd")),
+        ("direct.not centred", direct(share="c * ln.weight / sd")),
+        ("direct.norm for each head", direct(share="ln(c)")),
+        ("direct.ddof", direct(sd="(x.var(-1) + ln.eps).sqrt()[:, None, None]")),
+        ("direct.bias counted", direct(bias=" + block.attn.c_proj.bias")),
+        ("direct.weight transposed", direct(weight=".T")),
+        ("direct.position -1", direct(position="-1")),
+        ("direct.rest", direct(rest="logit")),
+    ],
+    "causal.induction": [
+        (
+            "induction.same token",
+            induction(keys="i", matches="bool(input_ids[n, k] == input_ids[n, i])"),
+        ),
+        (
+            "induction.token before",
+            induction(keys="i - 1", matches="bool(input_ids[n, k + 1] == input_ids[n, i])"),
+        ),
+        ("induction.previous token", "return probs.diagonal(-1, -2, -1).mean((0, 2))"),
+        ("induction.all queries counted", induction(answer="weight.mean((0, 2))")),
+        (
+            "induction.own key left out",
+            induction(
+                answer="((probs * match[:, None]).tril(-1).sum(-1)"
+                " * has[:, None]).sum((0, 2)) / has.sum()"
+            ),
+        ),
+        ("induction.mean over keys", induction(answer="weight.sum((0, 2)) / match.sum()")),
+        (
+            "induction.mean of means",
+            induction(answer="((weight * has[:, None]).sum(2) / has.sum(1)[:, None]).mean(0)"),
+        ),
+        ("induction.sum", induction(answer="weight.sum((0, 2))")),
+        (
+            "induction.heads averaged",
+            induction(answer="((weight * has[:, None]).sum((0, 2)) / has.sum()).mean()"),
+        ),
+    ],
+    "causal.own": [
+        ("own.weights not transposed", transplant(t="", mix="")),
+        ("own.weights not transposed", transplant(t="")),
+        ("own.weights not transposed", transplant(mix="")),
+        ("own.order", transplant(order="own.k, own.q, own.v")),
+        ("own.order", transplant(order="own.q, own.v, own.k")),
+        ("own.not causal", transplant(causal="False")),
+        ("own.biases lost", transplant(bias=" * 0")),
+        ("own.one head", transplant(heads="1")),
+        ("own.no positions", transplant(positions="")),
+        ("own.final norm missing", transplant(last="x")),
+        ("own.final norm twice", transplant(last="t.ln_f(t.ln_f(x))")),
+        ("own.residual missing", transplant(attend="x = own(block.ln_1(x))")),
+        ("own.norm before attention missing", transplant(attend="x = x + own(x)")),
+        ("own.not used", CHEAT),
+        ("own.not used", transplant().replace(OURS, THEIRS)),
+        ("own.not used", transplant().replace(OURS, f"{THEIRS} + 0 * {OURS}")),
+    ],
+}
+
+
+@pytest.mark.parametrize(("task", "style"), [(t, s) for t in RIGHT for s in RIGHT[t]])
+def test_a_right_program_passes_in_any_style(task, style):
+    source = program(task, RIGHT[task][style])
+    for seed in (3, 4):
+        assert names(task, source, seed, NEEDS.get(task, "")) == []
+
+
+WRONG_ONES = [(t, i) for t in WRONG for i in range(len(WRONG[t]))]
+
+
+@pytest.mark.parametrize(("task", "place"), WRONG_ONES)
+def test_a_wrong_program_is_told_which_mistake_it_made(task, place):
+    expected, body = WRONG[task][place]
+    found = names(task, program(task, body), 5, NEEDS.get(task, ""))
+    assert found == [expected]
