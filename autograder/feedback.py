@@ -181,12 +181,13 @@ def page(nb, title: str, score: float, max_score: float, late_penalty: float = 0
     cells = [
         {
             "kind": cell.cell_type,
-            "source": cell.source,
+            "source": _headings(cell.source) if _is_prose(cell) else cell.source,
             "data": cell.metadata.get("nbgrader", {}),
             "task": cell.metadata.get("course", {}).get("task", ""),
             "outputs": shown(cell),
         }
         for cell in nb.cells
+        if not (_is_prose(cell) and not _headings(cell.source)) and not _is_setup(cell)
     ]
     return _template().render(
         title=plain(title),
@@ -197,6 +198,21 @@ def page(nb, title: str, score: float, max_score: float, late_penalty: float = 0
         graded=[c for c in cells if c["data"].get("grade")],
         colours=Markup(HtmlFormatter(style="default").get_style_defs(".code")),
     )
+
+
+def _is_prose(cell) -> bool:
+    """The lesson's own text, which the student has already: its headings are enough here."""
+    return cell.get("id", "").startswith("markdown-")
+
+
+def _is_setup(cell) -> bool:
+    return cell.get("id", "").startswith("setup-")
+
+
+def _headings(text: str) -> str:
+    """The headings of a Markdown text, and nothing inside its code blocks."""
+    outside = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return "\n\n".join(line for line in outside.splitlines() if re.match(r"#{1,4} ", line))
 
 
 @cache
