@@ -248,14 +248,17 @@ class _Printed(io.StringIO):
 def _pictures() -> list[torch.Tensor]:
     """The open figures as PNG files, of uint8[bytes]; closes them."""
     pyplot = sys.modules.get("matplotlib.pyplot")
+    waiting = getattr(sys.modules.get("transformer_lm.figures"), "waiting", [])
+    figures = [*(map(pyplot.figure, pyplot.get_fignums()) if pyplot else ()), *waiting]
     pictures = []
-    for number in pyplot.get_fignums()[:MAX_PICTURES] if pyplot else []:
+    for figure in figures[:MAX_PICTURES]:
         with contextlib.suppress(Exception):  # a figure that cannot be drawn is not shown
             file = io.BytesIO()
-            pyplot.figure(number).savefig(file, format="png", bbox_inches="tight")
+            figure.savefig(file, format="png", bbox_inches="tight")
             pictures.append(torch.frombuffer(bytearray(file.getvalue()), dtype=torch.uint8))
     if pyplot:
         pyplot.close("all")
+    waiting.clear()
     return pictures
 
 

@@ -87,3 +87,13 @@ def test_outputs_are_text_and_png_only():
     made = figures.outputs(figures.Shown("<b>x</b>", (png(),)))
     assert [o.output_type for o in made] == ["stream", "display_data"]
     assert list(made[1].data) == ["image/png"]
+
+
+def test_figures_of_the_lessons_are_shown_too(show):
+    draw = (
+        "import matplotlib.pyplot as plt\nfrom transformer_lm.figures import show\n"
+        "fig, ax = plt.subplots()\nax.plot([1, 2])\nshow(fig, 'a rising line')"
+    )
+    first, second = show(draw, "x = 1")
+    assert len(first.pictures) == 1
+    assert second.pictures == ()

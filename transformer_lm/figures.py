@@ -5,24 +5,30 @@ import io
 from html import escape
 
 import matplotlib.pyplot as plt
+from IPython import get_ipython
+from IPython.display import display
+
+
+MOST_WAITING = 20
+waiting = []  # figures shown outside a notebook; who runs the cells may collect them here
 
 
 def show(figure, alt, dpi=110):
     """Displays `figure` as a PNG with `alt` as its alternative text, and closes it.
 
-    Outside a notebook nothing is displayed. `alt` says what the figure shows, in a sentence.
+    Outside a notebook nothing is displayed; the figure is kept in `waiting`. `alt` says what the
+    figure shows, in a sentence.
     """
+    plt.close(figure)
+    shell = get_ipython()
+    if shell is None:
+        waiting.append(figure)
+        del waiting[:-MOST_WAITING]
+        return
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=dpi, bbox_inches="tight", metadata={"Software": None})
-    plt.close(figure)
-    try:
-        from IPython import get_ipython
-        from IPython.display import display
-    except ImportError:
-        return
-    if get_ipython() is not None:
-        data = base64.b64encode(picture.getvalue()).decode("ascii")
-        source = f"data:image/png;base64,{data}"
-        html = f'<img alt="{escape(alt)}" style="max-width:100%" src="{source}">'
-        bundle = {"image/png": data, "text/html": html, "text/plain": f"[Figure: {alt}]"}
-        display(bundle, raw=True, metadata={"image/png": {"alt": alt}})
+    data = base64.b64encode(picture.getvalue()).decode("ascii")
+    source = f"data:image/png;base64,{data}"
+    html = f'<img alt="{escape(alt)}" style="max-width:100%" src="{source}">'
+    bundle = {"image/png": data, "text/html": html, "text/plain": f"[Figure: {alt}]"}
+    display(bundle, raw=True, metadata={"image/png": {"alt": alt}})
