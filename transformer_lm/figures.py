@@ -2,12 +2,10 @@
 
 import base64
 import io
+import sys
 from html import escape
 
 import matplotlib.pyplot as plt
-from IPython import get_ipython
-from IPython.display import display
-
 
 MOST_WAITING = 20
 waiting = []  # figures shown outside a notebook; who runs the cells may collect them here
@@ -20,8 +18,8 @@ def show(figure, alt, dpi=110):
     figure shows, in a sentence.
     """
     plt.close(figure)
-    shell = get_ipython()
-    if shell is None:
+    ipython = sys.modules.get("IPython")  # in a notebook it is there; elsewhere it is slow to load
+    if ipython is None or ipython.get_ipython() is None:
         waiting.append(figure)
         del waiting[:-MOST_WAITING]
         return
@@ -31,4 +29,4 @@ def show(figure, alt, dpi=110):
     source = f"data:image/png;base64,{data}"
     html = f'<img alt="{escape(alt)}" style="max-width:100%" src="{source}">'
     bundle = {"image/png": data, "text/html": html, "text/plain": f"[Figure: {alt}]"}
-    display(bundle, raw=True, metadata={"image/png": {"alt": alt}})
+    ipython.display.display(bundle, raw=True, metadata={"image/png": {"alt": alt}})
