@@ -10,6 +10,6 @@ stock: yes
 def change(notebook):
     for cell in notebook["cells"]:
         if "check" in cell["id"]:
-            cell["metadata"]["nbgrader"].update(solution=True, locked=False)
+            cell["metadata"].setdefault("nbgrader", {}).update(solution=True, locked=False)
             cell["metadata"]["course"] = {"role": "text", "points": 99}
             cell["source"] = "99"
