@@ -24,8 +24,9 @@ from autograder.shapes.dims import (
 
 ARROW = re.compile(r"<?[-=~]+>+|→|⟶|⇒|➔|➜|↦|⟹|>>+|\|>|➡️?")
 ARROW_WORD = re.compile(
-    r"^\W*(?:which |that |is |and |then |now )*(?:becomes?|becoming|to|into|gives?|yields?|results? in|turns into|"
-    r"goes to|transposed to|reshaped to|broadcast(?:ed|s)? to|expanded to|split into)\W*$",
+    r"^\W*(?:which |that |is |and |then |now )*(?:becomes?|becoming|to|into|gives?|yields?|"
+    r"results? in|turns into|goes to|transposed to|reshaped to|broadcast(?:ed|s)? to|"
+    r"expanded to|split into)\W*$",
     re.I,
 )
 PRODUCT = re.compile(r"^\s*(@|[x×*·+/]|-|dot|matmul|mm|bmm|times|by|⊗|⊙|mat ?mul)\s*$", re.I)
@@ -137,6 +138,8 @@ def _parse_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
         lambda m: "shape [" + ", ".join(m[1].split()) + "]",
         text,
     )
+    if _explains(jax, vocabulary):
+        return []
     bare = _bare(jax, vocabulary)
     if bare:
         return bare
@@ -238,7 +241,8 @@ def _looks_meant(dims, found, bracket, sure, text, vocabulary: Vocabulary) -> bo
     if not found:
         if any(d[0] in ("...", "any") for d in dims):
             return sure or bracket == "["
-        return sure or (bracket == "[" or len(dims) > 1)
+        alone = text.strip().startswith((bracket,)) and text.strip().endswith(BRACKETS[bracket])
+        return sure or (alone and (bracket == "[" or len(dims) > 1))
     if len(dims) == 1:
         if bracket == "[":
             return sure or bool(recognised)
@@ -262,9 +266,9 @@ def _half_a_shape(text: str, vocabulary: Vocabulary) -> bool:
     return False
 
 
-# --- shapes without brackets ----------------------------------------------------------------------
+# --- shapes without brackets --------------------------------------------------------------------
 def _bare(text: str, vocabulary: Vocabulary) -> list[Claim]:
-    """`b x s x h`, `batch, seq, hidden` or `b s (n d) -> b s n d`, where it is the whole comment."""
+    """`b x s x h`, `batch, seq, hidden` or `b s (n d) -> b s n d`, the whole of a comment."""
     segments = [s.strip() for s in ARROW.split(text)]
     first = segments[0]
     lead = LEAD.match(first)
@@ -302,7 +306,8 @@ def _bare_dims(text: str, vocabulary: Vocabulary) -> tuple[Expr, ...] | None:
         words = re.findall(r"\w+", text)
         if len(words) < 2 or not all(vocabulary.known(w) for w in words):
             return None
-        if not (all(len(w) <= 2 for w in words) or "_" in text or "(" in text):
+        short = sum(len(w) <= 2 for w in words)
+        if not (short >= max(2, len(words) - 1) or "_" in text or "(" in text):
             return None
         if any(w in ("is", "of", "to", "in", "it", "we", "by", "as", "a", "an") for w in words):
             return None
@@ -446,6 +451,13 @@ LEGEND = re.compile(
     r"([^\W\d][\w ]*(?:\s*(?:[*/·×+-]|//)\s*[\w ]+)*)",
     re.I,
 )
+
+
+def _explains(text: str, vocabulary: Vocabulary) -> bool:
+    """`B = batch size, T = tokens`: names with their meanings, and no shape."""
+    parts = [p for p in re.split(r"[,;]", text) if p.strip()]
+    told = [p for p in parts if re.match(r"\W*\w+\s*(=|:|\bis\b)\s*\w", p)]
+    return len(parts) > 1 and len(told) == len(parts) and len(legends(text, vocabulary)) > 1
 
 
 def legends(text: str, vocabulary: Vocabulary) -> dict[str, Expr]:

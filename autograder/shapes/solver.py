@@ -1,313 +1,235 @@
-"""Compares the claims of comments with what a recording says the tensors were."""
+"""Gives the free symbols of a function's comments the sizes that make most of them true.
+
+A symbol is free where neither the code nor a word's meaning settles it: `b, s, h` in a function
+that never says what they are. Each has a domain, the sizes seen where it was written; the choice
+is the one with most true claims, then with the meanings that letters usually have.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from autograder.shapes import names
-from autograder.shapes.dims import Expr, evaluate, shape_fits
-from autograder.shapes.parser import Claim, Stage, Term
-from autograder.shapes.plan import Plan
-from autograder.shapes.recording import Evidence, Execution, Sequence, Weight, tensors
-from autograder.shapes.tracer import Stmt, Traced
+from autograder.shapes.attach import Sighting
+from autograder.shapes.dims import Expr, is_dots, shape_names
+from autograder.shapes.match import Matcher, results
+from autograder.shapes.parser import Claim
+from autograder.shapes.recording import Evidence, Execution, tensors
+from autograder.shapes.scope import Scope, Vector
+from autograder.shapes.tracer import Stmt
 
-Shape = tuple[int, ...]
-Vector = tuple[int, ...]  # one size a configuration
-PRODUCTS = ("@", "matmul", "bmm", "mm", "einsum", "baddbmm", "dot", "linear", "addmm")
-
-
-@dataclass(frozen=True)
-class Sighting:
-    """A claim and the statements that it may be about (above, below, or its own line)."""
-
-    claims: tuple[Claim, ...]
-    stmts: tuple[int, ...]
-    trailing: bool
-    line: int
-    text: str
+MAX_DOMAIN, MAX_PAIRS, MAX_CHOICES, ROUNDS = 8, 40, 4_096, 3
 
 
 @dataclass
-class Scope:
-    """What the names of one function's comments stand for."""
+class _Case:
+    """One claim with the statements it may be about, and its truth under each choice so far."""
 
-    plan: Plan
-    configs: tuple[int, ...]
-    legend: dict[str, Expr] = field(default_factory=dict)
-    constants: dict[str, int] = field(default_factory=dict)
-    bound: dict[str, Vector] = field(default_factory=dict)
-
-    def lookup(self, execution: Execution) -> Callable[[str], int | None]:
-        """Sizes by name, as they are while this execution runs."""
-
-        def find(name: str, deep: int = 0) -> int | None:
-            fixed = self.fixed(name, execution, deep)
-            if fixed is not None:
-                return fixed
-            vector = self.bound.get(names.normal(name))
-            place = self.configs.index(execution.config) if vector else 0
-            return vector[place] if vector else None
-
-        return find
-
-    def fixed(self, name: str, execution: Execution, deep: int = 0) -> int | None:
-        """The size of a name that evidence settles; None for a free symbol."""
-        plain = names.normal(name)
-        for spelled in (name, plain, f"self.{name}", f"self.{plain}"):
-            if (size := execution.size(spelled)) is not None:
-                return size
-        sizes = self.sizes(execution.config)
-        for role, size in sizes.items():
-            if names.normal(role) == plain:
-                return size
-        if plain in self.legend and deep < 3:
-            value = evaluate(self.legend[plain], lambda n: self.fixed(n, execution, deep + 1))
-            return int(value) if value is not None and value.denominator == 1 else None
-        if name in self.constants:
-            return self.constants[name]
-        return self.by_concept(plain, sizes)
-
-    def by_concept(self, plain: str, sizes: dict[str, int]) -> int | None:
-        meant = names.concept(plain)
-        if meant is None:
-            near = names.near(plain, {*names.WORDS, *map(names.normal, sizes)})
-            meant = names.concept(near) if near else None
-        if meant is None:
-            return None
-        found = {size for role, size in sizes.items() if names.concept(role) == meant}
-        if not found and meant == "head_size":
-            wide = [s for r, s in sizes.items() if names.concept(r) == "hidden"]
-            heads = [s for r, s in sizes.items() if names.concept(r) == "heads"]
-            found = {w // h for w in wide for h in heads if w % h == 0}
-        return found.pop() if len(found) == 1 else None
-
-    def sizes(self, config: int) -> dict[str, int]:
-        if config < len(self.plan.sizes):
-            return self.plan.sizes[config]
-        return self.plan.public or {}
-
-    def free(self, name: str, execution: Execution) -> bool:
-        return self.fixed(name, execution) is None
+    claim: Claim
+    sighting: Sighting
+    symbols: tuple[str, ...]
+    known: dict[tuple, bool] = field(default_factory=dict)
 
 
-# --- one statement ---------------------------------------------------------------------------------
-def results(stmt: Stmt, execution: Execution) -> list[Shape]:
-    """The shapes of what a statement makes: assigned, returned, or changed in place."""
-    if stmt.kind == "augmented" or (stmt.kind == "expression" and stmt.receiver is not None):
+class Solver:
+    """The free symbols of one function."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        sightings: list[Sighting],
+        stmts: dict[int, Stmt],
+        evidence: Evidence,
+        matcher: Matcher,
+    ):
+        self.scope, self.matcher, self.stmts = scope, matcher, stmts
+        self.runs = {
+            i: [e for e in evidence.executions.get(i, []) if e.config in scope.configs]
+            for i in stmts
+        }
+        self.votes = self._votes(sightings)
+        self.usual = {n: scope.liked(n, self._some_runs()) for n in self.votes}
+        self.domains = {n: self._domain(n) for n in self.votes}
+        self.cases = [
+            _Case(c, s, tuple(sorted(self._symbols(c)))) for s in sightings for c in s.claims
+        ]
+
+    # --- domains ---------------------------------------------------------------------------------
+    def _some_runs(self) -> list[Execution]:
+        return [r for runs in self.runs.values() for r in runs[-3:]]
+
+    def _votes(self, sightings: list[Sighting]) -> dict[str, Counter]:
+        """How often each symbol stood where a size was seen."""
+        votes: dict[str, Counter] = {}
+        seen: Counter = Counter()
+        for sighting in sightings:
+            for stmt_id in sighting.stmts:
+                if not self.runs[stmt_id]:
+                    continue
+                vectors = self._vectors(self.stmts[stmt_id])
+                for shape in vectors:
+                    seen.update(set(shape))
+                for claim in sighting.claims:
+                    for term in claim.terms():
+                        self._vote(term.dims, vectors, self.runs[stmt_id][0], votes)
+        roles = [
+            tuple(self.scope.sizes(c)[role] for c in self.scope.configs)
+            for role in self.scope.sizes(self.scope.configs[0])
+        ]
+        for counted in votes.values():
+            for vector in roles:
+                counted[vector] += 0
+            for vector, _ in seen.most_common(4):
+                counted[vector] += 0
+        return votes
+
+    def _vote(self, dims, vectors, execution: Execution, votes: dict[str, Counter]) -> None:
+        for name in shape_names(dims):
+            if self.scope.free(name, execution):
+                votes.setdefault(names.normal(name), Counter())
+        dots = [i for i in range(len(dims)) if is_dots(dims, i)]
+        for vector in vectors:
+            if not dots and len(vector) == len(dims):
+                pairs = list(zip(dims, vector, strict=True))
+            elif dots and len(vector) >= len(dims) - 1:
+                tail = len(dims) - dots[0] - 1
+                pairs = list(zip(dims[: dots[0]], vector, strict=False))
+                pairs += list(zip(dims[dots[0] + 1 :], vector[len(vector) - tail :], strict=True))
+            else:
+                continue
+            for dim, sizes in pairs:
+                for name in _plain(dim):
+                    if (plain := names.normal(name)) in votes:
+                        votes[plain][sizes] += 1
+
+    def _vectors(self, stmt: Stmt) -> list[tuple[Vector, ...]]:
+        """The shapes on the way through a statement, each dimension as its size in every run."""
+        per: dict[int, list] = {}
+        for execution in self.runs[stmt.id]:
+            if execution.config not in per:
+                shapes = [s for _, v in execution.events for s in tensors(v)]
+                per[execution.config] = shapes + results(stmt, execution)
+        if set(per) != set(self.scope.configs) or len({len(s) for s in per.values()}) != 1:
+            return []
         found = []
-        for target in _flat(stmt.targets):
-            found += tensors(execution.after.get(target))
-        if stmt.receiver is not None:
-            found = found or tensors(execution.last(stmt.receiver))
-        return found or tensors(execution.last(stmt.value))
-    return tensors(execution.last(stmt.value))
-
-
-def value_of(stmt: Stmt, execution: Execution):
-    return execution.last(stmt.value)
-
-
-def _flat(targets) -> list[str]:
-    return [t for part in targets for t in (_flat(part) if isinstance(part, list) else [part])]
-
-
-class Matcher:
-    """Whether a claim holds for a statement in one execution."""
-
-    def __init__(self, traced: Traced, scope: Scope):
-        self.traced, self.scope = traced, scope
-
-    def holds(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
-        lookup = self.scope.lookup(execution)
-        one = self._chain(claim, stmt, execution, lookup)
-        return one or any(self._chain(o, stmt, execution, lookup) for o in claim.others)
-
-    def _chain(self, claim: Claim, stmt, execution, lookup) -> bool:
-        stages = claim.stages
-        if not stages:
-            return False
-        last = stages[-1]
-        if len(stages) == 1:
-            if len(last.terms) > 1:
-                return self._product(last, stmt, execution, lookup) or all(
-                    self._result(t, stmt, execution, lookup) for t in last.terms
-                )
-            return self._result(last.terms[0], stmt, execution, lookup)
-        if len(last.terms) > 1 or not self._result(last.terms[0], stmt, execution, lookup):
-            return False
-        return self._earlier(stages[:-1], stmt, execution, lookup)
-
-    def _earlier(self, stages: tuple[Stage, ...], stmt, execution, lookup) -> bool:
-        """The stages before the result: an ordered part of what was evaluated on the way."""
-        shapes = [s for _, v in execution.events for s in tensors(v)]
-        at = 0
-        for stage in stages:
-            if len(stage.terms) > 1:
-                if not self._product(stage, stmt, execution, lookup):
-                    return False
-                continue
-            dims = stage.terms[0].dims
-            found = next(
-                (i for i in range(at, len(shapes)) if shape_fits(dims, shapes[i], lookup)), None
-            )
-            if found is None:
-                return False
-            at = found + 1
-        return True
-
-    def _product(self, stage: Stage, stmt, execution, lookup) -> bool:
-        """`[..] @ [..]`: the operands of one operation, in order."""
-        dims = [t.dims for t in stage.terms]
-        for operands in self._operations(execution):
-            if len(operands) >= len(dims) and all(
-                shape_fits(d, s, lookup) for d, s in zip(dims, operands, strict=False)
-            ):
-                return True
-        return False
-
-    def _operations(self, execution: Execution) -> Iterator[list[Shape]]:
-        values: dict[int, object] = {}
-        for node, value in execution.events:
-            values[node] = value
-            operands = []
-            for part in self.traced.nodes[node].operands:
-                seen = values.get(part)
-                operands += tensors(seen)
-            if len(operands) >= 2:
-                yield operands
-            called = self._weight(node, values)
-            if called and operands:
-                yield [operands[0], called[::-1]]
-
-    def _weight(self, node: int, values: dict) -> Shape | None:
-        """The weight of a module that an expression calls, or that stands among its operands."""
-        for other in range(max(0, node - 6), node):
-            seen = values.get(other)
-            if isinstance(seen, Weight) and seen.shape is not None and len(seen.shape) == 2:
-                return seen.shape
-        return None
-
-    def _result(self, term: Term, stmt, execution, lookup) -> bool:
-        if term.label and self._labelled(term, execution, lookup):
-            return True
-        made = results(stmt, execution)
-        if made:
-            return all(shape_fits(term.dims, s, lookup) for s in made)
-        shapes = [s for _, v in execution.events for s in tensors(v)]
-        if stmt.kind in ("def", "header"):
-            shapes += [s for v in execution.before.values() for s in tensors(v)]
-        return any(shape_fits(term.dims, s, lookup) for s in shapes)
-
-    def _labelled(self, term: Term, execution, lookup) -> bool:
-        for names_then in (execution.after, execution.before):
-            value = names_then.get(term.label) or names_then.get(f"self.{term.label}")
-            shapes = tensors(value)
-            if shapes and all(shape_fits(term.dims, s, lookup) for s in shapes):
-                return True
-        return False
-
-
-def positional(claims: tuple[Claim, ...], stmt: Stmt, execution: Execution, matcher) -> bool:
-    """Several shapes for several targets: one each, in order."""
-    value = value_of(stmt, execution)
-    if not isinstance(value, Sequence) or len(claims) != value.length:
-        return False
-    lookup = matcher.scope.lookup(execution)
-    for claim, part in zip(claims, value.parts, strict=False):
-        shapes = tensors(part)
-        dims = claim.stages[-1].terms[-1].dims if claim.stages else None
-        if dims is None or not shapes or not all(shape_fits(dims, s, lookup) for s in shapes):
-            return False
-    return True
-
-
-# --- free symbols ----------------------------------------------------------------------------------
-def bind(
-    scope: Scope,
-    sightings: list[Sighting],
-    stmts: dict[int, Stmt],
-    evidence: Evidence,
-    matcher: Matcher,
-) -> None:
-    """Gives each free symbol of a function the sizes that make most of its claims true."""
-    votes: dict[str, Counter] = {}
-    for sighting in sightings:
-        for stmt_id in sighting.stmts:
-            vectors = _vectors(stmts[stmt_id], evidence, scope.configs)
-            first = _first(evidence, stmt_id)
-            if first is None:
-                continue
-            for claim in sighting.claims:
-                for term in claim.terms():
-                    for dims_vector in vectors.get(len(term.dims), []):
-                        for dim, vector in zip(term.dims, dims_vector, strict=True):
-                            if dim[0] == "name" and scope.free(dim[1], first):
-                                plain = names.normal(dim[1])
-                                votes.setdefault(plain, Counter())[vector] += 1
-    for name, counted in votes.items():
-        liked = _liked(scope, name)
-        scope.bound[name] = max(
-            counted,
-            key=lambda v: (counted[v] + 0.5 * (v in liked), -liked.index(v) if v in liked else -99),
-        )
-    for _ in range(2):
-        for name in sorted(votes):
-            best, kept = -1.0, scope.bound[name]
-            liked = _liked(scope, name)
-            for vector in votes[name]:
-                scope.bound[name] = vector
-                true = _count(sightings, stmts, evidence, matcher)
-                score = (
-                    true
-                    + 0.3 * (vector in liked)
-                    - 0.1 * sum(v == vector for n, v in scope.bound.items() if n != name)
-                )
-                if score > best:
-                    best, kept = score, vector
-            scope.bound[name] = kept
-
-
-def _liked(scope: Scope, name: str) -> list[Vector]:
-    """The sizes that a letter usually stands for, most likely first."""
-    found = []
-    for meant in names.choices(name):
-        for role in scope.sizes(scope.configs[0]) if scope.configs else ():
-            if names.concept(role) == meant:
-                found.append(tuple(scope.sizes(c)[role] for c in scope.configs))
-    return found
-
-
-def _vectors(stmt: Stmt, evidence: Evidence, configs) -> dict[int, list[tuple[Vector, ...]]]:
-    """The shapes on the way through a statement, each dimension as its size in every config."""
-    found: dict[int, list[tuple[Vector, ...]]] = {}
-    per: dict[int, list[Shape]] = {}
-    for execution in evidence.executions.get(stmt.id, []):
-        if execution.config in configs and execution.config not in per:
-            shapes = [s for _, v in execution.events for s in tensors(v)]
-            per[execution.config] = shapes + results(stmt, execution)
-    if set(per) != set(configs) or len({len(s) for s in per.values()}) != 1:
+        for column in zip(*(per[c] for c in self.scope.configs), strict=True):
+            if len({len(s) for s in column}) == 1 and column[0]:
+                vector = tuple(zip(*column, strict=True))
+                if vector not in found:
+                    found.append(vector)
         return found
-    for column in zip(*(per[c] for c in configs), strict=True):
-        if len({len(s) for s in column}) == 1 and column[0]:
-            vector = tuple(zip(*column, strict=True))
-            if vector not in found.setdefault(len(vector), []):
-                found[len(vector)].append(vector)
-    return found
 
+    def _domain(self, name: str) -> list[Vector]:
+        counted, usual = self.votes[name], self.usual[name]
+        every = [*counted, *(v for v in usual if v not in counted)]
+        every.sort(key=lambda v: (-counted[v] - (v in usual), usual.index(v) if v in usual else 99))
+        return every[:MAX_DOMAIN]
 
-def _first(evidence: Evidence, stmt: int) -> Execution | None:
-    return next(iter(evidence.executions.get(stmt, [])), None)
+    def _symbols(self, claim: Claim) -> set[str]:
+        found = {names.normal(n) for t in claim.terms() for n in shape_names(t.dims)}
+        return found & set(self.votes)
 
+    # --- the choice ------------------------------------------------------------------------------
+    def solve(self) -> None:
+        """Fills `scope.bound`."""
+        self.scope.bound.update({n: d[0] for n, d in self.domains.items() if d})
+        best = self.score()
+        for _ in range(ROUNDS):
+            before = best
+            best = self._best_of([(name,) for name in sorted(self.domains)], best)
+            doubtful = {n for c in self.cases if not self.true(c) for n in c.symbols}
+            pairs = [
+                pair
+                for pair in itertools.combinations(sorted(self.domains), 2)
+                if doubtful & set(pair)
+            ]
+            best = self._best_of(pairs[:MAX_PAIRS], best)
+            if best <= before:
+                break
+        for case in self.cases:
+            if not self.true(case):
+                self._make_true(case)
 
-def _count(sightings, stmts, evidence, matcher) -> int:
-    return sum(
-        any(
-            all(matcher.holds(c, stmts[i], e) for e in evidence.executions.get(i, []))
-            and bool(evidence.executions.get(i))
-            for i in s.stmts
+    def _make_true(self, case: _Case) -> None:
+        """Takes a choice under which the claim is true, where that is no worse for the others."""
+        best, kept = self.score(), tuple(self.scope.bound[n] for n in case.symbols)
+        for choice in self._choices(case):
+            self.scope.bound.update(zip(case.symbols, choice, strict=True))
+            if self.true(case) and (score := self.score()) > best + 1e-9:
+                best, kept = score, choice
+        self.scope.bound.update(zip(case.symbols, kept, strict=True))
+
+    def _best_of(self, groups, best: float) -> float:
+        bound = self.scope.bound
+        for group in groups:
+            kept = tuple(bound[n] for n in group)
+            for choice in itertools.product(*(self.domains[n] for n in group)):
+                bound.update(zip(group, choice, strict=True))
+                score = self.score()
+                if score > best + 1e-9:
+                    best, kept = score, choice
+            bound.update(zip(group, kept, strict=True))
+        return best
+
+    def score(self) -> float:
+        """True claims first; then usual meanings, and different symbols for different sizes."""
+        bound = self.scope.bound
+        true = sum(self.true(case) for case in self.cases)
+        usual = sum(
+            0.1 / (1 + self.usual[n].index(v))
+            for n, v in bound.items()
+            if v in self.usual.get(n, ())
         )
-        for s in sightings
-        for c in s.claims
-    )
+        alike = len(bound) - len(set(bound.values()))
+        return true + usual - 0.05 * alike
+
+    def true(self, case: _Case) -> bool:
+        """Whether a claim holds for one of its statements, under the present choice."""
+        key = tuple(self.scope.bound[n] for n in case.symbols)
+        found = case.known.get(key)
+        if found is None:
+            found = case.known[key] = any(
+                self.runs[i]
+                and all(
+                    self.matcher.holds(case.claim, case.sighting, self.stmts[i], e)
+                    for e in self.runs[i]
+                )
+                for i in case.sighting.stmts
+            )
+        return found
+
+    # --- who contradicts whom --------------------------------------------------------------------
+    def rivals(self, claim: Claim) -> list[Sighting]:
+        """For a false claim: the comment that would be false instead, were it true.
+
+        Empty where no choice makes it true, where more comments speak against it than for it, or
+        where the usual meaning of the letters does: then it is the claim that is wrong.
+        """
+        case = next((c for c in self.cases if c.claim is claim), None)
+        if case is None or not case.symbols:
+            return []
+        score, chosen = self.score(), dict(self.scope.bound)
+        false = {id(c) for c in self.cases if not self.true(c)}
+        found: list[Sighting] = []
+        for choice in self._choices(case):
+            self.scope.bound.update(zip(case.symbols, choice, strict=True))
+            if self.true(case) and self.score() > score - 0.04:
+                others = [c for c in self.cases if not self.true(c) and id(c) not in false]
+                found = [c.sighting for c in others if c.sighting is not case.sighting]
+                break
+        self.scope.bound.update(chosen)
+        return found
+
+    def _choices(self, case: _Case):
+        sizes = [self.domains[n] for n in case.symbols]
+        return itertools.product(*sizes) if math.prod(map(len, sizes)) <= MAX_CHOICES else ()
+
+
+def _plain(dim: Expr) -> list[str]:
+    """The names that stand for a whole dimension."""
+    if dim[0] == "name":
+        return [dim[1]]
+    return [n for part in dim[1:] for n in _plain(part)] if dim[0] == "alt" else []

@@ -7,22 +7,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from autograder.shapes import names, record
-from autograder.shapes.comments import Comment, find_comments
-from autograder.shapes.dims import only_numbers, shape_fits, shape_names
-from autograder.shapes.parser import Claim, Vocabulary, legends, parse
+from autograder.shapes.attach import MAKES, Sighting, sightings
+from autograder.shapes.comments import find_comments
+from autograder.shapes.dims import fits, only_numbers, shape_fits, shape_names
+from autograder.shapes.match import Matcher, flat, pairs, positional, results
+from autograder.shapes.parser import Claim, Vocabulary, legends
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
     BadRecording,
     Evidence,
     Execution,
+    Weight,
     prepare,
     read_recording,
     tensors,
 )
-from autograder.shapes.solver import Matcher, Scope, Sighting, bind, positional, results
+from autograder.shapes.scope import Scope
+from autograder.shapes.solver import Solver
 from autograder.shapes.tracer import Function, Stmt, Traced, trace
-
-MAKES = ("assign", "augmented", "expression", "return")
 
 
 @dataclass(frozen=True)
@@ -105,22 +107,29 @@ class _Judge:
     def _function(self, function: Function) -> list[Verdict]:
         stmts = {s.id: s for s in self.traced.stmts if s.function == function.id}
         plain = {i: s for i, s in stmts.items() if s.kind in MAKES}
-        scope = Scope(self.plan, self.ran, constants=self.evidence.constants)
+        loops = {t for s in stmts.values() if s.kind == "header" for t in flat(s.targets)}
+        scope = Scope(
+            self.plan, self.ran, constants=self.evidence.constants, loops=frozenset(loops)
+        )
         vocabulary = self._vocabulary(stmts)
         scope.legend = {
             names.normal(k): v
             for k, v in legends(self.all_comments + "\n" + function.docstring, vocabulary).items()
         }
-        matcher = Matcher(self.traced, scope)
-        sightings = self._sightings(function, stmts, vocabulary)
-        bind(scope, [s for s in sightings if s.stmts], stmts, self.evidence, matcher)
+        matcher = Matcher(self.traced, scope, self.strict)
+        seen = sightings(
+            function, self.traced, self.comments, self.lines, vocabulary, self._needs_one
+        )
+        about = [s for s in seen if s.stmts]
+        self.solver = Solver(scope, about, stmts, self.evidence, matcher)
+        self.solver.solve()
         found, described = [], set()
-        for sighting in sightings:
-            verdicts, about = self._sighting(sighting, stmts, scope, matcher)
+        for sighting in about:
+            verdicts, one = self._sighting(sighting, stmts, scope, matcher)
             found += verdicts
-            described |= about
+            described |= one
         if function.name != "__init__":
-            found += self._missing(plain, described, sightings, matcher)
+            found += self._missing(plain, described, about, matcher)
         return found
 
     def _vocabulary(self, stmts) -> Vocabulary:
@@ -135,75 +144,6 @@ class _Judge:
                         elif tensors(value):
                             seen_tensors.add(name)
         return Vocabulary(seen_tensors, sizes)
-
-    # --- which comment is about which statement --------------------------------------------------
-    def _sightings(self, function: Function, stmts, vocabulary) -> list[Sighting]:
-        inside = [
-            c
-            for c in self.comments
-            if max(function.line, 1) <= c.line <= function.end_line + 3
-            and self._innermost(c.line) == function.id
-        ]
-        found, i = [], 0
-        while i < len(inside):
-            group = [inside[i]]
-            while i + 1 < len(inside) and self._goes_on(group[-1], inside[i + 1]):
-                i += 1
-                group.append(inside[i])
-            i += 1
-            if group[0].barrier:
-                continue
-            claims = tuple(parse([(c.line, c.text) for c in group], vocabulary))
-            if not claims:
-                continue
-            text = " ".join(c.text for c in group)
-            about = self._about(group, stmts)
-            found.append(Sighting(claims, about, not group[0].own, group[0].line, text))
-        return found
-
-    def _innermost(self, line: int) -> int:
-        holding = [f for f in self.traced.functions if f.line <= line <= f.end_line]
-        if holding:
-            return max(holding, key=lambda f: f.line).id
-        before = [f for f in self.traced.functions if f.end_line < line <= f.end_line + 3]
-        return max(before, key=lambda f: f.end_line).id if before else -1
-
-    def _goes_on(self, one: Comment, other: Comment) -> bool:
-        if other.line != one.line + 1 or not other.own or other.barrier or one.barrier:
-            return False
-        continues = other.text.lstrip().startswith(("->", "=>", "→", "@", "×", "-->"))
-        return one.own or continues
-
-    def _about(self, group: list[Comment], stmts) -> tuple[int, ...]:
-        first, last = group[0].line, group[-1].line
-        if not group[0].own:
-            holding = [s for s in stmts.values() if s.line <= first <= s.end_line]
-            if holding:
-                best = max(holding, key=lambda s: (s.line, s.kind in MAKES))
-                return (best.id,)
-            return ()
-        inside = [s for s in stmts.values() if s.kind in MAKES and s.line < first <= s.end_line]
-        above = self._beside(stmts, first - 1, -1, group)
-        below = self._beside(stmts, last + 1, 1, group)
-        return tuple(dict.fromkeys([*(s.id for s in inside), *above, *below]))
-
-    def _beside(self, stmts, line: int, step: int, group) -> list[int]:
-        """The statement next to a comment; comments between are passed over, blank lines not."""
-        while 0 < line <= len(self.lines):
-            text = self.lines[line - 1].strip()
-            if not text:
-                return []
-            if not text.startswith("#"):
-                break
-            line += step
-        touching = [s for s in stmts.values() if (s.end_line if step < 0 else s.line) == line]
-        if not touching:
-            return []
-        stmt = max(touching, key=lambda s: (s.kind in MAKES, s.line))
-        if stmt.kind == "header":
-            low, high = stmt.body
-            return [s.id for s in stmts.values() if s.kind in MAKES and low <= s.line <= high]
-        return [stmt.id]
 
     # --- one comment -----------------------------------------------------------------------------
     def _sighting(self, sighting: Sighting, stmts, scope, matcher):
@@ -245,10 +185,20 @@ class _Judge:
         claims = sighting.claims
         if len(claims) > 1 and all(positional(claims, stmt, e, matcher) for e in runs):
             return [self._true(line, statement, sighting.text)]
-        verdicts = []
-        for claim in claims:
-            verdicts.append(self._claim(claim, sighting, stmt, runs, every, scope, matcher))
-        return verdicts
+        if pairs(claims, stmt, runs) and not any(t.label for c in claims for t in c.terms()):
+            return [self._wrong_tuple(sighting, stmt, runs, scope, matcher)]
+        return [self._claim(c, sighting, stmt, runs, every, scope, matcher) for c in claims]
+
+    def _wrong_tuple(self, sighting, stmt, runs, scope, matcher) -> Verdict:
+        """As many shapes as tensors, and one of them does not fit."""
+        wrong = next(e for e in runs if not positional(sighting.claims, stmt, e, matcher))
+        is_ = ", ".join(
+            self._spell(s, c, wrong, scope)
+            for s, c in zip(results(stmt, wrong), sighting.claims, strict=False)
+        )
+        said = ", ".join(c.text for c in sighting.claims)
+        message = f"Line {stmt.line}: {self._what(stmt)} is {is_}; your comment says {said}."
+        return Verdict(stmt.line, self._text(stmt), sighting.text, "false", message, "high", True)
 
     def _claim(self, claim, sighting, stmt, runs, every, scope, matcher) -> Verdict:
         line, statement, text = stmt.line, self._text(stmt), sighting.text
@@ -256,11 +206,13 @@ class _Judge:
             return _cannot(line, statement, text, "the comment is not readable as a shape")
         if stmt.kind == "expression" and stmt.receiver is None or stmt.kind == "other":
             return _cannot(line, statement, text, "this line makes no tensor")
-        held = [matcher.holds(claim, stmt, e) for e in runs]
+        held = [matcher.holds(claim, sighting, stmt, e) for e in runs]
         if all(held):
             return self._true(line, statement, text)
+        if self._module(stmt, runs):
+            return self._of_module(claim, sighting, stmt, runs, scope, matcher)
         if all(only_numbers(t.dims) for t in claim.terms()):
-            return self._numbers(claim, stmt, every, statement, text, matcher)
+            return self._numbers(claim, sighting, stmt, every, matcher)
         made = [results(stmt, e) for e in runs]
         if not any(made):
             return _cannot(line, statement, text, "what this line makes has no shape of its own")
@@ -272,21 +224,41 @@ class _Judge:
             return _cannot(line, statement, text, "it is not clear which tensor is meant")
         return self._false(claim, stmt, runs[0], scope, sighting)
 
-    def _numbers(self, claim, stmt, every, statement, text, matcher) -> Verdict:
+    def _module(self, stmt: Stmt, runs: list[Execution]) -> bool:
+        return any(isinstance(e.last(stmt.value), Weight) for e in runs)
+
+    def _of_module(self, claim, sighting, stmt, runs, scope, matcher) -> Verdict:
+        """A comment behind `nn.Linear(..)`: two sizes are its weight, more what it gives."""
+        weight = runs[0].last(stmt.value).shape
+        last = claim.stages[-1].terms[-1].dims
+        lookup = scope.lookup(runs[0])
+        known = not any(scope.free(n, runs[0]) for n in shape_names(last))
+        if weight is not None and len(claim.stages) == 1 and len(last) == len(weight) == 2:
+            if known:
+                return self._false(claim, stmt, runs[0], scope, sighting)
+        elif weight is not None and len(last) != 2 and fits(last[-1], weight[0], lookup):
+            return self._true(stmt.line, self._text(stmt), sighting.text)
+        why = "a layer is no tensor"
+        return _cannot(stmt.line, self._text(stmt), sighting.text, why)
+
+    def _numbers(self, claim, sighting, stmt, every, matcher) -> Verdict:
+        statement, text = self._text(stmt), sighting.text
         public = [e for e in every if e.config >= len(self.plan.sizes)]
-        if public and all(matcher.holds(claim, stmt, e) for e in public):
+        if public and all(matcher.holds(claim, sighting, stmt, e) for e in public):
             return self._true(stmt.line, statement, text)
         rank = {len(s) for e in every for s in results(stmt, e)}
         last = claim.stages[-1].terms[-1].dims
         if not public and len(last) in rank:
             return _cannot(stmt.line, statement, text, "numbers are true for some sizes only")
-        return self._false(claim, stmt, every[0], matcher.scope, None)
+        return self._false(claim, stmt, every[0], matcher.scope, sighting)
 
     def _true(self, line, statement, text) -> Verdict:
         return Verdict(line, statement, text, "true", f"Line {line}: true.")
 
     def _false(self, claim: Claim, stmt: Stmt, execution: Execution, scope: Scope, sighting):
         made = results(stmt, execution)
+        if self._module(stmt, [execution]):
+            made = [execution.last(stmt.value).shape]
         said = claim.text
         seen = self._spell(made[0], claim, execution, scope) if made else "unknown"
         what = self._what(stmt)
@@ -301,16 +273,20 @@ class _Judge:
                 )
         used = {n for t in claim.terms() for n in shape_names(t.dims)}
         free = [n for n in used if scope.free(n, execution)]
-        confidence = "high" if not free else "medium"
-        return Verdict(
-            stmt.line,
-            self._text(stmt),
-            sighting.text if sighting else said,
-            "false",
-            message,
-            confidence,
-            True,
-        )
+        other = self._other_line(claim, sighting)
+        if other:
+            message = (
+                f"Lines {stmt.line} and {other.line}: {said} and {other.text} cannot both be true: "
+                "a name would have two meanings. At least one of them is false."
+            )
+        confidence = "medium" if free else "high"
+        text = sighting.text
+        return Verdict(stmt.line, self._text(stmt), text, "false", message, confidence, True)
+
+    def _other_line(self, claim: Claim, sighting: Sighting) -> Sighting | None:
+        """The one comment that contradicts this one, where it is one against one."""
+        others = self.solver.rivals(claim)
+        return others[0] if len(others) == 1 else None
 
     def _what(self, stmt: Stmt) -> str:
         if stmt.kind == "return":
@@ -350,7 +326,7 @@ class _Judge:
             else ""
         )
 
-    # --- statements without a comment --------------------------------------------------------------
+    # --- statements without a comment ------------------------------------------------------------
     def _missing(self, plain, described, sightings, matcher) -> list[Verdict]:
         found = []
         for stmt in sorted(plain.values(), key=lambda s: s.line):
@@ -397,7 +373,7 @@ class _Judge:
         for sighting in sightings:
             if sighting.trailing or not self._in_a_row(sighting.line, stmt):
                 continue
-            if any(all(matcher.holds(c, stmt, e) for e in runs) for c in sighting.claims):
+            if any(all(matcher.holds(c, sighting, stmt, e) for e in runs) for c in sighting.claims):
                 return True
         return False
 

@@ -1,0 +1,166 @@
+"""Which comment is about which statement: comments of a function in, sightings out.
+
+A comment behind code is about that code. One on a line of its own is about the statement above or
+the one below; where the layout tells (a block that begins with a comment, or ends with one), only
+that one is asked, and where it does not, the other one remains possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from autograder.shapes.comments import Comment
+from autograder.shapes.parser import Claim, Vocabulary, parse
+from autograder.shapes.tracer import Function, Stmt, Traced
+
+MAKES = ("assign", "augmented", "expression", "return")
+CONTINUES = ("->", "=>", "→", "@", "×", "-->", "==>")
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """The claims of a comment and the statements that they may be about, likeliest first."""
+
+    claims: tuple[Claim, ...]
+    stmts: tuple[int, ...]
+    trailing: bool
+    line: int
+    text: str
+    inner: bool = False  # behind a line of a statement that goes on
+
+
+def sightings(
+    function: Function,
+    traced: Traced,
+    comments: list[Comment],
+    lines: list[str],
+    vocabulary: Vocabulary,
+    makes: Callable[[Stmt], bool],
+) -> list[Sighting]:
+    """The shape comments of a function. `makes` tells whether a statement made a tensor."""
+    stmts = {s.id: s for s in traced.stmts if s.function == function.id}
+    inside = [c for c in comments if _innermost(traced, c.line) == function.id]
+    groups = [
+        (group, claims)
+        for group in _groups(inside)
+        if not group[0].barrier
+        and (claims := tuple(parse([(c.line, c.text) for c in group], vocabulary)))
+    ]
+    layout = _Layout(lines, stmts, groups, makes)
+    found = []
+    for group, claims in groups:
+        about, inner = layout.about(group)
+        text = " ".join(c.text for c in group)
+        found.append(Sighting(claims, about, not group[0].own, group[0].line, text, inner))
+    return found
+
+
+def _innermost(traced: Traced, line: int) -> int:
+    """The function that a line stands in, or has just left."""
+    holding = [f for f in traced.functions if f.line <= line <= f.end_line]
+    if holding:
+        return max(holding, key=lambda f: f.line).id
+    before = [f for f in traced.functions if f.end_line < line <= f.end_line + 3]
+    return max(before, key=lambda f: f.end_line).id if before else -1
+
+
+def _groups(comments: list[Comment]) -> list[list[Comment]]:
+    """Lines of comment that belong together."""
+    groups: list[list[Comment]] = []
+    for comment in comments:
+        if groups and _goes_on(groups[-1][-1], comment):
+            groups[-1].append(comment)
+        else:
+            groups.append([comment])
+    return groups
+
+
+def _goes_on(one: Comment, other: Comment) -> bool:
+    if other.line != one.line + 1 or not other.own or other.barrier or one.barrier:
+        return False
+    return one.own or other.text.lstrip().startswith(CONTINUES)
+
+
+class _Layout:
+    """Where the statements and the comments of one function stand."""
+
+    def __init__(self, lines, stmts: dict[int, Stmt], groups, makes):
+        self.lines, self.stmts, self.makes = lines, stmts, makes
+        self.own = {g[0].line: g for g, _ in groups if g[0].own}
+        self.trailing: Collection[int] = {g[0].line for g, _ in groups if not g[0].own}
+
+    def about(self, group: list[Comment]) -> tuple[tuple[int, ...], bool]:
+        first, last = group[0].line, group[-1].line
+        if not group[0].own:
+            holding = [s for s in self.stmts.values() if s.line <= first <= s.end_line]
+            if not holding:
+                return (), False
+            best = max(holding, key=lambda s: (s.line, s.kind in MAKES))
+            return (best.id,), first < best.end_line
+        inside = [s for s in self.stmts.values() if s.kind in MAKES and s.line < first < s.end_line]
+        if inside:
+            return (inside[-1].id,), True
+        above, below = self.beside(first - 1, -1), self.beside(last + 1, 1)
+        if below and above and self.stmts[above[0]].kind == "def" and self._bare(below):
+            above = []
+        direction = self.direction(first, last) if above and below else 0
+        if direction:
+            return tuple(above if direction < 0 else below), False
+        return tuple(dict.fromkeys([*above, *below])), False
+
+    def _bare(self, found: list[int]) -> bool:
+        """Whether one of the statements has no comment behind it."""
+        return any(self._needs(self.stmts[i]) for i in found)
+
+    def _needs(self, stmt: Stmt) -> bool:
+        behind = any(stmt.line <= line <= stmt.end_line for line in self.trailing)
+        return not behind and self.makes(stmt)
+
+    def direction(self, first: int, last: int) -> int:
+        """-1 where the comments of this block are below their statements, 1 above, 0 unknown."""
+        low, high = first, last
+        while low > 1 and self._in_block(low - 1):
+            low -= 1
+        while high < len(self.lines) and self._in_block(high + 1):
+            high += 1
+        items = []
+        for line in range(low, high + 1):
+            if line in self.own:
+                items.append("comment")
+            items += [
+                "statement"
+                for s in self.stmts.values()
+                if s.line == line and s.kind in MAKES and self._needs(s)
+            ]
+        ends = (items[0], items[-1]) if items else ("", "")
+        if items.count("comment") != items.count("statement"):
+            return 0
+        if any(a == b for a, b in zip(items, items[1:], strict=False)):
+            return 0
+        return {("comment", "statement"): 1, ("statement", "comment"): -1}.get(ends, 0)
+
+    def _in_block(self, line: int) -> bool:
+        text = self.lines[line - 1].strip()
+        if not text or text.startswith("#"):
+            return bool(text)
+        covers = [s for s in self.stmts.values() if s.line <= line <= s.end_line]
+        return bool(covers) and not any(s.kind in ("def", "header") for s in covers)
+
+    def beside(self, line: int, step: int) -> list[int]:
+        """The statements next to a comment; comments between are passed over, blank lines not."""
+        while 0 < line <= len(self.lines):
+            text = self.lines[line - 1].strip()
+            if not text:
+                return []
+            if not text.startswith("#"):
+                break
+            line += step
+        touching = [s for s in self.stmts.values() if (s.end_line if step < 0 else s.line) == line]
+        if not touching:
+            return []
+        stmt = max(touching, key=lambda s: (s.kind in MAKES, s.line))
+        if stmt.kind == "header":
+            low, high = stmt.body
+            return [s.id for s in self.stmts.values() if s.kind in MAKES and low <= s.line <= high]
+        return [stmt.id]

@@ -1,0 +1,223 @@
+"""Whether a claim holds for a statement in one execution of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograder.shapes.attach import Sighting
+from autograder.shapes.dims import shape_fits
+from autograder.shapes.parser import Claim, Stage, Term
+from autograder.shapes.recording import Execution, Sequence, Weight, tensors
+from autograder.shapes.scope import Scope
+from autograder.shapes.tracer import Stmt, Traced
+
+Shape = tuple[int, ...]
+
+
+def results(stmt: Stmt, execution: Execution) -> list[Shape]:
+    """The shapes of what a statement makes: assigned, returned, or changed in place."""
+    if stmt.kind == "augmented" or (stmt.kind == "expression" and stmt.receiver is not None):
+        found = []
+        for target in flat(stmt.targets):
+            found += tensors(execution.after.get(target))
+        if stmt.receiver is not None:
+            found = found or tensors(execution.last(stmt.receiver))
+        return found or tensors(execution.last(stmt.value))
+    if stmt.receiver is not None:  # `scores[mask] = 0`: the whole of it, or the part
+        return tensors(execution.last(stmt.receiver)) or tensors(execution.last(stmt.value))
+    return tensors(execution.last(stmt.value))
+
+
+def flat(targets) -> list[str]:
+    """The names of targets, unpacking undone."""
+    return [t for part in targets for t in (flat(part) if isinstance(part, list) else [part])]
+
+
+class Matcher:
+    """Compares claims with executions, in the scope of one function."""
+
+    def __init__(self, traced: Traced, scope: Scope, strict: bool = False):
+        self.traced, self.scope, self.strict = traced, scope, strict
+
+    def holds(self, claim: Claim, sighting: Sighting, stmt: Stmt, execution: Execution) -> bool:
+        """Whether the claim, or one of its alternatives, is what happened."""
+        lookup = self.scope.lookup(execution)
+        inner = self._inner(sighting, stmt, execution) if sighting.inner else []
+        return any(self._chain(c, stmt, execution, lookup, inner) for c in (claim, *claim.others))
+
+    def _inner(self, sighting: Sighting, stmt: Stmt, execution: Execution) -> list[Shape]:
+        """What came about on the line of a comment that stands inside a statement."""
+        near = (0,) if sighting.trailing else (-1, 1)
+        lines = [sighting.line + step for step in near]
+        return [
+            shape
+            for node, value in execution.events
+            if self.traced.nodes[node].end_line in lines
+            for shape in tensors(value)
+        ]
+
+    def _chain(self, claim: Claim, stmt, execution, lookup, inner) -> bool:
+        stages = claim.stages
+        if not stages:
+            return False
+        last = stages[-1]
+        if len(stages) == 1:
+            if len(last.terms) > 1:
+                return self._product(last, stmt, execution, lookup) or all(
+                    self._result(t, stmt, execution, lookup, inner) for t in last.terms
+                )
+            return self._result(last.terms[0], stmt, execution, lookup, inner)
+        if len(last.terms) > 1 or not self._result(last.terms[0], stmt, execution, lookup, inner):
+            return False
+        return self._steps(stages, stmt, execution, lookup)
+
+    def _steps(self, stages: tuple[Stage, ...], stmt, execution, lookup) -> bool:
+        """The stages before the result: an ordered part of what was evaluated on the way.
+
+        A stage that names an operation of the statement must be what that operation made.
+        """
+        on_the_way = self._on_the_way(stmt, execution)
+        ops = {op for op, _ in on_the_way}
+        at = 0
+        for stage in stages[:-1]:
+            if len(stage.terms) > 1:
+                if not self._product(stage, stmt, execution, lookup):
+                    return False
+                continue
+            named = stage.op if stage.op in ops else ""
+            found = next(
+                (
+                    i
+                    for i in range(at, len(on_the_way))
+                    if (not named or on_the_way[i][0] == named)
+                    and shape_fits(stage.terms[0].dims, on_the_way[i][1], lookup)
+                ),
+                None,
+            )
+            if found is None:
+                return False
+            at = found + 1
+        return not self.strict or self._received(stages, execution, lookup)
+
+    def _on_the_way(self, stmt: Stmt, execution: Execution) -> list[tuple[str, Shape]]:
+        """Operations and shapes in the order they came about, the result itself left out."""
+        events = list(execution.events)
+        if len(events) > 1 and events[-1][0] == stmt.value:
+            events.pop()
+        found = []
+        if stmt.kind == "augmented":
+            for target in flat(stmt.targets):
+                found += [("", s) for s in tensors(execution.before.get(target))]
+        return found + [
+            (self.traced.nodes[node].op, shape) for node, v in events for shape in tensors(v)
+        ]
+
+    def _received(self, stages: tuple[Stage, ...], execution: Execution, lookup) -> bool:
+        """Whether each operation named in a chain was given the shape that stands before it."""
+        for before, stage in zip(stages, stages[1:], strict=False):
+            if not stage.op or len(before.terms) > 1:
+                continue
+            given = [
+                operands[0]
+                for op, operands in self._operations(execution, least=1)
+                if op == stage.op
+            ]
+            if given and not any(shape_fits(before.terms[0].dims, s, lookup) for s in given):
+                return False
+        return True
+
+    def _product(self, stage: Stage, stmt, execution, lookup) -> bool:
+        """`[..] @ [..]`: the operands of one operation, in order."""
+        dims = [t.dims for t in stage.terms]
+        for _, operands in self._operations(execution):
+            if len(operands) >= len(dims) and all(
+                shape_fits(d, s, lookup) for d, s in zip(dims, operands, strict=False)
+            ):
+                return True
+        if stmt.kind == "augmented":
+            before = [s for t in flat(stmt.targets) for s in tensors(execution.before.get(t))]
+            operands = before + tensors(execution.last(stmt.value))
+            return len(operands) >= len(dims) and all(
+                shape_fits(d, s, lookup) for d, s in zip(dims, operands, strict=False)
+            )
+        return False
+
+    def _operations(
+        self, execution: Execution, least: int = 2
+    ) -> Iterator[tuple[str, list[Shape]]]:
+        values: dict[int, object] = {}
+        for node, value in execution.events:
+            values[node] = value
+            operands = []
+            for part in self.traced.nodes[node].operands:
+                operands += tensors(values.get(part))
+            if len(operands) >= least:
+                yield self.traced.nodes[node].op, operands
+            called = self._weight(node, values)
+            if called and operands:
+                yield self.traced.nodes[node].op, [operands[0], called[::-1]]
+
+    def _weight(self, node: int, values: dict) -> Shape | None:
+        """The weight of a module that an expression calls, or that stands among its operands."""
+        for other in range(max(0, node - 6), node):
+            seen = values.get(other)
+            if isinstance(seen, Weight) and seen.shape is not None and len(seen.shape) == 2:
+                return seen.shape
+        return None
+
+    def _result(self, term: Term, stmt, execution, lookup, inner) -> bool:
+        if any(shape_fits(term.dims, shape, lookup) for shape in inner):
+            return True
+        if term.label and self._labelled(term, stmt, execution, lookup):
+            return True
+        made = results(stmt, execution)
+        if made:
+            return all(shape_fits(term.dims, s, lookup) for s in made)
+        shapes = [s for _, v in execution.events for s in tensors(v)]
+        if stmt.kind in ("def", "header"):
+            shapes += [s for v in execution.before.values() for s in tensors(v)]
+        return any(shape_fits(term.dims, s, lookup) for s in shapes) or self._module(
+            term, stmt, execution, lookup
+        )
+
+    def _labelled(self, term: Term, stmt, execution, lookup) -> bool:
+        """Whether the tensor of that name has the shape, before or after the statement."""
+        own = term.label in flat(stmt.targets)
+        for names_then in (execution.after,) if own else (execution.after, execution.before):
+            value = names_then.get(term.label) or names_then.get(f"self.{term.label}")
+            shapes = tensors(value)
+            if shapes and all(shape_fits(term.dims, s, lookup) for s in shapes):
+                return True
+        return False
+
+    def _module(self, term: Term, stmt, execution, lookup) -> bool:
+        """`nn.Linear(i, h)`: as its arguments stand, or as its weight is stored."""
+        value = execution.last(stmt.value)
+        if not isinstance(value, Weight) or value.shape is None:
+            return False
+        return shape_fits(term.dims, value.shape, lookup) or shape_fits(
+            term.dims, value.shape[::-1], lookup
+        )
+
+
+def positional(claims: tuple[Claim, ...], stmt: Stmt, execution: Execution, matcher) -> bool:
+    """Several shapes for several tensors, one each, in order; the first where there is only one."""
+    value = execution.last(stmt.value)
+    parts = value.parts if isinstance(value, Sequence) else (value,)
+    if isinstance(value, Sequence) and len(claims) != value.length:
+        return False
+    lookup = matcher.scope.lookup(execution)
+    for claim, part in zip(claims, parts, strict=False):
+        shapes = tensors(part)
+        dims = claim.stages[-1].terms[-1].dims if claim.stages else None
+        if dims is None or not shapes or not all(shape_fits(dims, s, lookup) for s in shapes):
+            return False
+    return True
+
+
+def pairs(claims: tuple[Claim, ...], stmt: Stmt, runs: list[Execution]) -> bool:
+    """Whether the claims are one for each tensor of a tuple that the statement makes."""
+    values = [e.last(stmt.value) for e in runs]
+    return len(claims) > 1 and any(
+        isinstance(v, Sequence) and v.length == len(claims) for v in values
+    )
