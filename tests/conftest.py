@@ -21,8 +21,9 @@ def course_root() -> Path:
 def grader():
     """A grader with a private seed, so that a failure can be looked at again."""
     from autograder.grade import Grader
+    from autograder.sandbox import strongest
 
-    with Grader(private=20260301, folder=ROOT) as opened:
+    with Grader(strongest(), private=20260301, folder=ROOT) as opened:
         yield opened
 
 

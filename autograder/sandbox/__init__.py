@@ -43,6 +43,6 @@ Not covered:
 from .box import Sandbox
 from .child import Child
 from .limits import ChildFailed, Limits
-from .probe import Tier, probe
+from .probe import Tier, probe, strongest
 
-__all__ = ["Child", "ChildFailed", "Limits", "Sandbox", "Tier", "probe"]
+__all__ = ["Child", "ChildFailed", "Limits", "Sandbox", "Tier", "probe", "strongest"]
