@@ -709,7 +709,7 @@ def curve(ax, numbers, colour):
     ax.plot((borders[1:] + borders[:-1]) / 2, heights, ".-", color=colour)
 
 
-figure, axes = plt.subplots(2, 2, figsize=(10.5, 6.6))
+figure, axes = plt.subplots(2, 2, figsize=(10.5, 6.6), layout="constrained")
 scale = plt.Normalize(0, n_layers - 1)
 for n, wide in enumerate(wides):
     colour = plt.cm.plasma(scale(n))

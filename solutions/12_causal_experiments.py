@@ -49,7 +49,12 @@ import torch.nn.functional as F
 
 from autograder import check, hint
 from transformer_lm.ablation import ablate, ablation_grid, repeated_tokens
-from transformer_lm.activations import attention_patterns, count_hooks, record
+from transformer_lm.activations import (
+    attention_patterns,
+    count_hooks,
+    record,
+    with_progress,
+)
 from transformer_lm.figures import show
 from transformer_lm.modeling_attention import MultiHeadSelfAttention
 from transformer_lm.pretrained import load_gpt2
@@ -444,8 +449,10 @@ check("causal.one_and_all")
 # the last layer writes at earlier positions?)
 
 # %%
+slow = n_layers * n_heads > 40  # a real GPT-2: show how far we are
 pairs = [
-    [one_and_all(model, tokens, n, h) for h in range(n_heads)] for n in range(n_layers)
+    [one_and_all(model, tokens, n, h) for h in range(n_heads)]
+    for n in with_progress(range(n_layers), slow, "layers")
 ]
 one = torch.tensor([[float(o) for o, _ in row] for row in pairs])  # [layers, heads]
 every = torch.tensor([[float(e) for _, e in row] for row in pairs])  # [layers, heads]
@@ -534,7 +541,7 @@ check("causal.grid")
 
 # %%
 zeroed = lesion_grid(model, tokens)  # [num_layers, num_heads]
-averaged = ablation_grid(model, tokens, how="mean", reference=others)
+averaged = ablation_grid(model, tokens, "mean", reference=others, progress=slow)
 # [num_layers, num_heads]
 limit = float(torch.stack([zeroed, averaged]).abs().max())
 

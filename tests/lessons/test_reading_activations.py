@@ -606,3 +606,10 @@ def test_a_wrong_program_is_told_which_mistake_it_made(task, place):
 def test_a_hook_left_in_by_an_error_is_seen_though_all_values_are_right():
     source = program("activations.one_hook", hooked(run="model(input_ids)\nhandle.remove()"))
     assert names("activations.one_hook", source, 6) == ["activations.one_hook.hook left in"]
+
+
+def test_a_model_left_in_training_mode_is_seen_though_all_values_are_right():
+    source = program("activations.one_hook", "value = None\n" + hooked()).replace(
+        "return kept[0]", "model.train()\n    return kept[0]"
+    )
+    assert names("activations.one_hook", source, 6) == ["activations.one_hook.another mode"]
