@@ -738,8 +738,8 @@ show(figure, "Densities of scores (left) and of their softmax on a logarithmic a
 # the model really uses.
 #
 # Above, each layer is one smooth bump, and one is tempted to describe *the layer*:
-# "scores drift upwards with depth". Below, the same layers fall apart into several
-# bumps: they are the heads, each with a centre and a width of its own. The sum over
+# "scores drift upwards with depth". Below, the last layer falls apart into three bumps.
+# They are its three heads, each with a centre and a width of its own. The sum over
 # heads has mixed them beyond recognition. On the right the shapes differ too. Which
 # layer has more weights near 1? Read it off both rows; only the lower one answers for
 # the model. (A gap in a curve is an empty bin.)
