@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from autograder.shapes.attach import Sighting
 from autograder.shapes.dims import shape_fits
 from autograder.shapes.parser import Claim, Stage, Term
-from autograder.shapes.recording import Execution, Sequence, Weight, tensors
+from autograder.shapes.recording import Execution, Sequence, Tensor, Weight, tensors
 from autograder.shapes.scope import Scope
 from autograder.shapes.tracer import Stmt, Traced
 
@@ -205,7 +205,9 @@ def positional(claims: tuple[Claim, ...], stmt: Stmt, execution: Execution, matc
     value = execution.last(stmt.value)
     parts = value.parts if isinstance(value, Sequence) else (value,)
     if isinstance(value, Sequence) and len(claims) != value.length:
-        return False
+        parts = [Tensor(s) for s in tensors(value)]  # `out, (h, c)`: a tuple in a tuple
+        if len(parts) != len(claims):
+            return False
     lookup = matcher.scope.lookup(execution)
     for claim, part in zip(claims, parts, strict=False):
         shapes = tensors(part)
@@ -219,5 +221,5 @@ def pairs(claims: tuple[Claim, ...], stmt: Stmt, runs: list[Execution]) -> bool:
     """Whether the claims are one for each tensor of a tuple that the statement makes."""
     values = [e.last(stmt.value) for e in runs]
     return len(claims) > 1 and any(
-        isinstance(v, Sequence) and v.length == len(claims) for v in values
+        isinstance(v, Sequence) and len(claims) in (v.length, len(tensors(v))) for v in values
     )

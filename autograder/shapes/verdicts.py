@@ -206,6 +206,9 @@ class _Judge:
             return _cannot(line, statement, text, "the comment is not readable as a shape")
         if stmt.kind == "expression" and stmt.receiver is None or stmt.kind == "other":
             return _cannot(line, statement, text, "this line makes no tensor")
+        stopped = [e for e in runs if not e.finished and e.last(stmt.value) is None]
+        if stmt.kind in ("assign", "augmented", "expression") and len(stopped) == len(runs):
+            return _cannot(line, statement, text, "the code stopped here")
         held = [matcher.holds(claim, sighting, stmt, e) for e in runs]
         if all(held):
             return self._true(line, statement, text)
