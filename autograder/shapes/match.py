@@ -16,13 +16,15 @@ Shape = tuple[int, ...]
 
 def results(stmt: Stmt, execution: Execution) -> list[Shape]:
     """The shapes of what a statement makes: assigned, returned, or changed in place."""
-    if stmt.kind == "augmented" or (stmt.kind == "expression" and stmt.receiver is not None):
+    if stmt.kind == "augmented":
         found = []
         for target in flat(stmt.targets):
             found += tensors(execution.after.get(target))
         if stmt.receiver is not None:
             found = found or tensors(execution.last(stmt.receiver))
         return found or tensors(execution.last(stmt.value))
+    if stmt.kind == "expression" and stmt.receiver is not None:
+        return tensors(execution.last(stmt.value)) or tensors(execution.last(stmt.receiver))
     if stmt.receiver is not None:  # `scores[mask] = 0`: the whole of it, or the part
         return tensors(execution.last(stmt.receiver)) or tensors(execution.last(stmt.value))
     return tensors(execution.last(stmt.value))
@@ -98,6 +100,10 @@ class Matcher:
                 return False
             at = found + 1
         return not self.strict or self._received(stages, execution, lookup)
+
+    def skips(self, claim: Claim, execution: Execution) -> bool:
+        """Whether a chain names an operation whose input is not the shape that stands before it."""
+        return not self._received(claim.stages, execution, self.scope.lookup(execution))
 
     def _on_the_way(self, stmt: Stmt, execution: Execution) -> list[tuple[str, Shape]]:
         """Operations and shapes in the order they came about, the result itself left out."""

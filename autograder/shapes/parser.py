@@ -304,7 +304,7 @@ def _bare_dims(text: str, vocabulary: Vocabulary) -> tuple[Expr, ...] | None:
     crosses, commas = len(split_crosses(text)) > 1, len(split_top(text, ",")) > 1
     if not crosses and not commas:
         words = re.findall(r"\w+", text)
-        if len(words) < 2 or not all(vocabulary.known(w) for w in words):
+        if sum(not w.isdigit() for w in words) < 2 or not all(vocabulary.known(w) for w in words):
             return None
         short = sum(len(w) <= 2 for w in words)
         if not (short >= max(2, len(words) - 1) or "_" in text or "(" in text):

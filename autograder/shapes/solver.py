@@ -24,7 +24,7 @@ from autograder.shapes.tracer import Stmt
 MAX_DOMAIN, MAX_PAIRS, MAX_CHOICES, ROUNDS = 8, 40, 4_096, 3
 
 
-@dataclass
+@dataclass(eq=False)
 class _Case:
     """One claim with the statements it may be about, and its truth under each choice so far."""
 
@@ -202,22 +202,31 @@ class Solver:
         return found
 
     # --- who contradicts whom --------------------------------------------------------------------
-    def rivals(self, claim: Claim) -> list[Sighting]:
-        """For a false claim: the comment that would be false instead, were it true.
+    def ties(self) -> dict[int, Sighting]:
+        """By the line of a comment: the other one, where it is one against one.
 
-        Empty where no choice makes it true, where more comments speak against it than for it, or
-        where the usual meaning of the letters does: then it is the claim that is wrong.
+        A false claim that some choice makes true at the cost of one other claim, no more usual
+        meanings speaking for either, is as likely to be right as that other one.
         """
-        case = next((c for c in self.cases if c.claim is claim), None)
-        if case is None or not case.symbols:
+        found: dict[int, Sighting] = {}
+        false = [c for c in self.cases if not self.true(c)]
+        for case in false:
+            others = self._instead(case, false)
+            if len(others) == 1:
+                found[case.sighting.line] = others[0]
+                found[others[0].line] = case.sighting
+        return found
+
+    def _instead(self, case: _Case, false: list[_Case]) -> list[Sighting]:
+        """The comments that would be false instead of a false one, if that is no worse."""
+        if not case.symbols:
             return []
         score, chosen = self.score(), dict(self.scope.bound)
-        false = {id(c) for c in self.cases if not self.true(c)}
         found: list[Sighting] = []
         for choice in self._choices(case):
             self.scope.bound.update(zip(case.symbols, choice, strict=True))
             if self.true(case) and self.score() > score - 0.04:
-                others = [c for c in self.cases if not self.true(c) and id(c) not in false]
+                others = [c for c in self.cases if not self.true(c) and c not in false]
                 found = [c.sighting for c in others if c.sighting is not case.sighting]
                 break
         self.scope.bound.update(chosen)

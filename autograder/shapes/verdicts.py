@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autograder.shapes import names, record
 from autograder.shapes.attach import MAKES, Sighting, sightings
@@ -123,10 +123,11 @@ class _Judge:
         about = [s for s in seen if s.stmts]
         self.solver = Solver(scope, about, stmts, self.evidence, matcher)
         self.solver.solve()
+        tied = self.solver.ties()
         found, described = [], set()
         for sighting in about:
             verdicts, one = self._sighting(sighting, stmts, scope, matcher)
-            found += verdicts
+            found += [self._tied(v, tied.get(sighting.line)) for v in verdicts]
             described |= one
         if function.name != "__init__":
             found += self._missing(plain, described, about, matcher)
@@ -211,7 +212,8 @@ class _Judge:
             return _cannot(line, statement, text, "the code stopped here")
         held = [matcher.holds(claim, sighting, stmt, e) for e in runs]
         if all(held):
-            return self._true(line, statement, text)
+            note = any(matcher.skips(claim, e) for e in runs)
+            return self._true(line, statement, text, "; a step before it is left out" * note)
         if self._module(stmt, runs):
             return self._of_module(claim, sighting, stmt, runs, scope, matcher)
         if all(only_numbers(t.dims) for t in claim.terms()):
@@ -255,8 +257,8 @@ class _Judge:
             return _cannot(stmt.line, statement, text, "numbers are true for some sizes only")
         return self._false(claim, stmt, every[0], matcher.scope, sighting)
 
-    def _true(self, line, statement, text) -> Verdict:
-        return Verdict(line, statement, text, "true", f"Line {line}: true.")
+    def _true(self, line, statement, text, note: str = "") -> Verdict:
+        return Verdict(line, statement, text, "true", f"Line {line}: true{note}.")
 
     def _false(self, claim: Claim, stmt: Stmt, execution: Execution, scope: Scope, sighting):
         made = results(stmt, execution)
@@ -276,20 +278,19 @@ class _Judge:
                 )
         used = {n for t in claim.terms() for n in shape_names(t.dims)}
         free = [n for n in used if scope.free(n, execution)]
-        other = self._other_line(claim, sighting)
-        if other:
-            message = (
-                f"Lines {stmt.line} and {other.line}: {said} and {other.text} cannot both be true: "
-                "a name would have two meanings. At least one of them is false."
-            )
         confidence = "medium" if free else "high"
         text = sighting.text
         return Verdict(stmt.line, self._text(stmt), text, "false", message, confidence, True)
 
-    def _other_line(self, claim: Claim, sighting: Sighting) -> Sighting | None:
-        """The one comment that contradicts this one, where it is one against one."""
-        others = self.solver.rivals(claim)
-        return others[0] if len(others) == 1 else None
+    def _tied(self, verdict: Verdict, other: Sighting | None) -> Verdict:
+        """One comment against one: each may be the false one, and one of them is."""
+        if other is None or verdict.verdict not in ("true", "false"):
+            return verdict
+        message = (
+            f"Line {verdict.line}: {verdict.comment} and {other.text} in line {other.line} cannot "
+            "both be true: a name would have two meanings."
+        )
+        return replace(verdict, verdict="false", message=message, confidence="medium", deducts=True)
 
     def _what(self, stmt: Stmt) -> str:
         if stmt.kind == "return":

@@ -1,0 +1,91 @@
+"""The parser alone: the text of a comment in, claims out."""
+
+import pytest
+
+from autograder.shapes.parser import Vocabulary, legends, parse
+
+KNOWN = Vocabulary(tensors=("q", "k", "v", "x", "probs"), sizes=("bs", "seq", "hidden", "heads"))
+
+
+def read(text):
+    """Each claim as its chain of stages, each stage as the texts of its shapes."""
+    return [[[t.text for t in s.terms] for s in c.stages] for c in parse([(1, text)], KNOWN)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[bs, seq, hidden]",
+        "(bs, seq, hidden)",
+        "{bs, seq, hidden}",
+        "torch.Size([bs, seq, hidden])",
+        "shape: [bs, seq, hidden]",
+        "the result is of shape (bs, seq, hidden)",
+        "bs x seq x hidden",
+        "bs, seq, hidden",
+        "q: [bs, seq, hidden]",
+    ],
+)
+def test_one_shape_of_three_sizes_in_every_notation(text):
+    (claim,) = parse([(1, text)], KNOWN)
+    assert [d for t in claim.stages[-1].terms for d in t.dims] == [
+        ("name", "bs"),
+        ("name", "seq"),
+        ("name", "hidden"),
+    ]
+
+
+@pytest.mark.parametrize("arrow", ["->", "-->", "=>", "→", "⇒", "becomes"])
+def test_every_arrow_makes_a_chain(arrow):
+    assert read(f"[bs, seq] {arrow} [seq, bs]") == [[["[bs, seq]"], ["[seq, bs]"]]]
+
+
+@pytest.mark.parametrize("sign", ["@", "x", "*", "×"])
+def test_shapes_with_an_operator_between_are_operands(sign):
+    assert read(f"[bs, seq] {sign} [seq, bs] -> [bs, bs]") == [
+        [["[bs, seq]", "[seq, bs]"], ["[bs, bs]"]]
+    ]
+
+
+def test_an_operation_in_a_chain_is_kept_by_its_name():
+    (claim,) = parse([(1, "[bs, seq] -> view [bs, seq, 1] -> transpose [bs, 1, seq]")], KNOWN)
+    assert [s.op for s in claim.stages] == ["", "view", "transpose"]
+
+
+def test_a_line_that_begins_with_an_arrow_goes_on_with_the_one_before():
+    (claim,) = parse([(1, "[bs, seq]"), (2, "-> [seq, bs]")], KNOWN)
+    assert len(claim.stages) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "compute query, key and value (see eq. 1, 2)",
+        "project to hidden (no shape)",
+        "as in Vaswani et al. [1]",
+        "step (3)",
+        "(probs, v)",
+        "B = batch size, T = number of tokens",
+        "",
+    ],
+)
+def test_prose_is_no_shape(text):
+    assert read(text) == []
+
+
+def test_products_quotients_and_groups_are_read_as_such():
+    (claim,) = parse([(1, "[bs*heads, hidden // heads, (bs heads)]")], KNOWN)
+    b, h = ("name", "bs"), ("name", "heads")
+    assert claim.stages[0].terms[0].dims == (
+        ("*", b, h),
+        ("/", ("name", "hidden"), h),
+        ("*", b, h),
+    )
+
+
+def test_a_legend_tells_what_letters_mean():
+    found = legends("B = batch size, d: hidden / heads", KNOWN)
+    assert found == {
+        "B": ("name", "batch_size"),
+        "d": ("/", ("name", "hidden"), ("name", "heads")),
+    }

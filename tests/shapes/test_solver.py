@@ -1,0 +1,88 @@
+"""What letters mean: the solver asked through the smallest functions."""
+
+import pytest
+
+from autograder.shapes import check_source, plan
+from autograder.shapes.plan import collisions
+
+
+def verdicts(*lines, call="f(x[batch_size, seq_len, hidden])"):
+    source = "def f(x):\n" + "".join(f"    {line}\n" for line in lines) + "    return x\n"
+    return [(v.line - 1, v.verdict) for v in check_source(source, plan(call))]
+
+
+def test_letters_mean_what_makes_all_comments_true():
+    assert verdicts("x = x * 2  # [u, v, w]", "x = x.transpose(1, 2)  # [u, w, v]") == [
+        (1, "true"),
+        (2, "true"),
+    ]
+
+
+def test_two_comments_that_agree_outweigh_one():
+    assert verdicts(
+        "x = x * 2  # [u, v, w]",
+        "x = x + 1  # [u, v, w]",
+        "y = x.transpose(1, 2)  # [u, v, w]",
+    ) == [(1, "true"), (2, "true"), (3, "false")]
+
+
+def test_one_against_one_is_told_with_both_lines():
+    source = (
+        "def f(x):\n"
+        "    y = x * 2  # [u, v, w]\n"
+        "    z = x.transpose(1, 2)  # [u, v, w]\n"
+        "    return y, z\n"
+    )
+    found = check_source(source, plan("f(x[batch_size, seq_len, hidden])"))
+    false = [v for v in found if v.verdict == "false"]
+    assert [v.line for v in false] == [2, 3]
+    assert all("2" in v.message and "3" in v.message for v in false)
+
+
+def test_a_letter_that_the_code_declares_means_nothing_else():
+    assert verdicts("b, t, c = x.shape", "y = x.transpose(1, 2)  # [b, t, c]") == [(2, "false")]
+
+
+def test_a_letter_used_once_is_never_called_false():
+    assert verdicts("y = x * 2  # [A, Z, K]") == [(1, "true")]
+
+
+def test_two_sizes_for_one_letter_are_false():
+    assert verdicts("y = x * 2  # [u, u, w]") == [(1, "false")]
+
+
+def test_a_counter_of_a_loop_is_no_size():
+    assert verdicts("for h in range(2):", "    y = x * h  # [b, s, h]") == [(2, "true")]
+
+
+def test_free_letters_may_stand_in_products_alone():
+    assert verdicts("y = x.flatten(0, 1)  # [u*v, w]") == [(1, "true")]
+
+
+def test_an_attribute_of_one_letter_does_not_bind_the_letter():
+    source = (
+        "class Net(nn.Module):\n"
+        "    def __init__(self, hidden):\n"
+        "        super().__init__()\n"
+        "        self.s = hidden\n"
+        "    def forward(self, x):\n"
+        "        y = x * self.s  # [b, s, h]\n"
+        "        return y\n"
+    )
+    found = check_source(source, plan("Net(hidden)(x[batch_size, seq_len, hidden])"))
+    assert [v.verdict for v in found] == ["true"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "F(input_size, hidden)(x[batch_size, seq_len, input_size])",
+        "F(input_size, hidden, num_heads)(x[batch_size, seq_len, input_size])",
+    ],
+)
+def test_the_sizes_of_the_runs_cannot_be_confused(call):
+    asked = plan(call)
+    free = tuple(r for r in asked.roles if r not in asked.where)
+    assert collisions(free, list(asked.sizes)) == []
+    for sizes in asked.sizes:
+        assert len(set(sizes.values())) == len(sizes)
