@@ -23,6 +23,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 MAX_OUTPUT = 20_000  # characters of text shown for one output
+SCHEME = "scheme-"  # how the ids of cells begin that are for the grader only
 PNG = b"\x89PNG\r\n\x1a\n"
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
 _CONTROL = re.compile(
@@ -187,7 +188,7 @@ def page(nb, title: str, score: float, max_score: float, late_penalty: float = 0
             "outputs": shown(cell),
         }
         for cell in nb.cells
-        if not (_is_prose(cell) and not _headings(cell.source)) and not _is_setup(cell)
+        if not _left_out(cell)
     ]
     return _template().render(
         title=plain(title),
@@ -205,8 +206,11 @@ def _is_prose(cell) -> bool:
     return cell.get("id", "").startswith("markdown-")
 
 
-def _is_setup(cell) -> bool:
-    return cell.get("id", "").startswith("setup-")
+def _left_out(cell) -> bool:
+    """Imports, prose without a heading, and what is meant for the grader only."""
+    if _is_prose(cell):
+        return not _headings(cell.source)
+    return cell.get("id", "").startswith(("setup-", SCHEME))
 
 
 def _headings(text: str) -> str:

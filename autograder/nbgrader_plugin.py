@@ -40,8 +40,8 @@ from traitlets import Bool
 from autograder import course, figures
 from autograder.build import build
 from autograder.cards import Card
-from autograder.feedback import inert
-from autograder.grade import Grader
+from autograder.feedback import SCHEME, inert
+from autograder.grade import Grader, model_answers
 from autograder.intake import Unreadable, read, read_bytes
 from autograder.repair import match, raw_cells, rebuild
 from autograder.report import Report, Result
@@ -162,14 +162,27 @@ class Grade(NbGraderPreprocessor):
             elif cell.source not in released:
                 cell.source = inert(cell.source)
         note = _note(report)
-        if note:
-            nb.cells.insert(0, note)
+        nb.cells = [*([note] if note else []), *_with_schemes(nb.cells, name)]
         nb.metadata.pop("course", None)
         return nb, resources
 
     def _shown(self, nb, lesson):
         cells = [(c.id, c.source) for c in nb.cells if c.cell_type == "code" and not _graded(c)]
         return figures.show(grader().box(lesson), cells)
+
+
+def _with_schemes(cells: list, lesson: str) -> list:
+    """Puts the model answer with its marking scheme behind each question, for who marks it.
+
+    The feedback page leaves these cells out.
+    """
+    models, more = model_answers(course.root(), lesson), []
+    for cell in cells:
+        more.append(cell)
+        if cell.metadata.get("course", {}).get("role") == "question" and cell.id in models:
+            text = f"**For the grader only**\n\n{models[cell.id]}"
+            more.append(nbformat.v4.new_markdown_cell(text, id=f"{SCHEME}{cell.id}"))
+    return more
 
 
 def _graded(cell) -> bool:

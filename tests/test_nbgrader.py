@@ -109,6 +109,16 @@ def test_feedback_says_what_happened_and_holds_no_solution(classroom):
     assert "MARK SCHEME" not in page("bb_blank")
 
 
+def test_graders_see_the_marking_schemes_and_students_do_not(classroom):
+    for student in STUDENTS:
+        graded = classroom / "autograded" / student / HOMEWORK / f"{HOMEWORK}.ipynb"
+        assert graded.read_text().count("For the grader only") == 5
+        page = classroom / "feedback" / student / HOMEWORK / f"{HOMEWORK}.html"
+        assert "For the grader only" not in page.read_text()
+    blank = classroom / "feedback" / "bb_blank" / HOMEWORK / f"{HOMEWORK}.html"
+    assert "Marking scheme" not in blank.read_text()
+
+
 def test_no_file_of_a_student_is_copied(classroom):
     assert not list((classroom / "autograded").rglob("notes.txt"))
     assert not list((classroom / "feedback").rglob("notes.txt"))
