@@ -79,10 +79,15 @@ def _forward_cases(draw: Draw) -> list[Call]:
         batch_size, seq_len, input_size, hidden = draw.sizes(4)
         x = draw.normal(batch_size, seq_len, input_size)
         calls.append(
-            Call("SelfAttention", (x,), init=(input_size, hidden), gradients=gradients,
-                 weights=_weights(draw, input_size, hidden, mix=False),
-                 says=f"{batch_size} sequences of {seq_len} tokens, input_size {input_size}, "
-                      f"hidden {hidden}")
+            Call(
+                "SelfAttention",
+                (x,),
+                init=(input_size, hidden),
+                gradients=gradients,
+                weights=_weights(draw, input_size, hidden, mix=False),
+                says=f"{batch_size} sequences of {seq_len} tokens, input_size {input_size}, "
+                f"hidden {hidden}",
+            )
         )
     return calls
 
@@ -111,14 +116,29 @@ def _multi_head_cases(*kinds: bool, training: bool = False):
             for return_attention in (True, False):
                 kwargs = {"return_attention": True} if return_attention else {}
                 calls.append(
-                    Call("MultiHeadSelfAttention", (x,), kwargs, (input_size, hidden, num_heads),
-                         {"causal": causal}, weights, says=says,
-                         gradients=training and not return_attention)
+                    Call(
+                        "MultiHeadSelfAttention",
+                        (x,),
+                        kwargs,
+                        (input_size, hidden, num_heads),
+                        {"causal": causal},
+                        weights,
+                        says=says,
+                        gradients=training and not return_attention,
+                    )
                 )
         if training:
             calls.append(
-                Call("MultiHeadSelfAttention", (x,), {}, (input_size, hidden, num_heads),
-                     {"dropout": 1.0}, weights, train=True, says="dropout=1.0 while training")
+                Call(
+                    "MultiHeadSelfAttention",
+                    (x,),
+                    {},
+                    (input_size, hidden, num_heads),
+                    {"dropout": 1.0},
+                    weights,
+                    train=True,
+                    says="dropout=1.0 while training",
+                )
             )
         return calls
 
@@ -155,8 +175,13 @@ def _only(sight: Sight, wanted: Callable[[Call], bool]) -> Sight:
         return tuple(items[i] for i in chosen)
 
     named = tuple((c, m, pick(o)) for c, m, o in sight.mistakes)
-    return replace(sight, calls=pick(sight.calls), outcomes=pick(sight.outcomes),
-                   expected=pick(sight.expected), mistakes=named)
+    return replace(
+        sight,
+        calls=pick(sight.calls),
+        outcomes=pick(sight.outcomes),
+        expected=pick(sight.expected),
+        mistakes=named,
+    )
 
 
 def _pairs(sight: Sight):
@@ -218,18 +243,46 @@ def _mask_right(sight: Sight) -> bool:
 # Which step a named mistake belongs to; any other belongs to the first, 'scores'.
 STAGE_OF = {
     **dict.fromkeys(
-        ("mask.none", "mask.diagonal hidden", "mask.one step late", "mask.inverted",
-         "mask.after softmax", "mask.filled with 0", "mask.NaN", "mask.always"), "mask"),
+        (
+            "mask.none",
+            "mask.diagonal hidden",
+            "mask.one step late",
+            "mask.inverted",
+            "mask.after softmax",
+            "mask.filled with 0",
+            "mask.NaN",
+            "mask.always",
+        ),
+        "mask",
+    ),
     **dict.fromkeys(
-        ("softmax.dim", "softmax.twice", "merge.scrambled", "merge.mean", "merge.sum",
-         "mix.missing", "mix.twice", "dropout.missing", "dropout.on scores",
-         "dropout.on the output", "probabilities.head-major", "probabilities.4-D",
-         "probabilities.missing", "probabilities.are scores", "output.order"), "output"),
+        (
+            "softmax.dim",
+            "softmax.twice",
+            "merge.scrambled",
+            "merge.mean",
+            "merge.sum",
+            "mix.missing",
+            "mix.twice",
+            "dropout.missing",
+            "dropout.on scores",
+            "dropout.on the output",
+            "probabilities.head-major",
+            "probabilities.4-D",
+            "probabilities.missing",
+            "probabilities.are scores",
+            "output.order",
+        ),
+        "output",
+    ),
 }
 
 EXERCISES = [
     Exercise(
-        "self_attention.init", "SelfAttention", _init_cases, judge=_judge_init,
+        "self_attention.init",
+        "SelfAttention",
+        _init_cases,
+        judge=_judge_init,
         hints=(
             "Three projections learn: one each for queries, keys and values. Which PyTorch layer "
             "is a matrix product plus a bias?",
@@ -240,7 +293,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "self_attention.forward", "SelfAttention", _forward_cases,
+        "self_attention.forward",
+        "SelfAttention",
+        _forward_cases,
         hints=(
             "Four steps: project, score, turn scores into probabilities, average the values.",
             "x has a batch in front. `transpose(1, 2)` (or `transpose(-2, -1)`) swaps tokens and "
@@ -250,7 +305,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "multi_head.scores", "MultiHeadSelfAttention", _multi_head_cases(False, False),
+        "multi_head.scores",
+        "MultiHeadSelfAttention",
+        _multi_head_cases(False, False),
         judge=_judge_stage("scores"),
         hints=(
             "Project once for all heads, then cut the last dimension into num_heads pieces.",
@@ -261,7 +318,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "multi_head.mask", "MultiHeadSelfAttention", _multi_head_cases(True, False),
+        "multi_head.mask",
+        "MultiHeadSelfAttention",
+        _multi_head_cases(True, False),
         judge=_judge_stage("mask"),
         hints=(
             "Token i may look at tokens 0 to i, itself included. Which entries of a "
@@ -272,7 +331,8 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "multi_head.output", "MultiHeadSelfAttention",
+        "multi_head.output",
+        "MultiHeadSelfAttention",
         _multi_head_cases(False, False, training=True),
         judge=_judge_stage("output"),
         hints=(

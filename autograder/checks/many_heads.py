@@ -31,8 +31,13 @@ def _stack_cases(draw: Draw) -> list[Call]:
                 weights.update(part)
         x = draw.normal(batch_size, seq_len, input_size)
         calls.append(
-            Call("HeadStack", (x,), init=(input_size, head_size, num_heads), weights=weights,
-                 says=_says(batch_size, seq_len, num_heads, head_size))
+            Call(
+                "HeadStack",
+                (x,),
+                init=(input_size, head_size, num_heads),
+                weights=weights,
+                says=_says(batch_size, seq_len, num_heads, head_size),
+            )
         )
     return calls
 
@@ -42,11 +47,15 @@ def _judge_stack(sight: Sight) -> list[Finding]:
     for got in sight.outcomes:
         if got.error is None and got.unset:
             if not got.parameters:
-                text = ("PyTorch finds no parameters in this module. Heads in a plain Python list "
-                        "are invisible to it: use `nn.ModuleList`.")
+                text = (
+                    "PyTorch finds no parameters in this module. Heads in a plain Python list "
+                    "are invisible to it: use `nn.ModuleList`."
+                )
                 return [Finding("stack.plain list", "wrong", text)]
-            text = ("The heads are not where they should be: `self.heads` holds one `CausalHead` "
-                    "of the given sizes for each of num_heads.")
+            text = (
+                "The heads are not where they should be: `self.heads` holds one `CausalHead` "
+                "of the given sizes for each of num_heads."
+            )
             return [Finding("stack.missing heads", "wrong", text)]
     return compare(sight)
 
@@ -57,13 +66,19 @@ def _size_cases(draw: Draw) -> list[Call]:
     for _ in range(3):
         num_heads, size = draw.integer(2, 12), draw.integer(13, 40)
         hidden = num_heads * size
-        calls.append(Call("head_size_of", (hidden, num_heads),
-                          says=f"hidden={hidden}, num_heads={num_heads}"))
+        calls.append(
+            Call(
+                "head_size_of", (hidden, num_heads), says=f"hidden={hidden}, num_heads={num_heads}"
+            )
+        )
     for _ in range(2):
         num_heads = draw.integer(3, 12)
         hidden = num_heads * draw.integer(13, 40) + draw.integer(1, num_heads - 1)
-        calls.append(Call("head_size_of", (hidden, num_heads),
-                          says=f"hidden={hidden}, num_heads={num_heads}"))
+        calls.append(
+            Call(
+                "head_size_of", (hidden, num_heads), says=f"hidden={hidden}, num_heads={num_heads}"
+            )
+        )
     return calls
 
 
@@ -83,9 +98,13 @@ def _count_cases(draw: Draw) -> list[Call]:
         num_heads, size = draw.integer(2, 9), draw.integer(3, 20)
         hidden = num_heads * size
         calls.append(
-            Call("attention_parameters", (input_size, hidden, num_heads), {"qkv_bias": qkv_bias},
-                 says=f"input_size={input_size}, hidden={hidden}, num_heads={num_heads}, "
-                      f"qkv_bias={qkv_bias}")
+            Call(
+                "attention_parameters",
+                (input_size, hidden, num_heads),
+                {"qkv_bias": qkv_bias},
+                says=f"input_size={input_size}, hidden={hidden}, num_heads={num_heads}, "
+                f"qkv_bias={qkv_bias}",
+            )
         )
     return calls
 
@@ -133,8 +152,11 @@ def _transfer_cases(draw: Draw) -> list[Call]:
         weights = [draw.normal(head_size, input_size) for _ in range(num_heads)]
         biases = [draw.normal(head_size) for _ in range(num_heads)]
         calls.append(
-            Call("fuse_heads", (weights, biases),
-                 says=f"{num_heads} heads of size {head_size}, input_size {input_size}")
+            Call(
+                "fuse_heads",
+                (weights, biases),
+                says=f"{num_heads} heads of size {head_size}, input_size {input_size}",
+            )
         )
     return calls
 
@@ -150,7 +172,10 @@ def _output_cases(draw: Draw) -> list[Call]:
 
 EXERCISES = [
     Exercise(
-        "heads.stack", "HeadStack", _stack_cases, judge=_judge_stack,
+        "heads.stack",
+        "HeadStack",
+        _stack_cases,
+        judge=_judge_stack,
         hints=(
             "A list of modules that PyTorch can see has a class of its own: `nn.ModuleList`.",
             "Build num_heads separate heads: `CausalHead(input_size, head_size)`, once for each of "
@@ -160,7 +185,10 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "heads.size", "head_size_of", _size_cases, judge=_judge_size,
+        "heads.size",
+        "head_size_of",
+        _size_cases,
+        judge=_judge_size,
         hints=(
             "`hidden % num_heads` is what is left over after dividing.",
             "Raise a ValueError if something is left over, and say both numbers in its text.",
@@ -168,7 +196,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "heads.split", "split_heads", _split_cases,
+        "heads.split",
+        "split_heads",
+        _split_cases,
         hints=(
             "Two steps: cut the last dimension in two, then move the heads beside the batch.",
             "`view(batch_size, seq_len, num_heads, head_size)` cuts: a feature stays with its "
@@ -178,7 +208,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "heads.scores", "head_scores", _scores_cases,
+        "heads.scores",
+        "head_scores",
+        _scores_cases,
         hints=(
             "`@` multiplies the last two dimensions and takes all earlier ones along.",
             "Keys have to be [..., head_size, seq_len]. `.T` is for matrices only; "
@@ -187,7 +219,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "heads.merge", "merge_heads", _merge_cases,
+        "heads.merge",
+        "merge_heads",
+        _merge_cases,
         hints=(
             "Undo the split in reverse order: first move the heads back, then join them.",
             "`transpose(1, 2)` gives [batch_size, seq_len, num_heads, head_size]; the last two "
@@ -196,7 +230,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "heads.attend", "attend", _attend_cases,
+        "heads.attend",
+        "attend",
+        _attend_cases,
         hints=(
             "You have all the parts: split three times, score, mask, softmax, average, merge.",
             "The mask is the same for all heads: [seq_len, seq_len] broadcasts over "
@@ -206,7 +242,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "heads.transfer", "fuse_heads", _transfer_cases,
+        "heads.transfer",
+        "fuse_heads",
+        _transfer_cases,
         hints=(
             "An nn.Linear stores its weight as [outputs, inputs]: each output is a row.",
             "Head 0 owns the first head_size outputs, head 1 the next. So whose rows come first?",
@@ -214,7 +252,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "heads.output", "head_contributions", _output_cases,
+        "heads.output",
+        "head_contributions",
+        _output_cases,
         hints=(
             "The merged vector is [head 0 | head 1 | ...]. Multiplying it by W_O^T is a sum over "
             "its features; cut that sum at the borders of the heads.",
@@ -225,7 +265,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "heads.count", "attention_parameters", _count_cases,
+        "heads.count",
+        "attention_parameters",
+        _count_cases,
         hints=(
             "Four linear layers: queries, keys, values and the output.",
             "A layer from a to b has a * b weights, and b biases if it has any. The output layer "

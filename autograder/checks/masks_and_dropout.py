@@ -25,8 +25,13 @@ def _only(sight: Sight, chosen: list[int]) -> Sight:
         return tuple(items[i] for i in chosen)
 
     named = tuple((c, m, pick(o)) for c, m, o in sight.mistakes)
-    return replace(sight, calls=pick(sight.calls), outcomes=pick(sight.outcomes),
-                   expected=pick(sight.expected), mistakes=named)
+    return replace(
+        sight,
+        calls=pick(sight.calls),
+        outcomes=pick(sight.outcomes),
+        expected=pick(sight.expected),
+        mistakes=named,
+    )
 
 
 # --- the causal mask, two ways -------------------------------------------------------------------
@@ -67,16 +72,24 @@ def _judge_half(sight: Sight) -> list[Finding]:
     for call, got in zip(sight.calls, sight.outcomes, strict=True):
         text = got.error["message"] if got.error else ""
         if "cannot be converted" in text or "overflow" in text:
-            return _wrong("fill.overflow", "The fill value does not fit into the dtype of the "
-                          "scores. float16 ends at 65504; ask `torch.finfo`.", call)
+            return _wrong(
+                "fill.overflow",
+                "The fill value does not fit into the dtype of the "
+                "scores. float16 ends at 65504; ask `torch.finfo`.",
+                call,
+            )
     return compare(sight)
 
 
 # --- leaks ---------------------------------------------------------------------------------------
 def _leak_cases(draw: Draw) -> list[Call]:
     calls = []
-    kinds = ("no token looks ahead", "some tokens look ahead", "one token looks ahead",
-             "each token sees itself alone")
+    kinds = (
+        "no token looks ahead",
+        "some tokens look ahead",
+        "one token looks ahead",
+        "each token sees itself alone",
+    )
     for kind in kinds:
         seq_len, size = draw.sizes(2, 5, 13)
         moved = draw.integers(0, 2, seq_len, seq_len).bool()
@@ -143,19 +156,31 @@ def _judge_buffer(sight: Sight) -> list[Finding]:
         if got.error is not None:
             continue
         if got.parameters:
-            return _wrong("buffer.is a parameter", "The mask is a parameter: an optimiser would "
-                          "train it. Register it as a buffer.", call)
+            return _wrong(
+                "buffer.is a parameter",
+                "The mask is a parameter: an optimiser would train it. Register it as a buffer.",
+                call,
+            )
         if not got.buffers:
-            return _wrong("buffer.not registered", "The module has no buffer, so `.to(device)` "
-                          "leaves the mask behind. Use `self.register_buffer`.", call)
+            return _wrong(
+                "buffer.not registered",
+                "The module has no buffer, so `.to(device)` "
+                "leaves the mask behind. Use `self.register_buffer`.",
+                call,
+            )
         if got.state:
-            return _wrong("buffer.stored", "The mask is stored in the state_dict. It can be made "
-                          "again from context_length: register it with persistent=False.", call)
+            return _wrong(
+                "buffer.stored",
+                "The mask is stored in the state_dict. It can be made "
+                "again from context_length: register it with persistent=False.",
+                call,
+            )
         if "hidden" not in got.buffers:
             return _wrong("buffer.name", "The buffer should be called `hidden`.", call)
         if got.buffers["hidden"] != expected.buffers["hidden"]:
-            return _wrong("buffer.shape", "The buffer should be [context_length, context_length].",
-                          call)
+            return _wrong(
+                "buffer.shape", "The buffer should be [context_length, context_length].", call
+            )
     return compare(sight)
 
 
@@ -185,16 +210,26 @@ def _judge_dropout(sight: Sight) -> list[Finding]:
         if found:
             return found
     if torch.equal(first.value == 0, second.value == 0):
-        return _wrong("dropout.frozen", "Two calls drop the same places. The mask must be drawn "
-                      "anew at each call.", sight.calls[3])
+        return _wrong(
+            "dropout.frozen",
+            "Two calls drop the same places. The mask must be drawn anew at each call.",
+            sight.calls[3],
+        )
     if difference(still.value, sight.expected[0].value, 1e-5) is not None:
-        return _wrong("dropout.in eval", "With training=False the weights must come back as they "
-                      "are: neither dropped nor rescaled.", sight.calls[0])
+        return _wrong(
+            "dropout.in eval",
+            "With training=False the weights must come back as they "
+            "are: neither dropped nor rescaled.",
+            sight.calls[0],
+        )
     if difference(nothing.value, sight.expected[1].value, 1e-5) is not None:
         return _wrong("dropout.p is 0", "With p=0 nothing may change.", sight.calls[1])
     if any(o.changed for o in sight.outcomes):
-        return _wrong("dropout.input changed", "Your code changes its input in place. Work on a "
-                      "copy.", sight.calls[2])
+        return _wrong(
+            "dropout.input changed",
+            "Your code changes its input in place. Work on a copy.",
+            sight.calls[2],
+        )
     return []
 
 
@@ -213,27 +248,51 @@ def _judge_kept(call: Call, got: Outcome, weights: torch.Tensor, p: float) -> li
     if share == 0 or share == 1:
         return _wrong("dropout.missing", "In training nothing is dropped, or everything.", call)
     if abs(share - (1 - p)) < slack:
-        return _wrong("dropout.p is the share kept", "p is the probability of being dropped; "
-                      "here it is the probability of being kept.", call)
+        return _wrong(
+            "dropout.p is the share kept",
+            "p is the probability of being dropped; here it is the probability of being kept.",
+            call,
+        )
     if _same(ratio, 1.0):
-        return _wrong("dropout.not rescaled", "The weights that stay are left as they are, so "
-                      "their expected value shrinks. Divide them by 1 - p.", call)
+        return _wrong(
+            "dropout.not rescaled",
+            "The weights that stay are left as they are, so "
+            "their expected value shrinks. Divide them by 1 - p.",
+            call,
+        )
     if _same(ratio, 1 - p):
-        return _wrong("dropout.rescaled the wrong way", "The weights that stay are multiplied by "
-                      "1 - p instead of divided by it.", call)
+        return _wrong(
+            "dropout.rescaled the wrong way",
+            "The weights that stay are multiplied by 1 - p instead of divided by it.",
+            call,
+        )
     if _same(ratio, 1 / p):
-        return _wrong("dropout.rescaled by p", "The weights that stay are divided by p. Which "
-                      "share of them stays?", call)
+        return _wrong(
+            "dropout.rescaled by p",
+            "The weights that stay are divided by p. Which share of them stays?",
+            call,
+        )
     sums = value.sum(-1)
     if _same(sums, 1.0) or _same(sums, weights.double().sum(-1)):
-        return _wrong("dropout.renormalised", "The rows were normalised again. Dropout keeps the "
-                      "sum of a row right on average only.", call)
+        return _wrong(
+            "dropout.renormalised",
+            "The rows were normalised again. Dropout keeps the sum of a row right on average only.",
+            call,
+        )
     if not _same(ratio, 1 / (1 - p)):
-        return _wrong("dropout.values", "A weight that stays is neither kept nor rescaled by the "
-                      "one factor that keeps its expected value.", call)
+        return _wrong(
+            "dropout.values",
+            "A weight that stays is neither kept nor rescaled by the "
+            "one factor that keeps its expected value.",
+            call,
+        )
     if _together(dropped, p):
-        return _wrong("dropout.not one by one", "Whole rows, columns or sequences are dropped "
-                      "together. Each weight must be dropped on its own.", call)
+        return _wrong(
+            "dropout.not one by one",
+            "Whole rows, columns or sequences are dropped "
+            "together. Each weight must be dropped on its own.",
+            call,
+        )
     if abs(share - p) > slack:
         return _wrong("dropout.share", "The share that is dropped is not p.", call)
     return []
@@ -271,12 +330,19 @@ def _judge_in_place(sight: Sight) -> list[Finding]:
     for call, got in zip(sight.calls, sight.outcomes, strict=True):
         text = got.error["message"] if got.error else ""
         if "modified by an inplace operation" in text:
-            return _wrong("in-place.softmax output", "The output of the softmax was edited in "
-                          "place, and the backward pass needs it as it was: the softmax's "
-                          "derivative is made of its output. Make a new tensor.", call)
+            return _wrong(
+                "in-place.softmax output",
+                "The output of the softmax was edited in "
+                "place, and the backward pass needs it as it was: the softmax's "
+                "derivative is made of its output. Make a new tensor.",
+                call,
+            )
         if "leaf Variable" in text:
-            return _wrong("in-place.input", "The scores that came in were edited in place. "
-                          "Make a new tensor.", call)
+            return _wrong(
+                "in-place.input",
+                "The scores that came in were edited in place. Make a new tensor.",
+                call,
+            )
     return compare(sight)
 
 
@@ -293,9 +359,15 @@ def _attention_cases(draw: Draw) -> list[Call]:
             f"dropout {dropout}"
         )
         calls.append(
-            Call("CausalAttention", (draw.normal(batch_size, seq_len, input_size),),
-                 init=(input_size, hidden, context_length, dropout), weights=weights,
-                 gradients=gradients, seed=draw.seed(), says=says)
+            Call(
+                "CausalAttention",
+                (draw.normal(batch_size, seq_len, input_size),),
+                init=(input_size, hidden, context_length, dropout),
+                weights=weights,
+                gradients=gradients,
+                seed=draw.seed(),
+                says=says,
+            )
         )
     # One sequence, many times over, with and without training: what does dropout do to it?
     copies, seq_len, input_size, hidden = 300, 4, 3, 5
@@ -303,10 +375,16 @@ def _attention_cases(draw: Draw) -> list[Call]:
     weights = _weights(draw, input_size, hidden)
     for train in (False, True):
         calls.append(
-            Call("CausalAttention", (x,), init=(input_size, hidden, 6, 0.25), weights=weights,
-                 train=train, seed=draw.seed(),
-                 says=f"one sequence {copies} times, dropout 0.25, "
-                      f"{'training' if train else 'evaluation'}")
+            Call(
+                "CausalAttention",
+                (x,),
+                init=(input_size, hidden, 6, 0.25),
+                weights=weights,
+                train=train,
+                seed=draw.seed(),
+                says=f"one sequence {copies} times, dropout 0.25, "
+                f"{'training' if train else 'evaluation'}",
+            )
         )
     return calls
 
@@ -322,15 +400,22 @@ def _judge_attention(sight: Sight) -> list[Finding]:
     """Values in evaluation; what dropout does in training, by its statistics."""
     for got in sight.outcomes:
         for path, problem in got.unset.items():
-            return _wrong("projections.layers", f"`{path}` could not be set: {problem}. The "
-                          "layers q, k and v go from input_size to hidden.")
+            return _wrong(
+                "projections.layers",
+                f"`{path}` could not be set: {problem}. The "
+                "layers q, k and v go from input_size to hidden.",
+            )
     quiet, training = sight.outcomes[-2], sight.outcomes[-1]
     if quiet.error is None and isinstance(quiet.value, torch.Tensor):
         copies = quiet.value
         if difference(copies, copies[:1].expand_as(copies), 1e-4) is not None:
-            return _wrong("dropout.in eval", "In evaluation the same sequence gives different "
-                          "outputs: dropout is still at work. `nn.Dropout` switches itself off; "
-                          "`F.dropout` must be told `training=self.training`.", sight.calls[-2])
+            return _wrong(
+                "dropout.in eval",
+                "In evaluation the same sequence gives different "
+                "outputs: dropout is still at work. `nn.Dropout` switches itself off; "
+                "`F.dropout` must be told `training=self.training`.",
+                sight.calls[-2],
+            )
     gradients = [i for i, c in enumerate(sight.calls) if c.gradients]
     values = [i for i, c in enumerate(sight.calls) if not (c.gradients or c.train)]
     for part in (values, gradients):
@@ -346,8 +431,11 @@ def _judge_training(call: Call, value, quiet: torch.Tensor) -> list[Finding]:
     """Token 0 sees one key, so its output is its value, rescaled, or nothing at all."""
     found = difference(value, quiet, 1e9)
     if found is not None:
-        return _wrong(f"dropout.{found.kind}", "In training the result has another form than in "
-                      "evaluation.", call)
+        return _wrong(
+            f"dropout.{found.kind}",
+            "In training the result has another form than in evaluation.",
+            call,
+        )
     p, copies = 0.25, len(quiet)
     value, quiet = value.double(), quiet.double()
     if difference(value, quiet, 1e-4) is None:
@@ -355,20 +443,30 @@ def _judge_training(call: Call, value, quiet: torch.Tensor) -> list[Finding]:
     first, alone = value[:, 0], quiet[:, 0]  # [copies, hidden]
     gone = (first.abs() < 1e-6).all(-1)
     if difference(first, alone, 1e-4) is None:
-        return _wrong("dropout.on the scores", "Dropout acts before the softmax: a score of 0 is "
-                      "not a weight of 0. Drop weights, after the softmax.", call)
+        return _wrong(
+            "dropout.on the scores",
+            "Dropout acts before the softmax: a score of 0 is "
+            "not a weight of 0. Drop weights, after the softmax.",
+            call,
+        )
     kept = alone / (1 - p)
     if gone.all() or difference(first[~gone], kept[~gone], 1e-4) is not None:
-        return _wrong("dropout.not on the weights", "Dropout acts on something else than the "
-                      "attention weights: a token that sees one key only must get its whole "
-                      "value, rescaled, or nothing.", call)
+        return _wrong(
+            "dropout.not on the weights",
+            "Dropout acts on something else than the "
+            "attention weights: a token that sees one key only must get its whole "
+            "value, rescaled, or nothing.",
+            call,
+        )
     if abs(gone.double().mean().item() - p) > 6 * math.sqrt(p * (1 - p) / copies):
-        return _wrong("dropout.share", "The share that is dropped is not what was asked for.",
-                      call)
+        return _wrong("dropout.share", "The share that is dropped is not what was asked for.", call)
     spread = value.std(0) / math.sqrt(copies)
     if ((value.mean(0) - quiet[0]).abs() > 6 * spread + 1e-6).any():
-        return _wrong("dropout.mean", "On average over many calls the outputs are not those of "
-                      "evaluation.", call)
+        return _wrong(
+            "dropout.mean",
+            "On average over many calls the outputs are not those of evaluation.",
+            call,
+        )
     return []
 
 
@@ -387,17 +485,20 @@ def _map_cases(draw: Draw) -> list[Call]:
 
 EXERCISES = [
     Exercise(
-        "masks.renormalise", "mask_weights", _causal_cases("mask_weights"),
+        "masks.renormalise",
+        "mask_weights",
+        _causal_cases("mask_weights"),
         hints=(
             "Softmax first, as if nothing were forbidden. Then take the future away.",
-            "`torch.tril` keeps the lower triangle with the diagonal. What do the rows sum to "
-            "now?",
+            "`torch.tril` keeps the lower triangle with the diagonal. What do the rows sum to now?",
             "Divide by the sum over the last dimension, with keepdim=True so that each row is "
             "divided by its own sum.",
         ),
     ),
     Exercise(
-        "masks.minus_infinity", "mask_scores", _causal_cases("mask_scores"),
+        "masks.minus_infinity",
+        "mask_scores",
+        _causal_cases("mask_scores"),
         hints=(
             "Which score has weight 0? Solve exp(s) = 0.",
             "`torch.ones(n, n).triu(1).bool()` is True strictly above the diagonal. Make the mask "
@@ -407,7 +508,11 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "masks.half", "masked_softmax", _half_cases, rtol=2e-2, judge=_judge_half,
+        "masks.half",
+        "masked_softmax",
+        _half_cases,
+        rtol=2e-2,
+        judge=_judge_half,
         hints=(
             "float16 ends at 65504. Does -1e9 fit?",
             "`torch.finfo(scores.dtype)` knows the limits of every floating dtype.",
@@ -416,7 +521,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "masks.leak", "leak_matrix", _leak_cases,
+        "masks.leak",
+        "leak_matrix",
+        _leak_cases,
         hints=(
             "Output i moved if any of its features differs by more than the tolerance.",
             "`(changed - outputs).abs()` is [changed token, output, feature]. Which axis goes "
@@ -426,7 +533,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "masks.padding", "padded_weights", _padding_cases,
+        "masks.padding",
+        "padded_weights",
+        _padding_cases,
         hints=(
             "Padding must not be looked at. Is that a matter of rows or of columns?",
             "Compare `torch.arange(seq_len)` with the lengths: keys 0 to length - 1 are real.",
@@ -435,7 +544,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "masks.empty_rows", "safe_weights", _empty_cases,
+        "masks.empty_rows",
+        "safe_weights",
+        _empty_cases,
         hints=(
             "0 / 0 is not a number. Which rows have nothing to add up?",
             "`hidden.all(dim=-1, keepdim=True)` finds them. Their result should be 0, forwards "
@@ -445,17 +556,22 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "masks.buffer", "CausalMask", _buffer_cases, judge=_judge_buffer,
+        "masks.buffer",
+        "CausalMask",
+        _buffer_cases,
+        judge=_judge_buffer,
         hints=(
             "A tensor that moves with the module but is not learned: which method registers it?",
-            "`self.register_buffer(name, tensor, persistent=False)`. Make the tensor bool at "
-            "once.",
+            "`self.register_buffer(name, tensor, persistent=False)`. Make the tensor bool at once.",
             "Store `torch.ones(c, c).triu(1).bool()` as `hidden`; forward returns its first "
             "seq_len rows and columns.",
         ),
     ),
     Exercise(
-        "masks.dropout", "dropout", _dropout_cases, judge=_judge_dropout,
+        "masks.dropout",
+        "dropout",
+        _dropout_cases,
+        judge=_judge_dropout,
         hints=(
             "Throw a coin for each weight. What must happen to those that stay, so that the "
             "average does not change?",
@@ -465,7 +581,10 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "masks.in_place", "prune", _prune_cases, judge=_judge_in_place,
+        "masks.in_place",
+        "prune",
+        _prune_cases,
+        judge=_judge_in_place,
         hints=(
             "Which line has a method that ends in `_`, or an assignment to part of a tensor?",
             "The softmax keeps its output for the backward pass. What you change must be a new "
@@ -475,7 +594,10 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "masks.attention", "CausalAttention", _attention_cases, judge=_judge_attention,
+        "masks.attention",
+        "CausalAttention",
+        _attention_cases,
+        judge=_judge_attention,
         hints=(
             "It is the head of lesson 02 with two lines more: a mask before the softmax, dropout "
             "after it.",
@@ -486,7 +608,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "masks.map", "attention_map", _map_cases,
+        "masks.map",
+        "attention_map",
+        _map_cases,
         hints=(
             "These are probabilities already. What would one more softmax do to them?",
             "The batch comes first: all heads of item 0, then all heads of item 1, and so on.",

@@ -66,8 +66,14 @@ def _parameters_cases(draw: Draw) -> list[Call]:
         }
         says = f"{seq_len} tokens, input_size {input_size}, hidden {hidden}"
         calls.append(
-            Call("ParameterAttention", (draw.normal(seq_len, input_size),),
-                 init=(input_size, hidden), weights=weights, gradients=gradients, says=says)
+            Call(
+                "ParameterAttention",
+                (draw.normal(seq_len, input_size),),
+                init=(input_size, hidden),
+                weights=weights,
+                gradients=gradients,
+                says=says,
+            )
         )
     return calls
 
@@ -131,8 +137,14 @@ def _class_cases(name: str):
                 f"hidden {hidden}"
             )
             calls.append(
-                Call(name, (draw.normal(batch_size, seq_len, input_size),),
-                     init=(input_size, hidden), weights=weights, gradients=gradients, says=says)
+                Call(
+                    name,
+                    (draw.normal(batch_size, seq_len, input_size),),
+                    init=(input_size, hidden),
+                    weights=weights,
+                    gradients=gradients,
+                    says=says,
+                )
             )
         return calls
 
@@ -163,7 +175,9 @@ def judge_layers(sight: Sight) -> list[Finding]:
 
 EXERCISES = [
     Exercise(
-        "one_head.project", "project", _project_cases,
+        "one_head.project",
+        "project",
+        _project_cases,
         hints=(
             "Three questions are put to the same tokens. Each is one matrix product.",
             "Rows are tokens: x is [seq_len, input_size], a matrix is [input_size, hidden]. In "
@@ -173,7 +187,10 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "one_head.variance", "score_variance", _variance_cases, rtol=3e-3,
+        "one_head.variance",
+        "score_variance",
+        _variance_cases,
+        rtol=3e-3,
         hints=(
             "Pair i is row i of q with row i of k. How do you get one dot product per row?",
             "Multiply elementwise and sum over the last dimension, then take the variance of "
@@ -184,7 +201,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "one_head.jacobian", "softmax_jacobian", _jacobian_cases,
+        "one_head.jacobian",
+        "softmax_jacobian",
+        _jacobian_cases,
         hints=(
             "Differentiate p_i = exp(s_i) / sum exp(s) by s_j, once for i = j and once for i != j.",
             "Both cases have the term -p_i p_j; one of the two has one more term. "
@@ -194,7 +213,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "one_head.scale", "attention_weights", _weights_cases,
+        "one_head.scale",
+        "attention_weights",
+        _weights_cases,
         hints=(
             "The scores have a standard deviation of sqrt(hidden). What do you divide by so that "
             "it becomes 1?",
@@ -205,7 +226,10 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "one_head.parameters", "ParameterAttention", _parameters_cases, judge=_judge_parameters,
+        "one_head.parameters",
+        "ParameterAttention",
+        _parameters_cases,
+        judge=_judge_parameters,
         hints=(
             "How does a module find out which of its tensors are to be learned?",
             "`nn.Parameter(tensor)`, set as an attribute after `super().__init__()`, is "
@@ -215,7 +239,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "one_head.transfer", "transfer", _transfer_cases,
+        "one_head.transfer",
+        "transfer",
+        _transfer_cases,
         hints=(
             "Print the shape of the weight of `nn.Linear(3, 2)`. Is it what you expected?",
             "`nn.Linear` computes x @ weight.T + bias. Which matrix W makes x @ W the same?",
@@ -224,7 +250,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "one_head.batched", "batched_attention", _batched_cases,
+        "one_head.batched",
+        "batched_attention",
+        _batched_cases,
         hints=(
             "Which lines of the one-sequence version count their dimensions from the left?",
             "`.T` turns all dimensions round. You want only the last two swapped.",
@@ -233,7 +261,10 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "one_head.forward", "Attention", _class_cases("Attention"), judge=judge_layers,
+        "one_head.forward",
+        "Attention",
+        _class_cases("Attention"),
+        judge=judge_layers,
         hints=(
             "All of it is written already: three projections in __init__, and "
             "`batched_attention` in forward.",
@@ -244,7 +275,9 @@ EXERCISES = [
         ),
     ),
     Exercise(
-        "one_head.three_lines", "ShortAttention", _class_cases("ShortAttention"),
+        "one_head.three_lines",
+        "ShortAttention",
+        _class_cases("ShortAttention"),
         judge=judge_layers,
         hints=(
             "Which intermediate results are used once only? They need no name.",

@@ -79,8 +79,13 @@ class _Multi(_Single):
         b, s, _ = x.shape
         q, k, v = (self.split(self.project(n, x)) for n in ("q", "k", "v"))
         d, hidden = q.shape[-1], q.shape[-1] * self.num_heads
-        sizes = {"hidden": hidden, "num_heads": self.num_heads, "seq_len": s,
-                 "input_size": x.shape[-1], "head_size": d}
+        sizes = {
+            "hidden": hidden,
+            "num_heads": self.num_heads,
+            "seq_len": s,
+            "input_size": x.shape[-1],
+            "head_size": d,
+        }
         scores = q @ k.transpose(-2, -1) * scale_factor(self.how, sizes, d)
         if self.how.get("dropout") == "scores":
             scores = self.dropout(scores)
@@ -185,106 +190,216 @@ def _mistake(name: str, base: type, check: str, message: str, **how) -> Mistake:
 
 _SHARED = [
     ("scale.missing", "The scores are not scaled.", {"scale": "none"}),
-    ("scale.not a root", "The scores are divided by the size itself, not by its square root.",
-     {"scale": "size"}),
-    ("scale.multiplied", "The scores are multiplied by the square root instead of divided by it.",
-     {"scale": "multiplied"}),
-    ("scale.after softmax", "The scale comes after the softmax; it belongs on the scores.",
-     {"scale": "after softmax"}),
-    ("scale.fourth root", "The scores are divided by the fourth root: the square root was taken "
-     "twice.", {"scale": "fourth root"}),
-    ("scale.input_size", "The scores are scaled by the square root of input_size.",
-     {"scale": "input_size"}),
-    ("scale.seq_len", "The scores are scaled by the square root of seq_len.",
-     {"scale": "seq_len"}),
-    ("softmax.dim", "The softmax runs over the queries: its columns sum to 1, not its rows. Use "
-     "dim=-1, the keys.", {"softmax": "dim -2"}),
-    ("softmax.dim", "The softmax runs over the batch. Use dim=-1, the keys.",
-     {"softmax": "dim 0"}),
+    (
+        "scale.not a root",
+        "The scores are divided by the size itself, not by its square root.",
+        {"scale": "size"},
+    ),
+    (
+        "scale.multiplied",
+        "The scores are multiplied by the square root instead of divided by it.",
+        {"scale": "multiplied"},
+    ),
+    (
+        "scale.after softmax",
+        "The scale comes after the softmax; it belongs on the scores.",
+        {"scale": "after softmax"},
+    ),
+    (
+        "scale.fourth root",
+        "The scores are divided by the fourth root: the square root was taken twice.",
+        {"scale": "fourth root"},
+    ),
+    (
+        "scale.input_size",
+        "The scores are scaled by the square root of input_size.",
+        {"scale": "input_size"},
+    ),
+    ("scale.seq_len", "The scores are scaled by the square root of seq_len.", {"scale": "seq_len"}),
+    (
+        "softmax.dim",
+        "The softmax runs over the queries: its columns sum to 1, not its rows. Use "
+        "dim=-1, the keys.",
+        {"softmax": "dim -2"},
+    ),
+    ("softmax.dim", "The softmax runs over the batch. Use dim=-1, the keys.", {"softmax": "dim 0"}),
     ("softmax.twice", "The softmax is applied twice.", {"softmax": "twice"}),
-    ("softmax.dim", "One softmax runs over all queries and keys together. Use dim=-1.",
-     {"softmax": "all"}),
-    ("softmax.missing", "There is no softmax: the values are averaged with raw scores.",
-     {"softmax": "none"}),
+    (
+        "softmax.dim",
+        "One softmax runs over all queries and keys together. Use dim=-1.",
+        {"softmax": "all"},
+    ),
+    (
+        "softmax.missing",
+        "There is no softmax: the values are averaged with raw scores.",
+        {"softmax": "none"},
+    ),
     ("softmax.sigmoid", "A sigmoid stands where the softmax belongs.", {"softmax": "sigmoid"}),
-    ("softmax.divided by the sum", "The scores are divided by their sum instead of put through "
-     "a softmax.", {"softmax": "sum"}),
+    (
+        "softmax.divided by the sum",
+        "The scores are divided by their sum instead of put through a softmax.",
+        {"softmax": "sum"},
+    ),
     ("softmax.log", "This is a log-softmax: its rows do not sum to 1.", {"softmax": "log"}),
-    ("projections.q and k swapped", "Queries and keys are swapped: the scores come out "
-     "transposed.", {"q": "k", "k": "q"}),
+    (
+        "projections.q and k swapped",
+        "Queries and keys are swapped: the scores come out transposed.",
+        {"q": "k", "k": "q"},
+    ),
     ("projections.v from k", "The values are made with the keys' layer.", {"v": "k"}),
     ("projections.v from q", "The values are made with the queries' layer.", {"v": "q"}),
     ("projections.k from q", "The keys are made with the queries' layer.", {"k": "q"}),
     ("projections.q from k", "The queries are made with the keys' layer.", {"q": "k"}),
-    ("projections.rotated", "The three projections are mixed up.",
-     {"q": "k", "k": "v", "v": "q"}),
-    ("projections.rotated", "The three projections are mixed up.",
-     {"q": "v", "k": "q", "v": "k"}),
+    ("projections.rotated", "The three projections are mixed up.", {"q": "k", "k": "v", "v": "q"}),
+    ("projections.rotated", "The three projections are mixed up.", {"q": "v", "k": "q", "v": "k"}),
     ("projections.q and v swapped", "Queries and values are swapped.", {"q": "v", "v": "q"}),
     ("projections.k and v swapped", "Keys and values are swapped.", {"k": "v", "v": "k"}),
-    ("projections.lost bias", "The biases of the layers are left out. Call the layers: "
-     "`self.q(x)`.", {"bias": False}),
+    (
+        "projections.lost bias",
+        "The biases of the layers are left out. Call the layers: `self.q(x)`.",
+        {"bias": False},
+    ),
 ]
 
 _MULTI = [
-    ("dropout.missing", "In training, nothing is dropped. Apply `self.dropout` to the "
-     "probabilities.", {"dropout": "missing"}),
-    ("dropout.on scores", "The dropout is on the scores: a score of 0 is not a probability of 0. "
-     "Apply it after the softmax.", {"dropout": "scores"}),
-    ("dropout.on the output", "The dropout is on the output. Apply it to the probabilities.",
-     {"dropout": "output"}),
-    ("scale.hidden", "The scores are scaled by the square root of hidden; each head has "
-     "head_size = hidden / num_heads of it.", {"scale": "hidden"}),
-    ("scale.num_heads", "The scores are scaled by the square root of num_heads.",
-     {"scale": "num_heads"}),
-    ("softmax.dim", "The softmax runs over the heads. Use dim=-1, the keys.",
-     {"softmax": "dim 1"}),
-    ("split.scrambled", "The heads are split with a reshape alone, which mixes tokens with "
-     "features. Split the last dimension first, then transpose.", {"split": "scrambled"}),
-    ("split.interleaved", "The heads take every num_heads-th feature; each should take a block "
-     "of head_size features in a row.", {"split": "interleaved"}),
-    ("split.scrambled", "Tokens and features were swapped before the heads were split.",
-     {"split": "transposed first"}),
-    ("merge.scrambled", "The heads are merged with a reshape alone, without transposing back.",
-     {"merge": "scrambled"}),
-    ("merge.scrambled", "The heads are merged feature by feature; they should stand one after "
-     "the other.", {"merge": "interleaved"}),
-    ("split and merge.scrambled", "The heads are split and merged with a reshape alone, which "
-     "mixes tokens with features.", {"split": "scrambled", "merge": "scrambled"}),
+    (
+        "dropout.missing",
+        "In training, nothing is dropped. Apply `self.dropout` to the probabilities.",
+        {"dropout": "missing"},
+    ),
+    (
+        "dropout.on scores",
+        "The dropout is on the scores: a score of 0 is not a probability of 0. "
+        "Apply it after the softmax.",
+        {"dropout": "scores"},
+    ),
+    (
+        "dropout.on the output",
+        "The dropout is on the output. Apply it to the probabilities.",
+        {"dropout": "output"},
+    ),
+    (
+        "scale.hidden",
+        "The scores are scaled by the square root of hidden; each head has "
+        "head_size = hidden / num_heads of it.",
+        {"scale": "hidden"},
+    ),
+    (
+        "scale.num_heads",
+        "The scores are scaled by the square root of num_heads.",
+        {"scale": "num_heads"},
+    ),
+    ("softmax.dim", "The softmax runs over the heads. Use dim=-1, the keys.", {"softmax": "dim 1"}),
+    (
+        "split.scrambled",
+        "The heads are split with a reshape alone, which mixes tokens with "
+        "features. Split the last dimension first, then transpose.",
+        {"split": "scrambled"},
+    ),
+    (
+        "split.interleaved",
+        "The heads take every num_heads-th feature; each should take a block "
+        "of head_size features in a row.",
+        {"split": "interleaved"},
+    ),
+    (
+        "split.scrambled",
+        "Tokens and features were swapped before the heads were split.",
+        {"split": "transposed first"},
+    ),
+    (
+        "merge.scrambled",
+        "The heads are merged with a reshape alone, without transposing back.",
+        {"merge": "scrambled"},
+    ),
+    (
+        "merge.scrambled",
+        "The heads are merged feature by feature; they should stand one after the other.",
+        {"merge": "interleaved"},
+    ),
+    (
+        "split and merge.scrambled",
+        "The heads are split and merged with a reshape alone, which mixes tokens with features.",
+        {"split": "scrambled", "merge": "scrambled"},
+    ),
     ("mask.none", "With causal=True nothing is hidden.", {"mask": "none"}),
-    ("mask.diagonal hidden", "The mask hides the current token too; its first row has nothing "
-     "left. Use diagonal=1.", {"mask": "diagonal hidden"}),
-    ("mask.one step late", "The mask starts one place too late: each token sees the next one.",
-     {"mask": "one step late"}),
-    ("mask.inverted", "The mask is the wrong way round: the past is hidden, not the future.",
-     {"mask": "inverted"}),
-    ("mask.inverted", "The mask is the wrong way round: the past is hidden, not the future.",
-     {"mask": "past hidden"}),
-    ("mask.after softmax", "The mask is applied after the softmax: rows no longer sum to 1, and "
-     "the future still counts in them.", {"mask": "after softmax"}),
-    ("mask.filled with 0", "Hidden scores are set to 0, and exp(0) is 1. Use minus infinity.",
-     {"mask": "filled with 0"}),
-    ("mask.filled with 0", "Hidden scores are set to a tiny number, and exp of it is 1. Use "
-     "minus infinity.", {"mask": "filled with tiny"}),
-    ("mask.NaN", "The mask gives NaN: 0 times infinity is not a number. Use masked_fill.",
-     {"mask": "nan"}),
+    (
+        "mask.diagonal hidden",
+        "The mask hides the current token too; its first row has nothing left. Use diagonal=1.",
+        {"mask": "diagonal hidden"},
+    ),
+    (
+        "mask.one step late",
+        "The mask starts one place too late: each token sees the next one.",
+        {"mask": "one step late"},
+    ),
+    (
+        "mask.inverted",
+        "The mask is the wrong way round: the past is hidden, not the future.",
+        {"mask": "inverted"},
+    ),
+    (
+        "mask.inverted",
+        "The mask is the wrong way round: the past is hidden, not the future.",
+        {"mask": "past hidden"},
+    ),
+    (
+        "mask.after softmax",
+        "The mask is applied after the softmax: rows no longer sum to 1, and "
+        "the future still counts in them.",
+        {"mask": "after softmax"},
+    ),
+    (
+        "mask.filled with 0",
+        "Hidden scores are set to 0, and exp(0) is 1. Use minus infinity.",
+        {"mask": "filled with 0"},
+    ),
+    (
+        "mask.filled with 0",
+        "Hidden scores are set to a tiny number, and exp of it is 1. Use minus infinity.",
+        {"mask": "filled with tiny"},
+    ),
+    (
+        "mask.NaN",
+        "The mask gives NaN: 0 times infinity is not a number. Use masked_fill.",
+        {"mask": "nan"},
+    ),
     ("mask.always", "The mask is applied when causal is False too.", {"mask": "always"}),
     ("mix.missing", "`self.mix` is not applied.", {"mixes": 0}),
     ("mix.twice", "`self.mix` is applied twice.", {"mixes": 2}),
-    ("heads.all equal", "All heads do what the first head does. Each has its own block of "
-     "features.", {"heads": "first"}),
+    (
+        "heads.all equal",
+        "All heads do what the first head does. Each has its own block of features.",
+        {"heads": "first"},
+    ),
     ("merge.mean", "The heads are averaged; they should stand side by side.", {"merge": "mean"}),
     ("merge.sum", "The heads are added up; they should stand side by side.", {"merge": "sum"}),
-    ("probabilities.head-major", "The probabilities are in head-major order; head h of item b "
-     "should stand at b * num_heads + h.", {"returns": "head-major"}),
-    ("probabilities.4-D", "The probabilities are 4-D; reshape them to "
-     "[batch_size * num_heads, seq_len, seq_len].", {"returns": "4-D"}),
-    ("probabilities.missing", "return_attention=True does not return the probabilities too.",
-     {"returns": "no probabilities"}),
-    ("probabilities.are scores", "What is returned as probabilities are the scores.",
-     {"returns": "scores"}),
-    ("output.order", "Output and probabilities are returned in the wrong order.",
-     {"returns": "swapped"}),
+    (
+        "probabilities.head-major",
+        "The probabilities are in head-major order; head h of item b "
+        "should stand at b * num_heads + h.",
+        {"returns": "head-major"},
+    ),
+    (
+        "probabilities.4-D",
+        "The probabilities are 4-D; reshape them to [batch_size * num_heads, seq_len, seq_len].",
+        {"returns": "4-D"},
+    ),
+    (
+        "probabilities.missing",
+        "return_attention=True does not return the probabilities too.",
+        {"returns": "no probabilities"},
+    ),
+    (
+        "probabilities.are scores",
+        "What is returned as probabilities are the scores.",
+        {"returns": "scores"},
+    ),
+    (
+        "output.order",
+        "Output and probabilities are returned in the wrong order.",
+        {"returns": "swapped"},
+    ),
 ]
 
 _SINGLE_MISTAKES = [

@@ -32,27 +32,58 @@ def _sizes_but(check, message, **changed):
 
 
 _SIZES = [
-    _sizes_but("config.head_size is hidden", "The head size is the whole hidden size. The heads "
-               "share it.", head_size=lambda c: c.n_embd, scale=lambda c: c.n_embd**-0.5),
-    _sizes_but("scale.hidden", "The scale uses the hidden size. A score is a dot product of two "
-               "vectors of one head.", scale=lambda c: c.n_embd**-0.5),
-    _sizes_but("scale.not a root", "The scale divides by the head size; its root is needed.",
-               scale=lambda c: c.n_head / c.n_embd),
-    _sizes_but("scale.inverted", "The scale is what the scores are divided by; asked for is the "
-               "factor on them.", scale=lambda c: (c.n_embd / c.n_head) ** 0.5),
-    _sizes_but("scale.num_heads", "The scale uses the number of heads in place of their size.",
-               scale=lambda c: c.n_head**-0.5),
-    _sizes_but("config.n_inner ignored", "Where the config has an n_inner of its own, the MLP is "
-               "that wide.", mlp_width=lambda c: 4 * c.n_embd),
-    _sizes_but("config.n_inner is None", "n_inner may be None: then the usual multiple of n_embd "
-               "is meant.", mlp_width=lambda c: c.n_inner),
-    _sizes_but("config.hidden_states off by one", "There is one hidden state more than there are "
-               "blocks: the one that enters the first block.", hidden_states=lambda c: c.n_layer),
-    _sizes_but("config.hidden_states off by one", "The final norm adds no hidden state of its "
-               "own.", hidden_states=lambda c: c.n_layer + 2),
-    _sizes_but("config.context is the vocabulary", "The context length is how many positions "
-               "there are, not how many different tokens.",
-               context_length=lambda c: c.vocab_size),
+    _sizes_but(
+        "config.head_size is hidden",
+        "The head size is the whole hidden size. The heads share it.",
+        head_size=lambda c: c.n_embd,
+        scale=lambda c: c.n_embd**-0.5,
+    ),
+    _sizes_but(
+        "scale.hidden",
+        "The scale uses the hidden size. A score is a dot product of two vectors of one head.",
+        scale=lambda c: c.n_embd**-0.5,
+    ),
+    _sizes_but(
+        "scale.not a root",
+        "The scale divides by the head size; its root is needed.",
+        scale=lambda c: c.n_head / c.n_embd,
+    ),
+    _sizes_but(
+        "scale.inverted",
+        "The scale is what the scores are divided by; asked for is the factor on them.",
+        scale=lambda c: (c.n_embd / c.n_head) ** 0.5,
+    ),
+    _sizes_but(
+        "scale.num_heads",
+        "The scale uses the number of heads in place of their size.",
+        scale=lambda c: c.n_head**-0.5,
+    ),
+    _sizes_but(
+        "config.n_inner ignored",
+        "Where the config has an n_inner of its own, the MLP is that wide.",
+        mlp_width=lambda c: 4 * c.n_embd,
+    ),
+    _sizes_but(
+        "config.n_inner is None",
+        "n_inner may be None: then the usual multiple of n_embd is meant.",
+        mlp_width=lambda c: c.n_inner,
+    ),
+    _sizes_but(
+        "config.hidden_states off by one",
+        "There is one hidden state more than there are "
+        "blocks: the one that enters the first block.",
+        hidden_states=lambda c: c.n_layer,
+    ),
+    _sizes_but(
+        "config.hidden_states off by one",
+        "The final norm adds no hidden state of its own.",
+        hidden_states=lambda c: c.n_layer + 2,
+    ),
+    _sizes_but(
+        "config.context is the vocabulary",
+        "The context length is how many positions there are, not how many different tokens.",
+        context_length=lambda c: c.vocab_size,
+    ),
 ]
 
 
@@ -89,29 +120,55 @@ def _linear_order(hidden, mlp_width):
 _IN_OUT = "Weights stand as [outputs, inputs], the order of nn.Linear. Conv1D stores the inputs"
 _TABLE = [
     _wrong("block_table", "conv1d.in and out", f"{_IN_OUT} first.", _linear_order),
-    _table_but("conv1d.in and out", f"{_IN_OUT} first: look at c_attn.",
-               lambda h, m: {"attn.c_attn.weight": (3 * h, h)}),
-    _table_but("conv1d.in and out", f"{_IN_OUT} first: look at the MLP, up and down.",
-               lambda h, m: {"mlp.c_fc.weight": (m, h), "mlp.c_proj.weight": (h, m)}),
-    _table_but("table.c_proj of the MLP", "mlp.c_proj has the shape of c_fc. It goes the other "
-               "way: from the wide layer back to the residual stream.",
-               lambda h, m: {"mlp.c_proj.weight": (h, m)}),
-    _table_but("table.bias of c_attn", "c_attn's bias is as long as one of its three parts. It "
-               "belongs to queries, keys and values together.",
-               lambda h, m: {"attn.c_attn.bias": (h,)}),
-    _table_but("table.width of c_attn", "c_attn makes three things at once: queries, keys and "
-               "values.", lambda h, m: {"attn.c_attn.weight": (h, h), "attn.c_attn.bias": (h,)}),
-    _table_but("table.bias of inputs", "A bias is added to the outputs, so it is as long as they "
-               "are: look at the MLP.",
-               lambda h, m: {"mlp.c_fc.bias": (h,), "mlp.c_proj.bias": (m,)}),
-    _table_but("table.bias of c_fc", "c_fc's bias belongs to its outputs.",
-               lambda h, m: {"mlp.c_fc.bias": (h,)}),
-    _table_but("table.c_proj makes three", "attn.c_proj takes the heads' outputs, side by side, "
-               "back to the residual stream. Queries and keys have done their work by then.",
-               lambda h, m: {"attn.c_proj.weight": (3 * h, h)}),
-    _wrong("block_table", "table.mlp always four times", "The MLP is as wide as you are told, "
-           "which need not be four times the hidden size.",
-           lambda h, m: block_table(h, 4 * h)),
+    _table_but(
+        "conv1d.in and out",
+        f"{_IN_OUT} first: look at c_attn.",
+        lambda h, m: {"attn.c_attn.weight": (3 * h, h)},
+    ),
+    _table_but(
+        "conv1d.in and out",
+        f"{_IN_OUT} first: look at the MLP, up and down.",
+        lambda h, m: {"mlp.c_fc.weight": (m, h), "mlp.c_proj.weight": (h, m)},
+    ),
+    _table_but(
+        "table.c_proj of the MLP",
+        "mlp.c_proj has the shape of c_fc. It goes the other "
+        "way: from the wide layer back to the residual stream.",
+        lambda h, m: {"mlp.c_proj.weight": (h, m)},
+    ),
+    _table_but(
+        "table.bias of c_attn",
+        "c_attn's bias is as long as one of its three parts. It "
+        "belongs to queries, keys and values together.",
+        lambda h, m: {"attn.c_attn.bias": (h,)},
+    ),
+    _table_but(
+        "table.width of c_attn",
+        "c_attn makes three things at once: queries, keys and values.",
+        lambda h, m: {"attn.c_attn.weight": (h, h), "attn.c_attn.bias": (h,)},
+    ),
+    _table_but(
+        "table.bias of inputs",
+        "A bias is added to the outputs, so it is as long as they are: look at the MLP.",
+        lambda h, m: {"mlp.c_fc.bias": (h,), "mlp.c_proj.bias": (m,)},
+    ),
+    _table_but(
+        "table.bias of c_fc",
+        "c_fc's bias belongs to its outputs.",
+        lambda h, m: {"mlp.c_fc.bias": (h,)},
+    ),
+    _table_but(
+        "table.c_proj makes three",
+        "attn.c_proj takes the heads' outputs, side by side, "
+        "back to the residual stream. Queries and keys have done their work by then.",
+        lambda h, m: {"attn.c_proj.weight": (3 * h, h)},
+    ),
+    _wrong(
+        "block_table",
+        "table.mlp always four times",
+        "The MLP is as wide as you are told, which need not be four times the hidden size.",
+        lambda h, m: block_table(h, 4 * h),
+    ),
 ]
 
 
@@ -121,24 +178,47 @@ def conv1d(x, weight, bias):
 
 
 _CONV1D = [
-    _wrong("conv1d", "conv1d.in and out", "The weight is used as nn.Linear uses it, transposed. "
-           "Conv1D stores it the other way round; with a square weight only the values tell.",
-           lambda x, w, b: F.linear(x, w, b)),
-    _wrong("conv1d", "conv1d.in and out", "The weight is transposed. It stands as [inputs, "
-           "outputs] already.", lambda x, w, b: x @ w.T + b),
-    _wrong("conv1d", "conv1d.reshaped", "The weight is reshaped before use: the shape fits, the "
-           "numbers stand in other places.",
-           lambda x, w, b: F.linear(x, w.reshape(w.shape[1], w.shape[0]), b)),
+    _wrong(
+        "conv1d",
+        "conv1d.in and out",
+        "The weight is used as nn.Linear uses it, transposed. "
+        "Conv1D stores it the other way round; with a square weight only the values tell.",
+        lambda x, w, b: F.linear(x, w, b),
+    ),
+    _wrong(
+        "conv1d",
+        "conv1d.in and out",
+        "The weight is transposed. It stands as [inputs, outputs] already.",
+        lambda x, w, b: x @ w.T + b,
+    ),
+    _wrong(
+        "conv1d",
+        "conv1d.reshaped",
+        "The weight is reshaped before use: the shape fits, the numbers stand in other places.",
+        lambda x, w, b: F.linear(x, w.reshape(w.shape[1], w.shape[0]), b),
+    ),
     _wrong("conv1d", "conv1d.lost bias", "The bias is not added.", lambda x, w, b: x @ w),
-    _wrong("conv1d", "conv1d.bias subtracted", "The bias is subtracted.",
-           lambda x, w, b: x @ w - b),
-    _wrong("conv1d", "conv1d.batch lost", "The batch and the tokens are one axis now. The result "
-           "keeps all axes of x but the last.",
-           lambda x, w, b: torch.addmm(b, x.flatten(0, -2), w)),
-    _wrong("conv1d", "conv1d.bias first", "The bias is added to what comes in. It belongs to the "
-           "outputs.", lambda x, w, b: (x + b) @ w),
-    _wrong("conv1d", "conv1d.first sequence only", "Only the first sequence comes out.",
-           lambda x, w, b: x[0] @ w + b),
+    _wrong(
+        "conv1d", "conv1d.bias subtracted", "The bias is subtracted.", lambda x, w, b: x @ w - b
+    ),
+    _wrong(
+        "conv1d",
+        "conv1d.batch lost",
+        "The batch and the tokens are one axis now. The result keeps all axes of x but the last.",
+        lambda x, w, b: torch.addmm(b, x.flatten(0, -2), w),
+    ),
+    _wrong(
+        "conv1d",
+        "conv1d.bias first",
+        "The bias is added to what comes in. It belongs to the outputs.",
+        lambda x, w, b: (x + b) @ w,
+    ),
+    _wrong(
+        "conv1d",
+        "conv1d.first sequence only",
+        "Only the first sequence comes out.",
+        lambda x, w, b: x[0] @ w + b,
+    ),
 ]
 
 
@@ -185,20 +265,34 @@ _EQUAL_MESSAGE = (
 _TYING = [
     _tying_but("tying.equal is not tied", _EQUAL_MESSAGE, tied=_equal),
     _tying_but("tying.equal is not tied", _EQUAL_MESSAGE, tied=_equal, learned=_unless_equal),
-    _tying_but("tying.counted twice", "`learned` counts a shared matrix twice. It is one matrix "
-               "under two names.", learned=_all),
-    _tying_but("tying.head never counted", "`learned` leaves lm_head out also where it is a "
-               "matrix of its own.", learned=_minus_head),
-    _tying_but("tying.stored counts once", "`stored` counts a shared matrix once; the state dict "
-               "lists it under both names.",
-               stored=lambda m: sum(p.numel() for p in m.parameters())),
-    _tying_but("tying.tensors counted", "Tensors are counted, not the numbers in them.",
-               stored=lambda m: len(m.state_dict()),
-               learned=lambda m: len(list(m.parameters()))),
+    _tying_but(
+        "tying.counted twice",
+        "`learned` counts a shared matrix twice. It is one matrix under two names.",
+        learned=_all,
+    ),
+    _tying_but(
+        "tying.head never counted",
+        "`learned` leaves lm_head out also where it is a matrix of its own.",
+        learned=_minus_head,
+    ),
+    _tying_but(
+        "tying.stored counts once",
+        "`stored` counts a shared matrix once; the state dict lists it under both names.",
+        stored=lambda m: sum(p.numel() for p in m.parameters()),
+    ),
+    _tying_but(
+        "tying.tensors counted",
+        "Tensors are counted, not the numbers in them.",
+        stored=lambda m: len(m.state_dict()),
+        learned=lambda m: len(list(m.parameters())),
+    ),
     _tying_but("tying.always tied", "Every model is called tied.", tied=lambda m: True),
-    _tying_but("tying.is asks for the object", "`is` and `==` on what the state dict returns "
-               "compare wrappers. Compare the address of the first number.",
-               tied=lambda m: False),
+    _tying_but(
+        "tying.is asks for the object",
+        "`is` and `==` on what the state dict returns "
+        "compare wrappers. Compare the address of the first number.",
+        tied=lambda m: False,
+    ),
 ]
 
 
@@ -214,38 +308,81 @@ def _keep(scores, top_k, fill=-math.inf, largest=True):
 
 
 _SCORES = [
-    _wrong("sampling_scores", "temperature.multiplied", "The logits are multiplied by the "
-           "temperature. A high temperature should bring them closer together.",
-           lambda x, t, k: _keep(x * t, k)),
-    _wrong("sampling_scores", "temperature.missing", "The temperature is not used.",
-           lambda x, t, k: _keep(x, k)),
-    _wrong("sampling_scores", "top_k.missing", "All tokens keep their score. Only the k best of "
-           "a row should.", lambda x, t, k: x / t),
-    _wrong("sampling_scores", "top_k.filled with 0", "Removed tokens get the score 0. For the "
-           "softmax that is a score like any other, and here a very high one.",
-           lambda x, t, k: _keep(x / t, k, 0.0)),
-    _wrong("sampling_scores", "top_k.smallest kept", "The k smallest are kept.",
-           lambda x, t, k: _keep(x / t, k, largest=False)),
-    _wrong("sampling_scores", "top_k.one too few", "The k-th best token is removed as well.",
-           lambda x, t, k: _keep(x / t, k - 1)),
-    _wrong("sampling_scores", "top_k.one too many", "One token too many is kept.",
-           lambda x, t, k: _keep(x / t, k + 1)),
-    _wrong("sampling_scores", "top_k.one bound for all", "Every row has k best tokens of its "
-           "own; here one bound is used for the whole batch.",
-           lambda x, t, k: (x / t).masked_fill(x / t < (x / t)[:1].topk(k).values[:, -1:],
-                                               -math.inf)),
-    _wrong("sampling_scores", "scores.log_softmax", "The scores are log-probabilities. These two "
-           "steps keep them unnormalised.",
-           lambda x, t, k: torch.log_softmax(sampling_scores(x, t, k), dim=-1)),
-    _wrong("sampling_scores", "scores.log_softmax", "The scores are log-probabilities before "
-           "tokens are removed. These two steps keep them unnormalised.",
-           lambda x, t, k: _keep(torch.log_softmax(x / t, dim=-1), k)),
-    _wrong("sampling_scores", "scores.probabilities", "These are probabilities; scores are what "
-           "goes into the softmax.",
-           lambda x, t, k: torch.softmax(sampling_scores(x, t, k), dim=-1)),
-    _wrong("sampling_scores", "scores.only k of them", "Only the k kept scores come back. The "
-           "result keeps a column for every token.",
-           lambda x, t, k: (x / t).topk(k).values),
+    _wrong(
+        "sampling_scores",
+        "temperature.multiplied",
+        "The logits are multiplied by the "
+        "temperature. A high temperature should bring them closer together.",
+        lambda x, t, k: _keep(x * t, k),
+    ),
+    _wrong(
+        "sampling_scores",
+        "temperature.missing",
+        "The temperature is not used.",
+        lambda x, t, k: _keep(x, k),
+    ),
+    _wrong(
+        "sampling_scores",
+        "top_k.missing",
+        "All tokens keep their score. Only the k best of a row should.",
+        lambda x, t, k: x / t,
+    ),
+    _wrong(
+        "sampling_scores",
+        "top_k.filled with 0",
+        "Removed tokens get the score 0. For the "
+        "softmax that is a score like any other, and here a very high one.",
+        lambda x, t, k: _keep(x / t, k, 0.0),
+    ),
+    _wrong(
+        "sampling_scores",
+        "top_k.smallest kept",
+        "The k smallest are kept.",
+        lambda x, t, k: _keep(x / t, k, largest=False),
+    ),
+    _wrong(
+        "sampling_scores",
+        "top_k.one too few",
+        "The k-th best token is removed as well.",
+        lambda x, t, k: _keep(x / t, k - 1),
+    ),
+    _wrong(
+        "sampling_scores",
+        "top_k.one too many",
+        "One token too many is kept.",
+        lambda x, t, k: _keep(x / t, k + 1),
+    ),
+    _wrong(
+        "sampling_scores",
+        "top_k.one bound for all",
+        "Every row has k best tokens of its own; here one bound is used for the whole batch.",
+        lambda x, t, k: (x / t).masked_fill(x / t < (x / t)[:1].topk(k).values[:, -1:], -math.inf),
+    ),
+    _wrong(
+        "sampling_scores",
+        "scores.log_softmax",
+        "The scores are log-probabilities. These two steps keep them unnormalised.",
+        lambda x, t, k: torch.log_softmax(sampling_scores(x, t, k), dim=-1),
+    ),
+    _wrong(
+        "sampling_scores",
+        "scores.log_softmax",
+        "The scores are log-probabilities before "
+        "tokens are removed. These two steps keep them unnormalised.",
+        lambda x, t, k: _keep(torch.log_softmax(x / t, dim=-1), k),
+    ),
+    _wrong(
+        "sampling_scores",
+        "scores.probabilities",
+        "These are probabilities; scores are what goes into the softmax.",
+        lambda x, t, k: torch.softmax(sampling_scores(x, t, k), dim=-1),
+    ),
+    _wrong(
+        "sampling_scores",
+        "scores.only k of them",
+        "Only the k kept scores come back. The result keeps a column for every token.",
+        lambda x, t, k: (x / t).topk(k).values,
+    ),
 ]
 
 
@@ -261,41 +398,86 @@ def _top(logits, k, turn, largest=True):
 
 
 _LOG_PROBS = [
-    _wrong("top_tokens", "log_probs.logits", "These are the logits as they came. They are not "
-           "normalised: nothing says how large a logit is among all of them.",
-           lambda x, k: _top(x, k, lambda y: y)),
-    _wrong("top_tokens", "log_probs.probabilities", "These are probabilities; their logarithms "
-           "are asked for.", lambda x, k: _top(x, k, lambda y: y.softmax(-1))),
-    _wrong("top_tokens", "log_probs.probabilities", "These are probabilities; their logarithms "
-           "are asked for.", lambda x, k: tuple(torch.topk(x.float().softmax(-1), k))[::-1]),
-    _wrong("top_tokens", "log_probs.axis", "The softmax runs along the batch: each token is "
-           "compared with itself in the other rows. It belongs along the vocabulary.",
-           lambda x, k: _top(x, k, lambda y: y.log_softmax(0))),
-    _wrong("top_tokens", "log_probs.axis", "The softmax runs along the batch, and the tokens are "
-           "picked by what comes out. It belongs along the vocabulary.",
-           lambda x, k: tuple(torch.topk(x.log_softmax(0), k))[::-1]),
-    _wrong("top_tokens", "log_probs.only among the k", "Only the k picked tokens were normalised, "
-           "as if nothing else could be said. Normalise over the vocabulary first.",
-           lambda x, k: (x.topk(k).indices, x.topk(k).values.log_softmax(-1))),
-    _wrong("top_tokens", "log_probs.underflow", "Right for ordinary logits, but the softmax of "
-           "widely spread ones is 0, and its logarithm minus infinity. log_softmax does not pass "
-           "through the probability.",
-           lambda x, k: _top(x, k, lambda y: y.float().softmax(-1).log())),
-    _wrong("top_tokens", "log_probs.underflow", "Right for ordinary logits, but the softmax of "
-           "widely spread ones is 0: all hopeless tokens look alike then. log_softmax does not "
-           "pass through the probability.",
-           lambda x, k: tuple(torch.topk(x.float().softmax(-1).log(), k))[::-1]),
-    _wrong("top_tokens", "log_probs.smallest", "These are the least probable tokens.",
-           lambda x, k: _top(x, k, lambda y: y.log_softmax(-1), largest=False)),
-    _wrong("top_tokens", "log_probs.order", "Ids and log-probabilities are in the wrong order; "
-           "torch.topk returns the values first.",
-           lambda x, k: top_tokens(x, k)[::-1]),
-    _wrong("top_tokens", "log_probs.base", "The logarithms are to another base; natural ones "
-           "(nats) are asked for.",
-           lambda x, k: _top(x, k, lambda y: y.log_softmax(-1) / math.log(2))),
-    _wrong("top_tokens", "log_probs.base", "The logarithms are to base 10; natural ones (nats) "
-           "are asked for.",
-           lambda x, k: _top(x, k, lambda y: y.log_softmax(-1) / math.log(10))),
+    _wrong(
+        "top_tokens",
+        "log_probs.logits",
+        "These are the logits as they came. They are not "
+        "normalised: nothing says how large a logit is among all of them.",
+        lambda x, k: _top(x, k, lambda y: y),
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.probabilities",
+        "These are probabilities; their logarithms are asked for.",
+        lambda x, k: _top(x, k, lambda y: y.softmax(-1)),
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.probabilities",
+        "These are probabilities; their logarithms are asked for.",
+        lambda x, k: tuple(torch.topk(x.float().softmax(-1), k))[::-1],
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.axis",
+        "The softmax runs along the batch: each token is "
+        "compared with itself in the other rows. It belongs along the vocabulary.",
+        lambda x, k: _top(x, k, lambda y: y.log_softmax(0)),
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.axis",
+        "The softmax runs along the batch, and the tokens are "
+        "picked by what comes out. It belongs along the vocabulary.",
+        lambda x, k: tuple(torch.topk(x.log_softmax(0), k))[::-1],
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.only among the k",
+        "Only the k picked tokens were normalised, "
+        "as if nothing else could be said. Normalise over the vocabulary first.",
+        lambda x, k: (x.topk(k).indices, x.topk(k).values.log_softmax(-1)),
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.underflow",
+        "Right for ordinary logits, but the softmax of "
+        "widely spread ones is 0, and its logarithm minus infinity. log_softmax does not pass "
+        "through the probability.",
+        lambda x, k: _top(x, k, lambda y: y.float().softmax(-1).log()),
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.underflow",
+        "Right for ordinary logits, but the softmax of "
+        "widely spread ones is 0: all hopeless tokens look alike then. log_softmax does not "
+        "pass through the probability.",
+        lambda x, k: tuple(torch.topk(x.float().softmax(-1).log(), k))[::-1],
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.smallest",
+        "These are the least probable tokens.",
+        lambda x, k: _top(x, k, lambda y: y.log_softmax(-1), largest=False),
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.order",
+        "Ids and log-probabilities are in the wrong order; torch.topk returns the values first.",
+        lambda x, k: top_tokens(x, k)[::-1],
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.base",
+        "The logarithms are to another base; natural ones (nats) are asked for.",
+        lambda x, k: _top(x, k, lambda y: y.log_softmax(-1) / math.log(2)),
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.base",
+        "The logarithms are to base 10; natural ones (nats) are asked for.",
+        lambda x, k: _top(x, k, lambda y: y.log_softmax(-1) / math.log(10)),
+    ),
 ]
 
 
@@ -347,35 +529,82 @@ def _attention_only(model, ids, block):
 
 
 _HIDDEN = [
-    _wrong("block_update", "hidden.final norm", "Right for all blocks but the last. The last "
-           "hidden state has been through ln_f; it is not what the last block wrote.",
-           _between(0, 1)),
-    _wrong("block_update", "hidden.off by one", "This is what the block before it wrote. "
-           "hidden_states[b] is the input of block b.", _between(-1, 0)),
-    _wrong("block_update", "hidden.off by one", "This is what the block before it wrote. "
-           "hidden_states[b] is the input of block b.",
-           lambda m, i, b: block_update(m, i, b - 1) if b else torch.zeros_like(_states(m, i)[0])),
-    _wrong("block_update", "hidden.off by one", "This is what the block after it wrote. "
-           "hidden_states[b] is the input of block b.", _between(1, 2)),
-    _wrong("block_update", "hidden.not subtracted", "This is all that leaves the block. What it "
-           "wrote is the difference to what went in.", lambda m, i, b: _stream(m, i)[b + 1]),
-    _wrong("block_update", "hidden.not subtracted", "This is a hidden state as it stands. What a "
-           "block wrote is the difference of what came out and what went in.",
-           lambda m, i, b: _states(m, i)[b + 1]),
-    _wrong("block_update", "hidden.input", "This is what enters the block.",
-           lambda m, i, b: _stream(m, i)[b]),
-    _wrong("block_update", "hidden.sign", "What came out was subtracted from what went in.",
-           lambda m, i, b: -block_update(m, i, b)),
-    _wrong("block_update", "hidden.no mask", "The block was called by itself, and so without the "
-           "causal mask, which the model makes and hands to its blocks: every token saw the "
-           "future.", _without_mask),
-    _wrong("block_update", "hidden.from the start", "This is all that was written since the "
-           "embedding. One block is asked for.",
-           lambda m, i, b: _stream(m, i)[b + 1] - _stream(m, i)[0]),
-    _wrong("block_update", "hidden.attention only", "This is what the attention wrote. A block "
-           "writes twice: attention, then MLP.", _attention_only),
-    _wrong("block_update", "hidden.last position only", "Only the last token is there; all "
-           "positions are asked for.", lambda m, i, b: block_update(m, i, b)[:, -1]),
+    _wrong(
+        "block_update",
+        "hidden.final norm",
+        "Right for all blocks but the last. The last "
+        "hidden state has been through ln_f; it is not what the last block wrote.",
+        _between(0, 1),
+    ),
+    _wrong(
+        "block_update",
+        "hidden.off by one",
+        "This is what the block before it wrote. hidden_states[b] is the input of block b.",
+        _between(-1, 0),
+    ),
+    _wrong(
+        "block_update",
+        "hidden.off by one",
+        "This is what the block before it wrote. hidden_states[b] is the input of block b.",
+        lambda m, i, b: block_update(m, i, b - 1) if b else torch.zeros_like(_states(m, i)[0]),
+    ),
+    _wrong(
+        "block_update",
+        "hidden.off by one",
+        "This is what the block after it wrote. hidden_states[b] is the input of block b.",
+        _between(1, 2),
+    ),
+    _wrong(
+        "block_update",
+        "hidden.not subtracted",
+        "This is all that leaves the block. What it wrote is the difference to what went in.",
+        lambda m, i, b: _stream(m, i)[b + 1],
+    ),
+    _wrong(
+        "block_update",
+        "hidden.not subtracted",
+        "This is a hidden state as it stands. What a "
+        "block wrote is the difference of what came out and what went in.",
+        lambda m, i, b: _states(m, i)[b + 1],
+    ),
+    _wrong(
+        "block_update",
+        "hidden.input",
+        "This is what enters the block.",
+        lambda m, i, b: _stream(m, i)[b],
+    ),
+    _wrong(
+        "block_update",
+        "hidden.sign",
+        "What came out was subtracted from what went in.",
+        lambda m, i, b: -block_update(m, i, b),
+    ),
+    _wrong(
+        "block_update",
+        "hidden.no mask",
+        "The block was called by itself, and so without the "
+        "causal mask, which the model makes and hands to its blocks: every token saw the "
+        "future.",
+        _without_mask,
+    ),
+    _wrong(
+        "block_update",
+        "hidden.from the start",
+        "This is all that was written since the embedding. One block is asked for.",
+        lambda m, i, b: _stream(m, i)[b + 1] - _stream(m, i)[0],
+    ),
+    _wrong(
+        "block_update",
+        "hidden.attention only",
+        "This is what the attention wrote. A block writes twice: attention, then MLP.",
+        _attention_only,
+    ),
+    _wrong(
+        "block_update",
+        "hidden.last position only",
+        "Only the last token is there; all positions are asked for.",
+        lambda m, i, b: block_update(m, i, b)[:, -1],
+    ),
 ]
 
 
@@ -401,32 +630,72 @@ def _bare_norm(model, states):
 
 
 _LOGITS = [
-    _lens_but("logits.final norm twice", "ln_f is applied to the last state too. transformers has "
-              "done that already, so there it comes twice.", normed=range(99)),
-    _lens_but("logits.final norm missing", "No state goes through ln_f. The unembedding was "
-              "trained on normalised vectors.", normed=()),
-    _wrong("lens_logits", "logits.norm on the wrong states", "ln_f is applied to the last state "
-           "alone: the one that has had it.",
-           lambda m, s: lens_logits(m, s, normed=(len(s) - 1,))),
-    _wrong("lens_logits", "logits.embedding not normed", "The first state, the embedding, goes "
-           "without ln_f. Only the last one has had it.",
-           lambda m, s: lens_logits(m, s, normed=range(1, len(s) - 1))),
-    _lens_but("logits.first position", "This is the first position. The next token is predicted "
-              "at the last one.", position=0),
-    _wrong("lens_logits", "logits.position before the last", "This is the position before the "
-           "last.", lambda m, s: lens_logits(m, s, position=-2)),
-    _wrong("lens_logits", "logits.gain and shift lost", "The states are normalised, but ln_f's "
-           "own weight and bias are left out.", _bare_norm),
-    _wrong("lens_logits", "logits.batch first", "The batch stands first; the states should.",
-           lambda m, s: lens_logits(m, s).transpose(0, 1)),
-    _wrong("lens_logits", "logits.embedding left out", "The first state, the embedding, is left "
-           "out.", lambda m, s: lens_logits(m, s)[1:]),
-    _wrong("lens_logits", "logits.log-softmax", "These are log-probabilities; logits are asked "
-           "for.", lambda m, s: lens_logits(m, s).log_softmax(-1)),
-    _wrong("lens_logits", "logits.all positions", "All positions are there; the last one is asked "
-           "for.",
-           lambda m, s: torch.stack([lens_logits(m, s, position=p)
-                                     for p in range(s[0].shape[1])], dim=2)),
+    _lens_but(
+        "logits.final norm twice",
+        "ln_f is applied to the last state too. transformers has "
+        "done that already, so there it comes twice.",
+        normed=range(99),
+    ),
+    _lens_but(
+        "logits.final norm missing",
+        "No state goes through ln_f. The unembedding was trained on normalised vectors.",
+        normed=(),
+    ),
+    _wrong(
+        "lens_logits",
+        "logits.norm on the wrong states",
+        "ln_f is applied to the last state alone: the one that has had it.",
+        lambda m, s: lens_logits(m, s, normed=(len(s) - 1,)),
+    ),
+    _wrong(
+        "lens_logits",
+        "logits.embedding not normed",
+        "The first state, the embedding, goes without ln_f. Only the last one has had it.",
+        lambda m, s: lens_logits(m, s, normed=range(1, len(s) - 1)),
+    ),
+    _lens_but(
+        "logits.first position",
+        "This is the first position. The next token is predicted at the last one.",
+        position=0,
+    ),
+    _wrong(
+        "lens_logits",
+        "logits.position before the last",
+        "This is the position before the last.",
+        lambda m, s: lens_logits(m, s, position=-2),
+    ),
+    _wrong(
+        "lens_logits",
+        "logits.gain and shift lost",
+        "The states are normalised, but ln_f's own weight and bias are left out.",
+        _bare_norm,
+    ),
+    _wrong(
+        "lens_logits",
+        "logits.batch first",
+        "The batch stands first; the states should.",
+        lambda m, s: lens_logits(m, s).transpose(0, 1),
+    ),
+    _wrong(
+        "lens_logits",
+        "logits.embedding left out",
+        "The first state, the embedding, is left out.",
+        lambda m, s: lens_logits(m, s)[1:],
+    ),
+    _wrong(
+        "lens_logits",
+        "logits.log-softmax",
+        "These are log-probabilities; logits are asked for.",
+        lambda m, s: lens_logits(m, s).log_softmax(-1),
+    ),
+    _wrong(
+        "lens_logits",
+        "logits.all positions",
+        "All positions are there; the last one is asked for.",
+        lambda m, s: torch.stack(
+            [lens_logits(m, s, position=p) for p in range(s[0].shape[1])], dim=2
+        ),
+    ),
 ]
 
 
@@ -439,6 +708,7 @@ def last_row(attentions, step, layer, head):
 
 def _row(pick):
     """A wrong pick, with the empty case handled as it should be."""
+
     def row(attentions, step, layer, head):
         if len(attentions[step]) == 0:
             raise ValueError("no attention maps")
@@ -448,40 +718,79 @@ def _row(pick):
 
 
 def _row_but(check, message, pick):
-    return [_wrong("last_row", check, message, _row(pick)),
-            _wrong("last_row", check, message, pick)]
+    return [
+        _wrong("last_row", check, message, _row(pick)),
+        _wrong("last_row", check, message, pick),
+    ]
 
 
 _ATTENTIONS = [
-    _wrong("last_row", "attentions.empty", "Where the model returned no maps, this fails with an "
-           "error that does not say why, or not at all. Look first, and raise a ValueError.",
-           lambda a, s, i, h: a[s][i][:, h, -1]),
-    _wrong("last_row", "attentions.empty", "Where the model returned no maps, None comes back and "
-           "somebody else has to find out. Raise a ValueError.",
-           lambda a, s, i, h: a[s][i][:, h, -1] if a[s] else None),
-    *_row_but("attentions.layer before step", "The first index counts the generated tokens, the "
-              "second the layers; here it is the other way round.",
-              lambda a, s, i, h: a[i][s][:, h, -1]),
-    *_row_but("attentions.step 0", "The step is not used: this is always the first one.",
-              lambda a, s, i, h: a[0][i][:, h, -1]),
-    *_row_but("attentions.layer off by one", "This is the layer after the one asked for. Layers "
-              "are counted from 0, and unlike hidden states there is none for the embedding.",
-              lambda a, s, i, h: a[s][i + 1][:, h, -1]),
-    *_row_but("attentions.layer off by one", "This is the layer before the one asked for. Layers "
-              "are counted from 0.", lambda a, s, i, h: a[s][i - 1][:, h, -1]),
-    *_row_but("attentions.head off by one", "This is the next head. Heads are counted from 0.",
-              lambda a, s, i, h: a[s][i][:, h + 1, -1]),
-    *_row_but("attentions.first query", "This is the first query of the step. The newest token "
-              "is the last.", lambda a, s, i, h: a[s][i][:, h, 0]),
-    *_row_but("attentions.key for query", "This is how much all queries look at the last key. "
-              "Asked is what the last query looks at.",
-              lambda a, s, i, h: a[s][i][:, h, :, -1]),
-    *_row_but("attentions.batch lost", "Only the first item of the batch is there.",
-              lambda a, s, i, h: a[s][i][0, h, -1]),
-    *_row_but("attentions.mean over heads", "This is the average over the heads; one is asked "
-              "for.", lambda a, s, i, h: a[s][i][:, :, -1].mean(1)),
-    *_row_but("attentions.head for batch", "The first axis of a map is the batch, the second the "
-              "head.", lambda a, s, i, h: a[s][i][h, :, -1]),
+    _wrong(
+        "last_row",
+        "attentions.empty",
+        "Where the model returned no maps, this fails with an "
+        "error that does not say why, or not at all. Look first, and raise a ValueError.",
+        lambda a, s, i, h: a[s][i][:, h, -1],
+    ),
+    _wrong(
+        "last_row",
+        "attentions.empty",
+        "Where the model returned no maps, None comes back and "
+        "somebody else has to find out. Raise a ValueError.",
+        lambda a, s, i, h: a[s][i][:, h, -1] if a[s] else None,
+    ),
+    *_row_but(
+        "attentions.layer before step",
+        "The first index counts the generated tokens, the "
+        "second the layers; here it is the other way round.",
+        lambda a, s, i, h: a[i][s][:, h, -1],
+    ),
+    *_row_but(
+        "attentions.step 0",
+        "The step is not used: this is always the first one.",
+        lambda a, s, i, h: a[0][i][:, h, -1],
+    ),
+    *_row_but(
+        "attentions.layer off by one",
+        "This is the layer after the one asked for. Layers "
+        "are counted from 0, and unlike hidden states there is none for the embedding.",
+        lambda a, s, i, h: a[s][i + 1][:, h, -1],
+    ),
+    *_row_but(
+        "attentions.layer off by one",
+        "This is the layer before the one asked for. Layers are counted from 0.",
+        lambda a, s, i, h: a[s][i - 1][:, h, -1],
+    ),
+    *_row_but(
+        "attentions.head off by one",
+        "This is the next head. Heads are counted from 0.",
+        lambda a, s, i, h: a[s][i][:, h + 1, -1],
+    ),
+    *_row_but(
+        "attentions.first query",
+        "This is the first query of the step. The newest token is the last.",
+        lambda a, s, i, h: a[s][i][:, h, 0],
+    ),
+    *_row_but(
+        "attentions.key for query",
+        "This is how much all queries look at the last key. Asked is what the last query looks at.",
+        lambda a, s, i, h: a[s][i][:, h, :, -1],
+    ),
+    *_row_but(
+        "attentions.batch lost",
+        "Only the first item of the batch is there.",
+        lambda a, s, i, h: a[s][i][0, h, -1],
+    ),
+    *_row_but(
+        "attentions.mean over heads",
+        "This is the average over the heads; one is asked for.",
+        lambda a, s, i, h: a[s][i][:, :, -1].mean(1),
+    ),
+    *_row_but(
+        "attentions.head for batch",
+        "The first axis of a map is the batch, the second the head.",
+        lambda a, s, i, h: a[s][i][h, :, -1],
+    ),
 ]
 
 SOLVE = {

@@ -48,30 +48,64 @@ def _stack(check: str, message: str, join=None, repeated: bool = False) -> Mista
 
 
 _STACK = [
-    _stack("stack.one head repeated", "All heads are one and the same module, with one set of "
-           "weights. Build a new one for each head.", repeated=True),
-    _stack("stack.summed", "The heads' outputs are added up; they should stand side by side.",
-           lambda o: sum(o)),
-    _stack("stack.averaged", "The heads' outputs are averaged; they should stand side by side.",
-           lambda o: sum(o) / len(o)),
-    _stack("stack.along the tokens", "The outputs are joined along the tokens. Join them along the "
-           "features: dim=-1.", lambda o: torch.cat(o, 1)),
-    _stack("stack.along the batch", "The outputs are joined along the batch. Join them along the "
-           "features: dim=-1.", lambda o: torch.cat(o, 0)),
-    _stack("stack.new dimension", "`stack` makes a new dimension for the heads. `cat` puts their "
-           "features side by side.", lambda o: torch.stack(o, 1)),
-    _stack("stack.new dimension", "`stack` makes a new dimension for the heads. `cat` puts their "
-           "features side by side.", lambda o: torch.stack(o)),
-    _stack("stack.new dimension", "`stack` makes a new dimension for the heads. `cat` puts their "
-           "features side by side.", lambda o: torch.stack(o, -1)),
-    _stack("stack.interleaved", "The heads' features are interleaved. All features of a head "
-           "should stand together.", lambda o: torch.stack(o, -1).flatten(-2)),
-    _stack("stack.reversed", "The heads stand in reverse order.",
-           lambda o: torch.cat(o[::-1], -1)),
-    _stack("stack.only one head", "What is returned is the output of the first head alone.",
-           lambda o: o[0]),
-    _stack("stack.only one head", "What is returned is the output of the last head alone. Is the "
-           "return inside the loop, or a list overwritten?", lambda o: o[-1]),
+    _stack(
+        "stack.one head repeated",
+        "All heads are one and the same module, with one set of "
+        "weights. Build a new one for each head.",
+        repeated=True,
+    ),
+    _stack(
+        "stack.summed",
+        "The heads' outputs are added up; they should stand side by side.",
+        lambda o: sum(o),
+    ),
+    _stack(
+        "stack.averaged",
+        "The heads' outputs are averaged; they should stand side by side.",
+        lambda o: sum(o) / len(o),
+    ),
+    _stack(
+        "stack.along the tokens",
+        "The outputs are joined along the tokens. Join them along the features: dim=-1.",
+        lambda o: torch.cat(o, 1),
+    ),
+    _stack(
+        "stack.along the batch",
+        "The outputs are joined along the batch. Join them along the features: dim=-1.",
+        lambda o: torch.cat(o, 0),
+    ),
+    _stack(
+        "stack.new dimension",
+        "`stack` makes a new dimension for the heads. `cat` puts their features side by side.",
+        lambda o: torch.stack(o, 1),
+    ),
+    _stack(
+        "stack.new dimension",
+        "`stack` makes a new dimension for the heads. `cat` puts their features side by side.",
+        lambda o: torch.stack(o),
+    ),
+    _stack(
+        "stack.new dimension",
+        "`stack` makes a new dimension for the heads. `cat` puts their features side by side.",
+        lambda o: torch.stack(o, -1),
+    ),
+    _stack(
+        "stack.interleaved",
+        "The heads' features are interleaved. All features of a head should stand together.",
+        lambda o: torch.stack(o, -1).flatten(-2),
+    ),
+    _stack("stack.reversed", "The heads stand in reverse order.", lambda o: torch.cat(o[::-1], -1)),
+    _stack(
+        "stack.only one head",
+        "What is returned is the output of the first head alone.",
+        lambda o: o[0],
+    ),
+    _stack(
+        "stack.only one head",
+        "What is returned is the output of the last head alone. Is the "
+        "return inside the loop, or a list overwritten?",
+        lambda o: o[-1],
+    ),
 ]
 
 
@@ -100,23 +134,45 @@ def _swapped(hidden, num_heads):
 
 
 _SIZE = [
-    Mistake("size.not checked", "A hidden size that num_heads does not divide gets through, and "
-            "the rest is dropped silently. Raise a ValueError.",
-            {"head_size_of": lambda hidden, num_heads: hidden // num_heads}),
-    Mistake("size.not checked", "A hidden size that num_heads does not divide gets through. Raise "
-            "a ValueError.", {"head_size_of": lambda hidden, num_heads: hidden / num_heads}),
-    Mistake("size.assert", "An `assert` is for what can never happen, and vanishes under "
-            "`python -O`. A wrong argument deserves a ValueError.", {"head_size_of": _asserted}),
-    Mistake("size.returned", "For sizes that do not fit, None is returned instead of raising a "
-            "ValueError.",
-            {"head_size_of": lambda hidden, num_heads:
-             None if hidden % num_heads else hidden // num_heads}),
-    Mistake("size.condition inverted", "The error is raised where the sizes fit. `%` gives what is "
-            "left over: 0 where they do.", {"head_size_of": _inverted}),
-    Mistake("size.swapped", "hidden and num_heads have changed places.",
-            {"head_size_of": _swapped}),
-    Mistake("size.remainder", "What is returned is what is left over (`%`), not the size (`//`).",
-            {"head_size_of": lambda hidden, num_heads: hidden % num_heads}),
+    Mistake(
+        "size.not checked",
+        "A hidden size that num_heads does not divide gets through, and "
+        "the rest is dropped silently. Raise a ValueError.",
+        {"head_size_of": lambda hidden, num_heads: hidden // num_heads},
+    ),
+    Mistake(
+        "size.not checked",
+        "A hidden size that num_heads does not divide gets through. Raise a ValueError.",
+        {"head_size_of": lambda hidden, num_heads: hidden / num_heads},
+    ),
+    Mistake(
+        "size.assert",
+        "An `assert` is for what can never happen, and vanishes under "
+        "`python -O`. A wrong argument deserves a ValueError.",
+        {"head_size_of": _asserted},
+    ),
+    Mistake(
+        "size.returned",
+        "For sizes that do not fit, None is returned instead of raising a ValueError.",
+        {
+            "head_size_of": lambda hidden, num_heads: (
+                None if hidden % num_heads else hidden // num_heads
+            )
+        },
+    ),
+    Mistake(
+        "size.condition inverted",
+        "The error is raised where the sizes fit. `%` gives what is left over: 0 where they do.",
+        {"head_size_of": _inverted},
+    ),
+    Mistake(
+        "size.swapped", "hidden and num_heads have changed places.", {"head_size_of": _swapped}
+    ),
+    Mistake(
+        "size.remainder",
+        "What is returned is what is left over (`%`), not the size (`//`).",
+        {"head_size_of": lambda hidden, num_heads: hidden % num_heads},
+    ),
 ]
 
 
@@ -133,28 +189,57 @@ def _count(check: str, message: str, count) -> Mistake:
 
 
 _COUNT = [
-    _count("count.times heads", "The count is multiplied by the number of heads. The heads share "
-           "out the hidden features; they do not have matrices of full width each.",
-           lambda i, w, h, b: h * (3 * (i * w + b)) + w * w + w),
-    _count("count.times heads", "The count is multiplied by the number of heads. The heads share "
-           "out the hidden features.", lambda i, w, h, b: h * (3 * (i * w + b) + w * w + w)),
-    _count("count.one head", "The projections are counted for one head only: their width is "
-           "hidden, all heads together.",
-           lambda i, w, h, b: 3 * (i * w + b) // h + w * w + w),
-    _count("count.output missing", "The output layer is not counted.",
-           lambda i, w, h, b: 3 * (i * w + b)),
-    _count("count.output bias", "The biases of the output layer are not counted.",
-           lambda i, w, h, b: 3 * (i * w + b) + w * w),
-    _count("count.qkv bias", "qkv_bias is not looked at: the biases are never counted.",
-           lambda i, w, h, b: 3 * i * w + w * w + w),
-    _count("count.qkv bias", "qkv_bias is not looked at: the biases are always counted.",
-           lambda i, w, h, b: 3 * (i * w + w) + w * w + w),
-    _count("count.output input", "The output layer goes from hidden to hidden, not from "
-           "input_size.", lambda i, w, h, b: 3 * (i * w + b) + i * w + w),
-    _count("count.queries only", "There are three projections: queries, keys and values.",
-           lambda i, w, h, b: i * w + b + w * w + w),
-    _count("count.biases of one", "The biases of all three projections count, not of one.",
-           lambda i, w, h, b: 3 * i * w + b + w * w + w),
+    _count(
+        "count.times heads",
+        "The count is multiplied by the number of heads. The heads share "
+        "out the hidden features; they do not have matrices of full width each.",
+        lambda i, w, h, b: h * (3 * (i * w + b)) + w * w + w,
+    ),
+    _count(
+        "count.times heads",
+        "The count is multiplied by the number of heads. The heads share out the hidden features.",
+        lambda i, w, h, b: h * (3 * (i * w + b) + w * w + w),
+    ),
+    _count(
+        "count.one head",
+        "The projections are counted for one head only: their width is hidden, all heads together.",
+        lambda i, w, h, b: 3 * (i * w + b) // h + w * w + w,
+    ),
+    _count(
+        "count.output missing",
+        "The output layer is not counted.",
+        lambda i, w, h, b: 3 * (i * w + b),
+    ),
+    _count(
+        "count.output bias",
+        "The biases of the output layer are not counted.",
+        lambda i, w, h, b: 3 * (i * w + b) + w * w,
+    ),
+    _count(
+        "count.qkv bias",
+        "qkv_bias is not looked at: the biases are never counted.",
+        lambda i, w, h, b: 3 * i * w + w * w + w,
+    ),
+    _count(
+        "count.qkv bias",
+        "qkv_bias is not looked at: the biases are always counted.",
+        lambda i, w, h, b: 3 * (i * w + w) + w * w + w,
+    ),
+    _count(
+        "count.output input",
+        "The output layer goes from hidden to hidden, not from input_size.",
+        lambda i, w, h, b: 3 * (i * w + b) + i * w + w,
+    ),
+    _count(
+        "count.queries only",
+        "There are three projections: queries, keys and values.",
+        lambda i, w, h, b: i * w + b + w * w + w,
+    ),
+    _count(
+        "count.biases of one",
+        "The biases of all three projections count, not of one.",
+        lambda i, w, h, b: 3 * i * w + b + w * w + w,
+    ),
 ]
 
 
@@ -172,26 +257,53 @@ def _split(check: str, message: str, split) -> Mistake:
 
 
 _SPLIT = [
-    _split("split.scrambled", "A reshape alone mixes tokens with features: a head gets numbers of "
-           "other tokens. Cut the last dimension first, then transpose.",
-           lambda t, b, s, h, d: t.reshape(b, h, s, d)),
-    _split("split.interleaved", "Each head gets every num_heads-th feature; it should get "
-           "head_size features in a row. The heads come before head_size.",
-           lambda t, b, s, h, d: t.reshape(b, s, d, h).permute(0, 3, 1, 2)),
-    _split("split.scrambled", "Tokens and features changed places before the heads were cut.",
-           lambda t, b, s, h, d: t.transpose(1, 2).reshape(b, h, s, d)),
-    _split("split.not transposed", "The heads are cut and still stand behind the tokens. Move them "
-           "beside the batch.", lambda t, b, s, h, d: t.reshape(b, s, h, d)),
-    _split("split.features before tokens", "Tokens and features of each head have changed places.",
-           lambda t, b, s, h, d: t.reshape(b, s, h, d).permute(0, 2, 3, 1)),
-    _split("split.head-major", "The heads stand before the batch; they belong behind it.",
-           lambda t, b, s, h, d: t.reshape(b, s, h, d).permute(2, 0, 1, 3)),
-    _split("split.3-D", "Batch and heads are joined in one dimension. Here they stay apart.",
-           lambda t, b, s, h, d: t.reshape(b, s, h, d).transpose(1, 2).flatten(0, 1)),
-    _split("split.hard-coded heads", "There are 2 heads whatever num_heads says.",
-           lambda t, b, s, h, d: t.reshape(b, s, 2, -1).transpose(1, 2)),
-    _split("split.sizes swapped", "num_heads and head_size have changed places.",
-           lambda t, b, s, h, d: t.reshape(b, s, d, h).transpose(1, 2)),
+    _split(
+        "split.scrambled",
+        "A reshape alone mixes tokens with features: a head gets numbers of "
+        "other tokens. Cut the last dimension first, then transpose.",
+        lambda t, b, s, h, d: t.reshape(b, h, s, d),
+    ),
+    _split(
+        "split.interleaved",
+        "Each head gets every num_heads-th feature; it should get "
+        "head_size features in a row. The heads come before head_size.",
+        lambda t, b, s, h, d: t.reshape(b, s, d, h).permute(0, 3, 1, 2),
+    ),
+    _split(
+        "split.scrambled",
+        "Tokens and features changed places before the heads were cut.",
+        lambda t, b, s, h, d: t.transpose(1, 2).reshape(b, h, s, d),
+    ),
+    _split(
+        "split.not transposed",
+        "The heads are cut and still stand behind the tokens. Move them beside the batch.",
+        lambda t, b, s, h, d: t.reshape(b, s, h, d),
+    ),
+    _split(
+        "split.features before tokens",
+        "Tokens and features of each head have changed places.",
+        lambda t, b, s, h, d: t.reshape(b, s, h, d).permute(0, 2, 3, 1),
+    ),
+    _split(
+        "split.head-major",
+        "The heads stand before the batch; they belong behind it.",
+        lambda t, b, s, h, d: t.reshape(b, s, h, d).permute(2, 0, 1, 3),
+    ),
+    _split(
+        "split.3-D",
+        "Batch and heads are joined in one dimension. Here they stay apart.",
+        lambda t, b, s, h, d: t.reshape(b, s, h, d).transpose(1, 2).flatten(0, 1),
+    ),
+    _split(
+        "split.hard-coded heads",
+        "There are 2 heads whatever num_heads says.",
+        lambda t, b, s, h, d: t.reshape(b, s, 2, -1).transpose(1, 2),
+    ),
+    _split(
+        "split.sizes swapped",
+        "num_heads and head_size have changed places.",
+        lambda t, b, s, h, d: t.reshape(b, s, d, h).transpose(1, 2),
+    ),
 ]
 
 
@@ -205,28 +317,58 @@ def _scores(check: str, message: str, scores) -> Mistake:
 
 _SCORES = [
     _scores("scale.missing", "The scores are not scaled.", lambda q, k: q @ k.mT),
-    _scores("scale.hidden", "The scores are scaled by the square root of hidden, all heads "
-            "together. Each score is a sum of head_size products.",
-            lambda q, k: q @ k.mT / (q.shape[1] * q.shape[-1]) ** 0.5),
-    _scores("scale.not a root", "The scores are divided by head_size itself, not its square root.",
-            lambda q, k: q @ k.mT / q.shape[-1]),
-    _scores("scale.multiplied", "The scores are multiplied by the square root instead of divided.",
-            lambda q, k: q @ k.mT * q.shape[-1] ** 0.5),
-    _scores("scale.num_heads", "The scores are scaled by the square root of num_heads.",
-            lambda q, k: q @ k.mT / q.shape[1] ** 0.5),
-    _scores("scale.seq_len", "The scores are scaled by the square root of seq_len.",
-            lambda q, k: q @ k.mT / q.shape[2] ** 0.5),
-    _scores("scores.transposed", "Queries and keys are swapped: row i should belong to query i.",
-            lambda q, k: k @ q.mT / q.shape[-1] ** 0.5),
-    _scores("scores.no keys", "The queries are compared with themselves, not with the keys.",
-            lambda q, k: q @ q.mT / q.shape[-1] ** 0.5),
-    _scores("scores.heads summed", "The scores of all heads are added up. Every head keeps its "
-            "own.", lambda q, k: (q @ k.mT).sum(1) / q.shape[-1] ** 0.5),
-    _scores("scores.over the tokens", "The products are summed over the tokens: what comes out "
-            "compares features. Transpose the keys, not the queries.",
-            lambda q, k: q.mT @ k / q.shape[-1] ** 0.5),
-    _scores("scores.softmax", "These are probabilities already. Scores come before the softmax.",
-            lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1)),
+    _scores(
+        "scale.hidden",
+        "The scores are scaled by the square root of hidden, all heads "
+        "together. Each score is a sum of head_size products.",
+        lambda q, k: q @ k.mT / (q.shape[1] * q.shape[-1]) ** 0.5,
+    ),
+    _scores(
+        "scale.not a root",
+        "The scores are divided by head_size itself, not its square root.",
+        lambda q, k: q @ k.mT / q.shape[-1],
+    ),
+    _scores(
+        "scale.multiplied",
+        "The scores are multiplied by the square root instead of divided.",
+        lambda q, k: q @ k.mT * q.shape[-1] ** 0.5,
+    ),
+    _scores(
+        "scale.num_heads",
+        "The scores are scaled by the square root of num_heads.",
+        lambda q, k: q @ k.mT / q.shape[1] ** 0.5,
+    ),
+    _scores(
+        "scale.seq_len",
+        "The scores are scaled by the square root of seq_len.",
+        lambda q, k: q @ k.mT / q.shape[2] ** 0.5,
+    ),
+    _scores(
+        "scores.transposed",
+        "Queries and keys are swapped: row i should belong to query i.",
+        lambda q, k: k @ q.mT / q.shape[-1] ** 0.5,
+    ),
+    _scores(
+        "scores.no keys",
+        "The queries are compared with themselves, not with the keys.",
+        lambda q, k: q @ q.mT / q.shape[-1] ** 0.5,
+    ),
+    _scores(
+        "scores.heads summed",
+        "The scores of all heads are added up. Every head keeps its own.",
+        lambda q, k: (q @ k.mT).sum(1) / q.shape[-1] ** 0.5,
+    ),
+    _scores(
+        "scores.over the tokens",
+        "The products are summed over the tokens: what comes out "
+        "compares features. Transpose the keys, not the queries.",
+        lambda q, k: q.mT @ k / q.shape[-1] ** 0.5,
+    ),
+    _scores(
+        "scores.softmax",
+        "These are probabilities already. Scores come before the softmax.",
+        lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1),
+    ),
 ]
 
 
@@ -239,27 +381,53 @@ def _merge(check: str, message: str, merge) -> Mistake:
 
 
 _MERGE = [
-    _merge("merge.scrambled", "A reshape alone writes one head after the other into the tokens' "
-           "places. Move the heads back beside head_size first.",
-           lambda t, b, h, s, d: t.reshape(b, s, h * d)),
-    _merge("merge.interleaved", "The heads' features are interleaved. All features of a head "
-           "should stand together.",
-           lambda t, b, h, s, d: t.permute(0, 2, 3, 1).reshape(b, s, h * d)),
-    _merge("merge.scrambled", "Tokens and features of each head changed places before the merge.",
-           lambda t, b, h, s, d: t.transpose(2, 3).reshape(b, s, h * d)),
-    _merge("merge.scrambled", "Tokens and features of each head changed places before the merge.",
-           lambda t, b, h, s, d: t.permute(0, 1, 3, 2).reshape(b, h * d, s).reshape(b, s, h * d)),
-    _merge("merge.features before tokens", "The result is [batch_size, hidden, seq_len]: tokens "
-           "and features have changed places.",
-           lambda t, b, h, s, d: t.transpose(2, 3).reshape(b, h * d, s)),
-    _merge("merge.averaged", "The heads are averaged; they should stand side by side.",
-           lambda t, b, h, s, d: t.mean(1)),
-    _merge("merge.summed", "The heads are added up; they should stand side by side.",
-           lambda t, b, h, s, d: t.sum(1)),
-    _merge("merge.not joined", "The heads are back behind the tokens but still a dimension of "
-           "their own. Join the last two.", lambda t, b, h, s, d: t.transpose(1, 2)),
-    _merge("merge.along the tokens", "The heads are joined along the tokens, not along the "
-           "features.", lambda t, b, h, s, d: t.reshape(b, h * s, d)),
+    _merge(
+        "merge.scrambled",
+        "A reshape alone writes one head after the other into the tokens' "
+        "places. Move the heads back beside head_size first.",
+        lambda t, b, h, s, d: t.reshape(b, s, h * d),
+    ),
+    _merge(
+        "merge.interleaved",
+        "The heads' features are interleaved. All features of a head should stand together.",
+        lambda t, b, h, s, d: t.permute(0, 2, 3, 1).reshape(b, s, h * d),
+    ),
+    _merge(
+        "merge.scrambled",
+        "Tokens and features of each head changed places before the merge.",
+        lambda t, b, h, s, d: t.transpose(2, 3).reshape(b, s, h * d),
+    ),
+    _merge(
+        "merge.scrambled",
+        "Tokens and features of each head changed places before the merge.",
+        lambda t, b, h, s, d: t.permute(0, 1, 3, 2).reshape(b, h * d, s).reshape(b, s, h * d),
+    ),
+    _merge(
+        "merge.features before tokens",
+        "The result is [batch_size, hidden, seq_len]: tokens and features have changed places.",
+        lambda t, b, h, s, d: t.transpose(2, 3).reshape(b, h * d, s),
+    ),
+    _merge(
+        "merge.averaged",
+        "The heads are averaged; they should stand side by side.",
+        lambda t, b, h, s, d: t.mean(1),
+    ),
+    _merge(
+        "merge.summed",
+        "The heads are added up; they should stand side by side.",
+        lambda t, b, h, s, d: t.sum(1),
+    ),
+    _merge(
+        "merge.not joined",
+        "The heads are back behind the tokens but still a dimension of "
+        "their own. Join the last two.",
+        lambda t, b, h, s, d: t.transpose(1, 2),
+    ),
+    _merge(
+        "merge.along the tokens",
+        "The heads are joined along the tokens, not along the features.",
+        lambda t, b, h, s, d: t.reshape(b, h * s, d),
+    ),
 ]
 
 
@@ -316,51 +484,96 @@ def _attend(check: str, message: str, **how) -> Mistake:
 
 _ATTEND = [
     _attend("scale.missing", "The scores are not scaled.", scale="none"),
-    _attend("scale.hidden", "The scores are scaled by the square root of hidden; each head has "
-            "head_size = hidden / num_heads of it.", scale="hidden"),
-    _attend("scale.twice", "The scores are divided by head_size, which is the square root twice. "
-            "Does `head_scores` not scale already?", scale="size"),
-    _attend("softmax.dim", "The softmax runs over the queries. Use dim=-1, the keys.",
-            softmax="dim -2"),
-    _attend("softmax.dim", "The softmax runs over the heads. Use dim=-1, the keys.",
-            softmax="dim 1"),
+    _attend(
+        "scale.hidden",
+        "The scores are scaled by the square root of hidden; each head has "
+        "head_size = hidden / num_heads of it.",
+        scale="hidden",
+    ),
+    _attend(
+        "scale.twice",
+        "The scores are divided by head_size, which is the square root twice. "
+        "Does `head_scores` not scale already?",
+        scale="size",
+    ),
+    _attend(
+        "softmax.dim", "The softmax runs over the queries. Use dim=-1, the keys.", softmax="dim -2"
+    ),
+    _attend(
+        "softmax.dim", "The softmax runs over the heads. Use dim=-1, the keys.", softmax="dim 1"
+    ),
     _attend("softmax.twice", "The softmax is applied twice.", softmax="twice"),
-    _attend("softmax.missing", "There is no softmax: the values are averaged with raw scores.",
-            softmax="none", mask="none"),
+    _attend(
+        "softmax.missing",
+        "There is no softmax: the values are averaged with raw scores.",
+        softmax="none",
+        mask="none",
+    ),
     _attend("mask.none", "Nothing is hidden: every token sees the future.", mask="none"),
-    _attend("mask.diagonal hidden", "The mask hides the current token too; its first row has "
-            "nothing left.", mask="diagonal hidden"),
-    _attend("mask.one step late", "The mask starts one place too late: each token sees the next "
-            "one.", mask="one step late"),
-    _attend("mask.inverted", "The mask is the wrong way round: the past is hidden.",
-            mask="inverted"),
-    _attend("mask.inverted", "The mask is the wrong way round: the past is hidden.",
-            mask="past hidden"),
-    _attend("mask.after softmax", "The mask comes after the softmax: rows no longer sum to 1.",
-            mask="after softmax"),
-    _attend("mask.filled with 0", "Hidden scores are set to 0, and exp(0) is 1. Use minus "
-            "infinity.", mask="filled with 0"),
-    _attend("mask.NaN", "The mask gives NaN: 0 times infinity is not a number. Use masked_fill.",
-            mask="nan"),
-    _attend("split and merge.scrambled", "Heads are split and merged with a reshape alone, which "
-            "mixes tokens with features.", split="scrambled", merge="scrambled"),
+    _attend(
+        "mask.diagonal hidden",
+        "The mask hides the current token too; its first row has nothing left.",
+        mask="diagonal hidden",
+    ),
+    _attend(
+        "mask.one step late",
+        "The mask starts one place too late: each token sees the next one.",
+        mask="one step late",
+    ),
+    _attend(
+        "mask.inverted", "The mask is the wrong way round: the past is hidden.", mask="inverted"
+    ),
+    _attend(
+        "mask.inverted", "The mask is the wrong way round: the past is hidden.", mask="past hidden"
+    ),
+    _attend(
+        "mask.after softmax",
+        "The mask comes after the softmax: rows no longer sum to 1.",
+        mask="after softmax",
+    ),
+    _attend(
+        "mask.filled with 0",
+        "Hidden scores are set to 0, and exp(0) is 1. Use minus infinity.",
+        mask="filled with 0",
+    ),
+    _attend(
+        "mask.NaN",
+        "The mask gives NaN: 0 times infinity is not a number. Use masked_fill.",
+        mask="nan",
+    ),
+    _attend(
+        "split and merge.scrambled",
+        "Heads are split and merged with a reshape alone, which mixes tokens with features.",
+        split="scrambled",
+        merge="scrambled",
+    ),
     _attend("split.scrambled", "The heads are split with a reshape alone.", split="scrambled"),
     _attend("merge.scrambled", "The heads are merged with a reshape alone.", merge="scrambled"),
-    _attend("merge.summed", "The heads are added up; they should stand side by side.",
-            merge="sum"),
-    _attend("merge.averaged", "The heads are averaged; they should stand side by side.",
-            merge="mean"),
+    _attend("merge.summed", "The heads are added up; they should stand side by side.", merge="sum"),
+    _attend(
+        "merge.averaged", "The heads are averaged; they should stand side by side.", merge="mean"
+    ),
     _attend("merge.missing", "The heads are not merged: the output is still 4-D.", merge="none"),
-    _attend("probabilities.4-D", "The probabilities are 4-D; join batch and heads.",
-            returns="4-D"),
-    _attend("probabilities.head-major", "The probabilities are in head-major order; head h of item "
-            "b should stand at b * num_heads + h.", returns="head-major"),
-    _attend("probabilities.missing", "The probabilities are not returned.",
-            returns="no probabilities"),
-    _attend("probabilities.are scores", "What is returned as probabilities are the scores.",
-            returns="scores"),
-    _attend("output.order", "Output and probabilities are returned in the wrong order.",
-            returns="swapped"),
+    _attend("probabilities.4-D", "The probabilities are 4-D; join batch and heads.", returns="4-D"),
+    _attend(
+        "probabilities.head-major",
+        "The probabilities are in head-major order; head h of item "
+        "b should stand at b * num_heads + h.",
+        returns="head-major",
+    ),
+    _attend(
+        "probabilities.missing", "The probabilities are not returned.", returns="no probabilities"
+    ),
+    _attend(
+        "probabilities.are scores",
+        "What is returned as probabilities are the scores.",
+        returns="scores",
+    ),
+    _attend(
+        "output.order",
+        "Output and probabilities are returned in the wrong order.",
+        returns="swapped",
+    ),
 ]
 
 
@@ -377,28 +590,64 @@ def _fuse(check: str, message: str, weight, bias=torch.cat) -> Mistake:
 
 
 _FUSE = [
-    _fuse("fuse.side by side", "The matrices stand side by side. Each output of a Linear is a row "
-          "of its weight: put them one below the other.", lambda w: torch.cat(w, 1)),
-    _fuse("fuse.interleaved", "The rows of the heads are interleaved. All rows of a head should "
-          "stand together.", lambda w: torch.stack(w, 1).flatten(0, 1),
-          lambda b: torch.stack(b, 1).flatten()),
-    _fuse("fuse.interleaved", "The rows of the heads are interleaved in the weight, and not in the "
-          "bias.", lambda w: torch.stack(w, 1).flatten(0, 1)),
-    _fuse("fuse.reversed", "The heads are in reverse order.", lambda w: torch.cat(w[::-1]),
-          lambda b: torch.cat(b[::-1])),
-    _fuse("fuse.lost bias", "The biases are lost.", torch.cat,
-          lambda b: torch.zeros_like(torch.cat(b))),
-    _fuse("fuse.new dimension", "`stack` makes a new dimension for the heads; an nn.Linear needs a "
-          "matrix.", torch.stack, torch.stack),
-    _fuse("fuse.transposed", "The weight is transposed: an nn.Linear stores [outputs, inputs].",
-          lambda w: torch.cat(w).T),
+    _fuse(
+        "fuse.side by side",
+        "The matrices stand side by side. Each output of a Linear is a row "
+        "of its weight: put them one below the other.",
+        lambda w: torch.cat(w, 1),
+    ),
+    _fuse(
+        "fuse.interleaved",
+        "The rows of the heads are interleaved. All rows of a head should stand together.",
+        lambda w: torch.stack(w, 1).flatten(0, 1),
+        lambda b: torch.stack(b, 1).flatten(),
+    ),
+    _fuse(
+        "fuse.interleaved",
+        "The rows of the heads are interleaved in the weight, and not in the bias.",
+        lambda w: torch.stack(w, 1).flatten(0, 1),
+    ),
+    _fuse(
+        "fuse.reversed",
+        "The heads are in reverse order.",
+        lambda w: torch.cat(w[::-1]),
+        lambda b: torch.cat(b[::-1]),
+    ),
+    _fuse(
+        "fuse.lost bias",
+        "The biases are lost.",
+        torch.cat,
+        lambda b: torch.zeros_like(torch.cat(b)),
+    ),
+    _fuse(
+        "fuse.new dimension",
+        "`stack` makes a new dimension for the heads; an nn.Linear needs a matrix.",
+        torch.stack,
+        torch.stack,
+    ),
+    _fuse(
+        "fuse.transposed",
+        "The weight is transposed: an nn.Linear stores [outputs, inputs].",
+        lambda w: torch.cat(w).T,
+    ),
     _fuse("fuse.summed", "The heads' weights are added up; each head keeps its own.", sum, sum),
-    _fuse("fuse.averaged", "The heads' weights are averaged; each head keeps its own.",
-          lambda w: sum(w) / len(w), lambda b: sum(b) / len(b)),
-    _fuse("fuse.first head only", "All heads get the weights of the first.",
-          lambda w: torch.cat(w[:1] * len(w)), lambda b: torch.cat(b[:1] * len(b))),
-    Mistake("fuse.order", "The bias is returned before the weight.",
-            {"fuse_heads": lambda weights, biases: fuse_heads(weights, biases)[::-1]}),
+    _fuse(
+        "fuse.averaged",
+        "The heads' weights are averaged; each head keeps its own.",
+        lambda w: sum(w) / len(w),
+        lambda b: sum(b) / len(b),
+    ),
+    _fuse(
+        "fuse.first head only",
+        "All heads get the weights of the first.",
+        lambda w: torch.cat(w[:1] * len(w)),
+        lambda b: torch.cat(b[:1] * len(b)),
+    ),
+    Mistake(
+        "fuse.order",
+        "The bias is returned before the weight.",
+        {"fuse_heads": lambda weights, biases: fuse_heads(weights, biases)[::-1]},
+    ),
 ]
 
 
@@ -412,25 +661,48 @@ def _output(check: str, message: str, output) -> Mistake:
 
 
 _OUTPUT = [
-    _output("output.rows for columns", "The rows of the weight are shared out. Rows are outputs; a "
-            "head is an input of this layer, so it owns columns.",
-            lambda t, w: torch.einsum("bhsd,hdo->bhso", t, w.unflatten(0, (t.shape[1], -1)))),
-    _output("output.interleaved", "Each head gets every num_heads-th column; it owns head_size "
-            "columns in a row.",
-            lambda t, w: torch.einsum("bhsd,odh->bhso", t, w.unflatten(1, (-1, t.shape[1])))),
-    _output("output.summed", "What is returned is the sum over the heads. Here every head's share "
-            "is asked for.", lambda t, w: merge_heads(t) @ w.T),
-    _output("output.summed and transposed", "What is returned is the sum over the heads, and the "
-            "weight is transposed.", lambda t, w: merge_heads(t) @ w),
-    _output("output.same block", "All heads use the first block of columns.",
-            lambda t, w: t @ w[:, : t.shape[-1]].T),
-    _output("output.averaged", "The shares are divided by the number of heads; they should sum to "
-            "the output.", lambda t, w: head_contributions(t, w) / t.shape[1]),
-    _output("output.heads behind tokens", "The heads stand behind the tokens; the result is asked "
-            "as [batch_size, num_heads, seq_len, hidden].",
-            lambda t, w: head_contributions(t, w).transpose(1, 2)),
-    _output("output.head-major", "The heads stand before the batch.",
-            lambda t, w: head_contributions(t, w).transpose(0, 1)),
+    _output(
+        "output.rows for columns",
+        "The rows of the weight are shared out. Rows are outputs; a "
+        "head is an input of this layer, so it owns columns.",
+        lambda t, w: torch.einsum("bhsd,hdo->bhso", t, w.unflatten(0, (t.shape[1], -1))),
+    ),
+    _output(
+        "output.interleaved",
+        "Each head gets every num_heads-th column; it owns head_size columns in a row.",
+        lambda t, w: torch.einsum("bhsd,odh->bhso", t, w.unflatten(1, (-1, t.shape[1]))),
+    ),
+    _output(
+        "output.summed",
+        "What is returned is the sum over the heads. Here every head's share is asked for.",
+        lambda t, w: merge_heads(t) @ w.T,
+    ),
+    _output(
+        "output.summed and transposed",
+        "What is returned is the sum over the heads, and the weight is transposed.",
+        lambda t, w: merge_heads(t) @ w,
+    ),
+    _output(
+        "output.same block",
+        "All heads use the first block of columns.",
+        lambda t, w: t @ w[:, : t.shape[-1]].T,
+    ),
+    _output(
+        "output.averaged",
+        "The shares are divided by the number of heads; they should sum to the output.",
+        lambda t, w: head_contributions(t, w) / t.shape[1],
+    ),
+    _output(
+        "output.heads behind tokens",
+        "The heads stand behind the tokens; the result is asked "
+        "as [batch_size, num_heads, seq_len, hidden].",
+        lambda t, w: head_contributions(t, w).transpose(1, 2),
+    ),
+    _output(
+        "output.head-major",
+        "The heads stand before the batch.",
+        lambda t, w: head_contributions(t, w).transpose(0, 1),
+    ),
 ]
 
 SOLVE = {

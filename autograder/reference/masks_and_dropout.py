@@ -209,72 +209,161 @@ def _plain(name, check, message, function):
 
 
 _RENORMALISE = [
-    ("mask.not renormalised", "The future is set to 0, but the rows do not sum to 1 any more.",
-     {"sum": None}),
-    ("mask.normalised over the queries", "The columns are divided by their sums; divide each row "
-     "by its own.", {"sum": -2}),
-    ("mask.normalised over all", "Everything is divided by one sum; divide each row by its own.",
-     {"sum": "all"}),
+    (
+        "mask.not renormalised",
+        "The future is set to 0, but the rows do not sum to 1 any more.",
+        {"sum": None},
+    ),
+    (
+        "mask.normalised over the queries",
+        "The columns are divided by their sums; divide each row by its own.",
+        {"sum": -2},
+    ),
+    (
+        "mask.normalised over all",
+        "Everything is divided by one sum; divide each row by its own.",
+        {"sum": "all"},
+    ),
     ("mask.none", "Nothing is hidden.", {"diagonal": 100}),
-    ("mask.diagonal hidden", "The current token is hidden too; the first row has nothing left "
-     "and becomes 0 / 0.", {"diagonal": -1}),
+    (
+        "mask.diagonal hidden",
+        "The current token is hidden too; the first row has nothing left and becomes 0 / 0.",
+        {"diagonal": -1},
+    ),
     ("mask.one step late", "Each token sees the one after it.", {"diagonal": 1}),
-    ("mask.inverted", "The mask is the wrong way round: what is left is the future.",
-     {"inverted": True}),
-    ("mask.inverted", "The mask is the wrong way round: the past is gone.",
-     {"inverted": True, "diagonal": -1}),
-    ("softmax.missing", "There is no softmax: raw scores were masked and divided by their sum.",
-     {"softmax": "none"}),
-    ("softmax.dim", "The softmax runs over the queries. Use the last dimension.",
-     {"softmax": "dim -2"}),
+    (
+        "mask.inverted",
+        "The mask is the wrong way round: what is left is the future.",
+        {"inverted": True},
+    ),
+    (
+        "mask.inverted",
+        "The mask is the wrong way round: the past is gone.",
+        {"inverted": True, "diagonal": -1},
+    ),
+    (
+        "softmax.missing",
+        "There is no softmax: raw scores were masked and divided by their sum.",
+        {"softmax": "none"},
+    ),
+    (
+        "softmax.dim",
+        "The softmax runs over the queries. Use the last dimension.",
+        {"softmax": "dim -2"},
+    ),
 ]
 _MASK = [
     ("mask.none", "Nothing is hidden.", {"mask": "none"}),
-    ("mask.diagonal hidden", "The current token is hidden too; the first row has nothing left, "
-     "which gives NaN. Start one place to the right.", {"mask": "diagonal hidden"}),
-    ("mask.one step late", "The mask starts one place too late: each token sees the one after "
-     "it.", {"mask": "one step late"}),
-    ("mask.inverted", "The mask is the wrong way round: the past and the present are hidden.",
-     {"mask": "inverted"}),
-    ("mask.inverted", "The mask is the wrong way round: the past is hidden.",
-     {"mask": "past hidden"}),
-    ("mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
-     {"mask": "after softmax"}),
-    ("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1: that is a weight like "
-     "any other.", {"mask": "filled with 0"}),
-    ("mask.filled with 0", "Hidden scores are set to a tiny number. exp of it is about 1; you want "
-     "a score far below zero.", {"mask": "filled with tiny"}),
-    ("mask.NaN from 0 * inf", "0 times infinity is not a number. Multiplying a mask of zeros and "
-     "ones by infinity fills the allowed places with NaN; use masked_fill.", {"mask": "nan"}),
-    ("mask.made from the scores", "The mask is made where `tril(scores)` is 0, so scores in sight "
-     "that happen to be 0 are hidden too. Make it from positions.", {"mask": "from the scores"}),
+    (
+        "mask.diagonal hidden",
+        "The current token is hidden too; the first row has nothing left, "
+        "which gives NaN. Start one place to the right.",
+        {"mask": "diagonal hidden"},
+    ),
+    (
+        "mask.one step late",
+        "The mask starts one place too late: each token sees the one after it.",
+        {"mask": "one step late"},
+    ),
+    (
+        "mask.inverted",
+        "The mask is the wrong way round: the past and the present are hidden.",
+        {"mask": "inverted"},
+    ),
+    (
+        "mask.inverted",
+        "The mask is the wrong way round: the past is hidden.",
+        {"mask": "past hidden"},
+    ),
+    (
+        "mask.after softmax",
+        "The mask comes after the softmax, and the rows no longer sum to 1.",
+        {"mask": "after softmax"},
+    ),
+    (
+        "mask.filled with 0",
+        "Hidden scores are set to 0, but exp(0) is 1: that is a weight like any other.",
+        {"mask": "filled with 0"},
+    ),
+    (
+        "mask.filled with 0",
+        "Hidden scores are set to a tiny number. exp of it is about 1; you want "
+        "a score far below zero.",
+        {"mask": "filled with tiny"},
+    ),
+    (
+        "mask.NaN from 0 * inf",
+        "0 times infinity is not a number. Multiplying a mask of zeros and "
+        "ones by infinity fills the allowed places with NaN; use masked_fill.",
+        {"mask": "nan"},
+    ),
+    (
+        "mask.made from the scores",
+        "The mask is made where `tril(scores)` is 0, so scores in sight "
+        "that happen to be 0 are hidden too. Make it from positions.",
+        {"mask": "from the scores"},
+    ),
 ]
 _SOFTMAX = [
-    ("softmax.dim", "The softmax runs over the queries. Use the last dimension.",
-     {"softmax": "dim -2"}),
-    ("softmax.twice", "The softmax is applied twice: hidden places get weight again.",
-     {"softmax": "twice"}),
+    (
+        "softmax.dim",
+        "The softmax runs over the queries. Use the last dimension.",
+        {"softmax": "dim -2"},
+    ),
+    (
+        "softmax.twice",
+        "The softmax is applied twice: hidden places get weight again.",
+        {"softmax": "twice"},
+    ),
     ("softmax.missing", "There is no softmax.", {"softmax": "none"}),
 ]
 
 _HALF = [
-    _plain("masked_softmax", "fill.not low enough", "The fill value is too close to the scores: "
-           "where all scores in sight are lower than it, the hidden keys win.",
-           lambda s, h: s.masked_fill(h, -100.0).softmax(-1)),
-    _plain("masked_softmax", "fill.not low enough", "The fill value is too close to the scores: "
-           "where all scores in sight are lower than it, the hidden keys win.",
-           lambda s, h: s.masked_fill(h, -65504.0).softmax(-1)),
-    _plain("masked_softmax", "mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.",
-           lambda s, h: s.masked_fill(h, 0.0).softmax(-1)),
-    _plain("masked_softmax", "mask.inverted", "True means hidden; here it is kept.",
-           lambda s, h: s.masked_fill(~h, -INFINITY).softmax(-1)),
+    _plain(
+        "masked_softmax",
+        "fill.not low enough",
+        "The fill value is too close to the scores: "
+        "where all scores in sight are lower than it, the hidden keys win.",
+        lambda s, h: s.masked_fill(h, -100.0).softmax(-1),
+    ),
+    _plain(
+        "masked_softmax",
+        "fill.not low enough",
+        "The fill value is too close to the scores: "
+        "where all scores in sight are lower than it, the hidden keys win.",
+        lambda s, h: s.masked_fill(h, -65504.0).softmax(-1),
+    ),
+    _plain(
+        "masked_softmax",
+        "mask.filled with 0",
+        "Hidden scores are set to 0, but exp(0) is 1.",
+        lambda s, h: s.masked_fill(h, 0.0).softmax(-1),
+    ),
+    _plain(
+        "masked_softmax",
+        "mask.inverted",
+        "True means hidden; here it is kept.",
+        lambda s, h: s.masked_fill(~h, -INFINITY).softmax(-1),
+    ),
     _plain("masked_softmax", "mask.none", "Nothing is hidden.", lambda s, h: s.softmax(-1)),
-    _plain("masked_softmax", "mask.after softmax", "The mask comes after the softmax, and the rows "
-           "no longer sum to 1.", lambda s, h: s.softmax(-1).masked_fill(h, 0.0)),
-    _plain("masked_softmax", "mask.NaN from 0 * inf", "0 times infinity is not a number: the "
-           "allowed places become NaN.", lambda s, h: (s + h * -INFINITY).softmax(-1)),
-    _plain("masked_softmax", "softmax.dim", "The softmax runs over the queries.",
-           lambda s, h: s.masked_fill(h, -INFINITY).softmax(0)),
+    _plain(
+        "masked_softmax",
+        "mask.after softmax",
+        "The mask comes after the softmax, and the rows no longer sum to 1.",
+        lambda s, h: s.softmax(-1).masked_fill(h, 0.0),
+    ),
+    _plain(
+        "masked_softmax",
+        "mask.NaN from 0 * inf",
+        "0 times infinity is not a number: the allowed places become NaN.",
+        lambda s, h: (s + h * -INFINITY).softmax(-1),
+    ),
+    _plain(
+        "masked_softmax",
+        "softmax.dim",
+        "The softmax runs over the queries.",
+        lambda s, h: s.masked_fill(h, -INFINITY).softmax(0),
+    ),
 ]
 
 
@@ -283,87 +372,175 @@ def _moved(outputs, changed, tolerance):
 
 
 _LEAK = [
-    _plain("leak_matrix", "leak.transposed", "The matrix is [changed token, output]; asked for is "
-           "[output, changed token]. As it stands the past counts as the future.",
-           lambda o, c, t: (_moved(o, c, t), bool(_moved(o, c, t).triu(1).any()))),
-    _plain("leak_matrix", "leak.transposed", "The matrix is [changed token, output]; asked for is "
-           "[output, changed token].",
-           lambda o, c, t: (_moved(o, c, t), bool(_moved(o, c, t).tril(-1).any()))),
-    _plain("leak_matrix", "leak.wrong triangle", "The matrix is right, but the verdict looks below "
-           "the diagonal, where the past is.",
-           lambda o, c, t: (_moved(o, c, t).T, bool(_moved(o, c, t).T.tril(-1).any()))),
-    _plain("leak_matrix", "leak.diagonal counted", "A token that depends on itself is no leak: the "
-           "verdict must look strictly above the diagonal.",
-           lambda o, c, t: (_moved(o, c, t).T, bool(_moved(o, c, t).T.triu(0).any()))),
-    _plain("leak_matrix", "leak.no tolerance", "Rounding counts as a change. Compare with the "
-           "tolerance.",
-           lambda o, c, t: ((c != o).any(-1).T, bool((c != o).any(-1).T.triu(1).any()))),
-    _plain("leak_matrix", "leak.all features", "A change is only seen where all features change; "
-           "one is enough.",
-           lambda o, c, t: (((c - o).abs() > t).all(-1).T,
-                            bool(((c - o).abs() > t).all(-1).T.triu(1).any()))),
-    _plain("leak_matrix", "leak.sign", "Only changes in one direction are seen. Take the absolute "
-           "value.",
-           lambda o, c, t: ((c - o > t).any(-1).T, bool((c - o > t).any(-1).T.triu(1).any()))),
-    _plain("leak_matrix", "leak.inverted", "True should mean that the output moved.",
-           lambda o, c, t: (~_moved(o, c, t).T, bool(_moved(o, c, t).T.triu(1).any()))),
-    _plain("leak_matrix", "leak.verdict inverted", "The matrix is right and the verdict is the "
-           "wrong way round: it should be True where there is a leak.",
-           lambda o, c, t: (_moved(o, c, t).T, not _moved(o, c, t).T.triu(1).any().item())),
+    _plain(
+        "leak_matrix",
+        "leak.transposed",
+        "The matrix is [changed token, output]; asked for is "
+        "[output, changed token]. As it stands the past counts as the future.",
+        lambda o, c, t: (_moved(o, c, t), bool(_moved(o, c, t).triu(1).any())),
+    ),
+    _plain(
+        "leak_matrix",
+        "leak.transposed",
+        "The matrix is [changed token, output]; asked for is [output, changed token].",
+        lambda o, c, t: (_moved(o, c, t), bool(_moved(o, c, t).tril(-1).any())),
+    ),
+    _plain(
+        "leak_matrix",
+        "leak.wrong triangle",
+        "The matrix is right, but the verdict looks below the diagonal, where the past is.",
+        lambda o, c, t: (_moved(o, c, t).T, bool(_moved(o, c, t).T.tril(-1).any())),
+    ),
+    _plain(
+        "leak_matrix",
+        "leak.diagonal counted",
+        "A token that depends on itself is no leak: the "
+        "verdict must look strictly above the diagonal.",
+        lambda o, c, t: (_moved(o, c, t).T, bool(_moved(o, c, t).T.triu(0).any())),
+    ),
+    _plain(
+        "leak_matrix",
+        "leak.no tolerance",
+        "Rounding counts as a change. Compare with the tolerance.",
+        lambda o, c, t: ((c != o).any(-1).T, bool((c != o).any(-1).T.triu(1).any())),
+    ),
+    _plain(
+        "leak_matrix",
+        "leak.all features",
+        "A change is only seen where all features change; one is enough.",
+        lambda o, c, t: (
+            ((c - o).abs() > t).all(-1).T,
+            bool(((c - o).abs() > t).all(-1).T.triu(1).any()),
+        ),
+    ),
+    _plain(
+        "leak_matrix",
+        "leak.sign",
+        "Only changes in one direction are seen. Take the absolute value.",
+        lambda o, c, t: ((c - o > t).any(-1).T, bool((c - o > t).any(-1).T.triu(1).any())),
+    ),
+    _plain(
+        "leak_matrix",
+        "leak.inverted",
+        "True should mean that the output moved.",
+        lambda o, c, t: (~_moved(o, c, t).T, bool(_moved(o, c, t).T.triu(1).any())),
+    ),
+    _plain(
+        "leak_matrix",
+        "leak.verdict inverted",
+        "The matrix is right and the verdict is the "
+        "wrong way round: it should be True where there is a leak.",
+        lambda o, c, t: (_moved(o, c, t).T, not _moved(o, c, t).T.triu(1).any().item()),
+    ),
 ]
 
 _PADDING = [
-    ("padding.rows hidden", "Rows are hidden instead of columns: padding must not be looked *at*. "
-     "A row without any key left becomes NaN.", {"axis": "rows"}),
-    ("padding.rows hidden", "Rows are hidden as well as columns, and a row without any key left "
-     "becomes NaN. Only keys are hidden.", {"axis": "both"}),
+    (
+        "padding.rows hidden",
+        "Rows are hidden instead of columns: padding must not be looked *at*. "
+        "A row without any key left becomes NaN.",
+        {"axis": "rows"},
+    ),
+    (
+        "padding.rows hidden",
+        "Rows are hidden as well as columns, and a row without any key left "
+        "becomes NaN. Only keys are hidden.",
+        {"axis": "both"},
+    ),
     ("padding.inverted", "The real tokens are hidden and the padding is kept.", {"inverted": True}),
-    ("padding.one too many seen", "One padding token is still seen: key number `length` is the "
-     "first that is not real.", {"shift": 1}),
+    (
+        "padding.one too many seen",
+        "One padding token is still seen: key number `length` is the first that is not real.",
+        {"shift": 1},
+    ),
     ("padding.one too many hidden", "The last real token is hidden too.", {"shift": -1}),
     ("padding.same for all", "All sequences get the length of the first.", {"lengths": "first"}),
-    ("padding.same for all", "All sequences get the length of the longest.",
-     {"lengths": "longest"}),
+    (
+        "padding.same for all",
+        "All sequences get the length of the longest.",
+        {"lengths": "longest"},
+    ),
     ("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.", {"fill": 0.0}),
-    ("mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
-     {"fill": "after"}),
+    (
+        "mask.after softmax",
+        "The mask comes after the softmax, and the rows no longer sum to 1.",
+        {"fill": "after"},
+    ),
 ]
 
 _EMPTY = [
-    _plain("safe_weights", "empty.NaN", "A row with nothing in sight gives NaN: 0 / 0.",
-           lambda s, h: s.masked_fill(h, -INFINITY).softmax(-1)),
-    _plain("safe_weights", "empty.uniform", "A row with nothing in sight spreads its weight over "
-           "hidden keys. All of its weights should be 0.",
-           lambda s, h: s.masked_fill(h, -1e30).softmax(-1)),
-    _plain("safe_weights", "empty.first key", "A row with nothing in sight looks at key 0.",
-           lambda s, h: torch.where(
-               h.all(-1, keepdim=True), torch.eye(s.shape[-1])[0],
-               s.masked_fill(h, -1e30).softmax(-1))),
-    _plain("safe_weights", "empty.NaN in the gradient", "The weights are right, but the gradient "
-           "is NaN: adding -inf keeps 0 / 0 in the backward pass. Use masked_fill.",
-           lambda s, h: (s + torch.zeros_like(s).masked_fill(h, -INFINITY))
-           .softmax(-1).nan_to_num(0.0)),
-    _plain("safe_weights", "mask.after softmax", "The mask comes after the softmax, and the rows "
-           "no longer sum to 1.", lambda s, h: s.softmax(-1).masked_fill(h, 0.0)),
-    _plain("safe_weights", "mask.inverted", "True means hidden; here it is kept.",
-           lambda s, h: safe_weights(s, ~h)),
+    _plain(
+        "safe_weights",
+        "empty.NaN",
+        "A row with nothing in sight gives NaN: 0 / 0.",
+        lambda s, h: s.masked_fill(h, -INFINITY).softmax(-1),
+    ),
+    _plain(
+        "safe_weights",
+        "empty.uniform",
+        "A row with nothing in sight spreads its weight over "
+        "hidden keys. All of its weights should be 0.",
+        lambda s, h: s.masked_fill(h, -1e30).softmax(-1),
+    ),
+    _plain(
+        "safe_weights",
+        "empty.first key",
+        "A row with nothing in sight looks at key 0.",
+        lambda s, h: torch.where(
+            h.all(-1, keepdim=True), torch.eye(s.shape[-1])[0], s.masked_fill(h, -1e30).softmax(-1)
+        ),
+    ),
+    _plain(
+        "safe_weights",
+        "empty.NaN in the gradient",
+        "The weights are right, but the gradient "
+        "is NaN: adding -inf keeps 0 / 0 in the backward pass. Use masked_fill.",
+        lambda s, h: (
+            (s + torch.zeros_like(s).masked_fill(h, -INFINITY)).softmax(-1).nan_to_num(0.0)
+        ),
+    ),
+    _plain(
+        "safe_weights",
+        "mask.after softmax",
+        "The mask comes after the softmax, and the rows no longer sum to 1.",
+        lambda s, h: s.softmax(-1).masked_fill(h, 0.0),
+    ),
+    _plain(
+        "safe_weights",
+        "mask.inverted",
+        "True means hidden; here it is kept.",
+        lambda s, h: safe_weights(s, ~h),
+    ),
     _plain("safe_weights", "mask.none", "Nothing is hidden.", lambda s, h: s.softmax(-1)),
-    _plain("safe_weights", "empty.all rows", "Rows that have something hidden are set to 0 "
-           "altogether.",
-           lambda s, h: safe_weights(s, h).masked_fill(h.any(-1, keepdim=True), 0.0)),
+    _plain(
+        "safe_weights",
+        "empty.all rows",
+        "Rows that have something hidden are set to 0 altogether.",
+        lambda s, h: safe_weights(s, h).masked_fill(h.any(-1, keepdim=True), 0.0),
+    ),
 ]
 
 _BUFFER = [
     ("mask.diagonal hidden", "The diagonal is hidden: no token may see itself.", {"diagonal": 0}),
     ("mask.one step late", "The mask starts one place too late.", {"diagonal": 2}),
-    ("mask.inverted", "True should mean hidden; here it means that a key may be seen.",
-     {"inverted": True}),
-    ("mask.float", "The mask is made of floating numbers. A bool mask takes a quarter of the room "
-     "and needs no cast at every call.", {"float": True}),
+    (
+        "mask.inverted",
+        "True should mean hidden; here it means that a key may be seen.",
+        {"inverted": True},
+    ),
+    (
+        "mask.float",
+        "The mask is made of floating numbers. A bool mask takes a quarter of the room "
+        "and needs no cast at every call.",
+        {"float": True},
+    ),
     ("mask.not sliced", "forward returns the mask of the whole context.", {"slice": "none"}),
     ("mask.not sliced", "Only the rows were cut to seq_len.", {"slice": "rows"}),
-    ("mask.not sliced", "Only the rows were cut to seq_len, and from the wrong end.",
-     {"slice": "last"}),
+    (
+        "mask.not sliced",
+        "Only the rows were cut to seq_len, and from the wrong end.",
+        {"slice": "last"},
+    ),
     ("buffer.not registered", "The module has no buffer.", {"kept as": "attribute"}),
     ("buffer.is a parameter", "The mask is a parameter.", {"kept as": "parameter"}),
     ("buffer.stored", "The mask is stored in the state_dict.", {"kept as": "stored"}),
@@ -372,49 +549,82 @@ _BUFFER = [
 _DROPOUT = [
     ("dropout.missing", "Nothing is dropped.", {"off": True}),
     ("dropout.not rescaled", "The weights that stay are not rescaled.", {"scale": "none"}),
-    ("dropout.not rescaled", "The weights are rescaled in evaluation instead of in training.",
-     {"scale": "in eval"}),
-    ("dropout.rescaled the wrong way", "The weights that stay are multiplied by 1 - p.",
-     {"scale": "multiplied"}),
+    (
+        "dropout.not rescaled",
+        "The weights are rescaled in evaluation instead of in training.",
+        {"scale": "in eval"},
+    ),
+    (
+        "dropout.rescaled the wrong way",
+        "The weights that stay are multiplied by 1 - p.",
+        {"scale": "multiplied"},
+    ),
     ("dropout.rescaled by p", "The weights that stay are divided by p.", {"scale": "p"}),
     ("dropout.renormalised", "The rows were normalised again.", {"scale": "rows"}),
     ("dropout.p is the share kept", "p is the probability of being dropped.", {"p is kept": True}),
     ("dropout.in eval", "Dropout is at work in evaluation.", {"always": True}),
     ("dropout.frozen", "The same places are dropped at each call.", {"frozen": True}),
     ("dropout.not one by one", "Whole rows are dropped.", {"shape": lambda s: (*s[:-1], 1)}),
-    ("dropout.not one by one", "The same places are dropped in each sequence.",
-     {"shape": lambda s: (1, *s[1:])}),
-    ("dropout.not one by one", "Whole columns are dropped.",
-     {"shape": lambda s: (s[0], 1, s[2])}),
+    (
+        "dropout.not one by one",
+        "The same places are dropped in each sequence.",
+        {"shape": lambda s: (1, *s[1:])},
+    ),
+    ("dropout.not one by one", "Whole columns are dropped.", {"shape": lambda s: (s[0], 1, s[2])}),
 ]
 
 _PRUNE = [
-    ("in-place.softmax output", "The output of the softmax was edited in place.",
-     {"in place": "probs"}),
+    (
+        "in-place.softmax output",
+        "The output of the softmax was edited in place.",
+        {"in place": "probs"},
+    ),
     ("in-place.input", "The scores that came in were edited in place.", {"in place": "scores"}),
-    ("autograd.detached", "No gradient reaches the scores: something was detached on the way.",
-     {"detached": True}),
-    ("mask.not renormalised", "The small weights are gone, and the rows do not sum to 1 any more.",
-     {"unsummed": True}),
-    ("prune.scores for weights", "The floor was compared with the scores; it is meant for the "
-     "weights.", {"of scores": True}),
-    ("prune.inverted", "The large weights are set to 0 and the small ones kept.",
-     {"inverted": True}),
-    ("prune.clamped", "Small weights are raised to the floor; they should become 0.",
-     {"to floor": True}),
+    (
+        "autograd.detached",
+        "No gradient reaches the scores: something was detached on the way.",
+        {"detached": True},
+    ),
+    (
+        "mask.not renormalised",
+        "The small weights are gone, and the rows do not sum to 1 any more.",
+        {"unsummed": True},
+    ),
+    (
+        "prune.scores for weights",
+        "The floor was compared with the scores; it is meant for the weights.",
+        {"of scores": True},
+    ),
+    (
+        "prune.inverted",
+        "The large weights are set to 0 and the small ones kept.",
+        {"inverted": True},
+    ),
+    (
+        "prune.clamped",
+        "Small weights are raised to the floor; they should become 0.",
+        {"to floor": True},
+    ),
 ]
 
 _HEAD = [
     ("scale.missing", "The scores are not scaled.", {"scale": "none"}),
     ("scale.not a root", "The scores are divided by the size itself.", {"scale": "size"}),
     ("scale.multiplied", "The scores are multiplied by the root.", {"scale": "multiplied"}),
-    ("scale.input_size", "The scores are scaled by the square root of input_size.",
-     {"scale": "input_size"}),
+    (
+        "scale.input_size",
+        "The scores are scaled by the square root of input_size.",
+        {"scale": "input_size"},
+    ),
     ("projections.q and k swapped", "Queries and keys are swapped.", {"q": "k", "k": "q"}),
     ("projections.v from k", "The values are made with the keys' layer.", {"v": "k"}),
     ("projections.k from q", "The keys are made with the queries' layer.", {"k": "q"}),
-    ("mask.not sliced", "The mask is made for context_length tokens and does not fit a shorter "
-     "sequence. Take its first seq_len rows and columns.", {"slice": True}),
+    (
+        "mask.not sliced",
+        "The mask is made for context_length tokens and does not fit a shorter "
+        "sequence. Take its first seq_len rows and columns.",
+        {"slice": True},
+    ),
     *[row for row in _MASK if row[2]["mask"] != "from the scores"],
     *_SOFTMAX,
     ("dropout.in eval", "Dropout is at work in evaluation.", {"eval": True}),
@@ -425,22 +635,50 @@ _HEAD = [
 ]
 
 _MAP = [
-    _plain("attention_map", "softmax.twice", "A softmax was applied to probabilities. Hidden "
-           "places get weight, and everything looks flatter than it is.",
-           lambda p, i, h, n: p[i * n + h].softmax(-1)),
-    _plain("attention_map", "map.head-major", "The place is counted as if the heads came first. "
-           "All heads of item 0 stand before those of item 1.",
-           lambda p, i, h, n: p[h * (len(p) // n) + i]),
-    _plain("attention_map", "map.item for place", "The item's number alone is not its place: each "
-           "item has num_heads maps.", lambda p, i, h, n: p[i]),
-    _plain("attention_map", "map.head ignored", "This is head 0 of the item, whatever head is "
-           "asked for.", lambda p, i, h, n: p[i * n]),
-    _plain("attention_map", "map.sum for place", "Item and head are added up without counting the "
-           "heads of the items before.", lambda p, i, h, n: p[i + h]),
-    _plain("attention_map", "map.averaged", "This is the mean over the heads.",
-           lambda p, i, h, n: p[i * n : (i + 1) * n].mean(0)),
-    _plain("attention_map", "map.transposed", "Rows and columns are swapped: rows are queries.",
-           lambda p, i, h, n: p[i * n + h].T),
+    _plain(
+        "attention_map",
+        "softmax.twice",
+        "A softmax was applied to probabilities. Hidden "
+        "places get weight, and everything looks flatter than it is.",
+        lambda p, i, h, n: p[i * n + h].softmax(-1),
+    ),
+    _plain(
+        "attention_map",
+        "map.head-major",
+        "The place is counted as if the heads came first. "
+        "All heads of item 0 stand before those of item 1.",
+        lambda p, i, h, n: p[h * (len(p) // n) + i],
+    ),
+    _plain(
+        "attention_map",
+        "map.item for place",
+        "The item's number alone is not its place: each item has num_heads maps.",
+        lambda p, i, h, n: p[i],
+    ),
+    _plain(
+        "attention_map",
+        "map.head ignored",
+        "This is head 0 of the item, whatever head is asked for.",
+        lambda p, i, h, n: p[i * n],
+    ),
+    _plain(
+        "attention_map",
+        "map.sum for place",
+        "Item and head are added up without counting the heads of the items before.",
+        lambda p, i, h, n: p[i + h],
+    ),
+    _plain(
+        "attention_map",
+        "map.averaged",
+        "This is the mean over the heads.",
+        lambda p, i, h, n: p[i * n : (i + 1) * n].mean(0),
+    ),
+    _plain(
+        "attention_map",
+        "map.transposed",
+        "Rows and columns are swapped: rows are queries.",
+        lambda p, i, h, n: p[i * n + h].T,
+    ),
 ]
 
 SOLVE = {

@@ -25,35 +25,90 @@ def _gauge(turn):
 
 
 _GAUGE = [
-    _wrong("change_gauge", "gauge.same for both", "Queries and keys are both multiplied by r. "
-           "Then the scores contain r r^T, which is the identity only if r is a rotation.",
-           _gauge(lambda r: r)),
-    _wrong("change_gauge", "gauge.inverse not transposed", "The keys are multiplied by the "
-           "inverse. Keys stand transposed in the scores, so it must be the transposed inverse.",
-           _gauge(torch.linalg.inv)),
-    _wrong("change_gauge", "gauge.transposed for inverse", "The keys are multiplied by r "
-           "transposed. It is the inverse that undoes r.", _gauge(lambda r: r.T)),
-    _wrong("change_gauge", "gauge.keys unchanged", "Only the queries are changed; the scores "
-           "change with them.", lambda wq, bq, wk, bk, r: (wq @ r, bq @ r, wk, bk)),
-    _wrong("change_gauge", "gauge.biases forgotten", "The weights are right, the biases are as "
-           "they were. They are part of the queries and keys.",
-           lambda wq, bq, wk, bk, r: (change_gauge(wq, bq, wk, bk, r)[0], bq,
-                                      change_gauge(wq, bq, wk, bk, r)[2], bk)),
-    _wrong("change_gauge", "gauge.bias on the wrong side", "The biases are multiplied from the "
-           "other side. A bias is one more row, as a query is.",
-           lambda wq, bq, wk, bk, r: (wq @ r, r @ bq, wk @ torch.linalg.inv(r).T,
-                                      torch.linalg.inv(r).T @ bk)),
-    _wrong("change_gauge", "gauge.roles swapped", "The keys are multiplied by r and the queries "
-           "by the transposed inverse: the scores stay, but asked is the other way round.",
-           lambda wq, bq, wk, bk, r: (wq @ torch.linalg.inv(r).T, bq @ torch.linalg.inv(r).T,
-                                      wk @ r, bk @ r)),
-    _wrong("change_gauge", "gauge.transposed twice", "The queries are multiplied by r transposed.",
-           lambda wq, bq, wk, bk, r: (wq @ r.T, bq @ r.T, wk @ torch.linalg.inv(r),
-                                      bk @ torch.linalg.inv(r))),
-    _wrong("change_gauge", "gauge.nothing changed", "Nothing has changed.",
-           lambda wq, bq, wk, bk, r: (wq, bq, wk, bk)),
-    _wrong("change_gauge", "gauge.order", "The order is w_q, b_q, w_k, b_k.",
-           lambda *a: tuple(change_gauge(*a)[i] for i in (0, 2, 1, 3))),
+    _wrong(
+        "change_gauge",
+        "gauge.same for both",
+        "Queries and keys are both multiplied by r. "
+        "Then the scores contain r r^T, which is the identity only if r is a rotation.",
+        _gauge(lambda r: r),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.inverse not transposed",
+        "The keys are multiplied by the "
+        "inverse. Keys stand transposed in the scores, so it must be the transposed inverse.",
+        _gauge(torch.linalg.inv),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.transposed for inverse",
+        "The keys are multiplied by r transposed. It is the inverse that undoes r.",
+        _gauge(lambda r: r.T),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.keys unchanged",
+        "Only the queries are changed; the scores change with them.",
+        lambda wq, bq, wk, bk, r: (wq @ r, bq @ r, wk, bk),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.biases forgotten",
+        "The weights are right, the biases are as "
+        "they were. They are part of the queries and keys.",
+        lambda wq, bq, wk, bk, r: (
+            change_gauge(wq, bq, wk, bk, r)[0],
+            bq,
+            change_gauge(wq, bq, wk, bk, r)[2],
+            bk,
+        ),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.bias on the wrong side",
+        "The biases are multiplied from the other side. A bias is one more row, as a query is.",
+        lambda wq, bq, wk, bk, r: (
+            wq @ r,
+            r @ bq,
+            wk @ torch.linalg.inv(r).T,
+            torch.linalg.inv(r).T @ bk,
+        ),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.roles swapped",
+        "The keys are multiplied by r and the queries "
+        "by the transposed inverse: the scores stay, but asked is the other way round.",
+        lambda wq, bq, wk, bk, r: (
+            wq @ torch.linalg.inv(r).T,
+            bq @ torch.linalg.inv(r).T,
+            wk @ r,
+            bk @ r,
+        ),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.transposed twice",
+        "The queries are multiplied by r transposed.",
+        lambda wq, bq, wk, bk, r: (
+            wq @ r.T,
+            bq @ r.T,
+            wk @ torch.linalg.inv(r),
+            bk @ torch.linalg.inv(r),
+        ),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.nothing changed",
+        "Nothing has changed.",
+        lambda wq, bq, wk, bk, r: (wq, bq, wk, bk),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.order",
+        "The order is w_q, b_q, w_k, b_k.",
+        lambda *a: tuple(change_gauge(*a)[i] for i in (0, 2, 1, 3)),
+    ),
 ]
 
 
@@ -102,32 +157,70 @@ def _small_matrix(q, k):
 
 
 _IDENTITY = [
-    _identity_but("identity.itself", "This is the distance from I itself. A model is free to "
-                  "scale its scores, so ask for the nearest multiple of I.",
-                  c=lambda m, size: torch.ones(())),
-    _identity_but("identity.trace", "c is the trace; the mean of the diagonal is nearer.",
-                  c=lambda m, size: m.trace()),
-    _identity_but("identity.divided by the rank", "The trace is divided by the head size. The "
-                  "diagonal has as many entries as the hidden size.",
-                  c=lambda m, size: m.trace() / size),
-    _identity_but("identity.mean of all entries", "c is the mean of all entries; off the diagonal "
-                  "I is zero, whatever c is.", c=lambda m, size: m.mean()),
-    _identity_but("identity.norm for trace", "c comes from the norm. That gets the size right and "
-                  "ignores the direction.", c=lambda m, size: m.norm() / math.sqrt(len(m))),
-    _wrong("identity_distance", "identity.not relative", "The distance is not divided by the norm "
-           "of the matrix, so large weights look far from everything.", _not_relative),
-    _wrong("identity_distance", "identity.not relative", "The distance is divided by the norm of "
-           "the multiple of I; asked for is the share of the norm of the matrix.",
-           _against_the_multiple),
+    _identity_but(
+        "identity.itself",
+        "This is the distance from I itself. A model is free to "
+        "scale its scores, so ask for the nearest multiple of I.",
+        c=lambda m, size: torch.ones(()),
+    ),
+    _identity_but(
+        "identity.trace",
+        "c is the trace; the mean of the diagonal is nearer.",
+        c=lambda m, size: m.trace(),
+    ),
+    _identity_but(
+        "identity.divided by the rank",
+        "The trace is divided by the head size. The "
+        "diagonal has as many entries as the hidden size.",
+        c=lambda m, size: m.trace() / size,
+    ),
+    _identity_but(
+        "identity.mean of all entries",
+        "c is the mean of all entries; off the diagonal I is zero, whatever c is.",
+        c=lambda m, size: m.mean(),
+    ),
+    _identity_but(
+        "identity.norm for trace",
+        "c comes from the norm. That gets the size right and ignores the direction.",
+        c=lambda m, size: m.norm() / math.sqrt(len(m)),
+    ),
+    _wrong(
+        "identity_distance",
+        "identity.not relative",
+        "The distance is not divided by the norm "
+        "of the matrix, so large weights look far from everything.",
+        _not_relative,
+    ),
+    _wrong(
+        "identity_distance",
+        "identity.not relative",
+        "The distance is divided by the norm of "
+        "the multiple of I; asked for is the share of the norm of the matrix.",
+        _against_the_multiple,
+    ),
     _wrong("identity_distance", "identity.squared", "The distance is squared.", _squared),
-    _identity_but("identity.bound of the share", "The bound is the share that rank allows, not "
-                  "the distance that it leaves.", bound=lambda q: math.sqrt(len(q.T) / len(q))),
-    _identity_but("identity.bound not a root", "The bound is that of the squared distance.",
-                  bound=lambda q: 1 - len(q.T) / len(q)),
-    _wrong("identity_distance", "identity.small matrix", "The matrix is W_Q^T W_K, [head_size, "
-           "head_size]. Tokens meet in W_Q W_K^T.", _small_matrix),
-    _wrong("identity_distance", "identity.small matrix", "The matrix is W_K^T W_Q, [head_size, "
-           "head_size]. Tokens meet in W_Q W_K^T.", lambda q, k: _small_matrix(k, q)),
+    _identity_but(
+        "identity.bound of the share",
+        "The bound is the share that rank allows, not the distance that it leaves.",
+        bound=lambda q: math.sqrt(len(q.T) / len(q)),
+    ),
+    _identity_but(
+        "identity.bound not a root",
+        "The bound is that of the squared distance.",
+        bound=lambda q: 1 - len(q.T) / len(q),
+    ),
+    _wrong(
+        "identity_distance",
+        "identity.small matrix",
+        "The matrix is W_Q^T W_K, [head_size, head_size]. Tokens meet in W_Q W_K^T.",
+        _small_matrix,
+    ),
+    _wrong(
+        "identity_distance",
+        "identity.small matrix",
+        "The matrix is W_K^T W_Q, [head_size, head_size]. Tokens meet in W_Q W_K^T.",
+        lambda q, k: _small_matrix(k, q),
+    ),
 ]
 
 
@@ -141,27 +234,60 @@ def _parts(change):
 
 
 _SYMMETRIC = [
-    _wrong("symmetric_parts", "symmetric.not halved", "The symmetric part is HALF the sum of the "
-           "matrix and its transpose.", _parts(lambda s, a, m: (2 * s, 2 * a))),
-    _wrong("symmetric_parts", "symmetric.squared", "These are shares of the squared norm.",
-           _parts(lambda s, a, m: (s**2, a**2))),
-    _wrong("symmetric_parts", "symmetric.order", "The symmetric part comes first.",
-           _parts(lambda s, a, m: (a, s))),
-    _wrong("symmetric_parts", "symmetric.not relative", "The norms are not divided by the norm "
-           "of the matrix.", _parts(lambda s, a, m: (s * m.norm(), a * m.norm()))),
-    _wrong("symmetric_parts", "symmetric.sum to one", "The second is taken for 1 minus the first. "
-           "It is their squares that sum to 1.", _parts(lambda s, a, m: (s, 1 - s))),
-    _wrong("symmetric_parts", "symmetric.triangles", "These are the halves above and below the "
-           "diagonal, not the symmetric and antisymmetric parts.",
-           _parts(lambda s, a, m: (m.triu().norm() / m.norm(), m.tril(-1).norm() / m.norm()))),
-    _wrong("symmetric_parts", "symmetric.small matrix", "The matrix is W_Q^T W_K, [head_size, "
-           "head_size]. Tokens meet in W_Q W_K^T.",
-           lambda q, k: symmetric_parts(q.T, k.T)),
-    _wrong("symmetric_parts", "symmetric.spectral norm", "The largest singular value is used as "
-           "norm; asked for is the root of the sum of squares.",
-           _parts(lambda s, a, m: tuple(
-               torch.linalg.matrix_norm(p, 2) / torch.linalg.matrix_norm(m, 2)
-               for p in ((m + m.T) / 2, (m - m.T) / 2)))),
+    _wrong(
+        "symmetric_parts",
+        "symmetric.not halved",
+        "The symmetric part is HALF the sum of the matrix and its transpose.",
+        _parts(lambda s, a, m: (2 * s, 2 * a)),
+    ),
+    _wrong(
+        "symmetric_parts",
+        "symmetric.squared",
+        "These are shares of the squared norm.",
+        _parts(lambda s, a, m: (s**2, a**2)),
+    ),
+    _wrong(
+        "symmetric_parts",
+        "symmetric.order",
+        "The symmetric part comes first.",
+        _parts(lambda s, a, m: (a, s)),
+    ),
+    _wrong(
+        "symmetric_parts",
+        "symmetric.not relative",
+        "The norms are not divided by the norm of the matrix.",
+        _parts(lambda s, a, m: (s * m.norm(), a * m.norm())),
+    ),
+    _wrong(
+        "symmetric_parts",
+        "symmetric.sum to one",
+        "The second is taken for 1 minus the first. It is their squares that sum to 1.",
+        _parts(lambda s, a, m: (s, 1 - s)),
+    ),
+    _wrong(
+        "symmetric_parts",
+        "symmetric.triangles",
+        "These are the halves above and below the "
+        "diagonal, not the symmetric and antisymmetric parts.",
+        _parts(lambda s, a, m: (m.triu().norm() / m.norm(), m.tril(-1).norm() / m.norm())),
+    ),
+    _wrong(
+        "symmetric_parts",
+        "symmetric.small matrix",
+        "The matrix is W_Q^T W_K, [head_size, head_size]. Tokens meet in W_Q W_K^T.",
+        lambda q, k: symmetric_parts(q.T, k.T),
+    ),
+    _wrong(
+        "symmetric_parts",
+        "symmetric.spectral norm",
+        "The largest singular value is used as norm; asked for is the root of the sum of squares.",
+        _parts(
+            lambda s, a, m: tuple(
+                torch.linalg.matrix_norm(p, 2) / torch.linalg.matrix_norm(m, 2)
+                for p in ((m + m.T) / 2, (m - m.T) / 2)
+            )
+        ),
+    ),
 ]
 
 
@@ -183,38 +309,80 @@ def _signed(turn):
 
 
 _DEFINITE = [
-    _wrong("definiteness", "definite.singular values", "These are singular values, which are never "
-           "negative: they cannot tell.", _signed(torch.linalg.svdvals)),
-    _wrong("definiteness", "definite.singular values", "These are singular values of the symmetric "
-           "part, which are never negative: they cannot tell.",
-           lambda q, k: _signs(torch.linalg.svdvals(_symmetric(q, k)))),
-    _wrong("definiteness", "definite.not symmetric", "eigvalsh was given a matrix that is not "
-           "symmetric. It looks at one half alone and says nothing.",
-           _signed(torch.linalg.eigvalsh)),
-    _wrong("definiteness", "definite.not symmetric", "These are the real parts of the eigenvalues "
-           "of the matrix itself; definiteness is about its symmetric part.",
-           _signed(lambda m: torch.linalg.eigvals(m).real)),
-    _wrong("definiteness", "definite.not symmetric", "These are the real parts of the eigenvalues "
-           "of the matrix itself; definiteness is about its symmetric part.",
-           lambda q, k: _signs(torch.linalg.eigvals(_qk(q.float(), k.float())).real)),
-    _wrong("definiteness", "definite.not halved", "The symmetric part is half the sum of the "
-           "matrix and its transpose.",
-           _signed(lambda m: torch.linalg.eigvalsh(m + m.T))),
-    _wrong("definiteness", "definite.antisymmetric", "This is the antisymmetric part.",
-           _signed(lambda m: torch.linalg.eigvalsh(m - m.T) / 2)),
-    _wrong("definiteness", "definite.order", "Smallest first, then largest.",
-           lambda q, k: tuple(definiteness(q, k)[i] for i in (1, 0, 2))),
-    _wrong("definiteness", "definite.negative share", "This is the share of the negative ones.",
-           lambda q, k: (*definiteness(q, k)[:2], 1 - definiteness(q, k)[2])),
-    _wrong("definiteness", "definite.ratio", "The positive sum is divided by the negative one; "
-           "asked for is its share of both.",
-           lambda q, k: (*definiteness(q, k)[:2],
-                         definiteness(q, k)[2] / (1 - definiteness(q, k)[2]))),
-    _wrong("definiteness", "definite.signed sum", "The positive sum is divided by the sum of all "
-           "eigenvalues, in which the signs cancel. Take absolute values.",
-           lambda q, k: (*definiteness(q, k)[:2],
-                         torch.linalg.eigvalsh(_symmetric(q, k)).clamp(min=0).sum()
-                         / _qk(q, k).trace())),
+    _wrong(
+        "definiteness",
+        "definite.singular values",
+        "These are singular values, which are never negative: they cannot tell.",
+        _signed(torch.linalg.svdvals),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.singular values",
+        "These are singular values of the symmetric "
+        "part, which are never negative: they cannot tell.",
+        lambda q, k: _signs(torch.linalg.svdvals(_symmetric(q, k))),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.not symmetric",
+        "eigvalsh was given a matrix that is not "
+        "symmetric. It looks at one half alone and says nothing.",
+        _signed(torch.linalg.eigvalsh),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.not symmetric",
+        "These are the real parts of the eigenvalues "
+        "of the matrix itself; definiteness is about its symmetric part.",
+        _signed(lambda m: torch.linalg.eigvals(m).real),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.not symmetric",
+        "These are the real parts of the eigenvalues "
+        "of the matrix itself; definiteness is about its symmetric part.",
+        lambda q, k: _signs(torch.linalg.eigvals(_qk(q.float(), k.float())).real),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.not halved",
+        "The symmetric part is half the sum of the matrix and its transpose.",
+        _signed(lambda m: torch.linalg.eigvalsh(m + m.T)),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.antisymmetric",
+        "This is the antisymmetric part.",
+        _signed(lambda m: torch.linalg.eigvalsh(m - m.T) / 2),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.order",
+        "Smallest first, then largest.",
+        lambda q, k: tuple(definiteness(q, k)[i] for i in (1, 0, 2)),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.negative share",
+        "This is the share of the negative ones.",
+        lambda q, k: (*definiteness(q, k)[:2], 1 - definiteness(q, k)[2]),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.ratio",
+        "The positive sum is divided by the negative one; asked for is its share of both.",
+        lambda q, k: (*definiteness(q, k)[:2], definiteness(q, k)[2] / (1 - definiteness(q, k)[2])),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.signed sum",
+        "The positive sum is divided by the sum of all "
+        "eigenvalues, in which the signs cancel. Take absolute values.",
+        lambda q, k: (
+            *definiteness(q, k)[:2],
+            torch.linalg.eigvalsh(_symmetric(q, k)).clamp(min=0).sum() / _qk(q, k).trace(),
+        ),
+    ),
 ]
 
 
@@ -240,33 +408,69 @@ def _content_only(x, w_q, b_q, w_k, b_k):
 
 
 _TERMS = [
-    _terms_but("scale.missing", "The terms are not divided by the root of the head size.",
-               scale=lambda x, w: 1),
-    _terms_but("scale.hidden", "The scale uses the hidden size; a query has head_size features.",
-               scale=lambda x, w: math.sqrt(w.shape[0])),
-    _terms_but("scale.not a root", "The scale is the head size; its root is needed.",
-               scale=lambda x, w: w.shape[1]),
-    _wrong("score_terms", "scale.content only", "Only the content is scaled. The scale comes after "
-           "the sum, so it belongs to all four.", _content_only),
-    _terms_but("terms.query and key swapped", "Two terms are swapped: x W_Q b_K depends on the "
-               "query's token, b_Q W_K^T x^T on the key's.",
-               lambda t: t | {"query": t["key"].T, "key": t["query"].T}),
-    _wrong("score_terms", "terms.own bias", "The queries meet their own bias. In the product, "
-           "x W_Q meets b_K, and x W_K meets b_Q.",
-           lambda x, wq, bq, wk, bk: score_terms(x, wq, bk, wk, bq)),
-    _terms_but("terms.row and column", "Shapes: what depends on the query is a column, what "
-               "depends on the key a row.",
-               lambda t: t | {"query": t["query"].T, "key": t["key"].T}),
-    _terms_but("terms.no axis", "The terms of one token each lost an axis: broadcasting would "
-               "then add the query's term along the keys. Keep [seq_len, 1] and [1, seq_len].",
-               lambda t: t | {"query": t["query"][:, 0], "key": t["key"][0]}),
-    _terms_but("terms.content transposed", "The content is transposed: rows belong to queries.",
-               lambda t: t | {"content": t["content"].T}),
-    _wrong("score_terms", "terms.biases in the content", "The content has the biases in it "
-           "already.", lambda x, wq, bq, wk, bk: score_terms(x, wq, bq, wk, bk) | {
-               "content": (x @ wq + bq) @ (x @ wk + bk).T / math.sqrt(len(bq))}),
-    _terms_but("terms.constant missing", "The constant is left at 0. It changes no weight, but it "
-               "is part of the scores.", lambda t: t | {"constant": torch.zeros(())}),
+    _terms_but(
+        "scale.missing",
+        "The terms are not divided by the root of the head size.",
+        scale=lambda x, w: 1,
+    ),
+    _terms_but(
+        "scale.hidden",
+        "The scale uses the hidden size; a query has head_size features.",
+        scale=lambda x, w: math.sqrt(w.shape[0]),
+    ),
+    _terms_but(
+        "scale.not a root",
+        "The scale is the head size; its root is needed.",
+        scale=lambda x, w: w.shape[1],
+    ),
+    _wrong(
+        "score_terms",
+        "scale.content only",
+        "Only the content is scaled. The scale comes after the sum, so it belongs to all four.",
+        _content_only,
+    ),
+    _terms_but(
+        "terms.query and key swapped",
+        "Two terms are swapped: x W_Q b_K depends on the "
+        "query's token, b_Q W_K^T x^T on the key's.",
+        lambda t: t | {"query": t["key"].T, "key": t["query"].T},
+    ),
+    _wrong(
+        "score_terms",
+        "terms.own bias",
+        "The queries meet their own bias. In the product, x W_Q meets b_K, and x W_K meets b_Q.",
+        lambda x, wq, bq, wk, bk: score_terms(x, wq, bk, wk, bq),
+    ),
+    _terms_but(
+        "terms.row and column",
+        "Shapes: what depends on the query is a column, what depends on the key a row.",
+        lambda t: t | {"query": t["query"].T, "key": t["key"].T},
+    ),
+    _terms_but(
+        "terms.no axis",
+        "The terms of one token each lost an axis: broadcasting would "
+        "then add the query's term along the keys. Keep [seq_len, 1] and [1, seq_len].",
+        lambda t: t | {"query": t["query"][:, 0], "key": t["key"][0]},
+    ),
+    _terms_but(
+        "terms.content transposed",
+        "The content is transposed: rows belong to queries.",
+        lambda t: t | {"content": t["content"].T},
+    ),
+    _wrong(
+        "score_terms",
+        "terms.biases in the content",
+        "The content has the biases in it already.",
+        lambda x, wq, bq, wk, bk: (
+            score_terms(x, wq, bq, wk, bk)
+            | {"content": (x @ wq + bq) @ (x @ wk + bk).T / math.sqrt(len(bq))}
+        ),
+    ),
+    _terms_but(
+        "terms.constant missing",
+        "The constant is left at 0. It changes no weight, but it is part of the scores.",
+        lambda t: t | {"constant": torch.zeros(())},
+    ),
 ]
 
 

@@ -27,22 +27,46 @@ def _params_but(check, message, **changed):
 
 
 _PARAMS = [
-    _params_but("params.head_dim is hidden", "head_dim is the whole hidden size; the heads share "
-                "it.", head_dim=lambda c: c.n_embd),
-    _params_but("params.head_dim is the number of heads", "head_dim is how many features one "
-                "head has, not how many heads there are.", head_dim=lambda c: c.n_head),
-    _params_but("params.layers and heads swapped", "Layers and heads are swapped.",
-                n_layers=lambda c: c.n_head, n_heads=lambda c: c.n_layer),
-    _params_but("params.layers and heads swapped", "Layers and heads are swapped, and so the size "
-                "of a head is wrong too.", n_layers=lambda c: c.n_head,
-                n_heads=lambda c: c.n_layer, head_dim=lambda c: c.n_embd // c.n_layer),
-    _params_but("params.head_dim by layers", "head_dim divides by the number of layers.",
-                head_dim=lambda c: c.n_embd // c.n_layer),
-    _params_but("params.positions for embedding", "n_emb is the size of one token's vector; "
-                "n_positions is how many tokens fit.", n_emb=lambda c: c.n_positions),
-    _params_but("params.positions for embedding", "n_emb is the size of one token's vector; "
-                "n_positions is how many tokens fit. head_dim goes wrong with it.",
-                n_emb=lambda c: c.n_positions, head_dim=lambda c: c.n_positions // c.n_head),
+    _params_but(
+        "params.head_dim is hidden",
+        "head_dim is the whole hidden size; the heads share it.",
+        head_dim=lambda c: c.n_embd,
+    ),
+    _params_but(
+        "params.head_dim is the number of heads",
+        "head_dim is how many features one head has, not how many heads there are.",
+        head_dim=lambda c: c.n_head,
+    ),
+    _params_but(
+        "params.layers and heads swapped",
+        "Layers and heads are swapped.",
+        n_layers=lambda c: c.n_head,
+        n_heads=lambda c: c.n_layer,
+    ),
+    _params_but(
+        "params.layers and heads swapped",
+        "Layers and heads are swapped, and so the size of a head is wrong too.",
+        n_layers=lambda c: c.n_head,
+        n_heads=lambda c: c.n_layer,
+        head_dim=lambda c: c.n_embd // c.n_layer,
+    ),
+    _params_but(
+        "params.head_dim by layers",
+        "head_dim divides by the number of layers.",
+        head_dim=lambda c: c.n_embd // c.n_layer,
+    ),
+    _params_but(
+        "params.positions for embedding",
+        "n_emb is the size of one token's vector; n_positions is how many tokens fit.",
+        n_emb=lambda c: c.n_positions,
+    ),
+    _params_but(
+        "params.positions for embedding",
+        "n_emb is the size of one token's vector; "
+        "n_positions is how many tokens fit. head_dim goes wrong with it.",
+        n_emb=lambda c: c.n_positions,
+        head_dim=lambda c: c.n_positions // c.n_head,
+    ),
 ]
 
 
@@ -54,8 +78,7 @@ def attention_parameters(model, layers=None, modules=("c_attn", "c_proj"), count
 
 
 def _count_but(check, message, **how):
-    return _wrong("attention_parameters", check, message,
-                  lambda m: attention_parameters(m, **how))
+    return _wrong("attention_parameters", check, message, lambda m: attention_parameters(m, **how))
 
 
 def _one_number(model):
@@ -63,8 +86,11 @@ def _one_number(model):
 
 
 def _with_mlp(model):
-    parts = [p for b in model.transformer.h
-             for p in (b.attn.c_attn, b.attn.c_proj, b.mlp.c_fc, b.mlp.c_proj)]
+    parts = [
+        p
+        for b in model.transformer.h
+        for p in (b.attn.c_attn, b.attn.c_proj, b.mlp.c_fc, b.mlp.c_proj)
+    ]
     return sum(p.weight.numel() for p in parts), sum(p.bias.numel() for p in parts)
 
 
@@ -75,26 +101,61 @@ def _wrong_projection(model):
 
 _COUNT = [
     _count_but("count.one layer", "This is one layer; all are asked for.", layers=1),
-    _count_but("count.c_proj missing", "c_proj is missing: it mixes the heads and belongs to the "
-               "attention.", modules=("c_attn",)),
-    _count_but("count.c_attn missing", "c_attn is missing, the largest of them.",
-               modules=("c_proj",)),
-    _count_but("numel.rows counted", "Rows are counted, by len(), where the numbers are asked "
-               "for.", count=len),
-    _wrong("attention_parameters", "count.biases among the weights", "Biases are counted among "
-           "the weights.", lambda m: (_one_number(m), attention_parameters(m)[1])),
-    _wrong("attention_parameters", "count.biases among the weights", "This is one number for "
-           "weights and biases together; the two are asked for apart.", _one_number),
-    _wrong("attention_parameters", "count.no bias", "The biases are not counted.",
-           lambda m: (attention_parameters(m)[0], 0)),
-    _wrong("attention_parameters", "count.mlp", "The MLP is counted too; the attention's two "
-           "modules are asked for.", _with_mlp),
-    _wrong("attention_parameters", "count.c_proj of the MLP", "There are two c_proj in a block; "
-           "this is the MLP's.", _wrong_projection),
-    _wrong("attention_parameters", "count.order", "Weights come first, then biases.",
-           lambda m: attention_parameters(m)[::-1]),
-    _wrong("attention_parameters", "numel.tensors counted", "The tensors are counted, not the "
-           "numbers in them.", lambda m: (2 * len(m.transformer.h), 2 * len(m.transformer.h))),
+    _count_but(
+        "count.c_proj missing",
+        "c_proj is missing: it mixes the heads and belongs to the attention.",
+        modules=("c_attn",),
+    ),
+    _count_but(
+        "count.c_attn missing", "c_attn is missing, the largest of them.", modules=("c_proj",)
+    ),
+    _count_but(
+        "numel.rows counted",
+        "Rows are counted, by len(), where the numbers are asked for.",
+        count=len,
+    ),
+    _wrong(
+        "attention_parameters",
+        "count.biases among the weights",
+        "Biases are counted among the weights.",
+        lambda m: (_one_number(m), attention_parameters(m)[1]),
+    ),
+    _wrong(
+        "attention_parameters",
+        "count.biases among the weights",
+        "This is one number for weights and biases together; the two are asked for apart.",
+        _one_number,
+    ),
+    _wrong(
+        "attention_parameters",
+        "count.no bias",
+        "The biases are not counted.",
+        lambda m: (attention_parameters(m)[0], 0),
+    ),
+    _wrong(
+        "attention_parameters",
+        "count.mlp",
+        "The MLP is counted too; the attention's two modules are asked for.",
+        _with_mlp,
+    ),
+    _wrong(
+        "attention_parameters",
+        "count.c_proj of the MLP",
+        "There are two c_proj in a block; this is the MLP's.",
+        _wrong_projection,
+    ),
+    _wrong(
+        "attention_parameters",
+        "count.order",
+        "Weights come first, then biases.",
+        lambda m: attention_parameters(m)[::-1],
+    ),
+    _wrong(
+        "attention_parameters",
+        "numel.tensors counted",
+        "The tensors are counted, not the numbers in them.",
+        lambda m: (2 * len(m.transformer.h), 2 * len(m.transformer.h)),
+    ),
 ]
 
 
@@ -106,27 +167,62 @@ def split_wide(wide):
 _AXIS = "The weight is cut along its rows. Conv1D stores [inputs, outputs]: queries, keys and "
 _SPLIT = [
     _wrong("split_wide", "split.axis", _AXIS + "values are columns.", lambda w: w.chunk(3, dim=0)),
-    _wrong("split_wide", "split.axis", _AXIS + "values are columns, so this gives one piece.",
-           lambda w: w.split(w.shape[0], dim=0)),
-    _wrong("split_wide", "split.axis", _AXIS + "values are columns, so the second and third "
-           "piece are empty.", lambda w: tuple(w[i * len(w):(i + 1) * len(w)] for i in range(3))),
-    _wrong("split_wide", "split.axis", _AXIS + "values are columns. Transposing first does not "
-           "change which numbers belong together.",
-           lambda w: tuple(w.T.split(w.shape[0], dim=0))),
-    _wrong("split_wide", "split.order", "Keys come first here. The order is queries, keys, "
-           "values.", lambda w: tuple(split_wide(w)[i] for i in (1, 0, 2))),
-    _wrong("split_wide", "split.order", "Values and keys are swapped. The order is queries, "
-           "keys, values.", lambda w: tuple(split_wide(w)[i] for i in (0, 2, 1))),
-    _wrong("split_wide", "split.order", "The order is queries, keys, values.",
-           lambda w: split_wide(w)[::-1]),
-    _wrong("split_wide", "split.reshaped", "The weight is reshaped to three squares: the shape "
-           "fits, but each square holds a third of the rows.",
-           lambda w: tuple(w.reshape(3, len(w), len(w)))),
-    _wrong("split_wide", "split.interleaved", "Every third column is taken. The three matrices "
-           "lie side by side, each in one piece.", lambda w: tuple(w[:, i::3] for i in range(3))),
-    _wrong("split_wide", "split.stacked", "This is one tensor of three matrices; three matrices "
-           "are asked for, q, k, v = ...",
-           lambda w: torch.cat(split_wide(w))),
+    _wrong(
+        "split_wide",
+        "split.axis",
+        _AXIS + "values are columns, so this gives one piece.",
+        lambda w: w.split(w.shape[0], dim=0),
+    ),
+    _wrong(
+        "split_wide",
+        "split.axis",
+        _AXIS + "values are columns, so the second and third piece are empty.",
+        lambda w: tuple(w[i * len(w) : (i + 1) * len(w)] for i in range(3)),
+    ),
+    _wrong(
+        "split_wide",
+        "split.axis",
+        _AXIS + "values are columns. Transposing first does not "
+        "change which numbers belong together.",
+        lambda w: tuple(w.T.split(w.shape[0], dim=0)),
+    ),
+    _wrong(
+        "split_wide",
+        "split.order",
+        "Keys come first here. The order is queries, keys, values.",
+        lambda w: tuple(split_wide(w)[i] for i in (1, 0, 2)),
+    ),
+    _wrong(
+        "split_wide",
+        "split.order",
+        "Values and keys are swapped. The order is queries, keys, values.",
+        lambda w: tuple(split_wide(w)[i] for i in (0, 2, 1)),
+    ),
+    _wrong(
+        "split_wide",
+        "split.order",
+        "The order is queries, keys, values.",
+        lambda w: split_wide(w)[::-1],
+    ),
+    _wrong(
+        "split_wide",
+        "split.reshaped",
+        "The weight is reshaped to three squares: the shape "
+        "fits, but each square holds a third of the rows.",
+        lambda w: tuple(w.reshape(3, len(w), len(w))),
+    ),
+    _wrong(
+        "split_wide",
+        "split.interleaved",
+        "Every third column is taken. The three matrices lie side by side, each in one piece.",
+        lambda w: tuple(w[:, i::3] for i in range(3)),
+    ),
+    _wrong(
+        "split_wide",
+        "split.stacked",
+        "This is one tensor of three matrices; three matrices are asked for, q, k, v = ...",
+        lambda w: torch.cat(split_wide(w)),
+    ),
 ]
 
 
@@ -147,32 +243,71 @@ def _density_but(check, message, **how):
 
 
 _DENSITY = [
-    _density_but("histogram.left edges", "The positions are the left edges of the bins. A curve "
-                 "drawn there is shifted by half a bin.", centres=lambda e: e[:-1]),
-    _density_but("histogram.right edges", "The positions are the right edges of the bins.",
-                 centres=lambda e: e[1:]),
-    _density_but("histogram.all edges", "There is one edge more than there are bins; where is the "
-                 "middle of each?", centres=lambda e: e),
-    _density_but("histogram.inside only", "The density is over the values between the edges "
-                 "alone, as density=True does. What lies outside vanishes, and the rest looks "
-                 "larger than it is.", whole="inside"),
-    _density_but("histogram.not per width", "These are shares of the bins. A density is a share "
-                 "per unit of width, so that it does not depend on the number of bins.",
-                 width=False),
-    _wrong("density", "histogram.counts", "These are counts.",
-           lambda v, e: (density(v, e)[0], torch.histogram(v.flatten(), e).hist, density(v, e)[2])),
-    _wrong("density", "histogram.outside counted", "`outside` is a count; a share is asked for.",
-           lambda v, e: (*density(v, e)[:2], density(v, e)[2] * v.numel())),
-    _wrong("density", "histogram.share inside", "This is the share between the edges; asked for "
-           "is the share outside.", lambda v, e: (*density(v, e)[:2], 1 - density(v, e)[2])),
-    _wrong("density", "histogram.one side", "Only what lies above the last edge is counted as "
-           "outside.", lambda v, e: (*density(v, e)[:2], (v > e[-1]).double().mean())),
-    _wrong("density", "histogram.outside in the end bins", "What lies beyond the edges is counted "
-           "in the first and last bin.",
-           lambda v, e: density(v.clamp(e[0].item(), e[-1].item()), e)),
-    _wrong("density", "histogram.outside in the end bins", "What lies beyond the edges is counted "
-           "in the first and last bin.",
-           lambda v, e: (*density(v.clamp(e[0].item(), e[-1].item()), e)[:2], density(v, e)[2])),
+    _density_but(
+        "histogram.left edges",
+        "The positions are the left edges of the bins. A curve "
+        "drawn there is shifted by half a bin.",
+        centres=lambda e: e[:-1],
+    ),
+    _density_but(
+        "histogram.right edges",
+        "The positions are the right edges of the bins.",
+        centres=lambda e: e[1:],
+    ),
+    _density_but(
+        "histogram.all edges",
+        "There is one edge more than there are bins; where is the middle of each?",
+        centres=lambda e: e,
+    ),
+    _density_but(
+        "histogram.inside only",
+        "The density is over the values between the edges "
+        "alone, as density=True does. What lies outside vanishes, and the rest looks "
+        "larger than it is.",
+        whole="inside",
+    ),
+    _density_but(
+        "histogram.not per width",
+        "These are shares of the bins. A density is a share "
+        "per unit of width, so that it does not depend on the number of bins.",
+        width=False,
+    ),
+    _wrong(
+        "density",
+        "histogram.counts",
+        "These are counts.",
+        lambda v, e: (density(v, e)[0], torch.histogram(v.flatten(), e).hist, density(v, e)[2]),
+    ),
+    _wrong(
+        "density",
+        "histogram.outside counted",
+        "`outside` is a count; a share is asked for.",
+        lambda v, e: (*density(v, e)[:2], density(v, e)[2] * v.numel()),
+    ),
+    _wrong(
+        "density",
+        "histogram.share inside",
+        "This is the share between the edges; asked for is the share outside.",
+        lambda v, e: (*density(v, e)[:2], 1 - density(v, e)[2]),
+    ),
+    _wrong(
+        "density",
+        "histogram.one side",
+        "Only what lies above the last edge is counted as outside.",
+        lambda v, e: (*density(v, e)[:2], (v > e[-1]).double().mean()),
+    ),
+    _wrong(
+        "density",
+        "histogram.outside in the end bins",
+        "What lies beyond the edges is counted in the first and last bin.",
+        lambda v, e: density(v.clamp(e[0].item(), e[-1].item()), e),
+    ),
+    _wrong(
+        "density",
+        "histogram.outside in the end bins",
+        "What lies beyond the edges is counted in the first and last bin.",
+        lambda v, e: (*density(v.clamp(e[0].item(), e[-1].item()), e)[:2], density(v, e)[2]),
+    ),
 ]
 
 
@@ -211,34 +346,65 @@ def _stats_but(check, message, *, last=lambda t: t, **how):
 
 
 _STATISTICS = [
-    _stats_but("statistics.ddof", "The standard deviation divides by n, as numpy's does. Here "
-               "torch's is asked for, which divides by n - 1. Do not mix them.",
-               part=lambda w: _moments(w, 0)),
-    _stats_but("statistics.variance", "The second number is the variance.",
-               part=lambda w: torch.stack([w.mean(), w.var()])),
-    _stats_but("statistics.mean of columns", "This is the mean of the columns' standard "
-               "deviations; asked for is one of all numbers of the matrix.",
-               part=lambda w: torch.stack([w.mean(), w.std(0).mean()])),
-    _stats_but("statistics.absolute values", "The numbers lost their sign before the mean was "
-               "taken.", part=lambda w: _moments(w.abs())),
-    _stats_but("statistics.order", "Mean first, then standard deviation.",
-               last=lambda t: t.flip(-1)),
+    _stats_but(
+        "statistics.ddof",
+        "The standard deviation divides by n, as numpy's does. Here "
+        "torch's is asked for, which divides by n - 1. Do not mix them.",
+        part=lambda w: _moments(w, 0),
+    ),
+    _stats_but(
+        "statistics.variance",
+        "The second number is the variance.",
+        part=lambda w: torch.stack([w.mean(), w.var()]),
+    ),
+    _stats_but(
+        "statistics.mean of columns",
+        "This is the mean of the columns' standard "
+        "deviations; asked for is one of all numbers of the matrix.",
+        part=lambda w: torch.stack([w.mean(), w.std(0).mean()]),
+    ),
+    _stats_but(
+        "statistics.absolute values",
+        "The numbers lost their sign before the mean was taken.",
+        part=lambda w: _moments(w.abs()),
+    ),
+    _stats_but(
+        "statistics.order", "Mean first, then standard deviation.", last=lambda t: t.flip(-1)
+    ),
     _stats_but("split.order", "The order is queries, keys, values.", order=(0, 2, 1)),
     _stats_but("split.order", "The order is queries, keys, values.", order=(1, 0, 2)),
-    _stats_but("split.axis", "The weight is cut along its rows, by a reshape. Queries, keys and "
-               "values are columns.", rows=True),
-    _stats_but("split.axis", "The weight is cut along its rows. Queries, keys and values are "
-               "columns.", part=lambda w: w, last=lambda t: _row_stats(t)),
-    _stats_but("split.interleaved", "Every third column is taken. The three matrices lie side by "
-               "side.", interleaved=True),
-    _stats_but("statistics.bias included", "The biases are among the numbers; weights alone are "
-               "asked for.", with_bias=True),
-    _stats_but("statistics.last layer everywhere", "Every row holds the last layer.",
-               one_layer=-1),
-    _stats_but("statistics.axes", "Layers come first, then queries, keys and values, then mean "
-               "and standard deviation.", last=lambda t: t.transpose(0, 1)),
-    _stats_but("statistics.axes", "Layers come first, then queries, keys and values, then mean "
-               "and standard deviation.", last=lambda t: t.transpose(1, 2)),
+    _stats_but(
+        "split.axis",
+        "The weight is cut along its rows, by a reshape. Queries, keys and values are columns.",
+        rows=True,
+    ),
+    _stats_but(
+        "split.axis",
+        "The weight is cut along its rows. Queries, keys and values are columns.",
+        part=lambda w: w,
+        last=lambda t: _row_stats(t),
+    ),
+    _stats_but(
+        "split.interleaved",
+        "Every third column is taken. The three matrices lie side by side.",
+        interleaved=True,
+    ),
+    _stats_but(
+        "statistics.bias included",
+        "The biases are among the numbers; weights alone are asked for.",
+        with_bias=True,
+    ),
+    _stats_but("statistics.last layer everywhere", "Every row holds the last layer.", one_layer=-1),
+    _stats_but(
+        "statistics.axes",
+        "Layers come first, then queries, keys and values, then mean and standard deviation.",
+        last=lambda t: t.transpose(0, 1),
+    ),
+    _stats_but(
+        "statistics.axes",
+        "Layers come first, then queries, keys and values, then mean and standard deviation.",
+        last=lambda t: t.transpose(1, 2),
+    ),
 ]
 
 
@@ -254,26 +420,56 @@ def head_columns(weight, num_heads):
 
 
 _HEADS = [
-    _wrong("head_columns", "heads.reshaped", "One view has the right shape and the wrong numbers: "
-           "it cuts the weight into groups of rows. Split the columns, then move the head "
-           "forward.", lambda w, n: w.reshape(n, len(w), -1)),
-    _wrong("head_columns", "heads.interleaved", "Head 0 has every num_heads-th column. A head's "
-           "columns lie side by side.",
-           lambda w, n: torch.stack([w[:, i::n] for i in range(n)])),
-    _wrong("head_columns", "heads.rows", "The rows are split by head. Rows are what a head "
-           "reads; what it makes are columns.",
-           lambda w, n: torch.stack([p.T for p in w.split(w.shape[1] // n, dim=0)][:n])),
-    _wrong("head_columns", "heads.rows", "The rows are split by head. Rows are what a head "
-           "reads; what it makes are columns.", lambda w, n: w.unflatten(0, (n, -1))),
-    _wrong("head_columns", "heads.transposed", "Each head's matrix is transposed: hidden comes "
-           "first, head_size last.", lambda w, n: head_columns(w, n).mT),
-    _wrong("head_columns", "heads.head in the middle", "The head is the second axis; it should "
-           "be the first.", lambda w, n: w.unflatten(1, (n, -1))),
-    _wrong("head_columns", "heads.size for count", "The columns are cut into pieces of num_heads "
-           "columns; there should be num_heads pieces.",
-           lambda w, n: torch.stack(w.split(n, dim=1))),
-    _wrong("head_columns", "heads.order", "The heads are in reverse order.",
-           lambda w, n: head_columns(w, n).flip(0)),
+    _wrong(
+        "head_columns",
+        "heads.reshaped",
+        "One view has the right shape and the wrong numbers: "
+        "it cuts the weight into groups of rows. Split the columns, then move the head "
+        "forward.",
+        lambda w, n: w.reshape(n, len(w), -1),
+    ),
+    _wrong(
+        "head_columns",
+        "heads.interleaved",
+        "Head 0 has every num_heads-th column. A head's columns lie side by side.",
+        lambda w, n: torch.stack([w[:, i::n] for i in range(n)]),
+    ),
+    _wrong(
+        "head_columns",
+        "heads.rows",
+        "The rows are split by head. Rows are what a head reads; what it makes are columns.",
+        lambda w, n: torch.stack([p.T for p in w.split(w.shape[1] // n, dim=0)][:n]),
+    ),
+    _wrong(
+        "head_columns",
+        "heads.rows",
+        "The rows are split by head. Rows are what a head reads; what it makes are columns.",
+        lambda w, n: w.unflatten(0, (n, -1)),
+    ),
+    _wrong(
+        "head_columns",
+        "heads.transposed",
+        "Each head's matrix is transposed: hidden comes first, head_size last.",
+        lambda w, n: head_columns(w, n).mT,
+    ),
+    _wrong(
+        "head_columns",
+        "heads.head in the middle",
+        "The head is the second axis; it should be the first.",
+        lambda w, n: w.unflatten(1, (n, -1)),
+    ),
+    _wrong(
+        "head_columns",
+        "heads.size for count",
+        "The columns are cut into pieces of num_heads columns; there should be num_heads pieces.",
+        lambda w, n: torch.stack(w.split(n, dim=1)),
+    ),
+    _wrong(
+        "head_columns",
+        "heads.order",
+        "The heads are in reverse order.",
+        lambda w, n: head_columns(w, n).flip(0),
+    ),
 ]
 
 
@@ -305,28 +501,61 @@ _DIAGONAL = "The diagonal is included: a column's cosine with itself, always 1. 
 _COSINES = [
     _wrong("head_cosines", "cosine.norm axis", _NORM_AXIS, lambda w: head_cosines(w, axis=1)),
     _wrong("head_cosines", "cosine.diagonal", _DIAGONAL, lambda w: head_cosines(w, offset=0)),
-    _wrong("head_cosines", "cosine.one diagonal too many", "The pairs of neighbouring columns are "
-           "missing.", lambda w: head_cosines(w, offset=2)),
-    _wrong("head_cosines", "cosine.not normalised", "These are dot products; a cosine is divided "
-           "by both lengths.", _products),
-    _wrong("head_cosines", "cosine.one norm for all", "All columns are divided by the same "
-           "number, the norm of the whole matrix.",
-           lambda w: _products(w / w.norm())),
-    _wrong("head_cosines", "cosine.every pair twice", "Each pair is there twice: the matrix is "
-           "symmetric, so half of it is enough.",
-           lambda w: (_cosines(w), _cosines(w)[~torch.eye(w.shape[1], dtype=torch.bool)])),
-    _wrong("head_cosines", "cosine.every pair twice", "This is the whole matrix: each pair twice, "
-           "and the diagonal.", lambda w: (_cosines(w), _cosines(w).flatten())),
-    _wrong("head_cosines", "cosine.zeros kept", "The lower half is set to 0 but still there: "
-           "zeros are no cosines. Pick entries, do not multiply.",
-           lambda w: (_cosines(w), _cosines(w).triu(1).flatten())),
-    _wrong("head_cosines", "cosine.rows compared", "The rows are compared; asked for are the "
-           "columns.", lambda w: head_cosines(w.T)),
-    _wrong("head_cosines", "cosine.centred", "The columns' means are taken off first: that is a "
-           "correlation, not a cosine.", lambda w: head_cosines(w - w.mean(0))),
-    _wrong("head_cosines", "cosine.sample norm", "The columns are divided by their standard "
-           "deviation, not by their length.",
-           lambda w: _products(w / w.std(0))),
+    _wrong(
+        "head_cosines",
+        "cosine.one diagonal too many",
+        "The pairs of neighbouring columns are missing.",
+        lambda w: head_cosines(w, offset=2),
+    ),
+    _wrong(
+        "head_cosines",
+        "cosine.not normalised",
+        "These are dot products; a cosine is divided by both lengths.",
+        _products,
+    ),
+    _wrong(
+        "head_cosines",
+        "cosine.one norm for all",
+        "All columns are divided by the same number, the norm of the whole matrix.",
+        lambda w: _products(w / w.norm()),
+    ),
+    _wrong(
+        "head_cosines",
+        "cosine.every pair twice",
+        "Each pair is there twice: the matrix is symmetric, so half of it is enough.",
+        lambda w: (_cosines(w), _cosines(w)[~torch.eye(w.shape[1], dtype=torch.bool)]),
+    ),
+    _wrong(
+        "head_cosines",
+        "cosine.every pair twice",
+        "This is the whole matrix: each pair twice, and the diagonal.",
+        lambda w: (_cosines(w), _cosines(w).flatten()),
+    ),
+    _wrong(
+        "head_cosines",
+        "cosine.zeros kept",
+        "The lower half is set to 0 but still there: "
+        "zeros are no cosines. Pick entries, do not multiply.",
+        lambda w: (_cosines(w), _cosines(w).triu(1).flatten()),
+    ),
+    _wrong(
+        "head_cosines",
+        "cosine.rows compared",
+        "The rows are compared; asked for are the columns.",
+        lambda w: head_cosines(w.T),
+    ),
+    _wrong(
+        "head_cosines",
+        "cosine.centred",
+        "The columns' means are taken off first: that is a correlation, not a cosine.",
+        lambda w: head_cosines(w - w.mean(0)),
+    ),
+    _wrong(
+        "head_cosines",
+        "cosine.sample norm",
+        "The columns are divided by their standard deviation, not by their length.",
+        lambda w: _products(w / w.std(0)),
+    ),
 ]
 
 
@@ -335,8 +564,11 @@ def within_across(weight, num_heads, axis=0, offset=1, correction=1, last=lambda
     size = weight.shape[1] // num_heads
     heads = weight.split(size, dim=1)
     within = [_upper(_cosines(h, axis), offset) for h in heads]
-    across = [(_unit(a, axis).T @ _unit(b, axis)).flatten()
-              for i, a in enumerate(heads) for b in heads[i + 1:]]
+    across = [
+        (_unit(a, axis).T @ _unit(b, axis)).flatten()
+        for i, a in enumerate(heads)
+        for b in heads[i + 1 :]
+    ]
     groups = [torch.cat(g) for g in (within, across)]
     return last(torch.stack([_moments(g, correction) for g in groups]))
 
@@ -386,26 +618,61 @@ def _within_but(check, message, **how):
 _WITHIN = [
     _within_but("cosine.norm axis", _NORM_AXIS, axis=1),
     _within_but("cosine.diagonal", _DIAGONAL, offset=0),
-    _wrong("within_across", "cosine.diagonal", "Within a head the whole matrix is kept: each pair "
-           "twice, and the diagonal, which is always 1.", _within_whole),
-    _wrong("within_across", "cosine.every pair twice", "Within a head each pair is counted twice; "
-           "the matrix is symmetric.", _within_twice),
-    _within_but("statistics.ddof", "The standard deviation divides by n. Use torch's, which "
-                "divides by n - 1.", correction=0),
-    _wrong("within_across", "cosine.across only the upper half", "Across two heads only the part "
-           "above the diagonal is kept. That matrix is not symmetric: all of it counts.",
-           _across_upper),
-    _wrong("within_across", "cosine.across holds all", "The second row holds all pairs, those "
-           "within a head too.", _all_for_across),
-    _wrong("within_across", "cosine.across twice", "Each pair of heads is counted in both orders, "
-           "so every cosine across heads is there twice.", _across_twice),
+    _wrong(
+        "within_across",
+        "cosine.diagonal",
+        "Within a head the whole matrix is kept: each pair "
+        "twice, and the diagonal, which is always 1.",
+        _within_whole,
+    ),
+    _wrong(
+        "within_across",
+        "cosine.every pair twice",
+        "Within a head each pair is counted twice; the matrix is symmetric.",
+        _within_twice,
+    ),
+    _within_but(
+        "statistics.ddof",
+        "The standard deviation divides by n. Use torch's, which divides by n - 1.",
+        correction=0,
+    ),
+    _wrong(
+        "within_across",
+        "cosine.across only the upper half",
+        "Across two heads only the part "
+        "above the diagonal is kept. That matrix is not symmetric: all of it counts.",
+        _across_upper,
+    ),
+    _wrong(
+        "within_across",
+        "cosine.across holds all",
+        "The second row holds all pairs, those within a head too.",
+        _all_for_across,
+    ),
+    _wrong(
+        "within_across",
+        "cosine.across twice",
+        "Each pair of heads is counted in both orders, "
+        "so every cosine across heads is there twice.",
+        _across_twice,
+    ),
     _within_but("cosine.rows swapped", "Within and across are swapped.", last=lambda t: t.flip(0)),
-    _within_but("cosine.axes flipped", "Rows are within and across, columns are mean and std; "
-                "here it is the other way round.", last=lambda t: t.T),
-    _wrong("within_across", "heads.interleaved", "A head's columns lie side by side; here every "
-           "num_heads-th column is taken for one head.", _interleaved),
-    _within_but("statistics.variance", "The second column holds variances.",
-                last=lambda t: torch.stack([t[:, 0], t[:, 1] ** 2], dim=1)),
+    _within_but(
+        "cosine.axes flipped",
+        "Rows are within and across, columns are mean and std; here it is the other way round.",
+        last=lambda t: t.T,
+    ),
+    _wrong(
+        "within_across",
+        "heads.interleaved",
+        "A head's columns lie side by side; here every num_heads-th column is taken for one head.",
+        _interleaved,
+    ),
+    _within_but(
+        "statistics.variance",
+        "The second column holds variances.",
+        last=lambda t: torch.stack([t[:, 0], t[:, 1] ** 2], dim=1),
+    ),
 ]
 
 
@@ -421,29 +688,57 @@ def _columns_but(check, message, last=lambda t: t, **how):
 _ALL_COLUMNS = [
     _columns_but("cosine.norm axis", _NORM_AXIS, axis=1),
     _columns_but("cosine.diagonal", _DIAGONAL, offset=0),
-    _columns_but("cosine.diagonal", "The whole matrix is used: each pair twice, and the diagonal.",
-                 pick=lambda c, k: c.flatten()),
-    _columns_but("cosine.zeros kept", "The lower half is set to 0 but still counted. Pick "
-                 "entries, do not multiply.", pick=lambda c, k: c.triu(k).flatten()),
-    _columns_but("cosine.every pair twice", "Each pair is counted twice.",
-                 pick=lambda c, k: c[~torch.eye(len(c), dtype=torch.bool)]),
-    _columns_but("statistics.ddof", "The standard deviation divides by n. Use torch's, which "
-                 "divides by n - 1.", correction=0),
+    _columns_but(
+        "cosine.diagonal",
+        "The whole matrix is used: each pair twice, and the diagonal.",
+        pick=lambda c, k: c.flatten(),
+    ),
+    _columns_but(
+        "cosine.zeros kept",
+        "The lower half is set to 0 but still counted. Pick entries, do not multiply.",
+        pick=lambda c, k: c.triu(k).flatten(),
+    ),
+    _columns_but(
+        "cosine.every pair twice",
+        "Each pair is counted twice.",
+        pick=lambda c, k: c[~torch.eye(len(c), dtype=torch.bool)],
+    ),
+    _columns_but(
+        "statistics.ddof",
+        "The standard deviation divides by n. Use torch's, which divides by n - 1.",
+        correction=0,
+    ),
     _columns_but("split.order", "The order is queries, keys, values.", order=(0, 2, 1)),
     _columns_but("split.order", "The order is queries, keys, values.", order=(1, 0, 2)),
     _columns_but("split.axis", "The weight is cut along its rows, by a reshape.", rows=True),
-    _columns_but("split.interleaved", "Every third column is taken. The three matrices lie side "
-                 "by side.", interleaved=True),
-    _columns_but("statistics.order", "Mean first, then standard deviation.",
-                 last=lambda t: t.flip(-1)),
-    _columns_but("statistics.last layer everywhere", "Every row holds the last layer.",
-                 one_layer=-1),
-    _columns_but("statistics.axes", "Layers come first, then queries, keys and values, then mean "
-                 "and standard deviation.", last=lambda t: t.transpose(0, 1)),
-    _wrong("column_stats", "cosine.not normalised", "These are dot products; a cosine is divided "
-           "by both lengths.", lambda m: _layers(m, lambda w: _moments(_upper(w.T @ w)), {})),
-    _wrong("column_stats", "cosine.rows compared", "The rows are compared; asked for are the "
-           "columns.", lambda m: _layers(m, lambda w: _moments(_upper(_cosines(w.T))), {})),
+    _columns_but(
+        "split.interleaved",
+        "Every third column is taken. The three matrices lie side by side.",
+        interleaved=True,
+    ),
+    _columns_but(
+        "statistics.order", "Mean first, then standard deviation.", last=lambda t: t.flip(-1)
+    ),
+    _columns_but(
+        "statistics.last layer everywhere", "Every row holds the last layer.", one_layer=-1
+    ),
+    _columns_but(
+        "statistics.axes",
+        "Layers come first, then queries, keys and values, then mean and standard deviation.",
+        last=lambda t: t.transpose(0, 1),
+    ),
+    _wrong(
+        "column_stats",
+        "cosine.not normalised",
+        "These are dot products; a cosine is divided by both lengths.",
+        lambda m: _layers(m, lambda w: _moments(_upper(w.T @ w)), {}),
+    ),
+    _wrong(
+        "column_stats",
+        "cosine.rows compared",
+        "The rows are compared; asked for are the columns.",
+        lambda m: _layers(m, lambda w: _moments(_upper(_cosines(w.T))), {}),
+    ),
 ]
 
 SOLVE = {

@@ -92,8 +92,10 @@ RIGHT = {
         SIZES,
         SIZES.replace("1 / math.sqrt(size)", "size ** -0.5"),
         SIZES.replace("1 / math.sqrt(size)", "1 / torch.tensor(float(size)).sqrt()"),
-        SIZES.replace("config.n_inner or\n        4 * config.n_embd",
-                      "4 * config.n_embd if config.n_inner is None else config.n_inner"),
+        SIZES.replace(
+            "config.n_inner or\n        4 * config.n_embd",
+            "4 * config.n_embd if config.n_inner is None else config.n_inner",
+        ),
         SIZES.replace("config.n_embd // config.n_head", "int(config.n_embd / config.n_head)"),
     ],
     "table": [
@@ -120,11 +122,14 @@ return {n: tuple(p.shape) for n, p in block.named_parameters()}
     ],
     "tying": [
         TYING,
-        TYING.replace("sum(p.numel() for p in model.parameters())",
-                      "sum({t.data_ptr(): t.numel() for t in s.values()}.values())"),
+        TYING.replace(
+            "sum(p.numel() for p in model.parameters())",
+            "sum({t.data_ptr(): t.numel() for t in s.values()}.values())",
+        ),
         TYING.replace(
             's["lm_head.weight"].data_ptr() == s["transformer.wte.weight"].data_ptr()',
-            "model.lm_head.weight is model.transformer.wte.weight"),
+            "model.lm_head.weight is model.transformer.wte.weight",
+        ),
         TYING.replace(".data_ptr()", ".untyped_storage().data_ptr()"),
         """
 tied = model.lm_head.weight.data_ptr() == model.transformer.wte.weight.data_ptr()
@@ -191,9 +196,11 @@ return torch.stack(rows)
     "logits": [
         LENS,
         LENS.replace("x @ model.transformer.wte.weight.T", "model.lm_head(x)"),
-        LENS.replace("model.transformer.ln_f(x)",
-                     "F.layer_norm(x, x.shape[-1:], model.transformer.ln_f.weight, "
-                     "model.transformer.ln_f.bias, model.transformer.ln_f.eps)"),
+        LENS.replace(
+            "model.transformer.ln_f(x)",
+            "F.layer_norm(x, x.shape[-1:], model.transformer.ln_f.weight, "
+            "model.transformer.ln_f.bias, model.transformer.ln_f.eps)",
+        ),
         """
 h = torch.stack(hidden_states)
 h = torch.cat([model.transformer.ln_f(h[:-1]), h[-1:]])
@@ -209,122 +216,232 @@ return torch.einsum("sbh,vh->sbv", torch.stack([d[:, -1] for d in done]), E)
         ROW,
         ROW.replace("if not attentions[step]", "if len(attentions[step]) == 0"),
         ROW.replace("[:, head, -1]", "[:, head][:, -1]"),
-        ROW.replace("attentions[step][layer][:, head, -1]",
-                    "torch.stack(attentions[step])[layer, :, head, -1, :]"),
-        ROW.replace("return attentions[step][layer][:, head, -1]",
-                    "m = attentions[step][layer]\nreturn torch.stack([i[head, -1] for i in m])"),
+        ROW.replace(
+            "attentions[step][layer][:, head, -1]",
+            "torch.stack(attentions[step])[layer, :, head, -1, :]",
+        ),
+        ROW.replace(
+            "return attentions[step][layer][:, head, -1]",
+            "m = attentions[step][layer]\nreturn torch.stack([i[head, -1] for i in m])",
+        ),
     ],
 }
 WRONG = [
-    ("config", SIZES.replace("config.n_inner or\n", "").replace('"mlp_width": \n', "")
-     .replace('"mlp_width":         4', '"mlp_width": 4'), "config.n_inner ignored"),
-    ("config", SIZES.replace("1 / math.sqrt(size)", "1 / math.sqrt(config.n_embd)"),
-     "scale.hidden"),
+    (
+        "config",
+        SIZES.replace("config.n_inner or\n", "")
+        .replace('"mlp_width": \n', "")
+        .replace('"mlp_width":         4', '"mlp_width": 4'),
+        "config.n_inner ignored",
+    ),
+    (
+        "config",
+        SIZES.replace("1 / math.sqrt(size)", "1 / math.sqrt(config.n_embd)"),
+        "scale.hidden",
+    ),
     ("config", SIZES.replace("1 / math.sqrt(size)", "math.sqrt(size)"), "scale.inverted"),
     ("config", SIZES.replace("1 / math.sqrt(size)", "1 / size"), "scale.not a root"),
-    ("config", SIZES.replace("1 + config.n_layer", "config.n_layer"),
-     "config.hidden_states off by one"),
-    ("config", SIZES.replace("config.n_positions", "config.vocab_size"),
-     "config.context is the vocabulary"),
-    ("config", SIZES.replace("size = config.n_embd // config.n_head", "size = config.n_embd"),
-     "config.head_size is hidden"),
+    (
+        "config",
+        SIZES.replace("1 + config.n_layer", "config.n_layer"),
+        "config.hidden_states off by one",
+    ),
+    (
+        "config",
+        SIZES.replace("config.n_positions", "config.vocab_size"),
+        "config.context is the vocabulary",
+    ),
+    (
+        "config",
+        SIZES.replace("size = config.n_embd // config.n_head", "size = config.n_embd"),
+        "config.head_size is hidden",
+    ),
     ("table", TABLE.replace("(i, o), (o,)", "(o, i), (o,)"), "conv1d.in and out"),
-    ("table", TABLE.replace('("mlp.c_proj", m, h)', '("mlp.c_proj", h, m)')
-     .replace("return out", 'out["mlp.c_proj.bias"] = (h,)\nreturn out'),
-     "table.c_proj of the MLP"),
-    ("table", TABLE.replace("return out", 'out["attn.c_attn.bias"] = (h,)\nreturn out'),
-     "table.bias of c_attn"),
-    ("table", TABLE.replace("(i, o), (o,)", "(i, o), (i,)")
-     .replace("return out", 'out["attn.c_attn.bias"] = (3 * h,)\nreturn out'),
-     "table.bias of inputs"),
-    ("table", TABLE.replace('"attn.c_attn", h, 3 * h', '"attn.c_attn", h, h'),
-     "table.width of c_attn"),
-    ("table", TABLE.replace("hidden, mlp_width", "hidden, 4 * hidden"),
-     "table.mlp always four times"),
+    (
+        "table",
+        TABLE.replace('("mlp.c_proj", m, h)', '("mlp.c_proj", h, m)').replace(
+            "return out", 'out["mlp.c_proj.bias"] = (h,)\nreturn out'
+        ),
+        "table.c_proj of the MLP",
+    ),
+    (
+        "table",
+        TABLE.replace("return out", 'out["attn.c_attn.bias"] = (h,)\nreturn out'),
+        "table.bias of c_attn",
+    ),
+    (
+        "table",
+        TABLE.replace("(i, o), (o,)", "(i, o), (i,)").replace(
+            "return out", 'out["attn.c_attn.bias"] = (3 * h,)\nreturn out'
+        ),
+        "table.bias of inputs",
+    ),
+    (
+        "table",
+        TABLE.replace('"attn.c_attn", h, 3 * h', '"attn.c_attn", h, h'),
+        "table.width of c_attn",
+    ),
+    (
+        "table",
+        TABLE.replace("hidden, mlp_width", "hidden, 4 * hidden"),
+        "table.mlp always four times",
+    ),
     ("conv1d", "return F.linear(x, weight, bias)", "conv1d.in and out"),
     ("conv1d", "return x @ weight.T + bias", "conv1d.in and out"),
     ("conv1d", "return F.linear(x, weight.view(-1, x.shape[-1]), bias)", "conv1d.reshaped"),
     ("conv1d", "return torch.einsum('bti,io->bto', x, weight)", "conv1d.lost bias"),
     ("conv1d", "return torch.addmm(bias, x.flatten(0, 1), weight)", "conv1d.batch lost"),
     ("conv1d", "return x[0] @ weight + bias", "conv1d.first sequence only"),
-    ("tying", TYING.replace(
-        's["lm_head.weight"].data_ptr() == s["transformer.wte.weight"].data_ptr()',
-        'torch.equal(s["lm_head.weight"], s["transformer.wte.weight"])'),
-     "tying.equal is not tied"),
-    ("tying", TYING.replace("sum(p.numel() for p in model.parameters())",
-                            "sum(t.numel() for t in s.values())"), "tying.counted twice"),
-    ("tying", TYING.replace("sum(p.numel() for p in model.parameters())",
-     "sum(t.numel() for n, t in s.items() if n != 'lm_head.weight')"),
-     "tying.head never counted"),
-    ("tying", TYING.replace("sum(t.numel() for t in s.values())",
-                            "sum(p.numel() for p in model.parameters())"),
-     "tying.stored counts once"),
-    ("tying", TYING.replace(
-        's["lm_head.weight"].data_ptr() == s["transformer.wte.weight"].data_ptr()',
-        's["lm_head.weight"] is s["transformer.wte.weight"]'), "tying.is asks for the object"),
+    (
+        "tying",
+        TYING.replace(
+            's["lm_head.weight"].data_ptr() == s["transformer.wte.weight"].data_ptr()',
+            'torch.equal(s["lm_head.weight"], s["transformer.wte.weight"])',
+        ),
+        "tying.equal is not tied",
+    ),
+    (
+        "tying",
+        TYING.replace(
+            "sum(p.numel() for p in model.parameters())", "sum(t.numel() for t in s.values())"
+        ),
+        "tying.counted twice",
+    ),
+    (
+        "tying",
+        TYING.replace(
+            "sum(p.numel() for p in model.parameters())",
+            "sum(t.numel() for n, t in s.items() if n != 'lm_head.weight')",
+        ),
+        "tying.head never counted",
+    ),
+    (
+        "tying",
+        TYING.replace(
+            "sum(t.numel() for t in s.values())", "sum(p.numel() for p in model.parameters())"
+        ),
+        "tying.stored counts once",
+    ),
+    (
+        "tying",
+        TYING.replace(
+            's["lm_head.weight"].data_ptr() == s["transformer.wte.weight"].data_ptr()',
+            's["lm_head.weight"] is s["transformer.wte.weight"]',
+        ),
+        "tying.is asks for the object",
+    ),
     ("tying", TYING.replace("one = s", "one = True or s"), "tying.always tied"),
-    ("scores", SCORES.replace("logits / temperature", "logits * temperature"),
-     "temperature.multiplied"),
+    (
+        "scores",
+        SCORES.replace("logits / temperature", "logits * temperature"),
+        "temperature.multiplied",
+    ),
     ("scores", SCORES.replace("logits / temperature", "logits"), "temperature.missing"),
     ("scores", SCORES.replace('float("-inf")', "0.0"), "top_k.filled with 0"),
     ("scores", SCORES.replace("top_k - 1]", "top_k]"), "top_k.one too many"),
     ("scores", SCORES.replace("s < kth", "s <= kth"), "top_k.one too few"),
     ("scores", SCORES.replace("return s.masked", "return s\nreturn s.masked"), "top_k.missing"),
-    ("scores", SCORES.replace('float("-inf"))', 'float("-inf")).log_softmax(-1)'),
-     "scores.log_softmax"),
-    ("scores", SCORES.replace("[:, top_k - 1]", "[0, top_k - 1].expand(len(s))"),
-     "top_k.one bound for all"),
+    (
+        "scores",
+        SCORES.replace('float("-inf"))', 'float("-inf")).log_softmax(-1)'),
+        "scores.log_softmax",
+    ),
+    (
+        "scores",
+        SCORES.replace("[:, top_k - 1]", "[0, top_k - 1].expand(len(s))"),
+        "top_k.one bound for all",
+    ),
     ("log_probs", TOP.replace("dim=-1)\nbest", "dim=0)\nbest"), "log_probs.axis"),
     ("log_probs", TOP.replace("F.log_softmax(logits, dim=-1)", "logits"), "log_probs.logits"),
     ("log_probs", TOP.replace("log_softmax", "softmax"), "log_probs.probabilities"),
-    ("log_probs", "v, i = logits.topk(k)\nreturn i, v.log_softmax(-1)",
-     "log_probs.only among the k"),
-    ("log_probs", "v, i = logits.topk(k)\nreturn i, logits.softmax(-1).gather(-1, i).log()",
-     "log_probs.underflow"),
-    ("log_probs", TOP.replace("F.log_softmax(logits, dim=-1)", "logits.softmax(-1).log()"),
-     "log_probs.underflow"),
+    (
+        "log_probs",
+        "v, i = logits.topk(k)\nreturn i, v.log_softmax(-1)",
+        "log_probs.only among the k",
+    ),
+    (
+        "log_probs",
+        "v, i = logits.topk(k)\nreturn i, logits.softmax(-1).gather(-1, i).log()",
+        "log_probs.underflow",
+    ),
+    (
+        "log_probs",
+        TOP.replace("F.log_softmax(logits, dim=-1)", "logits.softmax(-1).log()"),
+        "log_probs.underflow",
+    ),
     ("log_probs", TOP.replace("best.indices, best.values", "best"), "log_probs.order"),
     ("log_probs", TOP.replace("k, dim=-1)", "k, dim=-1, largest=False)"), "log_probs.smallest"),
-    ("hidden", """
+    (
+        "hidden",
+        """
 s = model(input_ids, output_hidden_states=True).hidden_states
 return (s[block + 1] - s[block]).detach()
-""", "hidden.final norm"),
-    ("hidden", STATES.replace("stream[block + 1] - stream[block]",
-                              "stream[block] - stream[block - 1]"), ""),
-    ("hidden", STATES.replace("[block + 1] - stream[block]", "[block + 1]"),
-     "hidden.not subtracted"),
-    ("hidden", STATES.replace("stream[block + 1] - stream[block]",
-                              "stream[block] - stream[block + 1]"), "hidden.sign"),
-    ("hidden", STATES.replace("stream[block + 1] - stream[block]", "stream[block]"),
-     "hidden.input"),
-    ("hidden", """
+""",
+        "hidden.final norm",
+    ),
+    (
+        "hidden",
+        STATES.replace("stream[block + 1] - stream[block]", "stream[block] - stream[block - 1]"),
+        "",
+    ),
+    (
+        "hidden",
+        STATES.replace("[block + 1] - stream[block]", "[block + 1]"),
+        "hidden.not subtracted",
+    ),
+    (
+        "hidden",
+        STATES.replace("stream[block + 1] - stream[block]", "stream[block] - stream[block + 1]"),
+        "hidden.sign",
+    ),
+    (
+        "hidden",
+        STATES.replace("stream[block + 1] - stream[block]", "stream[block]"),
+        "hidden.input",
+    ),
+    (
+        "hidden",
+        """
 with torch.no_grad():
     x = model(input_ids, output_hidden_states=True).hidden_states[block]
     return model.transformer.h[block](x) - x
-""", "hidden.no mask"),
-    ("hidden", "with torch.no_grad(), record(model, 'h.*.attn') as acts:\n    model(input_ids)\n"
-     "return acts[f'h.{block}.attn'][0]", "hidden.attention only"),
+""",
+        "hidden.no mask",
+    ),
+    (
+        "hidden",
+        "with torch.no_grad(), record(model, 'h.*.attn') as acts:\n    model(input_ids)\n"
+        "return acts[f'h.{block}.attn'][0]",
+        "hidden.attention only",
+    ),
     ("logits", LENS.replace("i < len(hidden_states) - 1", "True"), "logits.final norm twice"),
     ("logits", LENS.replace("i < len(hidden_states) - 1", "False"), "logits.final norm missing"),
     ("logits", LENS.replace("h[:, -1]", "h[:, 0]"), "logits.first position"),
     ("logits", LENS.replace("h[:, -1]", "h[:, -2]"), "logits.position before the last"),
     ("logits", LENS.replace("if i <", "if 0 < i <"), "logits.embedding not normed"),
     ("logits", LENS.replace("stack(out)", "stack(out, 1)"), "logits.batch first"),
-    ("logits", LENS.replace("enumerate(hidden_states)", "enumerate(hidden_states[1:], 1)"),
-     "logits.embedding left out"),
+    (
+        "logits",
+        LENS.replace("enumerate(hidden_states)", "enumerate(hidden_states[1:], 1)"),
+        "logits.embedding left out",
+    ),
     ("logits", LENS.replace("h[:, -1]", "h"), ""),
     ("attentions", "return attentions[step][layer][:, head, -1]", "attentions.empty"),
-    ("attentions", ROW.replace("[step][layer]", "[layer][step]"),
-     "attentions.layer before step"),
-    ("attentions", ROW.replace("[:, head, -1]", "[:, head + 1, -1]"),
-     "attentions.head off by one"),
-    ("attentions", ROW.replace("[step][layer]", "[step][layer + 1]"),
-     "attentions.layer off by one"),
+    ("attentions", ROW.replace("[step][layer]", "[layer][step]"), "attentions.layer before step"),
+    ("attentions", ROW.replace("[:, head, -1]", "[:, head + 1, -1]"), "attentions.head off by one"),
+    (
+        "attentions",
+        ROW.replace("[step][layer]", "[step][layer + 1]"),
+        "attentions.layer off by one",
+    ),
     ("attentions", ROW.replace("[:, head, -1]", "[:, head, 0]"), "attentions.first query"),
     ("attentions", ROW.replace("[:, head, -1]", "[:, head, :, -1]"), "attentions.key for query"),
     ("attentions", ROW.replace("[:, head, -1]", "[0, head, -1]"), "attentions.batch lost"),
-    ("attentions", ROW.replace("[:, head, -1]", "[:, :, -1].mean(1)"),
-     "attentions.mean over heads"),
+    (
+        "attentions",
+        ROW.replace("[:, head, -1]", "[:, :, -1].mean(1)"),
+        "attentions.mean over heads",
+    ),
 ]
 
 

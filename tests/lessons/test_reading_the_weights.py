@@ -170,8 +170,9 @@ RIGHT = {
         STATS,
         "W = torch.stack([b.attn.c_attn.weight.detach() for b in model.transformer.h])\n"
         "W = W.unflatten(2, (3, -1))\nreturn torch.stack([W.mean((1, 3)), W.std((1, 3))], -1)",
-        STATS.replace("p.std()", "p.var().sqrt()").replace("w.chunk(3, dim=1)",
-                                                          "w.split(len(w), dim=1)"),
+        STATS.replace("p.std()", "p.var().sqrt()").replace(
+            "w.chunk(3, dim=1)", "w.split(len(w), dim=1)"
+        ),
         STATS.replace("float(p.std())", "float(p.double().std())"),
         "import numpy as np\nout = []\nfor b in model.transformer.h:\n"
         "    w = b.attn.c_attn.weight.detach().numpy()\n"
@@ -180,8 +181,10 @@ RIGHT = {
     ],
     "heads": [
         HEADS,
-        HEADS.replace("weight.view(len(weight), num_heads, size).transpose(0, 1)",
-                      "torch.stack(torch.split(weight, size, dim=1))"),
+        HEADS.replace(
+            "weight.view(len(weight), num_heads, size).transpose(0, 1)",
+            "torch.stack(torch.split(weight, size, dim=1))",
+        ),
         "return weight.T.reshape(num_heads, -1, len(weight)).transpose(1, 2)",
         "return torch.stack(weight.chunk(num_heads, dim=1)).double()",
         "s = weight.shape[1] // num_heads\n"
@@ -191,8 +194,9 @@ RIGHT = {
     "cosines": [
         COSINES,
         COSINES.replace("unit.T @ unit", "torch.einsum('di,dj->ij', unit, unit)"),
-        COSINES.replace("torch.triu_indices(len(c), len(c), 1)",
-                        "torch.tril_indices(len(c), len(c), -1)"),
+        COSINES.replace(
+            "torch.triu_indices(len(c), len(c), 1)", "torch.tril_indices(len(c), len(c), -1)"
+        ),
         "c = F.cosine_similarity(w[:, :, None], w[:, None, :], dim=0)\n"
         "return c, c[torch.ones_like(c).triu(1).bool()]",
         "n = w.norm(dim=0)\nc = w.T @ w / n[:, None] / n[None, :]\n"
@@ -203,17 +207,21 @@ RIGHT = {
     ],
     "within_across": [
         WITHIN,
-        WITHIN.replace("torch.triu_indices(size, size, offset=1)",
-                       "torch.tril_indices(size, size, offset=-1)"),
+        WITHIN.replace(
+            "torch.triu_indices(size, size, offset=1)", "torch.tril_indices(size, size, offset=-1)"
+        ),
         "c, _ = head_cosines(weight)\nown = torch.arange(len(c)) // (len(c) // num_heads)\n"
         "up = torch.ones_like(c).triu(1).bool()\nsame = own[:, None] == own\n"
         "g = [c[up & same], c[up & ~same]]\n"
         "return torch.tensor([[x.mean(), x.std()] for x in g])",
-        WITHIN.replace("torch.cat(within), torch.cat(across)",
-                       "torch.cat(within).double(), torch.cat(across).double()"),
-        WITHIN.replace("return torch.stack([torch.stack([g.mean(), g.std()]) for g in (within, "
-                       "across)])", "return [[within.mean(), within.std()], "
-                       "[across.mean(), across.std()]]"),
+        WITHIN.replace(
+            "torch.cat(within), torch.cat(across)",
+            "torch.cat(within).double(), torch.cat(across).double()",
+        ),
+        WITHIN.replace(
+            "return torch.stack([torch.stack([g.mean(), g.std()]) for g in (within, across)])",
+            "return [[within.mean(), within.std()], [across.mean(), across.std()]]",
+        ),
     ],
     "all_columns": [
         COLUMNS,
@@ -262,20 +270,24 @@ RIGHT = {
     "definite": [
         DEFINITE,
         DEFINITE.replace("eigvalsh", "eigh").replace("/ 2)", "/ 2).eigenvalues"),
-        DEFINITE.replace("torch.linalg.eigvalsh((M + M.T) / 2)",
-                         "torch.linalg.eigvals((M + M.T) / 2).real"),
+        DEFINITE.replace(
+            "torch.linalg.eigvalsh((M + M.T) / 2)", "torch.linalg.eigvals((M + M.T) / 2).real"
+        ),
         DEFINITE.replace("e[e > 0].sum()", "e.clamp(min=0).sum()"),
-        DEFINITE.replace("e[e > 0].sum() / e.abs().sum()",
-                         "e[e > 0].sum() / (e[e > 0].sum() - e[e < 0].sum())"),
+        DEFINITE.replace(
+            "e[e > 0].sum() / e.abs().sum()", "e[e > 0].sum() / (e[e > 0].sum() - e[e < 0].sum())"
+        ),
         DEFINITE.replace("w_q @ w_k.T", "(w_q @ w_k.T).double()"),
     ],
     "biases": [
         TERMS,
         TERMS.replace("x @ w_q @ w_k.T @ x.T", "(x @ w_q) @ (x @ w_k).T"),
-        TERMS.replace("(x @ w_q @ b_k)[:, None]", "x @ w_q @ b_k.unsqueeze(-1)")
-        .replace("b_q @ b_k", "torch.dot(b_q, b_k)"),
-        TERMS.replace("w_q.shape[-1] ** 0.5", "math.sqrt(len(b_q))")
-        .replace("(x @ w_k @ b_q)[None]", "b_q[None] @ (x @ w_k).T"),
+        TERMS.replace("(x @ w_q @ b_k)[:, None]", "x @ w_q @ b_k.unsqueeze(-1)").replace(
+            "b_q @ b_k", "torch.dot(b_q, b_k)"
+        ),
+        TERMS.replace("w_q.shape[-1] ** 0.5", "math.sqrt(len(b_q))").replace(
+            "(x @ w_k @ b_q)[None]", "b_q[None] @ (x @ w_k).T"
+        ),
         TERMS.replace("w_q.shape[-1] ** 0.5", "1 / w_q.shape[1] ** -0.5"),
         "s = len(b_k) ** 0.25\nq, k, a, b = x @ w_q / s, x @ w_k / s, b_q / s, b_k / s\n"
         "return dict(content=torch.einsum('ih,jh->ij', q, k), query=(q * b).sum(-1, True),\n"
@@ -283,25 +295,49 @@ RIGHT = {
     ],
 }
 WRONG = [
-    ("params", PARAMS.replace("config.n_embd // config.n_head", "config.n_embd"),
-     "params.head_dim is hidden"),
-    ("params", PARAMS.replace("config.n_embd // config.n_head", "config.n_head"),
-     "params.head_dim is the number of heads"),
-    ("params", PARAMS.replace("// config.n_head", "// config.n_layer"),
-     "params.head_dim by layers"),
-    ("params", PARAMS.replace('"n_emb": config.n_embd', '"n_emb": config.n_positions'),
-     "params.positions for embedding"),
-    ("params", PARAMS.replace('"n_layers": config.n_layer', '"n_layers": config.n_head')
-     .replace('"n_heads": config.n_head', '"n_heads": config.n_layer'),
-     "params.layers and heads swapped"),
+    (
+        "params",
+        PARAMS.replace("config.n_embd // config.n_head", "config.n_embd"),
+        "params.head_dim is hidden",
+    ),
+    (
+        "params",
+        PARAMS.replace("config.n_embd // config.n_head", "config.n_head"),
+        "params.head_dim is the number of heads",
+    ),
+    (
+        "params",
+        PARAMS.replace("// config.n_head", "// config.n_layer"),
+        "params.head_dim by layers",
+    ),
+    (
+        "params",
+        PARAMS.replace('"n_emb": config.n_embd', '"n_emb": config.n_positions'),
+        "params.positions for embedding",
+    ),
+    (
+        "params",
+        PARAMS.replace('"n_layers": config.n_layer', '"n_layers": config.n_head').replace(
+            '"n_heads": config.n_head', '"n_heads": config.n_layer'
+        ),
+        "params.layers and heads swapped",
+    ),
     ("params", PARAMS.replace('"head_dim"', '"head_size"'), "weights.params.length"),
     ("count", COUNT.replace("return w, b", "return w + b, b"), "count.biases among the weights"),
     ("count", COUNT.replace("return w, b", "return w + b"), "count.biases among the weights"),
     ("count", COUNT.replace(".h:", ".h[:1]:"), "count.one layer"),
-    ("count", COUNT.replace("weight.numel()", "weight.__len__()")
-     .replace("bias.numel()", "bias.__len__()"), "numel.rows counted"),
-    ("count", COUNT.replace(" + a.c_proj.weight.numel()", "")
-     .replace(" + a.c_proj.bias.numel()", ""), "count.c_proj missing"),
+    (
+        "count",
+        COUNT.replace("weight.numel()", "weight.__len__()").replace(
+            "bias.numel()", "bias.__len__()"
+        ),
+        "numel.rows counted",
+    ),
+    (
+        "count",
+        COUNT.replace(" + a.c_proj.weight.numel()", "").replace(" + a.c_proj.bias.numel()", ""),
+        "count.c_proj missing",
+    ),
     ("count", COUNT.replace("a.c_proj", "block.mlp.c_proj"), "count.c_proj of the MLP"),
     ("count", COUNT.replace("return w, b", "return b, w"), "count.order"),
     ("split", "return wide.chunk(3, dim=0)", "split.axis"),
@@ -311,116 +347,198 @@ WRONG = [
     ("split", "return tuple(wide.view(3, len(wide), len(wide)))", "split.reshaped"),
     ("split", "return tuple(wide.view(len(wide), -1, 3).unbind(-1))", "split.interleaved"),
     ("split", "return torch.cat(wide.chunk(3, dim=1))", "split.stacked"),
-    ("histogram", DENSITY.replace("edges[:-1] + widths / 2", "edges[:-1]"),
-     "histogram.left edges"),
+    ("histogram", DENSITY.replace("edges[:-1] + widths / 2", "edges[:-1]"), "histogram.left edges"),
     ("histogram", DENSITY.replace("edges[:-1] + widths / 2", "edges"), "histogram.all edges"),
-    ("histogram", DENSITY.replace("share / widths", "share / widths / share.sum()"),
-     "histogram.inside only"),
+    (
+        "histogram",
+        DENSITY.replace("share / widths", "share / widths / share.sum()"),
+        "histogram.inside only",
+    ),
     ("histogram", DENSITY.replace("share / widths", "share"), "histogram.not per width"),
     ("histogram", DENSITY.replace("share / widths", "counts"), "histogram.counts"),
     ("histogram", DENSITY.replace("1 - share.sum()", "share.sum()"), "histogram.share inside"),
-    ("histogram", DENSITY.replace("1 - share.sum()", "values.numel() - counts.sum()"),
-     "histogram.outside counted"),
+    (
+        "histogram",
+        DENSITY.replace("1 - share.sum()", "values.numel() - counts.sum()"),
+        "histogram.outside counted",
+    ),
     ("statistics", STATS.replace("p.std()", "p.std(correction=0)"), "statistics.ddof"),
     ("statistics", STATS.replace("w.chunk(3, dim=1)", "w.chunk(3, dim=0)"), ""),
-    ("statistics", STATS.replace("w.chunk(3, dim=1)", "w.reshape(3, len(w), len(w))"),
-     "split.axis"),
+    (
+        "statistics",
+        STATS.replace("w.chunk(3, dim=1)", "w.reshape(3, len(w), len(w))"),
+        "split.axis",
+    ),
     ("statistics", STATS.replace("(q, k, v)]", "(q, v, k)]"), "split.order"),
     ("statistics", STATS.replace("p.std()", "p.var()"), "statistics.variance"),
     ("statistics", STATS.replace("p.std()", "p.std(0).mean()"), "statistics.mean of columns"),
-    ("statistics", STATS.replace("float(p.mean()), float(p.std())",
-                                 "float(p.std()), float(p.mean())"), "statistics.order"),
-    ("statistics", STATS.replace("block.attn", "model.transformer.h[-1].attn"),
-     "statistics.last layer everywhere"),
-    ("statistics", STATS.replace("torch.tensor(rows)", "torch.tensor(rows).transpose(0, 1)"),
-     "statistics.axes"),
-    ("heads", HEADS.replace("weight.view(len(weight), num_heads, size).transpose(0, 1)",
-                            "weight.reshape(num_heads, len(weight), size)"), "heads.reshaped"),
-    ("heads", "return weight.view(len(weight), -1, num_heads).permute(2, 0, 1)",
-     "heads.interleaved"),
+    (
+        "statistics",
+        STATS.replace("float(p.mean()), float(p.std())", "float(p.std()), float(p.mean())"),
+        "statistics.order",
+    ),
+    (
+        "statistics",
+        STATS.replace("block.attn", "model.transformer.h[-1].attn"),
+        "statistics.last layer everywhere",
+    ),
+    (
+        "statistics",
+        STATS.replace("torch.tensor(rows)", "torch.tensor(rows).transpose(0, 1)"),
+        "statistics.axes",
+    ),
+    (
+        "heads",
+        HEADS.replace(
+            "weight.view(len(weight), num_heads, size).transpose(0, 1)",
+            "weight.reshape(num_heads, len(weight), size)",
+        ),
+        "heads.reshaped",
+    ),
+    (
+        "heads",
+        "return weight.view(len(weight), -1, num_heads).permute(2, 0, 1)",
+        "heads.interleaved",
+    ),
     ("heads", "return weight.view(num_heads, -1, weight.shape[1])", "heads.rows"),
     ("heads", HEADS.replace("transpose(0, 1)", "permute(1, 2, 0)"), "heads.transposed"),
     ("heads", HEADS.replace(".transpose(0, 1)", ""), "heads.head in the middle"),
     ("heads", "return torch.stack(weight.split(num_heads, dim=1))", ""),
     ("cosines", COSINES.replace("dim=0", "dim=1"), "cosine.norm axis"),
     ("cosines", COSINES.replace("len(c), 1)", "len(c), 0)"), "cosine.diagonal"),
-    ("cosines", COSINES.replace("w / w.norm(dim=0, keepdim=True)", "w"),
-     "cosine.not normalised"),
-    ("cosines", COSINES.replace("w.norm(dim=0, keepdim=True)", "w.norm()"),
-     "cosine.one norm for all"),
+    ("cosines", COSINES.replace("w / w.norm(dim=0, keepdim=True)", "w"), "cosine.not normalised"),
+    (
+        "cosines",
+        COSINES.replace("w.norm(dim=0, keepdim=True)", "w.norm()"),
+        "cosine.one norm for all",
+    ),
     ("cosines", COSINES.replace("c[i, j]", "c.flatten()"), "cosine.every pair twice"),
     ("cosines", COSINES.replace("c[i, j]", "c.triu(1).flatten()"), "cosine.zeros kept"),
     ("cosines", COSINES.replace("w / w", "w.T / w.T"), "cosine.rows compared"),
     ("within_across", WITHIN.replace("dim=0", "dim=1"), ""),
     ("within_across", WITHIN.replace("offset=1", "offset=0"), "cosine.diagonal"),
     ("within_across", WITHIN.replace("g.std()", "g.std(correction=0)"), "statistics.ddof"),
-    ("within_across", WITHIN.replace("(within, across)])", "(across, within)])"),
-     "cosine.rows swapped"),
-    ("within_across", WITHIN.replace("(within, across)])", "(within, across)]).T"),
-     "cosine.axes flipped"),
+    (
+        "within_across",
+        WITHIN.replace("(within, across)])", "(across, within)])"),
+        "cosine.rows swapped",
+    ),
+    (
+        "within_across",
+        WITHIN.replace("(within, across)])", "(within, across)]).T"),
+        "cosine.axes flipped",
+    ),
     ("within_across", WITHIN.replace("cs[r, c]", "cs.flatten()"), "cosine.diagonal"),
     ("within_across", WITHIN.replace("range(i, num", "range(0, num"), "cosine.across twice"),
-    ("within_across", WITHIN.replace("across.append(cs.flatten())",
-     "across.append(cs[torch.ones_like(cs).triu(1).bool()])"),
-     "cosine.across only the upper half"),
+    (
+        "within_across",
+        WITHIN.replace(
+            "across.append(cs.flatten())", "across.append(cs[torch.ones_like(cs).triu(1).bool()])"
+        ),
+        "cosine.across only the upper half",
+    ),
     ("all_columns", COLUMNS.replace("dim=0", "dim=1"), ""),
     ("all_columns", COLUMNS.replace("norm(dim=0,", "norm(dim=1,"), "cosine.norm axis"),
     ("all_columns", COLUMNS.replace("triu(1)", "triu(0)"), "cosine.diagonal"),
     ("all_columns", COLUMNS.replace("cs[mask]", "cs * mask"), "cosine.zeros kept"),
     ("all_columns", COLUMNS.replace("cs[mask]", "cs"), "cosine.diagonal"),
-    ("all_columns", COLUMNS.replace("pairs.std()", "pairs.std(correction=0)"),
-     "statistics.ddof"),
-    ("all_columns", COLUMNS.replace("u = w / w.norm(dim=0, keepdim=True)", "u = w"),
-     "cosine.not normalised"),
+    ("all_columns", COLUMNS.replace("pairs.std()", "pairs.std(correction=0)"), "statistics.ddof"),
+    (
+        "all_columns",
+        COLUMNS.replace("u = w / w.norm(dim=0, keepdim=True)", "u = w"),
+        "cosine.not normalised",
+    ),
     ("gauge", GAUGE.replace("torch.linalg.inv(r).T", "r"), "gauge.same for both"),
     ("gauge", GAUGE.replace(".T", ""), "gauge.inverse not transposed"),
     ("gauge", GAUGE.replace("torch.linalg.inv(r).T", "r.T"), "gauge.transposed for inverse"),
-    ("gauge", GAUGE.replace("b_q @ r", "b_q").replace("b_k @ s", "b_k"),
-     "gauge.biases forgotten"),
+    ("gauge", GAUGE.replace("b_q @ r", "b_q").replace("b_k @ s", "b_k"), "gauge.biases forgotten"),
     ("gauge", GAUGE.replace("w_k @ s, b_k @ s", "w_k, b_k"), "gauge.keys unchanged"),
-    ("gauge", GAUGE.replace("w_q @ r, b_q @ r, w_k @ s, b_k @ s",
-                            "w_q @ s, b_q @ s, w_k @ r, b_k @ r"), "gauge.roles swapped"),
+    (
+        "gauge",
+        GAUGE.replace("w_q @ r, b_q @ r, w_k @ s, b_k @ s", "w_q @ s, b_q @ s, w_k @ r, b_k @ r"),
+        "gauge.roles swapped",
+    ),
     ("identity", IDENTITY.replace("torch.trace(M) / d", "1.0"), "identity.itself"),
-    ("identity", IDENTITY.replace("torch.trace(M) / d", "M.mean()"),
-     "identity.mean of all entries"),
+    (
+        "identity",
+        IDENTITY.replace("torch.trace(M) / d", "M.mean()"),
+        "identity.mean of all entries",
+    ),
     ("identity", IDENTITY.replace("torch.trace(M) / d", "torch.trace(M)"), "identity.trace"),
-    ("identity", IDENTITY.replace("torch.trace(M) / d", "torch.trace(M) / w_q.shape[1]"),
-     "identity.divided by the rank"),
+    (
+        "identity",
+        IDENTITY.replace("torch.trace(M) / d", "torch.trace(M) / w_q.shape[1]"),
+        "identity.divided by the rank",
+    ),
     ("identity", IDENTITY.replace(".norm() / M.norm()", ".norm()"), "identity.not relative"),
-    ("identity", IDENTITY.replace("w_q @ w_k.T", "w_q.T @ w_k")
-     .replace("math.sqrt(1 - w_q.shape[1] / d)", "math.sqrt(1 - w_q.shape[1] / len(w_q))"),
-     "identity.small matrix"),
-    ("identity", IDENTITY.replace("math.sqrt(1 - w_q.shape[1] / d)", "1 - w_q.shape[1] / d"),
-     "identity.bound not a root"),
+    (
+        "identity",
+        IDENTITY.replace("w_q @ w_k.T", "w_q.T @ w_k").replace(
+            "math.sqrt(1 - w_q.shape[1] / d)", "math.sqrt(1 - w_q.shape[1] / len(w_q))"
+        ),
+        "identity.small matrix",
+    ),
+    (
+        "identity",
+        IDENTITY.replace("math.sqrt(1 - w_q.shape[1] / d)", "1 - w_q.shape[1] / d"),
+        "identity.bound not a root",
+    ),
     ("symmetric", SYMMETRIC.replace(" / 2)", ")"), "symmetric.not halved"),
-    ("symmetric", "M = w_q @ w_k.T\nS = (M + M.T) / 2\nA = M - S\n"
-     "return (S.norm() / M.norm()) ** 2, (A.norm() / M.norm()) ** 2", "symmetric.squared"),
+    (
+        "symmetric",
+        "M = w_q @ w_k.T\nS = (M + M.T) / 2\nA = M - S\n"
+        "return (S.norm() / M.norm()) ** 2, (A.norm() / M.norm()) ** 2",
+        "symmetric.squared",
+    ),
     ("symmetric", SYMMETRIC.replace(" / M.norm()", ""), "symmetric.not relative"),
     ("symmetric", SYMMETRIC.replace("w_q @ w_k.T", "w_q.T @ w_k"), "symmetric.small matrix"),
-    ("symmetric", "M = w_q @ w_k.T\ns = (M + M.T).norm() / 2 / M.norm()\nreturn s, 1 - s",
-     "symmetric.sum to one"),
-    ("symmetric", "M = w_q @ w_k.T\nreturn M.triu().norm() / M.norm(), "
-     "M.tril(-1).norm() / M.norm()", "symmetric.triangles"),
-    ("definite", DEFINITE.replace("torch.linalg.eigvalsh((M + M.T) / 2)",
-                                  "torch.linalg.svdvals(M)"), "definite.singular values"),
+    (
+        "symmetric",
+        "M = w_q @ w_k.T\ns = (M + M.T).norm() / 2 / M.norm()\nreturn s, 1 - s",
+        "symmetric.sum to one",
+    ),
+    (
+        "symmetric",
+        "M = w_q @ w_k.T\nreturn M.triu().norm() / M.norm(), M.tril(-1).norm() / M.norm()",
+        "symmetric.triangles",
+    ),
+    (
+        "definite",
+        DEFINITE.replace("torch.linalg.eigvalsh((M + M.T) / 2)", "torch.linalg.svdvals(M)"),
+        "definite.singular values",
+    ),
     ("definite", DEFINITE.replace("(M + M.T) / 2", "M"), "definite.not symmetric"),
-    ("definite", DEFINITE.replace("torch.linalg.eigvalsh((M + M.T) / 2)",
-                                  "torch.linalg.eigvals(M).real"), "definite.not symmetric"),
+    (
+        "definite",
+        DEFINITE.replace("torch.linalg.eigvalsh((M + M.T) / 2)", "torch.linalg.eigvals(M).real"),
+        "definite.not symmetric",
+    ),
     ("definite", DEFINITE.replace("(M + M.T) / 2", "M + M.T"), "definite.not halved"),
     ("definite", DEFINITE.replace("e.min(), e.max()", "e.max(), e.min()"), "definite.order"),
-    ("definite", DEFINITE.replace("e[e > 0].sum()", "-e[e < 0].sum()"),
-     "definite.negative share"),
+    ("definite", DEFINITE.replace("e[e > 0].sum()", "-e[e < 0].sum()"), "definite.negative share"),
     ("biases", TERMS.replace("w_q.shape[-1] ** 0.5", "1"), "scale.missing"),
     ("biases", TERMS.replace("w_q.shape[-1] ** 0.5", "x.shape[-1] ** 0.5"), "scale.hidden"),
-    ("biases", TERMS.replace("w_q @ b_k", "w_q @ b_q").replace("w_k @ b_q", "w_k @ b_k"),
-     "terms.own bias"),
+    (
+        "biases",
+        TERMS.replace("w_q @ b_k", "w_q @ b_q").replace("w_k @ b_q", "w_k @ b_k"),
+        "terms.own bias",
+    ),
     ("biases", TERMS.replace("[:, None]", "").replace("[None]", ""), "terms.no axis"),
-    ("biases", TERMS.replace("[:, None]", "[None]", 1).replace("b_q)[None]", "b_q)[:, None]"),
-     "terms.row and column"),
-    ("biases", TERMS.replace("x @ w_q @ w_k.T @ x.T", "(x @ w_q + b_q) @ (x @ w_k + b_k).T"),
-     "terms.biases in the content"),
-    ("biases", TERMS.replace("x @ w_q @ w_k.T @ x.T", "x @ w_k @ w_q.T @ x.T"),
-     "terms.content transposed"),
+    (
+        "biases",
+        TERMS.replace("[:, None]", "[None]", 1).replace("b_q)[None]", "b_q)[:, None]"),
+        "terms.row and column",
+    ),
+    (
+        "biases",
+        TERMS.replace("x @ w_q @ w_k.T @ x.T", "(x @ w_q + b_q) @ (x @ w_k + b_k).T"),
+        "terms.biases in the content",
+    ),
+    (
+        "biases",
+        TERMS.replace("x @ w_q @ w_k.T @ x.T", "x @ w_k @ w_q.T @ x.T"),
+        "terms.content transposed",
+    ),
 ]
 
 
