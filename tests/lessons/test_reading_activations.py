@@ -185,17 +185,6 @@ RIGHT = {
             outside = ((v < e[0]) | (v > e[-1])).mean(axis=1)
             return (e[1:] + e[:-1]) / 2, counts / v.shape[1] / np.diff(e), outside
         """,
-        "numpy's density undone": """
-            import numpy as np
-            e = edges.numpy()
-            rows, out = [], []
-            for row in values.numpy():
-                inside = ((row >= e[0]) & (row <= e[-1])).mean()
-                rows.append(np.histogram(row, bins=e, density=True)[0] * inside)
-                out.append(1 - inside)
-            return torch.tensor((e[1:] + e[:-1]) / 2), torch.tensor(np.array(rows)),\\
-                torch.tensor(out)
-        """,
         "comparisons": """
             low, high = edges[:-1], edges[1:]
             hit = (values[:, :, None] >= low) & (values[:, :, None] < high)
@@ -221,8 +210,7 @@ RIGHT = {
         """,
         "stacked": """
             w = torch.stack(wides)[:, :, first:]
-            return w.unflatten(-1, (3, -1)).transpose(1, 3).flatten(2).var(2)[:, [0, 1, 2]]\\
-                if False else torch.stack([t.flatten(1).var(1) for t in w.chunk(3, -1)], 1)
+            return torch.stack([t.flatten(1).var(1) for t in w.chunk(3, -1)], dim=1)
         """,
         "numpy": "import numpy as np\nreturn np.array([[t.numpy().var(ddof=1) for t in"
         " w[:, first:].chunk(3, -1)] for w in wides])",
