@@ -43,8 +43,6 @@ RIGHT = {
         " len({t.item() for t in input_ids[0]})]",
         "integers": "n = input_ids.size(-1)\nseen = []\nfor c in text:\n    if c not in seen:"
         " seen.append(c)\nreturn len(text), len(seen), n, len(set(map(int, input_ids[0])))",
-        "numpy": "a = input_ids[0].numpy()\n"
-        "return len(text), len(set(text)), len(a), len(set(a.tolist()))",
     },
     "activations.one_hook": {
         "library": """
@@ -214,8 +212,6 @@ RIGHT = {
         """,
         "numpy": "import numpy as np\nreturn np.array([[t.numpy().var(ddof=1) for t in"
         " w[:, first:].chunk(3, -1)] for w in wides])",
-        "std squared": "return torch.tensor([[t[:, first:].std().item() ** 2"
-        " for t in w.chunk(3, -1)] for w in wides])",
         "by hand": """
             rows = []
             for w in wides:
