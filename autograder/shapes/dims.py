@@ -269,6 +269,8 @@ def fits(expr: Expr, size: int, lookup: Lookup) -> bool:
 def shape_fits(dims: tuple[Expr, ...], shape: tuple[int, ...], lookup: Lookup) -> bool:
     """Whether dimensions with at most one ellipsis describe a shape."""
     dots = [i for i, d in enumerate(dims) if is_dots(dims, i)]
+    if len(dims) == 1 and len(shape) > 1 and dims[0][0] == "*":
+        dims = _factors(dims[0])  # `[batch * seq * hidden]`, with stars for commas
     if not dots:
         return len(dims) == len(shape) and all(
             fits(d, s, lookup) for d, s in zip(dims, shape, strict=True)
@@ -280,6 +282,11 @@ def shape_fits(dims: tuple[Expr, ...], shape: tuple[int, ...], lookup: Lookup) -
     return all(fits(d, s, lookup) for d, s in zip(head, shape, strict=False)) and all(
         fits(d, s, lookup) for d, s in zip(tail, end, strict=True)
     )
+
+
+def _factors(expr: Expr) -> tuple[Expr, ...]:
+    """The factors of a product, in order."""
+    return (*_factors(expr[1]), *_factors(expr[2])) if expr[0] == "*" else (expr,)
 
 
 def is_dots(dims: tuple[Expr, ...], i: int) -> bool:

@@ -135,6 +135,8 @@ class Matcher:
     def _product(self, stage: Stage, stmt, execution, lookup) -> bool:
         """`[..] @ [..]`: the operands of one operation, in order."""
         dims = [t.dims for t in stage.terms]
+        if len(dims) > 2:  # `[..] @ [..] + [..]`: the bias is no operand of the product
+            dims = [d for d in dims if len(d) > 1] or dims
         for _, operands in self._operations(execution):
             if len(operands) >= len(dims) and all(
                 shape_fits(d, s, lookup) for d, s in zip(dims, operands, strict=False)

@@ -201,6 +201,8 @@ def _admit(text: str, start: int, end: int, vocabulary: Vocabulary) -> _Span | N
     if glued and not re.search(r"\^$|_$", left):
         word = glued[1]
         if SHAPE_WORD.search(word):
+            if not dims and "." in word:  # `q.size() -> [..]`
+                return None
             if word.rsplit(".", 1)[-1] in ("view", "reshape"):
                 if not found or not all(vocabulary.known(n) for n in found):
                     return None
@@ -255,7 +257,7 @@ def _looks_meant(dims, found, bracket, sure, text, vocabulary: Vocabulary) -> bo
         return True
     if sure or bracket == "[":
         return True
-    return len(recognised) >= 2 and len(found - recognised) == 1
+    return len(recognised) >= 2 and len(found - recognised) < len(dims)
 
 
 def _half_a_shape(text: str, vocabulary: Vocabulary) -> bool:

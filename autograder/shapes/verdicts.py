@@ -205,8 +205,6 @@ class _Judge:
         line, statement, text = stmt.line, self._text(stmt), sighting.text
         if claim.unsure or not claim.stages:
             return _cannot(line, statement, text, "the comment is not readable as a shape")
-        if stmt.kind == "expression" and stmt.receiver is None or stmt.kind == "other":
-            return _cannot(line, statement, text, "this line makes no tensor")
         stopped = [e for e in runs if not e.finished and e.last(stmt.value) is None]
         if stmt.kind in ("assign", "augmented", "expression") and len(stopped) == len(runs):
             return _cannot(line, statement, text, "the code stopped here")
@@ -214,6 +212,8 @@ class _Judge:
         if all(held):
             note = any(matcher.skips(claim, e) for e in runs)
             return self._true(line, statement, text, "; a step before it is left out" * note)
+        if stmt.kind == "expression" and stmt.receiver is None or stmt.kind == "other":
+            return _cannot(line, statement, text, "this line makes no tensor")
         if self._module(stmt, runs):
             return self._of_module(claim, sighting, stmt, runs, scope, matcher)
         if all(only_numbers(t.dims) for t in claim.terms()):
@@ -221,13 +221,23 @@ class _Judge:
         made = [results(stmt, e) for e in runs]
         if not any(made):
             return _cannot(line, statement, text, "what this line makes has no shape of its own")
-        if any(held):
-            return _cannot(line, statement, text, "the shape is not the same in every run")
+        if any(any(h) and not all(h) for h in self._by_config(held, runs)):
+            return _cannot(line, statement, text, "the shape is not the same every time")
+        free = any(scope.free(n, runs[0]) for t in claim.terms() for n in shape_names(t.dims))
+        if free and any(len(set(map(tuple, m))) > 1 for m in self._by_config(made, runs)):
+            return _cannot(line, statement, text, "the shape is not the same every time")
         if any(len(set(m)) > 1 for m in made):
             return _cannot(line, statement, text, "this line makes tensors of several shapes")
         if stmt.kind in ("header", "def"):
             return _cannot(line, statement, text, "it is not clear which tensor is meant")
         return self._false(claim, stmt, runs[0], scope, sighting)
+
+    def _by_config(self, values: list, runs: list[Execution]) -> list[list]:
+        """Values of executions, those of one configuration together."""
+        found: dict[int, list] = {}
+        for value, run in zip(values, runs, strict=True):
+            found.setdefault(run.config, []).append(value)
+        return list(found.values())
 
     def _module(self, stmt: Stmt, runs: list[Execution]) -> bool:
         return any(isinstance(e.last(stmt.value), Weight) for e in runs)
@@ -317,6 +327,9 @@ class _Judge:
             return str(size)
         if size in known:
             return known[size]
+        for step, sign in ((1, "- 1"), (2, "- 2"), (-1, "+ 1")):
+            if size + step in known and size > 1:
+                return f"{known[size + step]} {sign}"
         for a, one in known.items():
             for b, other in known.items():
                 if a > 1 and b > 1 and a * b == size:
