@@ -25,6 +25,7 @@ from autograder.shapes.recording import (
 from autograder.shapes.scope import Scope
 from autograder.shapes.solver import Solver
 from autograder.shapes.tracer import Function, Stmt, Traced, trace
+from autograder.shapes.wording import UNKNOWN, spelled
 
 
 @dataclass(frozen=True)
@@ -187,16 +188,12 @@ class _Judge:
         if len(claims) > 1 and all(positional(claims, stmt, e, matcher) for e in runs):
             return [self._true(line, statement, sighting.text)]
         if pairs(claims, stmt, runs) and not any(t.label for c in claims for t in c.terms()):
-            return [self._wrong_tuple(sighting, stmt, runs, scope, matcher)]
+            return [self._wrong_tuple(sighting, stmt, runs, scope)]
         return [self._claim(c, sighting, stmt, runs, every, scope, matcher) for c in claims]
 
-    def _wrong_tuple(self, sighting, stmt, runs, scope, matcher) -> Verdict:
+    def _wrong_tuple(self, sighting, stmt, runs, scope) -> Verdict:
         """As many shapes as tensors, and one of them does not fit."""
-        wrong = next(e for e in runs if not positional(sighting.claims, stmt, e, matcher))
-        is_ = ", ".join(
-            self._spell(s, c, wrong, scope)
-            for s, c in zip(results(stmt, wrong), sighting.claims, strict=False)
-        )
+        is_ = ", ".join(spelled(stmt, runs, scope, sighting.claims))
         said = ", ".join(c.text for c in sighting.claims)
         message = f"Line {stmt.line}: {self._what(stmt)} is {is_}; your comment says {said}."
         return Verdict(stmt.line, self._text(stmt), sighting.text, "false", message, "high", True)
@@ -230,7 +227,7 @@ class _Judge:
             return _cannot(line, statement, text, "this line makes tensors of several shapes")
         if stmt.kind in ("header", "def"):
             return _cannot(line, statement, text, "it is not clear which tensor is meant")
-        return self._false(claim, stmt, runs[0], scope, sighting)
+        return self._false(claim, stmt, runs, scope, sighting)
 
     def _by_config(self, values: list, runs: list[Execution]) -> list[list]:
         """Values of executions, those of one configuration together."""
@@ -250,7 +247,7 @@ class _Judge:
         known = not any(scope.free(n, runs[0]) for n in shape_names(last))
         if weight is not None and len(claim.stages) == 1 and len(last) == len(weight) == 2:
             if known:
-                return self._false(claim, stmt, runs[0], scope, sighting)
+                return self._false(claim, stmt, runs, scope, sighting)
         elif weight is not None and len(last) != 2 and fits(last[-1], weight[0], lookup):
             return self._true(stmt.line, self._text(stmt), sighting.text)
         why = "a layer is no tensor"
@@ -265,17 +262,15 @@ class _Judge:
         last = claim.stages[-1].terms[-1].dims
         if not public and len(last) in rank:
             return _cannot(stmt.line, statement, text, "numbers are true for some sizes only")
-        return self._false(claim, stmt, every[0], matcher.scope, sighting)
+        return self._false(claim, stmt, every, matcher.scope, sighting)
 
     def _true(self, line, statement, text, note: str = "") -> Verdict:
         return Verdict(line, statement, text, "true", f"Line {line}: true{note}.")
 
-    def _false(self, claim: Claim, stmt: Stmt, execution: Execution, scope: Scope, sighting):
-        made = results(stmt, execution)
-        if self._module(stmt, [execution]):
-            made = [execution.last(stmt.value).shape]
+    def _false(self, claim: Claim, stmt: Stmt, runs: list[Execution], scope: Scope, sighting):
+        execution, made = runs[0], results(stmt, runs[0])
         said = claim.text
-        seen = self._spell(made[0], claim, execution, scope) if made else "unknown"
+        seen = next(iter(spelled(stmt, runs, scope, (claim,))), "unknown")
         what = self._what(stmt)
         message = f"Line {stmt.line}: {what} is {seen}; your comment says {said}."
         last = claim.stages[-1].terms[-1].dims
@@ -307,34 +302,6 @@ class _Judge:
             return "what is returned"
         target = stmt.targets[0] if stmt.targets else ""
         return f"`{target}`" if isinstance(target, str) and target else "the result"
-
-    def _spell(self, shape, claim: Claim, execution, scope: Scope) -> str:
-        """A shape in the student's own words, as far as they have words for it."""
-        lookup = scope.lookup(execution)
-        words = [n for t in claim.terms() for n in sorted(shape_names(t.dims))]
-        words += list(scope.bound)
-        words += [n for n in execution.after or execution.before if "." not in n]
-        words += list(scope.sizes(execution.config))
-        known = {}
-        for word in words:
-            size = lookup(word)
-            if size is not None:
-                known.setdefault(size, word)
-        return "[" + ", ".join(self._word(n, known) for n in shape) + "]"
-
-    def _word(self, size: int, known: dict[int, str]) -> str:
-        if size == 1 or not known:
-            return str(size)
-        if size in known:
-            return known[size]
-        for step, sign in ((1, "- 1"), (2, "- 2"), (-1, "+ 1")):
-            if size + step in known and size > 1:
-                return f"{known[size + step]} {sign}"
-        for a, one in known.items():
-            for b, other in known.items():
-                if a > 1 and b > 1 and a * b == size:
-                    return f"{one} * {other}"
-        return "?"
 
     def _text(self, stmt: Stmt) -> str:
         return (
@@ -402,9 +369,8 @@ class _Judge:
 
     def _proposal(self, stmt: Stmt, scope: Scope) -> str:
         """The shape to write behind a statement, in the names of this function."""
-        execution = next(e for e in self.evidence.executions[stmt.id] if results(stmt, e))
-        made = results(stmt, execution)
-        return ", ".join(self._spell(shape, Claim(()), execution, scope) for shape in made)
+        runs = [e for e in self.evidence.executions[stmt.id] if e.config in self.ran]
+        return ", ".join(spelled(stmt, runs, scope))
 
 
 def write_missing(source: str, verdicts: list[Verdict]) -> str:
@@ -412,7 +378,7 @@ def write_missing(source: str, verdicts: list[Verdict]) -> str:
     lines = source.splitlines()
     ends = {s.line: s.end_line for s in trace(source).stmts if s.kind in MAKES}
     for verdict in verdicts:
-        if verdict.verdict == "missing" and "?" not in verdict.proposal:
+        if verdict.verdict == "missing" and UNKNOWN not in verdict.proposal:
             place = ends.get(verdict.line, verdict.line) - 1
             glue = "; " if "#" in lines[place] else "  # "
             lines[place] = f"{lines[place].rstrip()}{glue}{verdict.proposal}"
