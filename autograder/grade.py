@@ -49,7 +49,7 @@ class Grader:
     ):
         self.folder = folder or course.root()
         self.lessons = course.lessons(self.folder)
-        self.tier, self.private, self.limits = tier, private, limits or Limits()
+        self.tier, self.private, self.limits = tier, private, limits
         self._stack = ExitStack()
         self._boxes: dict[bool, Sandbox] = {}
 

@@ -39,19 +39,19 @@ class Sandbox:
         course: Path,
         *,
         tier: str = "auto",
-        limits: Limits = Limits(),  # noqa: B008
+        limits: Limits | None = None,
         allow_weak: bool = False,
         preload: Sequence[str] = (),
         runner: Path | None = None,
         hide: Sequence[Path] = (),
     ):
         self._closed = True
-        self.limits = limits
+        self.limits = limits or Limits()
         self._course = os.path.realpath(course)
         if not os.path.isdir(self._course):
             raise ChildFailed("cannot start", f"The course folder {course} is not a folder.")
         self._tier = _choose(tier, allow_weak)
-        self._plan = make_plan(self._tier, self._course, limits, [str(path) for path in hide])
+        self._plan = make_plan(self._tier, self._course, self.limits, [str(path) for path in hide])
         modules = [["course_runner", str(runner or RUNNER)], ["course_record", str(RECORD)]]
         self._settings = {
             "libraries": files.libraries(),
