@@ -184,6 +184,8 @@ class _Judge:
         runs = [e for e in every if e.config in self.ran]
         if not runs:
             return [_cannot(line, statement, sighting.text, "this line never ran")]
+        if sighting.trailing and not any(self._shaped(e) for e in runs):
+            return []  # a remark behind a number
         claims = sighting.claims
         if len(claims) > 1 and all(positional(claims, stmt, e, matcher) for e in runs):
             return [self._true(line, statement, sighting.text)]
@@ -228,6 +230,11 @@ class _Judge:
         if stmt.kind in ("header", "def"):
             return _cannot(line, statement, text, "it is not clear which tensor is meant")
         return self._false(claim, stmt, runs, scope, sighting)
+
+    def _shaped(self, execution: Execution) -> bool:
+        """Whether a tensor or a layer (one without a weight is None) came about, or came in."""
+        values = [v for _, v in execution.events] or list(execution.before.values())
+        return any(v is None or isinstance(v, Weight) or tensors(v) for v in values)
 
     def _by_config(self, values: list, runs: list[Execution]) -> list[list]:
         """Values of executions, those of one configuration together."""
