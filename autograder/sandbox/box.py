@@ -19,6 +19,8 @@ RUNNER = files.PACKAGE / "runner.py"
 RECORD = files.PACKAGE / "shapes" / "record.py"
 TORCH = ("torch", "numpy.random", "safetensors.torch", "matplotlib.pyplot")
 
+ATTEMPTS = 3  # to start a child, where warm processes die
+
 
 class Sandbox:
     """Runs other people's code in throw-away child processes; use it as a context manager.
@@ -113,21 +115,20 @@ class Sandbox:
     def _start(self) -> Warm:
         try:
             return Warm(self._settings)
-        except WarmUnable as error:
+        except (WarmDied, WarmUnable) as error:
             raise _cannot_start(error) from None
 
     def _spawn(self, work: str, group: ControlGroup | None) -> Child:
         """A child of the warm process, or of a new one if the old one has died."""
         plan = plan_child(self._plan, self._tier, work, group.folders if group else [])
-        try:
+        for attempt in range(1, ATTEMPTS + 1):
             try:
                 return Child(self._warm, plan, self.limits, group, self._renew)
-            except WarmDied:
+            except (WarmDied, WarmUnable) as error:
                 self._renew(self._warm)
-                return Child(self._warm, plan, self.limits, group, self._renew)
-        except (WarmDied, WarmUnable) as error:
-            self._renew(self._warm)
-            raise _cannot_start(error) from None
+                if attempt == ATTEMPTS or isinstance(error, WarmUnable):
+                    raise _cannot_start(error) from None
+        raise AssertionError("unreachable")
 
     def _renew(self, dead: Warm) -> None:
         """Replaces a warm process, unless that has been done."""
