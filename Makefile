@@ -44,7 +44,7 @@ attack: setup
 	$(BIN)/python -m tests.attacks.table
 
 bench: setup
-	@for b in benchmarks/*.py; do echo "== $$b"; $(BIN)/python $$b; done
+	@for b in shapes sandbox weights notebooks; do echo "== $$b"; $(BIN)/python -m benchmarks.$$b; done
 
 lint: setup
 	$(BIN)/ruff check .
