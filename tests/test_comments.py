@@ -94,3 +94,30 @@ def test_the_library_passes_its_own_checker():
     judged = [v for v in verdicts if v.verdict != "cannot tell"]
     assert len(judged) >= 25
     assert {v.verdict for v in judged} == {"true"}
+
+
+EINSUM = """import torch
+from torch import nn
+
+
+class Scores(nn.Module):
+    def forward(self, q, k):
+        return torch.einsum("bqd,bkd->bqk", q, k)  # {comment}
+"""
+
+
+@pytest.mark.parametrize(
+    ("comment", "verdict"),
+    [
+        ("[b, q, d] @ [b, d, k] -> [b, q, k]", "true"),
+        ("[b, q, d], [b, k, d] -> [b, q, k]", "true"),
+        ("[b, q, d] @ [b, d, k] -> [b, k, q]", "false"),
+        ("[b, q, k] @ [b, d, k] -> [b, q, k]", "false"),
+    ],
+)
+def test_an_einsum_may_be_described_as_the_product_that_it_stands_for(comment, verdict):
+    from autograder.shapes import check_source, plan
+
+    asked = plan("Scores()(q[b, q, d], k[b, k, d])")
+    found = check_source(EINSUM.format(comment=comment), asked)
+    assert [v.verdict for v in found] == [verdict]

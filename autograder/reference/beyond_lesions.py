@@ -16,8 +16,10 @@ def _entering(model, input_ids, position):
     seen = []
     blocks = model.transformer.h
     modules = [b.attn.c_proj for b in blocks] + [model.transformer.ln_f]
-    handles = [m.register_forward_pre_hook(lambda m, args: seen.append(args[0].detach().clone()))
-               for m in modules]
+    handles = [
+        m.register_forward_pre_hook(lambda m, args: seen.append(args[0].detach().clone()))
+        for m in modules
+    ]
     try:
         with torch.no_grad():
             model(input_ids)
@@ -28,8 +30,20 @@ def _entering(model, input_ids, position):
     return torch.stack(z), x
 
 
-def logit_parts(model, input_ids, *, position=-2, centre=True, gain=True, divide="sd", weight=None,
-                bias=False, interleaved=False, norm_each=False, token=-1):
+def logit_parts(
+    model,
+    input_ids,
+    *,
+    position=-2,
+    centre=True,
+    gain=True,
+    divide="sd",
+    weight=None,
+    bias=False,
+    interleaved=False,
+    norm_each=False,
+    token=-1,
+):
     heads = model.config.n_head
     z, x = _entering(model, input_ids, position)
     ln = model.transformer.ln_f
@@ -53,8 +67,12 @@ def logit_parts(model, input_ids, *, position=-2, centre=True, gain=True, divide
         parts = parts - parts.mean(-1, keepdim=True) if centre else parts
         parts = parts * ln.weight.detach() if gain else parts
         variance = x.var(-1, correction=1 if divide == "n-1" else 0)
-        scale = {"sd": (variance + ln.eps).sqrt(), "n-1": (variance + ln.eps).sqrt(),
-                 "variance": variance + ln.eps, "no": torch.ones_like(variance)}[divide]
+        scale = {
+            "sd": (variance + ln.eps).sqrt(),
+            "n-1": (variance + ln.eps).sqrt(),
+            "variance": variance + ln.eps,
+            "no": torch.ones_like(variance),
+        }[divide]
         parts = parts / scale[:, None, None, None]
     found = (parts * direction[:, None, None]).sum(-1)
     return found, logit - found.sum((1, 2))
@@ -75,32 +93,69 @@ def _axes(model, input_ids):
 
 
 _DIRECT = [
-    ("direct.final norm missing", "The final norm is left out altogether: neither its mean, nor "
-     "its scale, nor its weight is there.", _variant(centre=False, gain=False, divide="no")),
-    ("direct.not divided", "The final norm also divides; take the divisor from the clean run.",
-     _variant(divide="no")),
+    (
+        "direct.final norm missing",
+        "The final norm is left out altogether: neither its mean, nor "
+        "its scale, nor its weight is there.",
+        _variant(centre=False, gain=False, divide="no"),
+    ),
+    (
+        "direct.not divided",
+        "The final norm also divides; take the divisor from the clean run.",
+        _variant(divide="no"),
+    ),
     ("direct.gain missing", "The final norm's weight is missing.", _variant(gain=False)),
-    ("direct.not centred", "The final norm subtracts the mean over the features, from each part "
-     "too.", _variant(centre=False)),
-    ("direct.norm for each head", "Each head's part went through ln_f by itself, which blows all "
-     "of them up to the same size. Freeze the divisor at what the clean run had.",
-     _variant(norm_each=True)),
-    ("direct.variance for deviation", "Divided by the variance; the norm divides by its root.",
-     _variant(divide="variance")),
-    ("direct.ddof", "A LayerNorm's variance divides by the number of features, not by one less.",
-     _variant(divide="n-1")),
-    ("direct.bias counted", "c_proj's bias was added to every head's part. It belongs to no head.",
-     _variant(bias=True)),
-    ("direct.weight transposed", "c_proj's weight is transposed. Conv1D stores [in, out], so a "
-     "head has rows, not columns.", _variant(weight="transposed")),
-    ("direct.interleaved heads", "The heads are interleaved. A head's features, and its rows, "
-     "stand together.", _variant(interleaved=True)),
-    ("direct.position -1", "This is read at -1; the last token is predicted at -2.",
-     _variant(position=-1)),
-    ("direct.another token", "This is the logit of the token at -2; the last one is explained.",
-     _variant(token=-2)),
-    ("direct.rest", "The heads are right. `rest` is what is missing to the logit, not the logit.",
-     _rest_is_logit),
+    (
+        "direct.not centred",
+        "The final norm subtracts the mean over the features, from each part too.",
+        _variant(centre=False),
+    ),
+    (
+        "direct.norm for each head",
+        "Each head's part went through ln_f by itself, which blows all "
+        "of them up to the same size. Freeze the divisor at what the clean run had.",
+        _variant(norm_each=True),
+    ),
+    (
+        "direct.variance for deviation",
+        "Divided by the variance; the norm divides by its root.",
+        _variant(divide="variance"),
+    ),
+    (
+        "direct.ddof",
+        "A LayerNorm's variance divides by the number of features, not by one less.",
+        _variant(divide="n-1"),
+    ),
+    (
+        "direct.bias counted",
+        "c_proj's bias was added to every head's part. It belongs to no head.",
+        _variant(bias=True),
+    ),
+    (
+        "direct.weight transposed",
+        "c_proj's weight is transposed. Conv1D stores [in, out], so a head has rows, not columns.",
+        _variant(weight="transposed"),
+    ),
+    (
+        "direct.interleaved heads",
+        "The heads are interleaved. A head's features, and its rows, stand together.",
+        _variant(interleaved=True),
+    ),
+    (
+        "direct.position -1",
+        "This is read at -1; the last token is predicted at -2.",
+        _variant(position=-1),
+    ),
+    (
+        "direct.another token",
+        "This is the logit of the token at -2; the last one is explained.",
+        _variant(token=-2),
+    ),
+    (
+        "direct.rest",
+        "The heads are right. `rest` is what is missing to the logit, not the logit.",
+        _rest_is_logit,
+    ),
     ("direct.axes", "The parts are right, in another order of axes than asked for.", _axes),
 ]
 
@@ -162,31 +217,71 @@ def _not_itself(probs, input_ids):
 
 
 _INDUCTION = [
-    ("induction.same token", "This is the attention to the earlier copy of the same token: a "
-     "duplicate-token head. Induction looks at the token AFTER it.",
-     lambda p, i: prefix_matching(p, i, _matches(i, 0))),
-    ("induction.token before", "This is the attention to the token before the earlier copy; the "
-     "one after it is asked for.", lambda p, i: prefix_matching(p, i, _before(i))),
-    ("induction.previous token", "This is the attention to the token just before: a "
-     "previous-token head.", _previous),
-    ("induction.all queries counted", "The mean runs over all queries; only those whose token has "
-     "stood before can match anything.", _all_queries),
-    ("induction.mean over keys", "This is the mean over the matching pairs. A query's matching "
-     "keys are summed; the mean is over queries.", _mean_of_keys),
-    ("induction.mean of means", "Each sequence was averaged first, and then the sequences. All "
-     "counted queries weigh the same.", _mean_of_sequences),
-    ("induction.last occurrence alone", "Only the last earlier occurrence is counted; sum over all "
-     "of them.", _last_only),
-    ("induction.first occurrence alone", "Only the first earlier occurrence is counted; sum over "
-     "all of them.", _first_only),
-    ("induction.own key left out", "Where a token follows itself, the matching key is the query's "
-     "own position. It counts.", _not_itself),
-    ("induction.heads averaged", "The heads are averaged; one number each is asked for.",
-     lambda p, i: prefix_matching(p, i).mean()),
-    ("induction.queries and keys swapped", "Rows are queries and columns keys; you read the map "
-     "the other way round.", lambda p, i: prefix_matching(p.transpose(-2, -1), i)),
-    ("induction.sum", "The weights are summed over the queries; their mean is asked for.",
-     lambda p, i: (p * _matches(i)[:, None]).sum((0, 2, 3))),
+    (
+        "induction.same token",
+        "This is the attention to the earlier copy of the same token: a "
+        "duplicate-token head. Induction looks at the token AFTER it.",
+        lambda p, i: prefix_matching(p, i, _matches(i, 0)),
+    ),
+    (
+        "induction.token before",
+        "This is the attention to the token before the earlier copy; the "
+        "one after it is asked for.",
+        lambda p, i: prefix_matching(p, i, _before(i)),
+    ),
+    (
+        "induction.previous token",
+        "This is the attention to the token just before: a previous-token head.",
+        _previous,
+    ),
+    (
+        "induction.all queries counted",
+        "The mean runs over all queries; only those whose token has "
+        "stood before can match anything.",
+        _all_queries,
+    ),
+    (
+        "induction.mean over keys",
+        "This is the mean over the matching pairs. A query's matching "
+        "keys are summed; the mean is over queries.",
+        _mean_of_keys,
+    ),
+    (
+        "induction.mean of means",
+        "Each sequence was averaged first, and then the sequences. All "
+        "counted queries weigh the same.",
+        _mean_of_sequences,
+    ),
+    (
+        "induction.last occurrence alone",
+        "Only the last earlier occurrence is counted; sum over all of them.",
+        _last_only,
+    ),
+    (
+        "induction.first occurrence alone",
+        "Only the first earlier occurrence is counted; sum over all of them.",
+        _first_only,
+    ),
+    (
+        "induction.own key left out",
+        "Where a token follows itself, the matching key is the query's own position. It counts.",
+        _not_itself,
+    ),
+    (
+        "induction.heads averaged",
+        "The heads are averaged; one number each is asked for.",
+        lambda p, i: prefix_matching(p, i).mean(),
+    ),
+    (
+        "induction.queries and keys swapped",
+        "Rows are queries and columns keys; you read the map the other way round.",
+        lambda p, i: prefix_matching(p.transpose(-2, -1), i),
+    ),
+    (
+        "induction.sum",
+        "The weights are summed over the queries; their mean is asked for.",
+        lambda p, i: (p * _matches(i)[:, None]).sum((0, 2, 3)),
+    ),
 ]
 
 
@@ -220,7 +315,8 @@ class OwnGPT2(nn.Module):
         self.attentions = nn.ModuleList()
         for block in gpt2.transformer.h:
             own = MultiHeadSelfAttention(
-                config.n_embd, config.n_embd, self.heads or config.n_head, causal=self.causal)
+                config.n_embd, config.n_embd, self.heads or config.n_head, causal=self.causal
+            )
             self._load(own, block.attn)
             self.attentions.append(own)
 
@@ -253,30 +349,59 @@ def _own(check, message, **members):
 
 
 _OWN = [
-    _own("own.weights not transposed", "The weights were copied as they stand. Conv1D stores [in, "
-         "out], nn.Linear [out, in]; a square matrix fits both ways and is wrong one way.",
-         transposed=False, mix_transposed=False),
-    _own("own.weights not transposed", "q, k and v were copied as they stand; Conv1D's [in, out] "
-         "must become nn.Linear's [out, in].", transposed=False),
-    _own("own.weights not transposed", "mix was copied as it stands; Conv1D's [in, out] must "
-         "become nn.Linear's [out, in].", mix_transposed=False),
-    _own("own.order", "Keys and queries have changed places. c_attn holds query, key, value.",
-         order=(1, 0, 2)),
-    _own("own.order", "Keys and values have changed places. c_attn holds query, key, value.",
-         order=(0, 2, 1)),
-    _own("own.order", "Queries and values have changed places. c_attn holds query, key, value.",
-         order=(2, 1, 0)),
-    _own("own.not causal", "The attention sees later tokens: build it with causal=True.",
-         causal=False),
+    _own(
+        "own.weights not transposed",
+        "The weights were copied as they stand. Conv1D stores [in, "
+        "out], nn.Linear [out, in]; a square matrix fits both ways and is wrong one way.",
+        transposed=False,
+        mix_transposed=False,
+    ),
+    _own(
+        "own.weights not transposed",
+        "q, k and v were copied as they stand; Conv1D's [in, out] "
+        "must become nn.Linear's [out, in].",
+        transposed=False,
+    ),
+    _own(
+        "own.weights not transposed",
+        "mix was copied as it stands; Conv1D's [in, out] must become nn.Linear's [out, in].",
+        mix_transposed=False,
+    ),
+    _own(
+        "own.order",
+        "Keys and queries have changed places. c_attn holds query, key, value.",
+        order=(1, 0, 2),
+    ),
+    _own(
+        "own.order",
+        "Keys and values have changed places. c_attn holds query, key, value.",
+        order=(0, 2, 1),
+    ),
+    _own(
+        "own.order",
+        "Queries and values have changed places. c_attn holds query, key, value.",
+        order=(2, 1, 0),
+    ),
+    _own(
+        "own.not causal",
+        "The attention sees later tokens: build it with causal=True.",
+        causal=False,
+    ),
     _own("own.biases lost", "The biases of q, k, v and mix are missing or zero.", biases=False),
     _own("own.one head", "All features are one head. num_heads is in the config.", heads=1),
     _own("own.no positions", "The position embeddings (wpe) are missing.", positions=False),
     _own("own.final norm missing", "The final norm, ln_f, is missing.", norms=0),
     _own("own.final norm twice", "The final norm, ln_f, is applied twice.", norms=2),
-    _own("own.residual missing", "The attention's output replaces the residual stream; it should "
-         "be added to it.", residual=False),
-    _own("own.norm before attention missing", "The attention reads ln_1 of the residual stream, "
-         "not the stream itself.", normed=False),
+    _own(
+        "own.residual missing",
+        "The attention's output replaces the residual stream; it should be added to it.",
+        residual=False,
+    ),
+    _own(
+        "own.norm before attention missing",
+        "The attention reads ln_1 of the residual stream, not the stream itself.",
+        normed=False,
+    ),
 ]
 
 

@@ -43,33 +43,70 @@ def _token(place):
     return wrong
 
 
-_AXIS = ("The log-softmax runs over the wrong axis: the probabilities of the whole vocabulary sum "
-         "to 1, not those of all positions or sequences.")
+_AXIS = (
+    "The log-softmax runs over the wrong axis: the probabilities of the whole vocabulary sum "
+    "to 1, not those of all positions or sequences."
+)
 _CLEAN = [
-    ("clean.position -1", "This is read at position -1, which predicts the token after the text. "
-     "The last token is predicted one position earlier.", lambda m, i: final_log_prob(m, i, -1)),
-    ("clean.position -3", "This is read one position too early.",
-     lambda m, i: final_log_prob(m, i, -3)),
+    (
+        "clean.position -1",
+        "This is read at position -1, which predicts the token after the text. "
+        "The last token is predicted one position earlier.",
+        lambda m, i: final_log_prob(m, i, -1),
+    ),
+    (
+        "clean.position -3",
+        "This is read one position too early.",
+        lambda m, i: final_log_prob(m, i, -3),
+    ),
     ("clean.log-softmax axis", _AXIS, _over(1)),
     ("clean.log-softmax axis", _AXIS, _over(0)),
-    ("clean.log-softmax axis", _AXIS,
-     lambda m, i: _pick(F.log_softmax(logits_of(m, i)[:, -2], dim=0), i)),
-    ("clean.probability", "This is a probability; its logarithm is asked for.",
-     lambda m, i: final_log_prob(m, i).exp()),
-    ("clean.base", "This is a logarithm to base 10 or 2; natural logarithms are asked for.",
-     lambda m, i: final_log_prob(m, i) / torch.tensor(10.0).log()),
-    ("clean.base", "This is a logarithm to base 10 or 2; natural logarithms are asked for.",
-     lambda m, i: final_log_prob(m, i) / torch.tensor(2.0).log()),
-    ("clean.sign", "This is the loss, the negative of what is asked for.",
-     lambda m, i: -final_log_prob(m, i)),
-    ("clean.logit", "This is a logit, not yet normalised over the vocabulary.",
-     lambda m, i: _pick(logits_of(m, i)[:, -2], i)),
-    ("clean.best token", "This is the log-probability of the likeliest token, not of the one that "
-     "stands there.", _argmax),
-    ("clean.another token", "This is the log-probability of the token at -2, which is already "
-     "there; the one that follows is asked for.", _token(-2)),
-    ("clean.batch averaged", "The sequences are averaged; one number each is asked for.",
-     lambda m, i: final_log_prob(m, i).mean()),
+    (
+        "clean.log-softmax axis",
+        _AXIS,
+        lambda m, i: _pick(F.log_softmax(logits_of(m, i)[:, -2], dim=0), i),
+    ),
+    (
+        "clean.probability",
+        "This is a probability; its logarithm is asked for.",
+        lambda m, i: final_log_prob(m, i).exp(),
+    ),
+    (
+        "clean.base",
+        "This is a logarithm to base 10 or 2; natural logarithms are asked for.",
+        lambda m, i: final_log_prob(m, i) / torch.tensor(10.0).log(),
+    ),
+    (
+        "clean.base",
+        "This is a logarithm to base 10 or 2; natural logarithms are asked for.",
+        lambda m, i: final_log_prob(m, i) / torch.tensor(2.0).log(),
+    ),
+    (
+        "clean.sign",
+        "This is the loss, the negative of what is asked for.",
+        lambda m, i: -final_log_prob(m, i),
+    ),
+    (
+        "clean.logit",
+        "This is a logit, not yet normalised over the vocabulary.",
+        lambda m, i: _pick(logits_of(m, i)[:, -2], i),
+    ),
+    (
+        "clean.best token",
+        "This is the log-probability of the likeliest token, not of the one that stands there.",
+        _argmax,
+    ),
+    (
+        "clean.another token",
+        "This is the log-probability of the token at -2, which is already "
+        "there; the one that follows is asked for.",
+        _token(-2),
+    ),
+    (
+        "clean.batch averaged",
+        "The sequences are averaged; one number each is asked for.",
+        lambda m, i: final_log_prob(m, i).mean(),
+    ),
 ]
 
 
@@ -123,30 +160,67 @@ def _four_axes(z, num_heads, head, position):
 
 
 _CUT = [
-    ("cut.in place", "Your code edits the tensor it was given: `view` and slices share their "
-     "numbers with it. Whoever passed it finds zeros there. Clone first.", _in_place),
-    ("cut.all positions", "The head is cut at every position; one was asked for.",
-     lambda z, n, head, position: _cut(z, n, head)),
+    (
+        "cut.in place",
+        "Your code edits the tensor it was given: `view` and slices share their "
+        "numbers with it. Whoever passed it finds zeros there. Clone first.",
+        _in_place,
+    ),
+    (
+        "cut.all positions",
+        "The head is cut at every position; one was asked for.",
+        lambda z, n, head, position: _cut(z, n, head),
+    ),
     ("cut.another position", "The cut is one position too late.", _moved(1)),
     ("cut.another position", "The cut is one position too early.", _moved(-1)),
-    ("cut.another head", "This is the head after the one asked for: heads count from 0, so 'the "
-     "fifth head' has index 4.", _other_head(1)),
-    ("cut.another head", "This is the head before the one asked for: heads count from 0, and head "
-     "0 is the first.", _other_head(-1)),
-    ("cut.all heads", "All heads are cut at this position.",
-     lambda z, n, head, position: _cut(z, 1, 0, [position])),
-    ("cut.interleaved", "You cut every num_heads-th feature. A head's features stand together.",
-     lambda z, n, head, position: _cut(z, n, head, [position], layout="interleaved")),
-    ("cut.heads before tokens", "Seen as [batch_size, num_heads, seq_len, head_size], the numbers "
-     "of one token are torn apart: c_proj's input has the tokens before the heads.", _head_major),
-    ("cut.nothing changed", "Nothing was cut: what you return is the input.",
-     lambda z, n, head, position: z.clone()),
-    ("cut.everything else", "All but the head was cut.",
-     lambda z, n, head, position: z - without_head(z, n, head, position)),
-    ("cut.four axes", "The heads still have an axis of their own; bring it back to [batch_size, "
-     "seq_len, hidden].", _four_axes),
-    ("cut.batch axis", "The position was used as an index of the batch. Tokens are axis 1.",
-     _batch_axis),
+    (
+        "cut.another head",
+        "This is the head after the one asked for: heads count from 0, so 'the "
+        "fifth head' has index 4.",
+        _other_head(1),
+    ),
+    (
+        "cut.another head",
+        "This is the head before the one asked for: heads count from 0, and head 0 is the first.",
+        _other_head(-1),
+    ),
+    (
+        "cut.all heads",
+        "All heads are cut at this position.",
+        lambda z, n, head, position: _cut(z, 1, 0, [position]),
+    ),
+    (
+        "cut.interleaved",
+        "You cut every num_heads-th feature. A head's features stand together.",
+        lambda z, n, head, position: _cut(z, n, head, [position], layout="interleaved"),
+    ),
+    (
+        "cut.heads before tokens",
+        "Seen as [batch_size, num_heads, seq_len, head_size], the numbers "
+        "of one token are torn apart: c_proj's input has the tokens before the heads.",
+        _head_major,
+    ),
+    (
+        "cut.nothing changed",
+        "Nothing was cut: what you return is the input.",
+        lambda z, n, head, position: z.clone(),
+    ),
+    (
+        "cut.everything else",
+        "All but the head was cut.",
+        lambda z, n, head, position: z - without_head(z, n, head, position),
+    ),
+    (
+        "cut.four axes",
+        "The heads still have an axis of their own; bring it back to [batch_size, "
+        "seq_len, hidden].",
+        _four_axes,
+    ),
+    (
+        "cut.batch axis",
+        "The position was used as an index of the batch. Tokens are axis 1.",
+        _batch_axis,
+    ),
 ]
 
 
@@ -220,7 +294,8 @@ def _queries(part):
         heads = model.config.n_head
         module = model.transformer.h[layer].attn.c_attn
         handle = module.register_forward_hook(
-            lambda m, i, o: _cut(o, 3 * heads, part * heads + head, [position]))
+            lambda m, i, o: _cut(o, 3 * heads, part * heads + head, [position])
+        )
         try:
             return final_log_prob(model, input_ids)
         finally:
@@ -230,47 +305,100 @@ def _queries(part):
 
 
 _LESION = [
-    ("lesion.tuple(t, *rest)", "With one sequence this runs, with two it raises a TypeError: "
-     "`tuple(t, ...)` does not put t into a tuple, it takes t apart along the batch. Write "
-     "`(t, *inputs[1:])`.", _tuple_bug),
-    ("lesion.nothing changed", "This is the clean value: the lesion never reached the model. Does "
-     "the hook return what it made?",
-     lambda m, i, layer, head, position: final_log_prob(m, i)),
-    ("lesion.position -1 for -2", "The cut is one position too late: -1 where -2 was asked for. "
-     "What happens after position -2 cannot change its prediction.",
-     lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position + 1])),
-    ("lesion.another position", "The cut is one position too early.",
-     lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position - 1])),
-    ("lesion.read at -1", "The cut is right, but the prediction is read at position -1; the last "
-     "token is predicted at -2.",
-     lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position], -1)),
-    ("lesion.read at the cut", "The cut is right, but the prediction is read at the position of "
-     "the cut; the last token is predicted at -2.",
-     lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position], position)),
-    ("lesion.all positions", "The head is cut at every position; one was asked for.",
-     lambda m, i, layer, head, position: _lesion(m, i, layer, head, None)),
-    ("lesion.another head", "This cuts the head after the one asked for. Heads count from 0.",
-     _next_head(1)),
-    ("lesion.another head", "This cuts the head before the one asked for: head 0 is the first.",
-     _next_head(-1)),
+    (
+        "lesion.tuple(t, *rest)",
+        "With one sequence this runs, with two it raises a TypeError: "
+        "`tuple(t, ...)` does not put t into a tuple, it takes t apart along the batch. Write "
+        "`(t, *inputs[1:])`.",
+        _tuple_bug,
+    ),
+    (
+        "lesion.nothing changed",
+        "This is the clean value: the lesion never reached the model. Does "
+        "the hook return what it made?",
+        lambda m, i, layer, head, position: final_log_prob(m, i),
+    ),
+    (
+        "lesion.position -1 for -2",
+        "The cut is one position too late: -1 where -2 was asked for. "
+        "What happens after position -2 cannot change its prediction.",
+        lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position + 1]),
+    ),
+    (
+        "lesion.another position",
+        "The cut is one position too early.",
+        lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position - 1]),
+    ),
+    (
+        "lesion.read at -1",
+        "The cut is right, but the prediction is read at position -1; the last "
+        "token is predicted at -2.",
+        lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position], -1),
+    ),
+    (
+        "lesion.read at the cut",
+        "The cut is right, but the prediction is read at the position of "
+        "the cut; the last token is predicted at -2.",
+        lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position], position),
+    ),
+    (
+        "lesion.all positions",
+        "The head is cut at every position; one was asked for.",
+        lambda m, i, layer, head, position: _lesion(m, i, layer, head, None),
+    ),
+    (
+        "lesion.another head",
+        "This cuts the head after the one asked for. Heads count from 0.",
+        _next_head(1),
+    ),
+    (
+        "lesion.another head",
+        "This cuts the head before the one asked for: head 0 is the first.",
+        _next_head(-1),
+    ),
     ("lesion.another layer", "This cuts in the next layer. Layers count from 0.", _next_layer(1)),
-    ("lesion.another layer", "This cuts in the layer before. Layers count from 0.",
-     _next_layer(-1)),
+    (
+        "lesion.another layer",
+        "This cuts in the layer before. Layers count from 0.",
+        _next_layer(-1),
+    ),
     ("lesion.all heads", "All heads of the layer are cut at this position.", _all_heads),
-    ("lesion.interleaved", "You cut every num_heads-th feature. A head's features stand together.",
-     lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position],
-                                                 layout="interleaved")),
-    ("lesion.after mixing", "You cut features of c_proj's output. There the heads are already "
-     "mixed; the last place where they stand apart is its input.", _after_mixing),
-    ("lesion.query cut", "You cut the head's query, which makes it look evenly, not its output.",
-     _queries(0)),
-    ("lesion.value cut", "You cut the head's value at this position; others still look there, and "
-     "this position still receives. Cut the head's output.", _queries(2)),
-    ("lesion.difference", "This is the change; the log-probability with the lesion is asked for.",
-     lambda m, i, layer, head, position: lesioned_log_prob(m, i, layer, head, position)
-     - final_log_prob(m, i)),
-    ("lesion.probability", "This is a probability; its logarithm is asked for.",
-     lambda *args: lesioned_log_prob(*args).exp()),
+    (
+        "lesion.interleaved",
+        "You cut every num_heads-th feature. A head's features stand together.",
+        lambda m, i, layer, head, position: _lesion(
+            m, i, layer, head, [position], layout="interleaved"
+        ),
+    ),
+    (
+        "lesion.after mixing",
+        "You cut features of c_proj's output. There the heads are already "
+        "mixed; the last place where they stand apart is its input.",
+        _after_mixing,
+    ),
+    (
+        "lesion.query cut",
+        "You cut the head's query, which makes it look evenly, not its output.",
+        _queries(0),
+    ),
+    (
+        "lesion.value cut",
+        "You cut the head's value at this position; others still look there, and "
+        "this position still receives. Cut the head's output.",
+        _queries(2),
+    ),
+    (
+        "lesion.difference",
+        "This is the change; the log-probability with the lesion is asked for.",
+        lambda m, i, layer, head, position: (
+            lesioned_log_prob(m, i, layer, head, position) - final_log_prob(m, i)
+        ),
+    ),
+    (
+        "lesion.probability",
+        "This is a probability; its logarithm is asked for.",
+        lambda *args: lesioned_log_prob(*args).exp(),
+    ),
 ]
 
 
@@ -314,27 +442,58 @@ def _interleaved_mean(z, reference, num_heads, head):
 
 _MEAN = [
     ("mean.in place", "Your code edits the tensor it was given. Clone first.", _mean_in_place),
-    ("mean.of the input itself", "The mean is taken of z, the run under test; it should come from "
-     "the reference.", lambda z, r, n, head: with_mean(z, z, n, head)),
-    ("mean.by position", "Each position has its own mean: you averaged over the sequences alone. "
-     "Average over tokens too.", lambda z, r, n, head: _mean_cut(z, n, head, r.mean(0))),
-    ("mean.by sequence", "Each sequence has its own mean: average over the sequences too.",
-     _per_sequence),
-    ("mean.one number", "The features were averaged too. The stand-in is a vector of head_size "
-     "numbers.", _one_number),
-    ("mean.all features as one", "The mean of the whole reference is one number. Keep the "
-     "features apart.", lambda z, r, n, head: _mean_cut(z, n, head, r.mean())),
-    ("mean.zero", "The head is set to zero; its mean over the reference is asked for.",
-     lambda z, r, n, head: _mean_cut(z, n, head, torch.zeros(()))),
+    (
+        "mean.of the input itself",
+        "The mean is taken of z, the run under test; it should come from the reference.",
+        lambda z, r, n, head: with_mean(z, z, n, head),
+    ),
+    (
+        "mean.by position",
+        "Each position has its own mean: you averaged over the sequences alone. "
+        "Average over tokens too.",
+        lambda z, r, n, head: _mean_cut(z, n, head, r.mean(0)),
+    ),
+    (
+        "mean.by sequence",
+        "Each sequence has its own mean: average over the sequences too.",
+        _per_sequence,
+    ),
+    (
+        "mean.one number",
+        "The features were averaged too. The stand-in is a vector of head_size numbers.",
+        _one_number,
+    ),
+    (
+        "mean.all features as one",
+        "The mean of the whole reference is one number. Keep the features apart.",
+        lambda z, r, n, head: _mean_cut(z, n, head, r.mean()),
+    ),
+    (
+        "mean.zero",
+        "The head is set to zero; its mean over the reference is asked for.",
+        lambda z, r, n, head: _mean_cut(z, n, head, torch.zeros(())),
+    ),
     ("mean.all heads", "All heads are replaced; one was asked for.", _mean_all),
-    ("mean.another head", "This is the head after the one asked for. Heads count from 0.",
-     lambda z, r, n, head: with_mean(z, r, n, (head + 1) % n)),
-    ("mean.another head", "This is the head before the one asked for. Heads count from 0.",
-     lambda z, r, n, head: with_mean(z, r, n, (head - 1) % n)),
-    ("mean.interleaved", "You replaced every num_heads-th feature. A head's features stand "
-     "together.", _interleaved_mean),
-    ("mean.added", "The mean is subtracted or added; it should take the place of the head's "
-     "output.", lambda z, r, n, head: 2 * z - _mean_cut(z, n, head, z - r.mean((0, 1)))),
+    (
+        "mean.another head",
+        "This is the head after the one asked for. Heads count from 0.",
+        lambda z, r, n, head: with_mean(z, r, n, (head + 1) % n),
+    ),
+    (
+        "mean.another head",
+        "This is the head before the one asked for. Heads count from 0.",
+        lambda z, r, n, head: with_mean(z, r, n, (head - 1) % n),
+    ),
+    (
+        "mean.interleaved",
+        "You replaced every num_heads-th feature. A head's features stand together.",
+        _interleaved_mean,
+    ),
+    (
+        "mean.added",
+        "The mean is subtracted or added; it should take the place of the head's output.",
+        lambda z, r, n, head: 2 * z - _mean_cut(z, n, head, z - r.mean((0, 1))),
+    ),
     ("mean.nothing changed", "Nothing was replaced.", lambda z, r, n, head: z.clone()),
 ]
 
@@ -379,31 +538,69 @@ def _clean_added(one, every, args):
 
 
 _BOTH = [
-    ("effects.not subtracted", "These are log-probabilities with the lesion; an effect is their "
-     "difference from the clean run.", _pair(_clean_added)),
-    ("effects.sign", "The sign is the other way round: effect = lesioned minus clean, negative "
-     "where the head helped.", _pair(lambda o, e, a: (-o, -e))),
-    ("effects.swapped", "The two effects have changed places: one position first.",
-     _pair(lambda o, e, a: (e, o))),
-    ("effects.position -1 for -2", "The first effect is zero: cutting at position -1 cannot change "
-     "what position -2 predicts.", _last_position),
-    ("effects.read at -1", "The prediction is read at -1; the last token is predicted at -2.",
-     _read_last),
-    ("effects.one position twice", "Both are the effect at one position.",
-     _pair(lambda o, e, a: (o, o))),
-    ("effects.all positions twice", "Both are the effect at all positions. Was the list of "
-     "positions used?", _pair(lambda o, e, a: (e, e))),
+    (
+        "effects.not subtracted",
+        "These are log-probabilities with the lesion; an effect is their "
+        "difference from the clean run.",
+        _pair(_clean_added),
+    ),
+    (
+        "effects.sign",
+        "The sign is the other way round: effect = lesioned minus clean, negative "
+        "where the head helped.",
+        _pair(lambda o, e, a: (-o, -e)),
+    ),
+    (
+        "effects.swapped",
+        "The two effects have changed places: one position first.",
+        _pair(lambda o, e, a: (e, o)),
+    ),
+    (
+        "effects.position -1 for -2",
+        "The first effect is zero: cutting at position -1 cannot change what position -2 predicts.",
+        _last_position,
+    ),
+    (
+        "effects.read at -1",
+        "The prediction is read at -1; the last token is predicted at -2.",
+        _read_last,
+    ),
+    (
+        "effects.one position twice",
+        "Both are the effect at one position.",
+        _pair(lambda o, e, a: (o, o)),
+    ),
+    (
+        "effects.all positions twice",
+        "Both are the effect at all positions. Was the list of positions used?",
+        _pair(lambda o, e, a: (e, e)),
+    ),
     ("effects.position left out of all", "'All positions' contains -2 too.", _others),
-    ("effects.measured against the first lesion", "The second effect is the difference from the "
-     "first lesion, not from the clean run.", _pair(lambda o, e, a: (o, e - o))),
-    ("effects.another head", "This is the head after the one asked for. Heads count from 0.",
-     _head_step(1)),
-    ("effects.another head", "This is the head before the one asked for. Heads count from 0.",
-     _head_step(-1)),
-    ("effects.batch averaged", "The sequences are averaged; one number each is asked for.",
-     _pair(lambda o, e, a: (o.mean(), e.mean()))),
-    ("effects.nothing changed", "Nothing changed: the lesion never reached the model. Does the "
-     "hook return what it made?", _pair(lambda o, e, a: (0 * o, 0 * e))),
+    (
+        "effects.measured against the first lesion",
+        "The second effect is the difference from the first lesion, not from the clean run.",
+        _pair(lambda o, e, a: (o, e - o)),
+    ),
+    (
+        "effects.another head",
+        "This is the head after the one asked for. Heads count from 0.",
+        _head_step(1),
+    ),
+    (
+        "effects.another head",
+        "This is the head before the one asked for. Heads count from 0.",
+        _head_step(-1),
+    ),
+    (
+        "effects.batch averaged",
+        "The sequences are averaged; one number each is asked for.",
+        _pair(lambda o, e, a: (o.mean(), e.mean())),
+    ),
+    (
+        "effects.nothing changed",
+        "Nothing changed: the lesion never reached the model. Does the hook return what it made?",
+        _pair(lambda o, e, a: (0 * o, 0 * e)),
+    ),
 ]
 
 
@@ -431,6 +628,7 @@ def lesion_grid(model, input_ids):
 
 def _hooks_stay(late_binding=False, each_layer=False):
     """Hooks are not removed: each lesion comes on top of those before."""
+
     def wrong(model, input_ids):
         heads = model.config.n_head
         clean = next_log_probs(model, input_ids).mean()
@@ -464,33 +662,62 @@ def _mean_of(measure):
     return wrong
 
 
-_STAYS = ("Each lesion comes on top of the ones before: the hooks were not removed between the "
-          "runs.")
+_STAYS = "Each lesion comes on top of the ones before: the hooks were not removed between the runs."
 _GRID = [
     ("grid.hook left in", _STAYS, _hooks_stay()),
     ("grid.hook left in", _STAYS, _hooks_stay(each_layer=True)),
-    ("grid.hook left in", _STAYS + " And they all read the loop variable as it is now (late "
-     "binding).", _hooks_stay(late_binding=True)),
-    ("grid.sign", "The sign is the other way round: lesioned minus clean, negative where the head "
-     "helps.", lambda m, i: -lesion_grid(m, i)),
+    (
+        "grid.hook left in",
+        _STAYS + " And they all read the loop variable as it is now (late binding).",
+        _hooks_stay(late_binding=True),
+    ),
+    (
+        "grid.sign",
+        "The sign is the other way round: lesioned minus clean, negative where the head helps.",
+        lambda m, i: -lesion_grid(m, i),
+    ),
     ("grid.not subtracted", "These are the measures with a lesion; subtract the clean one.", _grid),
-    ("grid.heads and layers swapped", "Layers should be rows and heads columns.",
-     lambda m, i: lesion_grid(m, i).T),
-    ("grid.last token alone", "Only the last token's prediction is measured; all next tokens are "
-     "asked for.", _mean_of(lambda m, i: final_log_prob(m, i).mean())),
-    ("grid.summed", "The log-probabilities are summed; their mean is asked for.",
-     _mean_of(lambda m, i: next_log_probs(m, i).sum())),
-    ("grid.first item alone", "Only the first sequence is measured.",
-     _mean_of(lambda m, i: next_log_probs(m, i)[0].mean())),
-    ("grid.batch kept", "Each sequence has its own effect here; average over the batch.",
-     _mean_of(lambda m, i: next_log_probs(m, i).mean(1))),
-    ("grid.one position", "The head is cut at position -2 alone; cut it at all.",
-     lambda m, i: _grid(m, i, positions=[-2]) - next_log_probs(m, i).mean()),
-    ("grid.not shifted", "The log-probabilities are those of the tokens that already stand there. "
-     "Position t predicts token t + 1.", _mean_of(lambda m, i: F.log_softmax(
-         logits_of(m, i), -1).gather(-1, i[..., None]).mean())),
-    ("grid.nothing changed", "Nothing changed: the lesions never reached the model. Does the hook "
-     "return what it made?", lambda m, i: 0 * lesion_grid(m, i)),
+    (
+        "grid.heads and layers swapped",
+        "Layers should be rows and heads columns.",
+        lambda m, i: lesion_grid(m, i).T,
+    ),
+    (
+        "grid.last token alone",
+        "Only the last token's prediction is measured; all next tokens are asked for.",
+        _mean_of(lambda m, i: final_log_prob(m, i).mean()),
+    ),
+    (
+        "grid.summed",
+        "The log-probabilities are summed; their mean is asked for.",
+        _mean_of(lambda m, i: next_log_probs(m, i).sum()),
+    ),
+    (
+        "grid.first item alone",
+        "Only the first sequence is measured.",
+        _mean_of(lambda m, i: next_log_probs(m, i)[0].mean()),
+    ),
+    (
+        "grid.batch kept",
+        "Each sequence has its own effect here; average over the batch.",
+        _mean_of(lambda m, i: next_log_probs(m, i).mean(1)),
+    ),
+    (
+        "grid.one position",
+        "The head is cut at position -2 alone; cut it at all.",
+        lambda m, i: _grid(m, i, positions=[-2]) - next_log_probs(m, i).mean(),
+    ),
+    (
+        "grid.not shifted",
+        "The log-probabilities are those of the tokens that already stand there. "
+        "Position t predicts token t + 1.",
+        _mean_of(lambda m, i: F.log_softmax(logits_of(m, i), -1).gather(-1, i[..., None]).mean()),
+    ),
+    (
+        "grid.nothing changed",
+        "Nothing changed: the lesions never reached the model. Does the hook return what it made?",
+        lambda m, i: 0 * lesion_grid(m, i),
+    ),
 ]
 
 

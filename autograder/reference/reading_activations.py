@@ -20,25 +20,54 @@ def _counts(change):
 
 
 _TEXT = [
-    ("text.tensors in a set", "The unique tokens are as many as the tokens: a set of tensors "
-     "compares objects, and each element of a tensor is an object of its own. Use .tolist().",
-     _counts(lambda c, u, n, m, text, ids: (c, u, n, n))),
-    ("text.batch counted", "`len(input_ids)` counts the sequences of the batch, not the tokens.",
-     _counts(lambda c, u, n, m, text, ids: (c, u, 1, m))),
-    ("text.batch counted", "`len(input_ids)` counts the sequences of the batch, not the tokens.",
-     _counts(lambda c, u, n, m, text, ids: (c, u, 1, 1))),
-    ("text.words", "These are words. A token is what the tokenizer makes of the text, and the ids "
-     "are given.",
-     _counts(lambda c, u, n, m, text, ids: (c, u, len(text.split()), len(set(text.split()))))),
-    ("text.blanks left out", "Blanks and line breaks are characters too; the tokenizer sees them.",
-     _counts(lambda c, u, n, m, text, ids: (len("".join(text.split())),
-                                            len(set("".join(text.split()))), n, m))),
-    ("text.order", "The four numbers are right, but not in the order asked for.",
-     _counts(lambda c, u, n, m, text, ids: (c, n, u, m))),
-    ("text.order", "The four numbers are right, but not in the order asked for.",
-     _counts(lambda c, u, n, m, text, ids: (n, m, c, u))),
-    ("text.case folded", "Upper and lower case are different characters.",
-     _counts(lambda c, u, n, m, text, ids: (c, len(set(text.lower())), n, m))),
+    (
+        "text.tensors in a set",
+        "The unique tokens are as many as the tokens: a set of tensors "
+        "compares objects, and each element of a tensor is an object of its own. Use .tolist().",
+        _counts(lambda c, u, n, m, text, ids: (c, u, n, n)),
+    ),
+    (
+        "text.batch counted",
+        "`len(input_ids)` counts the sequences of the batch, not the tokens.",
+        _counts(lambda c, u, n, m, text, ids: (c, u, 1, m)),
+    ),
+    (
+        "text.batch counted",
+        "`len(input_ids)` counts the sequences of the batch, not the tokens.",
+        _counts(lambda c, u, n, m, text, ids: (c, u, 1, 1)),
+    ),
+    (
+        "text.words",
+        "These are words. A token is what the tokenizer makes of the text, and the ids are given.",
+        _counts(lambda c, u, n, m, text, ids: (c, u, len(text.split()), len(set(text.split())))),
+    ),
+    (
+        "text.blanks left out",
+        "Blanks and line breaks are characters too; the tokenizer sees them.",
+        _counts(
+            lambda c, u, n, m, text, ids: (
+                len("".join(text.split())),
+                len(set("".join(text.split()))),
+                n,
+                m,
+            )
+        ),
+    ),
+    (
+        "text.order",
+        "The four numbers are right, but not in the order asked for.",
+        _counts(lambda c, u, n, m, text, ids: (c, n, u, m)),
+    ),
+    (
+        "text.order",
+        "The four numbers are right, but not in the order asked for.",
+        _counts(lambda c, u, n, m, text, ids: (n, m, c, u)),
+    ),
+    (
+        "text.case folded",
+        "Upper and lower case are different characters.",
+        _counts(lambda c, u, n, m, text, ids: (c, len(set(text.lower())), n, m)),
+    ),
 ]
 
 
@@ -49,11 +78,17 @@ def caught(model, input_ids, pick, kind="output"):
     try:
         for block in model.transformer.h:
             if kind == "input":
-                handles.append(pick(block).register_forward_pre_hook(
-                    lambda module, args: out.append(args[0].detach().clone())))
+                handles.append(
+                    pick(block).register_forward_pre_hook(
+                        lambda module, args: out.append(args[0].detach().clone())
+                    )
+                )
             else:
-                handles.append(pick(block).register_forward_hook(
-                    lambda module, args, result: out.append(_tensor(result).detach().clone())))
+                handles.append(
+                    pick(block).register_forward_hook(
+                        lambda module, args, result: out.append(_tensor(result).detach().clone())
+                    )
+                )
         with torch.no_grad():
             model(input_ids)
     finally:
@@ -86,32 +121,69 @@ def _swallowed(model, input_ids, layer):
 
 
 _HOOK = [
-    ("hook.input caught", "This is what goes into c_attn. A pre-hook, or the hook's second "
-     "argument, gives the input; the output is wanted.",
-     lambda m, i, layer: caught(m, i, lambda b: b.attn.c_attn, "input")[layer]),
-    ("hook.whole attention", "This is the output of the whole attention module, or of c_proj: "
-     "after the heads have done their work. c_attn comes before.",
-     lambda m, i, layer: caught(m, i, lambda b: b.attn.c_proj)[layer]),
-    ("hook.c_proj's input", "This goes into c_proj: the heads' outputs. c_attn comes before.",
-     lambda m, i, layer: caught(m, i, lambda b: b.attn.c_proj, "input")[layer]),
-    ("hook.block", "This is the output of the whole block, the residual stream.",
-     lambda m, i, layer: caught(m, i, lambda b: b)[layer]),
-    ("hook.block", "This is the input of the whole block, the residual stream.",
-     lambda m, i, layer: caught(m, i, lambda b: b, "input")[layer]),
-    ("hook.another layer", "This is the layer before. Layers count from 0.",
-     lambda m, i, layer: tap(m, i, layer - 1)),
-    ("hook.another layer", "This is the layer after. Layers count from 0.",
-     lambda m, i, layer: tap(m, i, layer + 1)),
-    ("hook.another layer", "This is always the last layer. Which value has the loop variable when "
-     "the hook runs?", lambda m, i, layer: tap(m, i, -1)),
-    ("hook.first item alone", "Only the first sequence of the batch was kept.",
-     lambda m, i, layer: tap(m, i, layer)[0]),
-    ("hook.first item alone", "Only the first sequence of the batch was kept.",
-     lambda m, i, layer: tap(m, i, layer)[:1]),
-    ("hook.bias lost", "The bias is missing: this is the product with the weight alone.",
-     _without_bias),
-    ("hook.error swallowed", "Where the model raises an error, your function hides it. Tidy up in "
-     "`finally`, which lets the error through.", _swallowed),
+    (
+        "hook.input caught",
+        "This is what goes into c_attn. A pre-hook, or the hook's second "
+        "argument, gives the input; the output is wanted.",
+        lambda m, i, layer: caught(m, i, lambda b: b.attn.c_attn, "input")[layer],
+    ),
+    (
+        "hook.whole attention",
+        "This is the output of the whole attention module, or of c_proj: "
+        "after the heads have done their work. c_attn comes before.",
+        lambda m, i, layer: caught(m, i, lambda b: b.attn.c_proj)[layer],
+    ),
+    (
+        "hook.c_proj's input",
+        "This goes into c_proj: the heads' outputs. c_attn comes before.",
+        lambda m, i, layer: caught(m, i, lambda b: b.attn.c_proj, "input")[layer],
+    ),
+    (
+        "hook.block",
+        "This is the output of the whole block, the residual stream.",
+        lambda m, i, layer: caught(m, i, lambda b: b)[layer],
+    ),
+    (
+        "hook.block",
+        "This is the input of the whole block, the residual stream.",
+        lambda m, i, layer: caught(m, i, lambda b: b, "input")[layer],
+    ),
+    (
+        "hook.another layer",
+        "This is the layer before. Layers count from 0.",
+        lambda m, i, layer: tap(m, i, layer - 1),
+    ),
+    (
+        "hook.another layer",
+        "This is the layer after. Layers count from 0.",
+        lambda m, i, layer: tap(m, i, layer + 1),
+    ),
+    (
+        "hook.another layer",
+        "This is always the last layer. Which value has the loop variable when the hook runs?",
+        lambda m, i, layer: tap(m, i, -1),
+    ),
+    (
+        "hook.first item alone",
+        "Only the first sequence of the batch was kept.",
+        lambda m, i, layer: tap(m, i, layer)[0],
+    ),
+    (
+        "hook.first item alone",
+        "Only the first sequence of the batch was kept.",
+        lambda m, i, layer: tap(m, i, layer)[:1],
+    ),
+    (
+        "hook.bias lost",
+        "The bias is missing: this is the product with the weight alone.",
+        _without_bias,
+    ),
+    (
+        "hook.error swallowed",
+        "Where the model raises an error, your function hides it. Tidy up in "
+        "`finally`, which lets the error through.",
+        _swallowed,
+    ),
 ]
 
 
@@ -136,24 +208,51 @@ _LATE = (
 _ALL = [
     (*_LATE, _late),
     (*_LATE, _keyed(lambda w: dict.fromkeys(range(len(w)), w[-1]))),
-    ("all hooks.first layer again", "Every entry holds the first layer's output.",
-     _keyed(lambda w: dict.fromkeys(range(len(w)), w[0]))),
-    ("all hooks.counted from 1", "The layers are numbered from 1; the course, like Python, counts "
-     "from 0.", _keyed(lambda w: {layer + 1: each for layer, each in enumerate(w)})),
-    ("all hooks.reversed", "The layers stand in reverse order.",
-     _keyed(lambda w: dict(enumerate(w[::-1])))),
-    ("all hooks.last layer missing", "The last layer is missing: where does your range end?",
-     _keyed(lambda w: dict(enumerate(w[:-1])))),
-    ("all hooks.list", "These are the right tensors in a list; a dict from layer number to tensor "
-     "is wanted.", wide_outputs),
-    ("all hooks.named keys", "The keys should be the layer numbers themselves.",
-     _keyed(lambda w: {f"L{layer}_qkv": each for layer, each in enumerate(w)})),
-    ("all hooks.input caught", "This is what goes into c_attn; its output is wanted.",
-     lambda m, i: dict(enumerate(caught(m, i, lambda b: b.attn.c_attn, "input")))),
-    ("all hooks.another module", "This is the output of the attention module or of c_proj; c_attn "
-     "is wanted.", lambda m, i: dict(enumerate(caught(m, i, lambda b: b.attn.c_proj)))),
-    ("all hooks.first item alone", "Only the first sequence of the batch was kept.",
-     _keyed(lambda w: {layer: each[0] for layer, each in enumerate(w)})),
+    (
+        "all hooks.first layer again",
+        "Every entry holds the first layer's output.",
+        _keyed(lambda w: dict.fromkeys(range(len(w)), w[0])),
+    ),
+    (
+        "all hooks.counted from 1",
+        "The layers are numbered from 1; the course, like Python, counts from 0.",
+        _keyed(lambda w: {layer + 1: each for layer, each in enumerate(w)}),
+    ),
+    (
+        "all hooks.reversed",
+        "The layers stand in reverse order.",
+        _keyed(lambda w: dict(enumerate(w[::-1]))),
+    ),
+    (
+        "all hooks.last layer missing",
+        "The last layer is missing: where does your range end?",
+        _keyed(lambda w: dict(enumerate(w[:-1]))),
+    ),
+    (
+        "all hooks.list",
+        "These are the right tensors in a list; a dict from layer number to tensor is wanted.",
+        wide_outputs,
+    ),
+    (
+        "all hooks.named keys",
+        "The keys should be the layer numbers themselves.",
+        _keyed(lambda w: {f"L{layer}_qkv": each for layer, each in enumerate(w)}),
+    ),
+    (
+        "all hooks.input caught",
+        "This is what goes into c_attn; its output is wanted.",
+        lambda m, i: dict(enumerate(caught(m, i, lambda b: b.attn.c_attn, "input"))),
+    ),
+    (
+        "all hooks.another module",
+        "This is the output of the attention module or of c_proj; c_attn is wanted.",
+        lambda m, i: dict(enumerate(caught(m, i, lambda b: b.attn.c_proj))),
+    ),
+    (
+        "all hooks.first item alone",
+        "Only the first sequence of the batch was kept.",
+        _keyed(lambda w: {layer: each[0] for layer, each in enumerate(w)}),
+    ),
 ]
 
 
@@ -184,26 +283,52 @@ def _three_fastest(wide, num_heads):
 
 
 _SPLIT = [
-    ("split.order", "Values and keys have changed places. The order is query, key, value, whatever "
-     "the name `qvk` in a well-known post says.", _permuted(0, 2, 1)),
+    (
+        "split.order",
+        "Values and keys have changed places. The order is query, key, value, whatever "
+        "the name `qvk` in a well-known post says.",
+        _permuted(0, 2, 1),
+    ),
     ("split.order", "Queries and keys have changed places.", _permuted(1, 0, 2)),
     ("split.order", "Queries and values have changed places.", _permuted(2, 1, 0)),
-    ("split.heads before q, k, v", "You cut into heads first and then each head in three. The wide "
-     "axis is all queries, then all keys, then all values.", _by_head_first),
-    ("split.every third", "Every third feature was taken. Queries, keys and values stand in three "
-     "blocks.", _three_fastest),
-    ("split.reshape for transpose", "`view` alone cannot bring the heads to the front: it mixes "
-     "tokens. Split the last axis in two, then transpose.",
-     _each(lambda p, h: p.reshape(p.shape[0], h, p.shape[1], -1))),
-    ("split.interleaved heads", "The heads are interleaved: head h took every num_heads-th "
-     "feature. A head's features stand together.",
-     _each(lambda p, h: p.unflatten(-1, (-1, h)).permute(0, 3, 1, 2))),
-    ("split.not transposed", "The heads are split, but they stand after the tokens. Transpose the "
-     "axes 1 and 2.", _each(lambda p, h: p.unflatten(-1, (h, -1)))),
-    ("split.no heads", "Queries, keys and values are cut, but not yet their heads.",
-     _each(lambda p, h: p)),
-    ("split.head_size swapped", "num_heads and head_size have changed places.",
-     _each(lambda p, h: p.unflatten(-1, (-1, h)).transpose(1, 2))),
+    (
+        "split.heads before q, k, v",
+        "You cut into heads first and then each head in three. The wide "
+        "axis is all queries, then all keys, then all values.",
+        _by_head_first,
+    ),
+    (
+        "split.every third",
+        "Every third feature was taken. Queries, keys and values stand in three blocks.",
+        _three_fastest,
+    ),
+    (
+        "split.reshape for transpose",
+        "`view` alone cannot bring the heads to the front: it mixes "
+        "tokens. Split the last axis in two, then transpose.",
+        _each(lambda p, h: p.reshape(p.shape[0], h, p.shape[1], -1)),
+    ),
+    (
+        "split.interleaved heads",
+        "The heads are interleaved: head h took every num_heads-th "
+        "feature. A head's features stand together.",
+        _each(lambda p, h: p.unflatten(-1, (-1, h)).permute(0, 3, 1, 2)),
+    ),
+    (
+        "split.not transposed",
+        "The heads are split, but they stand after the tokens. Transpose the axes 1 and 2.",
+        _each(lambda p, h: p.unflatten(-1, (h, -1))),
+    ),
+    (
+        "split.no heads",
+        "Queries, keys and values are cut, but not yet their heads.",
+        _each(lambda p, h: p),
+    ),
+    (
+        "split.head_size swapped",
+        "num_heads and head_size have changed places.",
+        _each(lambda p, h: p.unflatten(-1, (-1, h)).transpose(1, 2)),
+    ),
 ]
 
 
@@ -236,32 +361,60 @@ def _clipped(values, edges):
 
 
 _HISTOGRAM = [
-    ("histogram.inside alone", "The densities are divided by the number of values inside the bins, "
-     "as density=True does: each curve has area 1, and what lies outside has vanished. Divide by "
-     "all values of the layer.",
-     _densities(lambda c, d, o, n, v, e: (c, n / n.sum(-1, True) / (e[1:] - e[:-1]), o))),
-    ("histogram.left edges", "These are the left edges of the bins, half a bin too far to the "
-     "left.", _densities(lambda c, d, o, n, v, e: (e[:-1], d, o))),
-    ("histogram.right edges", "These are the right edges of the bins.",
-     _densities(lambda c, d, o, n, v, e: (e[1:], d, o))),
-    ("histogram.counts", "These are counts; a density is a share divided by the bin's width.",
-     _densities(lambda c, d, o, n, v, e: (c, n, o))),
-    ("histogram.width forgotten", "These are shares; a density is a share divided by the bin's "
-     "width.", _densities(lambda c, d, o, n, v, e: (c, n / v.shape[1], o))),
-    ("histogram.share inside", "The last result is the share inside the bins; the one outside is "
-     "wanted.", _densities(lambda c, d, o, n, v, e: (c, d, 1 - o))),
-    ("histogram.count outside", "The last result is a number of values; the share is wanted.",
-     _densities(lambda c, d, o, n, v, e: (c, d, o * v.shape[1]))),
+    (
+        "histogram.inside alone",
+        "The densities are divided by the number of values inside the bins, "
+        "as density=True does: each curve has area 1, and what lies outside has vanished. Divide by "
+        "all values of the layer.",
+        _densities(lambda c, d, o, n, v, e: (c, n / n.sum(-1, True) / (e[1:] - e[:-1]), o)),
+    ),
+    (
+        "histogram.left edges",
+        "These are the left edges of the bins, half a bin too far to the left.",
+        _densities(lambda c, d, o, n, v, e: (e[:-1], d, o)),
+    ),
+    (
+        "histogram.right edges",
+        "These are the right edges of the bins.",
+        _densities(lambda c, d, o, n, v, e: (e[1:], d, o)),
+    ),
+    (
+        "histogram.counts",
+        "These are counts; a density is a share divided by the bin's width.",
+        _densities(lambda c, d, o, n, v, e: (c, n, o)),
+    ),
+    (
+        "histogram.width forgotten",
+        "These are shares; a density is a share divided by the bin's width.",
+        _densities(lambda c, d, o, n, v, e: (c, n / v.shape[1], o)),
+    ),
+    (
+        "histogram.share inside",
+        "The last result is the share inside the bins; the one outside is wanted.",
+        _densities(lambda c, d, o, n, v, e: (c, d, 1 - o)),
+    ),
+    (
+        "histogram.count outside",
+        "The last result is a number of values; the share is wanted.",
+        _densities(lambda c, d, o, n, v, e: (c, d, o * v.shape[1])),
+    ),
     ("histogram.clipped", "The values outside were pushed into the first and last bin.", _clipped),
-    ("histogram.layers pooled", "Each layer's counts were divided by the values of all layers.",
-     _densities(lambda c, d, o, n, v, e: (c, d / len(v), o))),
-    ("histogram.last edge lost", "The last bin is missing: edges has one entry more than there are "
-     "bins.", _densities(lambda c, d, o, n, v, e: (c[:-1], d[:, :-1], o))),
+    (
+        "histogram.layers pooled",
+        "Each layer's counts were divided by the values of all layers.",
+        _densities(lambda c, d, o, n, v, e: (c, d / len(v), o)),
+    ),
+    (
+        "histogram.last edge lost",
+        "The last bin is missing: edges has one entry more than there are bins.",
+        _densities(lambda c, d, o, n, v, e: (c[:-1], d[:, :-1], o)),
+    ),
 ]
 
 
 def _per_layer(measure):
     """A table with a row a layer and a column each for queries, keys and values."""
+
     def table(wides, first):
         rows = [[measure(p) for p in wide[:, first:].chunk(3, dim=-1)] for wide in wides]
         return torch.tensor(rows)
@@ -276,35 +429,71 @@ def _stale(function):
     return lambda wides, other: function([wides[-1]] * len(wides), other)
 
 
-_STALE = ("Every layer has the last layer's numbers. A variable left over from an earlier loop is "
-          "used where this layer's tensor should be.")
+_STALE = (
+    "Every layer has the last layer's numbers. A variable left over from an earlier loop is "
+    "used where this layer's tensor should be."
+)
 _VARIANCE = [
-    ("variance.first token kept", "The tokens before `first` are still in: the first token alone "
-     "can outweigh all others.", lambda wides, first: qkv_variance(wides, 0)),
-    ("variance.wrong axis cut", "`first` cut the sequences of the batch, not the tokens. Axis 0 is "
-     "the batch.", lambda wides, first: qkv_variance([w[first:] for w in wides], 0)),
-    ("variance.wrong axis cut", "`first` cut features, not tokens.",
-     lambda wides, first: torch.tensor(
-         [[p[..., first:].var().item() for p in w.chunk(3, -1)] for w in wides])),
-    ("variance.one sequence", "Only the first sequence of the batch is counted.",
-     lambda wides, first: qkv_variance([w[:1] for w in wides], first)),
-    ("variance.ddof", "This divides by the number of values; torch.var divides by one less "
-     "(correction=1), and that is what is asked for.",
-     _per_layer(lambda p: p.var(correction=0).item())),
-    ("variance.standard deviation", "This is the standard deviation, the root of what is asked "
-     "for.", _per_layer(lambda p: p.std().item())),
-    ("variance.features apart", "This is the mean of each feature's own variance. Pool all numbers "
-     "of a third first, then take one variance.",
-     _per_layer(lambda p: p.flatten(0, 1).var(0).mean().item())),
-    ("variance.mean square", "This is the mean square; a variance subtracts the mean first.",
-     _per_layer(lambda p: (p**2).mean().item())),
+    (
+        "variance.first token kept",
+        "The tokens before `first` are still in: the first token alone can outweigh all others.",
+        lambda wides, first: qkv_variance(wides, 0),
+    ),
+    (
+        "variance.wrong axis cut",
+        "`first` cut the sequences of the batch, not the tokens. Axis 0 is the batch.",
+        lambda wides, first: qkv_variance([w[first:] for w in wides], 0),
+    ),
+    (
+        "variance.wrong axis cut",
+        "`first` cut features, not tokens.",
+        lambda wides, first: torch.tensor(
+            [[p[..., first:].var().item() for p in w.chunk(3, -1)] for w in wides]
+        ),
+    ),
+    (
+        "variance.one sequence",
+        "Only the first sequence of the batch is counted.",
+        lambda wides, first: qkv_variance([w[:1] for w in wides], first),
+    ),
+    (
+        "variance.ddof",
+        "This divides by the number of values; torch.var divides by one less "
+        "(correction=1), and that is what is asked for.",
+        _per_layer(lambda p: p.var(correction=0).item()),
+    ),
+    (
+        "variance.standard deviation",
+        "This is the standard deviation, the root of what is asked for.",
+        _per_layer(lambda p: p.std().item()),
+    ),
+    (
+        "variance.features apart",
+        "This is the mean of each feature's own variance. Pool all numbers "
+        "of a third first, then take one variance.",
+        _per_layer(lambda p: p.flatten(0, 1).var(0).mean().item()),
+    ),
+    (
+        "variance.mean square",
+        "This is the mean square; a variance subtracts the mean first.",
+        _per_layer(lambda p: (p**2).mean().item()),
+    ),
     ("variance.stale tensor", _STALE, _stale(qkv_variance)),
-    ("variance.axes swapped", "Layers should be rows; queries, keys and values columns.",
-     lambda wides, first: qkv_variance(wides, first).T),
-    ("variance.order", "The columns are not in the order query, key, value.",
-     lambda wides, first: qkv_variance(wides, first)[:, [0, 2, 1]]),
-    ("variance.order", "The columns are not in the order query, key, value.",
-     lambda wides, first: qkv_variance(wides, first)[:, [1, 0, 2]]),
+    (
+        "variance.axes swapped",
+        "Layers should be rows; queries, keys and values columns.",
+        lambda wides, first: qkv_variance(wides, first).T,
+    ),
+    (
+        "variance.order",
+        "The columns are not in the order query, key, value.",
+        lambda wides, first: qkv_variance(wides, first)[:, [0, 2, 1]],
+    ),
+    (
+        "variance.order",
+        "The columns are not in the order query, key, value.",
+        lambda wides, first: qkv_variance(wides, first)[:, [1, 0, 2]],
+    ),
 ]
 
 
@@ -337,34 +526,65 @@ def _inverted(wide, num_heads):
     return scores.masked_fill(torch.ones_like(scores).tril().bool(), -math.inf)
 
 
-_SUMMED = ("Queries and keys of the full width were multiplied: that adds up the scores of all "
-           "heads, and belongs to no head of the model. Split into heads first.")
+_SUMMED = (
+    "Queries and keys of the full width were multiplied: that adds up the scores of all "
+    "heads, and belongs to no head of the model. Split into heads first."
+)
 _SCORES = [
     ("scores.summed heads", _SUMMED, _full_width),
     ("scores.summed heads", _SUMMED, lambda w, h: hide(_full_width(w, h))),
     ("scores.summed heads", _SUMMED, lambda w, h: _full_width(w, h, w.shape[-1] // 3)),
     ("scores.summed heads", _SUMMED, lambda w, h: hide(_full_width(w, h, w.shape[-1] // 3))),
     ("scores.summed heads", _SUMMED, lambda w, h: masked_scores(w, h).sum(1)),
-    ("scores.no mask", "No key is hidden: these queries see the future, which the model's own "
-     "never do.", raw_scores),
-    ("scores.mask hides itself", "A token is hidden from itself. Hide what lies strictly above "
-     "the diagonal.", lambda w, h: hide(raw_scores(w, h), 0)),
+    (
+        "scores.no mask",
+        "No key is hidden: these queries see the future, which the model's own never do.",
+        raw_scores,
+    ),
+    (
+        "scores.mask hides itself",
+        "A token is hidden from itself. Hide what lies strictly above the diagonal.",
+        lambda w, h: hide(raw_scores(w, h), 0),
+    ),
     ("scores.mask inverted", "The past is hidden and the future visible.", _inverted),
-    ("scores.filled with 0", "Hidden scores are 0, which the softmax turns into weight. It takes "
-     "minus infinity to hide a key.", lambda w, h: hide(raw_scores(w, h), 1, 0.0)),
-    ("scores.not scaled", "The scores are not divided by the root of the head size.",
-     lambda w, h: masked_scores(w, h) * math.sqrt(_head_size(w, h))),
-    ("scores.scaled by the full width", "The scores are divided by the root of hidden; each head's "
-     "keys are only head_size long.", lambda w, h: masked_scores(w, h) / math.sqrt(h)),
-    ("scores.scaled without root", "The scores are divided by the head size, not by its root.",
-     lambda w, h: masked_scores(w, h) / math.sqrt(_head_size(w, h))),
-    ("scores.already a softmax", "These are attention weights; the scores before the softmax are "
-     "asked for.", lambda w, h: masked_scores(w, h).softmax(-1)),
-    ("scores.queries and keys swapped", "Rows are keys and columns queries: the product is the "
-     "wrong way round.", lambda w, h: hide(raw_scores(w, h).transpose(-2, -1))),
-    ("scores.interleaved heads", "The heads are interleaved. A head's features stand together.",
-     lambda w, h: hide(_scores_of(*[p.unflatten(-1, (-1, h)).permute(0, 3, 1, 2)
-                                    for p in w.chunk(3, -1)][:2]))),
+    (
+        "scores.filled with 0",
+        "Hidden scores are 0, which the softmax turns into weight. It takes "
+        "minus infinity to hide a key.",
+        lambda w, h: hide(raw_scores(w, h), 1, 0.0),
+    ),
+    (
+        "scores.not scaled",
+        "The scores are not divided by the root of the head size.",
+        lambda w, h: masked_scores(w, h) * math.sqrt(_head_size(w, h)),
+    ),
+    (
+        "scores.scaled by the full width",
+        "The scores are divided by the root of hidden; each head's keys are only head_size long.",
+        lambda w, h: masked_scores(w, h) / math.sqrt(h),
+    ),
+    (
+        "scores.scaled without root",
+        "The scores are divided by the head size, not by its root.",
+        lambda w, h: masked_scores(w, h) / math.sqrt(_head_size(w, h)),
+    ),
+    (
+        "scores.already a softmax",
+        "These are attention weights; the scores before the softmax are asked for.",
+        lambda w, h: masked_scores(w, h).softmax(-1),
+    ),
+    (
+        "scores.queries and keys swapped",
+        "Rows are keys and columns queries: the product is the wrong way round.",
+        lambda w, h: hide(raw_scores(w, h).transpose(-2, -1)),
+    ),
+    (
+        "scores.interleaved heads",
+        "The heads are interleaved. A head's features stand together.",
+        lambda w, h: hide(
+            _scores_of(*[p.unflatten(-1, (-1, h)).permute(0, 3, 1, 2) for p in w.chunk(3, -1)][:2])
+        ),
+    ),
 ]
 
 
@@ -379,6 +599,7 @@ def _visible(scores):
 
 def _statistics(measure):
     """(means, deviations), each [num_layers, num_heads], of what `measure` gives for one layer."""
+
     def both(wides, num_heads):
         pairs = [measure(wide, num_heads) for wide in wides]
         return tuple(torch.stack(column) for column in zip(*pairs, strict=True))
@@ -419,29 +640,56 @@ def _zeros_counted(wide, num_heads):
 
 _STATISTICS = [
     ("statistics.stale tensor", _STALE, _stale(score_statistics)),
-    ("statistics.no mask", "The pairs with a later key are counted too; the model never uses them.",
-     _statistics(lambda w, h: _moments(raw_scores(w, h).flatten(2)))),
-    ("statistics.infinite", "Minus infinity is among the numbers: the mean is -inf and the "
-     "deviation nan. Pick the visible pairs first.",
-     _statistics(lambda w, h: _moments(masked_scores(w, h).flatten(2)))),
-    ("statistics.zeros counted", "The hidden pairs are counted as zeros. Pick the visible pairs.",
-     _statistics(_zeros_counted)),
-    ("statistics.diagonal left out", "A token's score with itself is visible and belongs in.",
-     _statistics(lambda w, h: _moments(_below(w, h)))),
+    (
+        "statistics.no mask",
+        "The pairs with a later key are counted too; the model never uses them.",
+        _statistics(lambda w, h: _moments(raw_scores(w, h).flatten(2))),
+    ),
+    (
+        "statistics.infinite",
+        "Minus infinity is among the numbers: the mean is -inf and the "
+        "deviation nan. Pick the visible pairs first.",
+        _statistics(lambda w, h: _moments(masked_scores(w, h).flatten(2))),
+    ),
+    (
+        "statistics.zeros counted",
+        "The hidden pairs are counted as zeros. Pick the visible pairs.",
+        _statistics(_zeros_counted),
+    ),
+    (
+        "statistics.diagonal left out",
+        "A token's score with itself is visible and belongs in.",
+        _statistics(lambda w, h: _moments(_below(w, h))),
+    ),
     ("statistics.summed heads", _SUMMED, _statistics(_of_full_width)),
     ("statistics.summed heads", _SUMMED, _statistics(lambda w, h: _of_full_width(w, h, True))),
-    ("statistics.heads pooled", "All heads of a layer share one number. Keep them apart.",
-     _statistics(_pooled)),
-    ("statistics.first item alone", "Only the first sequence of the batch is counted.",
-     _statistics(lambda w, h: _moments(_seen(w[:1], h)))),
-    ("statistics.ddof", "The deviation divides by the number of pairs; torch.std divides by one "
-     "less (correction=1), and that is what is asked for.",
-     _statistics(lambda w, h: _moments(_seen(w, h), 0))),
-    ("statistics.variance", "The second result is the variance; the standard deviation is its "
-     "root.", lambda w, h: (score_statistics(w, h)[0], score_statistics(w, h)[1] ** 2)),
-    ("statistics.of the weights", "These are statistics of the attention weights, after the "
-     "softmax; the scores are asked for.",
-     _statistics(lambda w, h: _moments(_visible(masked_scores(w, h).softmax(-1))))),
+    (
+        "statistics.heads pooled",
+        "All heads of a layer share one number. Keep them apart.",
+        _statistics(_pooled),
+    ),
+    (
+        "statistics.first item alone",
+        "Only the first sequence of the batch is counted.",
+        _statistics(lambda w, h: _moments(_seen(w[:1], h))),
+    ),
+    (
+        "statistics.ddof",
+        "The deviation divides by the number of pairs; torch.std divides by one "
+        "less (correction=1), and that is what is asked for.",
+        _statistics(lambda w, h: _moments(_seen(w, h), 0)),
+    ),
+    (
+        "statistics.variance",
+        "The second result is the variance; the standard deviation is its root.",
+        lambda w, h: (score_statistics(w, h)[0], score_statistics(w, h)[1] ** 2),
+    ),
+    (
+        "statistics.of the weights",
+        "These are statistics of the attention weights, after the "
+        "softmax; the scores are asked for.",
+        _statistics(lambda w, h: _moments(_visible(masked_scores(w, h).softmax(-1)))),
+    ),
 ]
 
 
@@ -467,34 +715,78 @@ def _unmasked(model, input_ids):
 
 
 _SINKS = [
-    ("sinks.first query counted", "Query 0 is counted, and it has nothing to look at but token 0: "
-     "its weight is 1 in every model.", _of_patterns(lambda p: p[..., 0].mean((1, 3)))),
-    ("sinks.row for column", "This is what query 0 looks at, not who looks at token 0. Queries go "
-     "down, keys across.", _of_patterns(lambda p: p[..., 0, :].mean((1, 3)))),
-    ("sinks.row for column", "This is what query 0 looks at, not who looks at token 0. Queries go "
-     "down, keys across.", _of_patterns(lambda p: p[..., 0, 1:].mean((1, 3)))),
-    ("sinks.no mask", "These weights come from scores without the causal mask; the model's own are "
-     "larger at token 0, because later keys get nothing.", _unmasked),
-    ("sinks.heads averaged", "The heads are averaged; one number a head is wanted.",
-     _of_patterns(lambda p: p[..., 1:, 0].mean((1, 2, 3)))),
-    ("sinks.batch kept", "Each sequence has its own number here; average over the batch too.",
-     _of_patterns(lambda p: p[..., 1:, 0].mean(3))),
-    ("sinks.sum", "The weights are summed over the queries; the mean is asked for.",
-     _of_patterns(lambda p: p[..., 1:, 0].sum(3).mean(1))),
-    ("sinks.last query alone", "Only the last query is counted.",
-     _of_patterns(lambda p: p[..., -1, 0].mean(1))),
-    ("sinks.last query lost", "The last query is missing from the mean.",
-     _of_patterns(lambda p: p[..., 1:-1, 0].mean((1, 3)))),
-    ("sinks.another token", "This is the attention to token 1; the first token is token 0.",
-     _of_patterns(lambda p: p[..., 1:, 1].mean((1, 3)))),
-    ("sinks.last token", "This is the attention to the last token.",
-     _of_patterns(lambda p: p[..., 1:, -1].mean((1, 3)))),
-    ("sinks.itself", "This is the attention of a token to itself, the diagonal.",
-     _of_patterns(lambda p: p.diagonal(dim1=-2, dim2=-1)[..., 1:].mean((1, 3)))),
-    ("sinks.first item alone", "Only the first sequence of the batch is counted.",
-     _of_patterns(lambda p: p[:, 0, :, 1:, 0].mean(2))),
-    ("sinks.axes swapped", "Layers should be rows and heads columns.",
-     lambda m, i: sink_attention(m, i).T),
+    (
+        "sinks.first query counted",
+        "Query 0 is counted, and it has nothing to look at but token 0: "
+        "its weight is 1 in every model.",
+        _of_patterns(lambda p: p[..., 0].mean((1, 3))),
+    ),
+    (
+        "sinks.row for column",
+        "This is what query 0 looks at, not who looks at token 0. Queries go down, keys across.",
+        _of_patterns(lambda p: p[..., 0, :].mean((1, 3))),
+    ),
+    (
+        "sinks.row for column",
+        "This is what query 0 looks at, not who looks at token 0. Queries go down, keys across.",
+        _of_patterns(lambda p: p[..., 0, 1:].mean((1, 3))),
+    ),
+    (
+        "sinks.no mask",
+        "These weights come from scores without the causal mask; the model's own are "
+        "larger at token 0, because later keys get nothing.",
+        _unmasked,
+    ),
+    (
+        "sinks.heads averaged",
+        "The heads are averaged; one number a head is wanted.",
+        _of_patterns(lambda p: p[..., 1:, 0].mean((1, 2, 3))),
+    ),
+    (
+        "sinks.batch kept",
+        "Each sequence has its own number here; average over the batch too.",
+        _of_patterns(lambda p: p[..., 1:, 0].mean(3)),
+    ),
+    (
+        "sinks.sum",
+        "The weights are summed over the queries; the mean is asked for.",
+        _of_patterns(lambda p: p[..., 1:, 0].sum(3).mean(1)),
+    ),
+    (
+        "sinks.last query alone",
+        "Only the last query is counted.",
+        _of_patterns(lambda p: p[..., -1, 0].mean(1)),
+    ),
+    (
+        "sinks.last query lost",
+        "The last query is missing from the mean.",
+        _of_patterns(lambda p: p[..., 1:-1, 0].mean((1, 3))),
+    ),
+    (
+        "sinks.another token",
+        "This is the attention to token 1; the first token is token 0.",
+        _of_patterns(lambda p: p[..., 1:, 1].mean((1, 3))),
+    ),
+    (
+        "sinks.last token",
+        "This is the attention to the last token.",
+        _of_patterns(lambda p: p[..., 1:, -1].mean((1, 3))),
+    ),
+    (
+        "sinks.itself",
+        "This is the attention of a token to itself, the diagonal.",
+        _of_patterns(lambda p: p.diagonal(dim1=-2, dim2=-1)[..., 1:].mean((1, 3))),
+    ),
+    (
+        "sinks.first item alone",
+        "Only the first sequence of the batch is counted.",
+        _of_patterns(lambda p: p[:, 0, :, 1:, 0].mean(2)),
+    ),
+    (
+        "sinks.axes swapped",
+        "Layers should be rows and heads columns.",
+        lambda m, i: sink_attention(m, i).T,
+    ),
 ]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 
 from autograder.shapes.attach import Sighting
 from autograder.shapes.dims import shape_fits
@@ -10,6 +11,8 @@ from autograder.shapes.parser import Claim, Stage, Term
 from autograder.shapes.recording import Execution, Sequence, Tensor, Weight, tensors
 from autograder.shapes.scope import Scope
 from autograder.shapes.tracer import Stmt, Traced
+
+MOST_TURNED = 5  # dimensions of an operand that may be written in another order
 
 Shape = tuple[int, ...]
 
@@ -137,9 +140,10 @@ class Matcher:
         dims = [t.dims for t in stage.terms]
         if len(dims) > 2:  # `[..] @ [..] + [..]`: the bias is no operand of the product
             dims = [d for d in dims if len(d) > 1] or dims
-        for _, operands in self._operations(execution):
+        for op, operands in self._operations(execution):
             if len(operands) >= len(dims) and all(
-                shape_fits(d, s, lookup) for d, s in zip(dims, operands, strict=False)
+                any(shape_fits(d, turned, lookup) for turned in _turned(op, s))
+                for d, s in zip(dims, operands, strict=False)
             ):
                 return True
         if stmt.kind == "augmented":
@@ -206,6 +210,13 @@ class Matcher:
         return shape_fits(term.dims, value.shape, lookup) or shape_fits(
             term.dims, value.shape[::-1], lookup
         )
+
+
+def _turned(op: str, shape: Shape) -> Iterable[Shape]:
+    """How an operand may be written: an einsum's also as the matrix product that it stands for."""
+    if op.endswith("einsum") and len(shape) <= MOST_TURNED:
+        return itertools.permutations(shape)
+    return (shape,)
 
 
 def positional(claims: tuple[Claim, ...], stmt: Stmt, execution: Execution, matcher) -> bool:
