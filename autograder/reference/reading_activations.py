@@ -364,8 +364,8 @@ _HISTOGRAM = [
     (
         "histogram.inside alone",
         "The densities are divided by the number of values inside the bins, "
-        "as density=True does: each curve has area 1, and what lies outside has vanished. Divide by "
-        "all values of the layer.",
+        "as density=True does: each curve has area 1, and what lies outside has vanished. Divide "
+        "by all values of the layer.",
         _densities(lambda c, d, o, n, v, e: (c, n / n.sum(-1, True) / (e[1:] - e[:-1]), o)),
     ),
     (
