@@ -15,7 +15,6 @@ from autograder.shapes import names
 from autograder.shapes.dims import (
     Expr,
     NotADim,
-    only_numbers,
     parse_dims,
     shape_names,
     split_crosses,
@@ -61,7 +60,6 @@ class Term:
     dims: tuple[Expr, ...]
     text: str
     label: str = ""
-    sure_label: bool = False
     keyword: bool = False  # "shape", "size", an arrow, a label: surely meant as a shape
     count: str = ""  # `num_heads x [b, s, d]`
 
@@ -225,7 +223,7 @@ def _admit(text: str, start: int, end: int, vocabulary: Vocabulary) -> _Span | N
     if not _looks_meant(dims, found, bracket, sure, text, vocabulary):
         return None
     plain = text[start : end + 1]
-    return _Span(begin, end + 1, Term(dims, plain, label, bool(label), sure), op)
+    return _Span(begin, end + 1, Term(dims, plain, label, sure), op)
 
 
 def _looks_meant(dims, found, bracket, sure, text, vocabulary: Vocabulary) -> bool:
@@ -289,7 +287,7 @@ def _bare(text: str, vocabulary: Vocabulary) -> list[Claim]:
         if dims is None:
             return []
         here = label if i == 0 else ""
-        stages.append(Stage((Term(dims, segment, here, bool(here), True),)))
+        stages.append(Stage((Term(dims, segment, here, True),)))
     if (
         label
         and label not in vocabulary.tensors
@@ -439,13 +437,7 @@ def _labelled(term: Term, glue: str, op: str, kind: str) -> Term:
         return replace(term, label=before[1]) if before else term
     if word == op and found.re is LABEL and not found[2]:
         return term
-    sign = True if found is of else bool(found[2]) or "'" in glue or '"' in glue or "`" in glue
-    return replace(term, label=word, sure_label=sign)
-
-
-def has_numbers_only(claim: Claim) -> bool:
-    """Whether every shape of the claim is nothing but numbers."""
-    return bool(claim.terms()) and all(only_numbers(t.dims) for t in claim.terms())
+    return replace(term, label=word)
 
 
 LEGEND = re.compile(

@@ -27,7 +27,6 @@ class Node:
     kind: str  # the name of the ast class
     line: int
     end_line: int
-    end_col: int
     text: str
     op: str = ""  # the method, function or operator
     operands: tuple[int, ...] = ()  # receiver and arguments, or both sides of an operator
@@ -48,7 +47,6 @@ class Stmt:
     receiver: int | None = None  # of a store into a part, `scores[mask] = 0`, or an in-place call
     alias: bool = False  # a bare name on the right
     body: tuple[int, int] = (0, 0)  # lines of what a header governs
-    skeleton: str = ""  # the statement with every name taken out
 
 
 @dataclass
@@ -61,7 +59,6 @@ class Function:
     parameters: tuple[str, ...]
     docstring: str
     top: str  # the outermost class or function
-    docstring_end: int = 0
 
 
 @dataclass
@@ -170,7 +167,6 @@ class _Wrapper:
                 tuple(a.arg for a in every),
                 ast.get_docstring(node) or "",
                 self.owner[0] if self.owner else node.name,
-                (first.end_lineno or 0) if has_doc else 0,
             )
         )
         header = self.new_stmt(node, "def", end=max(node.lineno, first.lineno - 1))
@@ -245,7 +241,6 @@ class _Wrapper:
             ast.Return: "return",
         }.get(type(node), "assign")
         stmt = self.new_stmt(node, kind)
-        stmt.skeleton = _skeleton(node)
         value = node.value
         if value is not None:
             stmt.alias = _is_alias(value)
@@ -291,7 +286,6 @@ class _Wrapper:
             type(old).__name__,
             old.lineno,
             old.end_lineno or old.lineno,
-            old.end_col_offset or 0,
             _short(old),
             **more,
         )
@@ -429,9 +423,3 @@ def _operator(op: ast.operator) -> str:
     return {"MatMult": "@", "Mult": "*", "Add": "+", "Sub": "-", "Div": "/"}.get(
         type(op).__name__, type(op).__name__
     )
-
-
-def _skeleton(node: ast.stmt) -> str:
-    """`k = self.k(x)` and `v = self.v(x)` have the same skeleton."""
-    text = ast.unparse(node)
-    return re.sub(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*", "_", text)[:200]
