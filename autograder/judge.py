@@ -48,13 +48,18 @@ class Difference:
     got: str = ""
 
 
-def difference(got, expected, rtol: float, where: str = "the result") -> Difference | None:
-    """None where `got` is `expected` up to the tolerance, else how they differ."""
+def difference(
+    got, expected, rtol: float, where: str = "the result", size: float = 0.0
+) -> Difference | None:
+    """None where `got` is `expected` up to the tolerance, else how they differ.
+
+    The tolerance is rtol times the largest magnitude in a tensor, or `size` if that is larger.
+    """
     if isinstance(got, Other):
         kind = got.name.rpartition(".")[2]
         return Difference("type", f"{where} is a {kind}", word(expected), f"a {kind}")
     if isinstance(expected, torch.Tensor):
-        return _tensor_difference(got, expected, rtol, where)
+        return _tensor_difference(got, expected, rtol, where, size)
     if isinstance(expected, (tuple, list)):
         if not isinstance(got, (tuple, list)):
             text = f"{where} should hold {len(expected)} things"
@@ -87,7 +92,9 @@ def _first(differences):
     return next((d for d in differences if d is not None), None)
 
 
-def _tensor_difference(got, expected: torch.Tensor, rtol: float, where: str) -> Difference | None:
+def _tensor_difference(
+    got, expected: torch.Tensor, rtol: float, where: str, size: float = 0.0
+) -> Difference | None:
     if isinstance(got, (int, float)) and not isinstance(got, bool):
         try:
             got = torch.tensor(got, dtype=torch.float64)
@@ -120,7 +127,7 @@ def _tensor_difference(got, expected: torch.Tensor, rtol: float, where: str) -> 
     if not finite.any():
         return None
     exact = not expected.is_floating_point()
-    allowed = 0.0 if exact else rtol * max(e[finite].abs().max().item(), FLOOR / rtol)
+    allowed = 0.0 if exact else max(rtol * max(e[finite].abs().max().item(), size), FLOOR)
     largest = (g[finite] - e[finite]).abs().max().item()
     if largest <= allowed:
         return None
@@ -176,8 +183,7 @@ def _gradient_difference(got, expected: dict, rtol: float) -> Difference | None:
         if got.get(name) is None:
             text = f"no gradient reaches {name}: something was detached on the way"
             return Difference("gradient", text, "a gradient", "None")
-        scale = max(1.0, largest / max(_size(wanted), 1e-30))
-        found = difference(got[name], wanted, rtol * scale, f"the gradient of {name}")
+        found = difference(got[name], wanted, rtol, f"the gradient of {name}", largest)
         if found is not None:
             return replace(found, kind="gradient")
     return None

@@ -19,6 +19,7 @@ from autograder.submission import StudentCell, Submission
 
 LOAD_SECONDS = 10.0
 CALL_SECONDS = 10.0
+FAILURES = ("died", "timed out", "memory")  # of a child: perhaps the machine's, not the code's
 
 Load = dict[str, str]  # a cell to run: its id and its source
 
@@ -95,14 +96,17 @@ def observe(
     """The calls that were made and what came of them; `draw` makes the calls, after loading.
 
     Where a cell of the student's own ends the child, the question is asked without those cells.
-    Where a name is missing, it is asked once more after the student's other answers: a helper may
-    have been defined in one of them.
+    Where a child fails, a second one is asked: a busy machine must not cost anybody a point. Where
+    a name is missing, it is asked once more after the student's other answers: a helper may have
+    been defined in one of them.
     """
     alone = False
     try:
         calls, seen = _once(box, asked, draw)
     except PreludeFailed:
-        alone, asked = True, asked.without_added()
+        alone, asked = bool(asked.added), asked.without_added()
+        calls, seen = _last(box, asked, draw)
+    if seen.error and seen.error["kind"] in FAILURES:
         calls, seen = _last(box, asked, draw)
     if asked.others and _lacks_a_name(seen):
         again_calls, again = _last(box, asked.with_others(), draw)

@@ -87,5 +87,6 @@ def test_a_notebook_that_cannot_be_read_gets_one_clear_line(one_of_each):
 def test_the_exit_status_tells_passed_from_failed_from_unreadable(one_of_each):
     done, paths = one_of_each
     assert done.returncode == 1
-    assert run("check", paths[0]).returncode == 0
+    solved = run("check", paths[0])
+    assert solved.returncode == 0, solved.stdout
     assert run("check", paths[2], paths[3]).returncode == 2

@@ -1,9 +1,13 @@
 """What a notebook earns, from the file to the report."""
 
+import os
+import signal
+
 import pytest
 
 from autograder import course
 from autograder.grade import model_answers
+from autograder.sandbox.child import Child
 from tests.conftest import ROOT
 
 LESSONS = list(course.lessons(ROOT))
@@ -237,3 +241,23 @@ def test_a_fault_of_ours_is_told_and_stops_nobody_else(grader, hand_in, model, m
     assert report.score == 0
     assert "a person has to look" in report.error
     assert graded(grader, hand_in, model).score == 10
+
+
+@pytest.mark.parametrize("during", ["load", "call", "shapes"])
+def test_a_process_that_the_machine_ends_costs_nothing(
+    grader, hand_in, model, monkeypatch, during
+):
+    """As the kernel does when memory runs short: the first child of each question is killed."""
+    children, killed, whole = [], set(), Child.request
+
+    def request(child, header, tensors, **how):
+        if child not in children:
+            children.append(child)
+        if header["op"] == during and len(children) % 2 and child not in killed:
+            os.kill(child._pid, signal.SIGKILL)
+            killed.add(child)
+        return whole(child, header, tensors, **how)
+
+    monkeypatch.setattr(Child, "request", request)
+    assert graded(grader, hand_in, model).score == 10
+    assert killed

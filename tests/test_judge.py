@@ -114,6 +114,15 @@ def test_a_gradient_that_is_not_there_is_a_mistake(got):
     assert not matches(Outcome(X, gradients=got), expected, RTOL)
 
 
+def test_rounding_where_the_gradient_is_zero_by_algebra_is_right():
+    """Rounding grows with what cancels: the keys' bias has a gradient of exactly zero."""
+    expected = Outcome(X, gradients={**GRADIENTS, "k.bias": torch.zeros(2)})
+    rounded = Outcome(X, gradients={**GRADIENTS, "k.bias": torch.tensor([2.4e-6, -3e-5])})
+    wrong = Outcome(X, gradients={**GRADIENTS, "k.bias": torch.tensor([0.0, 0.01])})
+    assert matches(rounded, expected, RTOL)
+    assert not matches(wrong, expected, RTOL)
+
+
 # --- one question --------------------------------------------------------------------------------
 EXERCISE = Exercise("double.it", "double", lambda draw: [], ("1", "2", "3"))
 
