@@ -215,13 +215,13 @@ class Runner:
                 self.objects[call["on"]] = found
         parameters = {}
         if isinstance(found, torch.nn.Module):
-            parameters = dict(found.named_parameters())
+            parameters = _parameters(found)
             outcome["parameters"] = {n: list(p.shape) for n, p in parameters.items()}
             outcome["buffers"] = {n: list(b.shape) for n, b in found.named_buffers()}
             outcome["state"] = list(found.state_dict())
         if call.get("weights"):
             outcome["unset"] = _set_weights(found, call["weights"], tensors)
-            parameters = dict(found.named_parameters())
+            parameters = _parameters(found)
         if isinstance(found, torch.nn.Module):
             found.train(bool(call.get("train")))
         return (getattr(found, call["method"]) if call.get("method") else found), parameters
@@ -320,6 +320,11 @@ def _set_weights(target, weights: dict, tensors: Mapping) -> dict:
             else:
                 old.data = tensor
     return unset
+
+
+def _parameters(module: torch.nn.Module) -> dict:
+    """All parameters under all their names: a layer may be kept in a list too."""
+    return dict(module.named_parameters(remove_duplicate=False))
 
 
 def _gradients(value, inputs: list, parameters: Mapping) -> dict:

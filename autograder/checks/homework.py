@@ -89,15 +89,17 @@ def _forward_cases(draw: Draw) -> list[Call]:
                 f"hidden {hidden}",
             )
         )
-    return calls
+    # A `squeeze` somewhere shows only where a dimension is 1.
+    x = draw.normal(1, 1, input_size)
+    return [*calls, replace(calls[-1], args=(x,), gradients=False, says="1 sequence of 1 token")]
 
 
 # --- MultiHeadSelfAttention ----------------------------------------------------------------------
-def _multi_head_cases(*kinds: bool, training: bool = False):
+def _multi_head_cases(*kinds: bool, zeros: bool = False, training: bool = False):
     """Calls with and without the mask, with and without probabilities, on the same weights.
 
-    training: looks at gradients too, and makes one more call, in training mode with every
-    probability dropped: what is left is the last layer's bias, however the random numbers fall.
+    zeros: one more causal call, of the other length. training: looks at gradients, at single
+    tokens and heads, and at what dropout does, in training and in evaluation.
     """
 
     def cases(draw: Draw) -> list[Call]:
@@ -105,44 +107,104 @@ def _multi_head_cases(*kinds: bool, training: bool = False):
         for causal in kinds:
             seq_len = draw.choice((5, 7))  # fewer tokens could not tell all masks apart
             others = draw.random.sample([p for p in (2, 3, 5, 7, 11) if p != seq_len], 4)
-            batch_size, input_size, num_heads, head_size = others
-            hidden = num_heads * head_size
-            weights = _weights(draw, input_size, hidden, mix=True)
-            x = draw.normal(batch_size, seq_len, input_size)
-            says = (
-                f"{batch_size} sequences of {seq_len} tokens, {num_heads} heads of size "
-                f"{head_size}, causal={causal}"
-            )
-            for return_attention in (True, False):
-                kwargs = {"return_attention": True} if return_attention else {}
-                calls.append(
-                    Call(
-                        "MultiHeadSelfAttention",
-                        (x,),
-                        kwargs,
-                        (input_size, hidden, num_heads),
-                        {"causal": causal},
-                        weights,
-                        says=says,
-                        gradients=training and not return_attention,
-                    )
-                )
+            call = _multi_head_call(draw, seq_len, *others, causal)
+            calls.append(replace(call, kwargs={"return_attention": True}))
+            given = {"causal": True} if causal else {}  # nothing is hidden unless it is asked for
+            calls.append(replace(call, init_kwargs=given, gradients=training))
+            if causal and zeros:
+                calls.append(_zeros_call(draw, 12 - seq_len, *others))
         if training:
-            calls.append(
-                Call(
-                    "MultiHeadSelfAttention",
-                    (x,),
-                    {},
-                    (input_size, hidden, num_heads),
-                    {"dropout": 1.0},
-                    weights,
-                    train=True,
-                    says="dropout=1.0 while training",
-                )
-            )
+            calls += [*_dropout_calls(calls[-1]), _single_call(draw), _spread_call(draw)]
         return calls
 
     return cases
+
+
+def _multi_head_call(draw: Draw, seq_len, batch_size, input_size, num_heads, head_size, causal):
+    hidden = num_heads * head_size
+    weights = _weights(draw, input_size, hidden, mix=True)
+    return Call(
+        "MultiHeadSelfAttention",
+        (draw.normal(batch_size, seq_len, input_size),),
+        {},
+        (input_size, hidden, num_heads),
+        {"causal": causal},
+        weights,
+        says=f"{batch_size} sequences of {seq_len} tokens, {num_heads} heads of size "
+        f"{head_size}, causal={causal}",
+    )
+
+
+def _zeros_call(draw: Draw, seq_len, batch_size, input_size, num_heads, head_size) -> Call:
+    """Scores that happen to be 0 and are in sight: a mask made from the scores hides them."""
+    call = _multi_head_call(draw, seq_len, batch_size, input_size, num_heads, head_size, True)
+    call.args[0][:, 1] = 0
+    weights = {n: w * (n not in ("q.bias", "k.bias")) for n, w in call.weights.items()}
+    return replace(
+        call,
+        kwargs={"return_attention": True},
+        weights=weights,
+        says=f"{call.says}, one token all zeros",
+    )
+
+
+def _dropout_calls(call: Call) -> list[Call]:
+    """Every probability dropped: in evaluation nothing is; in training what is left is the last
+    layer's bias, however the random numbers fall."""
+    call = replace(call, init_kwargs={"dropout": 1.0}, gradients=False)
+    return [
+        replace(call, says="dropout=1.0 in evaluation"),
+        replace(call, train=True, says="dropout=1.0 while training"),
+    ]
+
+
+def _single_call(draw: Draw) -> Call:
+    """A `squeeze` somewhere shows only where a dimension is 1."""
+    call = _multi_head_call(draw, 1, 1, *draw.sizes(1), 1, *draw.sizes(1), False)
+    return replace(call, kwargs={"return_attention": True}, says="1 sequence of 1 token, 1 head")
+
+
+def _spread_call(draw: Draw) -> Call:
+    """Half of the probabilities dropped where every token has the same values, which come out as
+    they are: a head's output is those values times one number."""
+    call = _multi_head_call(draw, 7, 13, 5, 3, 4, False)
+    hidden = call.init[1]
+    weights = dict(call.weights)
+    weights["v.weight"] = torch.zeros_like(weights["v.weight"])
+    weights["v.bias"] = draw.uniform(hidden, low=1.0, high=2.0)
+    weights["mix.weight"], weights["mix.bias"] = torch.eye(hidden), torch.zeros(hidden)
+    kwargs = {"dropout": 0.5}
+    says = "dropout=0.5 while training"
+    return replace(
+        call, init_kwargs=kwargs, weights=weights, train=True, seed=draw.seed(), says=says
+    )
+
+
+def _is_spread(call: Call) -> bool:
+    return call.train and call.init_kwargs["dropout"] < 1
+
+
+def _judge_spread(sight: Sight) -> list[Finding]:
+    """Whether it is the probabilities that are dropped: not single features, and rescaled."""
+    (call,), (got,), (expected,) = sight.calls, sight.outcomes, sight.expected
+    value = got.value
+    if got.error or not isinstance(value, torch.Tensor) or value.shape != expected.value.shape:
+        return compare(replace(sight, mistakes=()))
+    num_heads = call.init[2]
+    share = (value / call.weights["v.bias"]).unflatten(-1, (num_heads, -1))
+    if (share - share[..., :1]).abs().max() > 1e-3:
+        text = (
+            "In training, single features of the values or of the heads' outputs are dropped. "
+            "Apply `self.dropout` to the probabilities."
+        )
+        return [Finding("dropout.on features", "wrong", text, tried=call.says)]
+    if not 0.7 < share.mean() < 1.3:
+        text = (
+            "In training, what is kept is not divided by 1 - p, so that sums come out too small "
+            "or too large. `nn.Dropout` does that."
+        )
+        return [Finding("dropout.not rescaled", "wrong", text, tried=call.says)]
+    return []
 
 
 def _judge_stage(stage: str):
@@ -156,7 +218,9 @@ def _judge_stage(stage: str):
             if stage == "mask" and _mask_right(part):
                 return []
         # What happens in training only is looked at last, so that other mistakes keep their names.
-        findings = compare(part) or compare(_only(sight, lambda c: c.train))
+        findings = compare(part) or compare(_only(sight, lambda c: c.train and not _is_spread(c)))
+        if not findings and any(map(_is_spread, sight.calls)):
+            findings = _judge_spread(_only(sight, _is_spread))
         if not findings:
             return []
         named = findings[0].check
@@ -252,6 +316,7 @@ STAGE_OF = {
             "mask.filled with 0",
             "mask.NaN",
             "mask.always",
+            "mask.from the scores",
         ),
         "mask",
     ),
@@ -264,13 +329,20 @@ STAGE_OF = {
             "merge.sum",
             "mix.missing",
             "mix.twice",
+            "mix.transposed",
+            "mix.lost bias",
             "dropout.missing",
             "dropout.on scores",
             "dropout.on the output",
+            "dropout.in evaluation",
+            "dropout.on features",
+            "dropout.not rescaled",
             "probabilities.head-major",
             "probabilities.4-D",
             "probabilities.missing",
             "probabilities.are scores",
+            "probabilities.transposed",
+            "probabilities.averaged",
             "output.order",
         ),
         "output",
@@ -320,7 +392,7 @@ EXERCISES = [
     Exercise(
         "multi_head.mask",
         "MultiHeadSelfAttention",
-        _multi_head_cases(True, False),
+        _multi_head_cases(True, False, zeros=True),
         judge=_judge_stage("mask"),
         hints=(
             "Token i may look at tokens 0 to i, itself included. Which entries of a "

@@ -33,6 +33,8 @@ class _Single(nn.Module):
         q, k, v = (self.project(n, x) for n in ("q", "k", "v"))
         sizes = {"hidden": q.shape[-1], "input_size": x.shape[-1], "seq_len": x.shape[1]}
         scores = q @ k.transpose(1, 2) * scale_factor(self.how, sizes, sizes["hidden"])
+        if "mask" in self.how:
+            scores = mask(scores, self.how["mask"])
         if self.how.get("no_softmax"):
             return scores @ v
         probs = normalise(scores, self.how)
@@ -75,6 +77,14 @@ class _Multi(_Single):
                 return one.repeat(1, 1, h)
         return att.transpose(1, 2).reshape(b, s, h * d)
 
+    def mixed(self, att):
+        match self.how.get("mix"):
+            case "transposed":
+                return att @ self.mix.weight + self.mix.bias
+            case "lost bias":
+                return att @ self.mix.weight.T
+        return self.mix(att)
+
     def forward(self, x, return_attention=False):
         b, s, _ = x.shape
         q, k, v = (self.split(self.project(n, x)) for n in ("q", "k", "v"))
@@ -99,9 +109,11 @@ class _Multi(_Single):
             probs, v = probs[:, :1].expand_as(probs), v[:, :1].expand_as(v)
         if self.how.get("dropout", "probabilities") == "probabilities":
             probs = self.dropout(probs)
+        if self.how.get("dropout") == "always":
+            probs = nn.functional.dropout(probs, self.dropout.p)
         att = self.merge(probs @ v)
         for _ in range(self.how.get("mixes", 1)):
-            att = self.mix(att)
+            att = self.mixed(att)
         if self.how.get("dropout") == "output":
             att = self.dropout(att)
         if not return_attention or self.how.get("returns") == "no probabilities":
@@ -111,6 +123,10 @@ class _Multi(_Single):
             return att, probs
         if self.how.get("returns") == "head-major":
             probs = probs.transpose(0, 1)
+        if self.how.get("returns") == "averaged":
+            return att, probs.mean(1)
+        if self.how.get("returns") == "transposed":
+            probs = probs.transpose(-2, -1)
         probs = probs.reshape(b * self.num_heads, s, s)
         return (probs, att) if self.how.get("returns") == "swapped" else (att, probs)
 
@@ -179,6 +195,8 @@ def mask(scores, how: str):
             return scores.masked_fill(ones.triu(1).bool(), 0.0)
         case "filled with tiny":
             return scores.masked_fill(ones.triu(1).bool(), 1e-9)
+        case "from scores":
+            return scores.masked_fill(scores.tril() == 0, float("-inf"))
         case "nan":
             return scores + ones.triu(1) * float("-inf")
     return scores.masked_fill(ones.triu(1).bool(), float("-inf"))
@@ -192,7 +210,7 @@ _SHARED = [
     ("scale.missing", "The scores are not scaled.", {"scale": "none"}),
     (
         "scale.not a root",
-        "The scores are divided by the size itself, not by its square root.",
+        "The scores are divided by the size itself (or twice by its root), not by its square root.",
         {"scale": "size"},
     ),
     (
@@ -261,7 +279,21 @@ _SHARED = [
     ),
 ]
 
+_SINGLE = [
+    (
+        "mask.not asked for",
+        "Later tokens are hidden. This class has no mask: every token looks at all others.",
+        {"mask": "right"},
+    ),
+]
+
 _MULTI = [
+    (
+        "dropout.in evaluation",
+        "Dropout is at work in evaluation too. `self.dropout` knows the mode; "
+        "`F.dropout` has to be told: `training=self.training`.",
+        {"dropout": "always"},
+    ),
     (
         "dropout.missing",
         "In training, nothing is dropped. Apply `self.dropout` to the probabilities.",
@@ -322,6 +354,12 @@ _MULTI = [
         "The heads are split and merged with a reshape alone, which mixes tokens with features.",
         {"split": "scrambled", "merge": "scrambled"},
     ),
+    (
+        "split.interleaved",
+        "The heads take every num_heads-th feature, and are merged in that way too; each should "
+        "take a block of head_size features in a row.",
+        {"split": "interleaved", "merge": "interleaved"},
+    ),
     ("mask.none", "With causal=True nothing is hidden.", {"mask": "none"}),
     (
         "mask.diagonal hidden",
@@ -364,9 +402,25 @@ _MULTI = [
         "The mask gives NaN: 0 times infinity is not a number. Use masked_fill.",
         {"mask": "nan"},
     ),
+    (
+        "mask.from the scores",
+        "The mask is made from the scores: a score that happens to be 0 is hidden too. "
+        "Make it from positions, such as `torch.ones(seq_len, seq_len)`.",
+        {"mask": "from scores"},
+    ),
     ("mask.always", "The mask is applied when causal is False too.", {"mask": "always"}),
     ("mix.missing", "`self.mix` is not applied.", {"mixes": 0}),
     ("mix.twice", "`self.mix` is applied twice.", {"mixes": 2}),
+    (
+        "mix.transposed",
+        "The weight of `self.mix` is used the wrong way round. Call the layer: `self.mix(...)`.",
+        {"mix": "transposed"},
+    ),
+    (
+        "mix.lost bias",
+        "The bias of `self.mix` is left out. Call the layer: `self.mix(...)`.",
+        {"mix": "lost bias"},
+    ),
     (
         "heads.all equal",
         "All heads do what the first head does. Each has its own block of features.",
@@ -396,6 +450,16 @@ _MULTI = [
         {"returns": "scores"},
     ),
     (
+        "probabilities.transposed",
+        "The returned probabilities are transposed: a row should be a query, and sum to 1.",
+        {"returns": "transposed"},
+    ),
+    (
+        "probabilities.averaged",
+        "The returned probabilities are averaged over the heads; each head has its own.",
+        {"returns": "averaged"},
+    ),
+    (
         "output.order",
         "Output and probabilities are returned in the wrong order.",
         {"returns": "swapped"},
@@ -403,7 +467,8 @@ _MULTI = [
 ]
 
 _SINGLE_MISTAKES = [
-    _mistake("SelfAttention", _Single, check, message, **how) for check, message, how in _SHARED
+    _mistake("SelfAttention", _Single, check, message, **how)
+    for check, message, how in [*_SHARED, *_SINGLE]
 ]
 _MULTI_MISTAKES = [
     _mistake("MultiHeadSelfAttention", _Multi, check, message, **how)

@@ -83,6 +83,17 @@ return F.softmax(scores, dim=1).transpose(1, 2) @ v""",
         return ((q @ k.transpose(1, 2) / self.scale).softmax(-1) @ v).to(x.dtype)""",
 }
 SINGLE_STYLES = {name: single(body) for name, body in SINGLE_RIGHT.items()} | {
+    "layers kept in a ModuleDict too": """
+class SelfAttention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        self.layers = nn.ModuleDict({name: nn.Linear(input_size, hidden) for name in "qkv"})
+        self.q, self.k, self.v = self.layers.values()
+
+    def forward(self, x):
+        q, k, v = (layer(x) for layer in self.layers.values())
+        return torch.softmax(q @ k.mT / math.sqrt(q.shape[-1]), -1) @ v
+""",
     "helper method": LAYERS
     + """
     def weights(self, x):
@@ -146,12 +157,22 @@ SINGLE_WRONG = {
     "shapes do not fit": "return (self.q(x) @ self.k(x)).softmax(-1) @ self.v(x)",
     "wrong number of dimensions": "return (self.q(x) @ self.k(x).t()).softmax(-1) @ self.v(x)",
     "unanswered": "raise NotImplementedError()",
+    "mask.not asked for": SCORES
+    + "scores = scores.masked_fill(torch.ones_like(scores).triu(1) == 1, -torch.inf)\n"
+    + "return scores.softmax(-1) @ v",
 }
 
 
 @pytest.mark.parametrize("mistake", SINGLE_WRONG)
 def test_a_wrong_self_attention_is_told_which_mistake_it_made(mistake):
     assert names("self_attention.forward", single(SINGLE_WRONG[mistake])) == [mistake]
+
+
+def test_a_squeeze_shows_with_a_single_sequence():
+    found = names(
+        "self_attention.forward", single(SCORES + "return (scores.softmax(-1) @ v).squeeze()")
+    )
+    assert found == ["self_attention.forward.shape"]
 
 
 SHORT = "    def forward(self, x):\n        return x\n"
@@ -177,6 +198,10 @@ SHORT = "    def forward(self, x):\n        return x\n"
             ),
         ),
         ("wrong width", LAYERS.replace("nn.Linear(input_size, hidden)", "nn.Linear(7, 11)")),
+        (
+            "wrong layer",
+            LAYERS.replace("self.v = nn.Linear(input_size, hidden)", "self.v = self.k"),
+        ),
         ("raised", LAYERS.replace("super().__init__()", "pass")),
         ("unanswered", LAYERS.replace("self.scale = hidden ** 0.5", "raise NotImplementedError")),
         ("signature", LAYERS.replace("input_size, hidden):", "input_size):\n        hidden = 3")),
@@ -343,6 +368,25 @@ MULTI_RIGHT = {
                 probs = probs / probs.sum(-1, keepdim=True)
             probs = self.dropout(probs)""",
     ),
+    "F.dropout that knows the mode": multi(
+        probs="probs = F.dropout(F.softmax(scores, -1), self.dropout.p, self.training)"
+    ),
+    "dropout left out of the returned probabilities": multi(
+        probs="probs = F.softmax(scores, -1)", att="att = self.dropout(probs) @ v"
+    ),
+    "PyTorch's own attention, on its own eye": multi(
+        scores="eye = torch.eye(seq).expand(bs, h, seq, seq)\nkeep = None",
+        mask="keep = torch.ones(seq, seq).tril().bool()",
+        probs="probs = F.scaled_dot_product_attention(q, k, eye, attn_mask=keep)\n"
+        "probs = self.dropout(probs)",
+    ),
+    "the mask's logarithm, added": multi(
+        mask="scores = scores + torch.ones(seq, seq).tril().log()"
+    ),
+    "mixed head by head": multi(
+        merge="blocks = self.mix.weight.chunk(h, dim=1)",
+        mix="att = sum(att[:, i] @ blocks[i].T for i in range(h)) + self.mix.bias",
+    ),
     "a list returned": multi(**{"return": "return [att, probs] if return_attention else att"}),
 }
 
@@ -428,6 +472,31 @@ MULTI_WRONG = {
         multi(probs="probs = scores.softmax(-1)", mix="att = self.dropout(self.mix(att))"),
         LAST,
     ),
+    "dropout.in evaluation": (
+        multi(probs="probs = F.dropout(F.softmax(scores, -1), self.dropout.p)"),
+        LAST,
+    ),
+    "dropout.on features": (
+        multi(probs="probs = scores.softmax(-1)", att="att = probs @ self.dropout(v)"),
+        LAST,
+    ),
+    "dropout.not rescaled": (
+        multi(
+            probs="""
+            probs = scores.softmax(-1)
+            if self.training:
+                probs = probs * (torch.rand_like(probs) >= self.dropout.p)"""
+        ),
+        LAST,
+    ),
+    "mask.from the scores": (
+        multi(mask="scores = scores.masked_fill(scores.tril() == 0, -torch.inf)"),
+        MASK,
+    ),
+    "mix.transposed": (multi(mix="att = att @ self.mix.weight + self.mix.bias"), LAST),
+    "mix.lost bias": (multi(mix="att = att @ self.mix.weight.T"), LAST),
+    "probabilities.transposed": (multi(shape="probs = probs.mT.reshape(bs * h, seq, seq)"), LAST),
+    "probabilities.averaged": (multi(shape="probs = probs.mean(1)"), LAST),
     "heads.all equal": (
         multi(split=reshaped("f(x)[:, None, :, :d].expand(bs, h, seq, d)")),
         "scores output",
@@ -443,3 +512,25 @@ def test_a_wrong_multi_head_attention_is_told_which_mistake_it_made(mistake):
     program, lost = MULTI_WRONG[mistake]
     found = {t: names(f"multi_head.{t}", program) for t in ("scores", "mask", "output")}
     assert found == {t: [mistake] if t in lost.split() else [] for t in found}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        multi(split=PARTS["split"] + "\nq, k, v = q.squeeze(), k.squeeze(), v.squeeze()"),
+        multi().replace("causal=False", "causal=True"),
+        multi(
+            probs="probs = self.dropout(scores.softmax(-1))", att="att = self.dropout(probs @ v)"
+        ),
+    ],
+    ids=["a squeeze", "causal unless told otherwise", "dropout twice"],
+)
+def test_what_shows_in_few_cases_only_costs_the_last_task(program):
+    lost = [t for t in ("scores", "mask", "output") if findings(f"multi_head.{t}", program)]
+    assert lost == ["output"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_mask_of_one_size_is_never_right_by_luck(seed):
+    program = multi(mask="scores = scores.masked_fill(torch.ones(7, 7).triu(1).bool(), -torch.inf)")
+    assert names("multi_head.mask", program, seed)
