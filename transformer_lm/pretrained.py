@@ -188,19 +188,25 @@ def _find_on_hub(name):
             continue
         if (Path(folder) / "model.safetensors").is_file():
             return Path(folder), "the hub's cache"
-    offline = constants.is_offline_mode() or os.environ.get("HF_HUB_OFFLINE", "0") not in ("0", "")
-    if not offline:
-        repo = f"{HUB_OWNER}/{name}"
-        try:
-            huggingface_hub.HfApi().model_info(repo, timeout=HUB_TIMEOUT_SECONDS)
-            return Path(huggingface_hub.snapshot_download(repo, allow_patterns=wanted)), "the hub"
-        except Exception:  # any failure of the network reads the same to a student
-            pass
-    why = "HF_HUB_OFFLINE is set" if offline else "the Hugging Face hub cannot be reached"
-    raise ModelNotAvailable(
-        f"{name!r} is not in the hub's cache and {why}; use load_gpt2({DEFAULT_MODEL!r}), "
+    if constants.is_offline_mode() or os.environ.get("HF_HUB_OFFLINE", "0") not in ("0", ""):
+        raise _no_hub(name, "is not in the hub's cache and HF_HUB_OFFLINE is set")
+    repo = f"{HUB_OWNER}/{name}"
+    try:
+        huggingface_hub.HfApi().model_info(repo, timeout=HUB_TIMEOUT_SECONDS)
+    except Exception:  # any failure of the network reads the same to a student
+        why = "is not in the hub's cache and the Hugging Face hub cannot be reached"
+        raise _no_hub(name, why) from None
+    try:
+        return Path(huggingface_hub.snapshot_download(repo, allow_patterns=wanted)), "the hub"
+    except Exception as problem:  # the network again, or a full disk
+        raise _no_hub(name, f"could not be downloaded ({_first_line(problem)})") from None
+
+
+def _no_hub(name, why):
+    return ModelNotAvailable(
+        f"{name!r} {why}; use load_gpt2({DEFAULT_MODEL!r}), "
         "which needs no network, or give the path of a folder that holds the model."
-    ) from None
+    )
 
 
 def _load_config(folder, name):
@@ -250,11 +256,14 @@ def _quiet_unless_large(folder):
 
 
 def _unreadable(folder, problem):
-    reason = (str(problem).splitlines() or [type(problem).__name__])[0]
     return ModelNotAvailable(
-        f"The model in {str(folder)!r} could not be read ({reason}); "
+        f"The model in {str(folder)!r} could not be read ({_first_line(problem)}); "
         "the folder needs config.json and model.safetensors, both whole."
     )
+
+
+def _first_line(problem):
+    return (str(problem).splitlines() or [type(problem).__name__])[0]
 
 
 def _load_tokenizer(folder, name, vocab_size):

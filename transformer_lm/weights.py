@@ -379,7 +379,7 @@ def column_cosines(weight, num_heads):
     """
     size = weight.shape[1] // num_heads
     row, column = torch.triu_indices(size, size, offset=1, device=weight.device)
-    strips = list(_cosine_strips(weight, num_heads))
+    strips = list(_cosine_strips(normalize_columns(weight), num_heads))
     within = torch.stack([strip[:, :size][row, column] for strip in strips])
     across = [strip[:, size:].view(size, -1, size).transpose(0, 1) for strip in strips]
     return Cosines(within, torch.cat(across))
@@ -388,9 +388,9 @@ def column_cosines(weight, num_heads):
 def _cosine_strips(weight, num_heads):
     """Yield, for each head, its columns' cosines with its own and all later columns.
 
-    [head_size, (num_heads - head) * head_size] each; one strip fits the processor's cache.
+    weight: normalised columns, [hidden, num_heads * head_size]. A strip is
+    [head_size, (num_heads - head) * head_size] and fits the processor's cache.
     """
-    weight = normalize_columns(weight)  # [hidden, num_heads * head_size]
     size = weight.shape[1] // num_heads
     for first in range(0, weight.shape[1], size):
         yield weight[:, first : first + size].T @ weight[:, first:]
@@ -430,18 +430,22 @@ def cosine_statistics(model, ddof=0, edges=None, progress=False):
 def _cosine_moments(weight, num_heads, ddof):
     """Return mean and std, within and across heads, [2, 2], without keeping the cosines.
 
-    A strip holds head_size ones on its diagonal and each other cosine within the head twice.
+    All cosines of two groups of columns add up to the dot product of the groups' sums, so the means
+    need no cosine at all. A head's strip holds head_size ones on its diagonal and each other cosine
+    within the head twice.
     """
     size = weight.shape[1] // num_heads
-    sums = weight.new_zeros(2, 2, dtype=torch.float64)  # within, across; sum, sum of squares
+    weight = normalize_columns(weight)  # [hidden, num_heads * head_size]
+    heads = weight.view(-1, num_heads, size).sum(dim=-1, dtype=torch.float64)  # [hidden, num_heads]
+    sums = torch.stack([heads.square().sum(), heads.sum(dim=1).square().sum()])  # [2]
+    lengths = []
     for strip in _cosine_strips(weight, num_heads):
-        own = strip[:, :size]  # [head_size, head_size]
-        inside = torch.stack([own.sum(), torch.linalg.vector_norm(own) ** 2]).double()  # [2]
-        whole = torch.stack([strip.sum(), torch.linalg.vector_norm(strip) ** 2]).double()  # [2]
-        sums += torch.stack([inside, whole - inside])  # [2, 2]
-    sums[0] = (sums[0] - weight.shape[1]) / 2
-    pairs = num_heads * torch.tensor([size * (size - 1), size * size * (num_heads - 1)]) / 2
-    pairs = pairs.to(sums)  # [2]
-    mean = sums[:, 0] / pairs  # [2]
-    variance = (sums[:, 1] - pairs * mean**2) / (pairs - ddof)  # [2]
+        lengths += [torch.linalg.vector_norm(part) for part in (strip[:, :size], strip[:, size:])]
+    squares = torch.stack(lengths).double().square().view(num_heads, 2).sum(dim=0)  # [2]
+    within = torch.stack([sums[0], squares[0]]) / 2 - weight.shape[1] / 2  # [2]: sum; of squares
+    across = torch.stack([(sums[1] - sums[0]) / 2, squares[1]])  # [2]
+    pairs = num_heads * sums.new_tensor([size * (size - 1), size * size * (num_heads - 1)]) / 2
+    total, of_squares = torch.stack([within, across], dim=1)  # [2] each: within, across
+    mean = total / pairs  # [2]
+    variance = (of_squares - pairs * mean**2) / (pairs - ddof)  # [2]
     return torch.stack([mean, variance.clamp(min=0).sqrt()], dim=-1)  # [2, 2]
