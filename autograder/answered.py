@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from autograder.course import Cell
+from autograder.course import Cell, Lesson
 from autograder.magics import parse, parses, plain_python
 from autograder.submission import RawCell
 
@@ -56,6 +56,59 @@ def defined(source: str, kind: str = "code") -> frozenset[str]:
 def asked_for(target: Cell) -> frozenset[str]:
     """What an exercise's scaffold defines: its classes and functions, or else its variables."""
     return frozenset(_NAME.findall(target.source)) or defined(target.source)
+
+
+def moved_home(
+    lesson: Lesson, cells: list[RawCell], found: list[Cell | None]
+) -> tuple[list[RawCell], list[str]]:
+    """The cells, with what was asked for and stands in another exercise's answer put in its own
+    blank cell, and a sentence for each. It stays there too where the rest of that answer uses it.
+    """
+    cells, repairs = list(cells), []
+    homes = {t.id: i for i, t in enumerate(found) if t is not None and t.role == "exercise"}
+    everything = frozenset().union(*(asked_for(t) for t in lesson.with_role("exercise")))
+    for target in lesson.with_role("exercise"):
+        wanted, home = asked_for(target), homes.get(target.id)
+        own = [cells[i].source for i, t in enumerate(found) if t is target]
+        if home is None or any(is_answered(target, source) for source in own):
+            continue
+        if _elsewhere(cells, found, {}, wanted) is not None:
+            continue
+        for place, there in enumerate(found):
+            guest = there is not None and there.role == "exercise" and there is not target
+            if not guest or cells[place].kind != "code" or wanted & asked_for(there):
+                continue
+            rest, cut = _cut_out(cells[place].source, wanted)
+            if cut and everything & defined(rest):  # something of its own has to stay
+                if not wanted & _used(rest):
+                    cells[place] = cells[place]._replace(source=rest)
+                cells[home] = cells[home]._replace(kind="code", source=cut)
+                repairs.append(f"The answer {target.id!r} was found in the cell {there.id!r}.")
+                break
+    return cells, repairs
+
+
+def _cut_out(source: str, names: frozenset[str]) -> tuple[str, str]:
+    """A cell's text without the definitions of these names, and those definitions."""
+    tree = parse(plain_python(source))
+    rest, cut, lines = [], [], source.split("\n")
+    starts = [_first_line(node) for node in tree.body] if tree else []
+    for place, start in enumerate(starts):
+        end = starts[place + 1] if place + 1 < len(starts) else len(lines)
+        kept = cut if getattr(tree.body[place], "name", None) in names else rest
+        kept += lines[start:end]
+    return "\n".join([*lines[: min(starts, default=0)], *rest]), "\n".join(cut)
+
+
+def _used(source: str) -> set[str]:
+    """The names that a text of Python mentions."""
+    tree = parse(plain_python(source))
+    return {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)} if tree else set()
+
+
+def _first_line(node: ast.stmt) -> int:
+    """The line, from 0, on which a statement begins, decorators included."""
+    return min(n.lineno for n in (node, *getattr(node, "decorator_list", ()))) - 1
 
 
 def answer_for(

@@ -16,7 +16,15 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.answered import Answer, answer_for, asked_for, defined, is_answered, same_text
+from autograder.answered import (
+    Answer,
+    answer_for,
+    asked_for,
+    defined,
+    is_answered,
+    moved_home,
+    same_text,
+)
 from autograder.course import Cell, Lesson
 from autograder.submission import RawCell, StudentCell, Submission
 
@@ -72,7 +80,7 @@ def match(
     """
     cells = [RawCell(*cell) for cell in cells]
     found = identify(lesson, cells)
-    repairs: list[str] = []
+    cells, repairs = moved_home(lesson, cells, found)
     answers: dict[str, Answer] = {}
     taken: dict[int, Answer] = {}
     for target in lesson.cells:

@@ -189,8 +189,9 @@ class Runner:
             modules = [(m, _state(m)) for m in args if isinstance(m, torch.nn.Module)]
             if call.get("gradients"):
                 inputs = [a.requires_grad_() if a.is_floating_point() else a for a in inputs]
-                value = target(*args, **kwargs)
-                outcome["gradients"] = encode(_gradients(value, inputs, parameters), out)
+                with torch.enable_grad():  # a cell may have switched them off for all that follows
+                    value = target(*args, **kwargs)
+                    outcome["gradients"] = encode(_gradients(value, inputs, parameters), out)
             else:
                 value = target(*args, **kwargs)
             outcome["value"] = encode(value, out)

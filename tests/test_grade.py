@@ -178,6 +178,18 @@ def test_a_helper_defined_in_another_answer_counts(grader, hand_in, model):
     assert graded(grader, hand_in, model, **change).score == 10
 
 
+def test_both_classes_in_one_cell_count(grader, hand_in, model):
+    both = model["self_attention"] + "\n\n\n" + model["multi_head"]
+    blank = course.lessons(ROOT)[HOMEWORK].cell("multi_head").source
+    report = graded(grader, hand_in, model, self_attention=both, multi_head=blank)
+    assert report.score == 10
+
+
+def test_gradients_switched_off_in_a_cell_cost_nothing(grader, hand_in, model):
+    answer = "torch.set_grad_enabled(False)\n\n\n" + model["self_attention"]
+    assert graded(grader, hand_in, model, self_attention=answer).score == 10
+
+
 def test_the_same_seed_gives_the_same_report(hand_in, model):
     from autograder.grade import Grader
 
@@ -244,9 +256,7 @@ def test_a_fault_of_ours_is_told_and_stops_nobody_else(grader, hand_in, model, m
 
 
 @pytest.mark.parametrize("during", ["load", "call", "shapes"])
-def test_a_process_that_the_machine_ends_costs_nothing(
-    grader, hand_in, model, monkeypatch, during
-):
+def test_a_process_that_the_machine_ends_costs_nothing(grader, hand_in, model, monkeypatch, during):
     """As the kernel does when memory runs short: the first child of each question is killed."""
     children, killed, whole = [], set(), Child.request
 

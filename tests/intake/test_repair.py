@@ -137,6 +137,25 @@ def test_an_answer_in_a_new_cell_counts_where_its_own_was_left_blank(lesson, rer
     assert any("another cell" in text for text in submission.repairs)
 
 
+def test_two_answers_in_one_cell_are_each_put_in_their_own(lesson, notebook, reread):
+    box = at(notebook, "Box").source
+    at(notebook, "add").source = f"import math\n\n{ADD}\n\n\n@str\n{box}"
+    at(notebook, "Box").source = at(lesson.notebook, "Box").source
+    submission = reread(notebook)
+    assert answers(submission)["add"].strip() == f"import math\n\n{ADD}".strip()
+    assert answers(submission)["Box"].strip() == f"@str\n{box}".strip()
+    assert any("'Box' was found in the cell 'add'" in text for text in submission.repairs)
+
+
+def test_a_definition_that_the_cells_own_answer_uses_stays_in_it_too(lesson, notebook, reread):
+    both = f"{at(notebook, 'Box').source}\n\n\ndef add(a, b):\n    return Box(a + b).value"
+    at(notebook, "add").source = both
+    at(notebook, "Box").source = at(lesson.notebook, "Box").source
+    found = answers(reread(notebook))
+    assert found["add"] == both
+    assert found["Box"].strip() == at(notebook, "add").source.split("\n\n\ndef add")[0].strip()
+
+
 @pytest.mark.parametrize("home", ["code-002", "check-add"])
 def test_an_answer_typed_into_an_example_or_a_check_counts(lesson, reread, home):
     notebook = copy.deepcopy(lesson.notebook)
