@@ -28,6 +28,7 @@ class Sighting:
     line: int
     text: str
     inner: bool = False  # behind a line of a statement that goes on
+    link: bool = False  # behind `.view(..)` in a chain of lines whose last has a comment too
 
 
 def sightings(
@@ -52,7 +53,9 @@ def sightings(
     for group, claims in groups:
         about, inner = layout.about(group)
         text = " ".join(c.text for c in group)
-        found.append(Sighting(claims, about, not group[0].own, group[0].line, text, inner))
+        trailing, line = not group[0].own, group[0].line
+        link = inner and trailing and layout.is_link(line, stmts[about[0]])
+        found.append(Sighting(claims, about, trailing, line, text, inner, link))
     return found
 
 
@@ -97,6 +100,11 @@ class _Layout:
             if not holding:
                 return (), False
             best = max(holding, key=lambda s: (s.line, s.kind in MAKES))
+            beside = [
+                s.id for s in holding if s.line == s.end_line == best.line and s.kind in MAKES
+            ]
+            if len(beside) > 1:  # `q = f(x); q = q.mT`: the last first
+                return tuple(reversed(beside)), False
             return (best.id,), first < best.end_line
         inside = [s for s in self.stmts.values() if s.kind in MAKES and s.line < first < s.end_line]
         if inside:
@@ -108,6 +116,11 @@ class _Layout:
         if direction:
             return tuple(above if direction < 0 else below), False
         return tuple(dict.fromkeys([*above, *below])), False
+
+    def is_link(self, line: int, stmt: Stmt) -> bool:
+        text = self.lines[line - 1].split("#")[0].strip()
+        whole = text.startswith(".") and text.count("(") == text.count(")")
+        return whole and stmt.end_line in self.trailing
 
     def _bare(self, found: list[int]) -> bool:
         """Whether one of the statements has no comment behind it."""
@@ -124,21 +137,31 @@ class _Layout:
             low -= 1
         while high < len(self.lines) and self._in_block(high + 1):
             high += 1
-        items = []
+        items: list[tuple[str, int]] = []
         for line in range(low, high + 1):
             if line in self.own:
-                items.append("comment")
+                items.append(("comment", line))
             items += [
-                "statement"
+                ("statement", s.id)
                 for s in self.stmts.values()
                 if s.line == line and s.kind in MAKES and self._needs(s)
             ]
-        ends = (items[0], items[-1]) if items else ("", "")
-        if items.count("comment") != items.count("statement"):
-            return 0
-        if any(a == b for a, b in zip(items, items[1:], strict=False)):
-            return 0
-        return {("comment", "statement"): 1, ("statement", "comment"): -1}.get(ends, 0)
+        kinds = [kind for kind, _ in items]
+        for way, order in ((1, ("comment", "statement")), (-1, ("statement", "comment"))):
+            pairs = list(zip(items[::2], items[1::2], strict=False))
+            if (
+                kinds
+                and kinds == [*order] * len(pairs)
+                and all(self._touch(pair[::way], way) for pair in pairs)
+            ):
+                return way
+        return 0
+
+    def _touch(self, pair, way: int) -> bool:
+        """Whether a comment stands next to the statement that it would be about."""
+        (_, line), (_, stmt) = pair
+        group = self.own[line]
+        return stmt in self.beside(group[-1].line + 1 if way > 0 else line - 1, way)
 
     def _in_block(self, line: int) -> bool:
         text = self.lines[line - 1].strip()

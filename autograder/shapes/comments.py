@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 PRAGMA = re.compile(
     r"^\s*(noqa|type:\s*ignore|pylint:|pragma:|fmt:|isort:|pyright:|mypy:|%%)", re.I
@@ -58,6 +58,9 @@ def _without_code(comments: list[Comment]) -> list[Comment]:
     while i < len(comments):
         taken = 1
         if is_code(comments[i].text):
+            code, _, rest = comments[i].text.rpartition("#")
+            if code and not comments[i].own:  # `p = s.softmax(-1)  # softmax(s)  # [b, t, t]`
+                kept.append(replace(comments[i], text=rest.strip()))
             i += 1
             continue
         if comments[i].own and _opens(comments[i].text):

@@ -74,9 +74,9 @@ def split_top(text: str, separator: str) -> list[str]:
 
 
 def split_crosses(text: str) -> list[str]:
-    """Splits `b x s x (n*d)`, `B × T × C` or `b X s` at the crosses that are inside no bracket."""
+    """Splits `b x s x (n*d)`, `B × T × C` or `b by s` at the crosses that are inside no bracket."""
     parts, depth, start = [], 0, 0
-    for match in re.finditer(r"[(\[{]|[)\]}]|(?<=[\s)\d])[xX](?=[\s(])|×", text):
+    for match in re.finditer(r"[(\[{]|[)\]}]|(?<=[\s)\d])(?:[xX]|by)(?=[\s(])|×", text):
         c = match.group()
         if c in "([{":
             depth += 1

@@ -28,9 +28,16 @@ def results(stmt: Stmt, execution: Execution) -> list[Shape]:
         return found or tensors(execution.last(stmt.value))
     if stmt.kind == "expression" and stmt.receiver is not None:
         return tensors(execution.last(stmt.value)) or tensors(execution.last(stmt.receiver))
-    if stmt.receiver is not None:  # `scores[mask] = 0`: the whole of it, or the part
+    if stmt.receiver is not None:  # `scores[mask] = 0`: the whole of it
         return tensors(execution.last(stmt.receiver)) or tensors(execution.last(stmt.value))
+    if unpacks(stmt) and not isinstance(execution.last(stmt.value), Sequence):
+        return [s for t in flat(stmt.targets) for s in tensors(execution.after.get(t))]
     return tensors(execution.last(stmt.value))
+
+
+def unpacks(stmt: Stmt) -> bool:
+    """Whether a statement takes a value apart: `q, k, v = qkv`."""
+    return stmt.kind == "assign" and any(isinstance(t, list) for t in stmt.targets)
 
 
 def flat(targets) -> list[str]:
@@ -48,6 +55,8 @@ class Matcher:
         """Whether the claim, or one of its alternatives, is what happened."""
         lookup = self.scope.lookup(execution)
         inner = self._inner(sighting, stmt, execution) if sighting.inner else []
+        if sighting.link and _one_shape(claim):
+            return any(shape_fits(claim.stages[0].terms[0].dims, s, lookup) for s in inner)
         return any(self._chain(c, stmt, execution, lookup, inner) for c in (claim, *claim.others))
 
     def _inner(self, sighting: Sighting, stmt: Stmt, execution: Execution) -> list[Shape]:
@@ -104,6 +113,14 @@ class Matcher:
             at = found + 1
         return not self.strict or self._received(stages, execution, lookup)
 
+    def passes(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
+        """Whether a single shape is that of something on the way to the result."""
+        lookup = self.scope.lookup(execution)
+        return _one_shape(claim) and any(
+            shape_fits(claim.stages[0].terms[0].dims, shape, lookup)
+            for _, shape in self._on_the_way(stmt, execution)
+        )
+
     def skips(self, claim: Claim, execution: Execution) -> bool:
         """Whether a chain names an operation whose input is not the shape that stands before it."""
         return not self._received(claim.stages, execution, self.scope.lookup(execution))
@@ -141,11 +158,12 @@ class Matcher:
         if len(dims) > 2:  # `[..] @ [..] + [..]`: the bias is no operand of the product
             dims = [d for d in dims if len(d) > 1] or dims
         for op, operands in self._operations(execution):
-            if len(operands) >= len(dims) and all(
-                any(shape_fits(d, turned, lookup) for turned in _turned(op, s))
-                for d, s in zip(dims, operands, strict=False)
-            ):
-                return True
+            for first in range(len(operands) - len(dims) + 1):  # baddbmm: what is added is first
+                if all(
+                    any(shape_fits(d, turned, lookup) for turned in _turned(op, s))
+                    for d, s in zip(dims, operands[first:], strict=False)
+                ):
+                    return True
         if stmt.kind == "augmented":
             before = [s for t in flat(stmt.targets) for s in tensors(execution.before.get(t))]
             operands = before + tensors(execution.last(stmt.value))
@@ -183,6 +201,9 @@ class Matcher:
         if term.label and self._labelled(term, stmt, execution, lookup):
             return True
         made = results(stmt, execution)
+        whole = self._other_reading(stmt, execution)
+        if whole and all(shape_fits(term.dims, s, lookup) for s in whole):
+            return True
         if made:
             return all(shape_fits(term.dims, s, lookup) for s in made)
         shapes = [s for _, v in execution.events for s in tensors(v)]
@@ -191,6 +212,12 @@ class Matcher:
         return any(shape_fits(term.dims, s, lookup) for s in shapes) or self._module(
             term, stmt, execution, lookup
         )
+
+    def _other_reading(self, stmt, execution) -> list[Shape]:
+        """The part that is stored into a whole, or the whole that is taken apart."""
+        if stmt.kind == "assign" and (stmt.receiver is not None or unpacks(stmt)):
+            return tensors(execution.last(stmt.value))
+        return []
 
     def _labelled(self, term: Term, stmt, execution, lookup) -> bool:
         """Whether the tensor of that name has the shape, before or after the statement."""
@@ -212,6 +239,10 @@ class Matcher:
         )
 
 
+def _one_shape(claim: Claim) -> bool:
+    return len(claim.stages) == 1 and len(claim.stages[0].terms) == 1 and not claim.others
+
+
 def _turned(op: str, shape: Shape) -> Iterable[Shape]:
     """How an operand may be written: an einsum's also as the matrix product that it stands for."""
     if op.endswith("einsum") and len(shape) <= MOST_TURNED:
@@ -223,6 +254,8 @@ def positional(claims: tuple[Claim, ...], stmt: Stmt, execution: Execution, matc
     """Several shapes for several tensors, one each, in order; the first where there is only one."""
     value = execution.last(stmt.value)
     parts = value.parts if isinstance(value, Sequence) else (value,)
+    if not isinstance(value, Sequence) and unpacks(stmt):
+        parts = [Tensor(s) for s in results(stmt, execution)]
     if isinstance(value, Sequence) and len(claims) != value.length:
         parts = [Tensor(s) for s in tensors(value)]  # `out, (h, c)`: a tuple in a tuple
         if len(parts) != len(claims):
@@ -238,7 +271,12 @@ def positional(claims: tuple[Claim, ...], stmt: Stmt, execution: Execution, matc
 
 def pairs(claims: tuple[Claim, ...], stmt: Stmt, runs: list[Execution]) -> bool:
     """Whether the claims are one for each tensor of a tuple that the statement makes."""
-    values = [e.last(stmt.value) for e in runs]
-    return len(claims) > 1 and any(
-        isinstance(v, Sequence) and len(claims) in (v.length, len(tensors(v))) for v in values
-    )
+    return len(claims) > 1 and any(len(claims) in _lengths(stmt, e) for e in runs)
+
+
+def _lengths(stmt: Stmt, execution: Execution) -> tuple[int, ...]:
+    """How many tensors came about, where it was more than one value."""
+    value = execution.last(stmt.value)
+    if isinstance(value, Sequence):
+        return value.length, len(tensors(value))
+    return (len(results(stmt, execution)),) if unpacks(stmt) else ()

@@ -41,6 +41,9 @@ SHAPE_WORD = re.compile(
 )
 LABEL = re.compile(r"""['"`]?([^\W\d][\w.]*(?:\^?T\b|\.T\b)?)['"`]?\s*(:|=|is|has|==)?\s*$""")
 COUNT = re.compile(r"(\w+)\s*(?:[x×*]|times)\s*$")
+WRAPPED = re.compile(r"(?:torch\.)?Size\(\s*$")  # `q.shape: torch.Size([..])`
+OF_INPUT = re.compile(r"^\W*(in|inputs?|from|before|given)\W*$", re.I)  # `in: [..]`
+SHAPES = re.compile(r"[\[(][^\[\]()]*[\])]")
 BRACKETS = {"[": "]", "(": ")", "{": "}", "<": ">"}
 SCALAR = re.compile(
     r"^\W*(?:a |is |-> *)*(scalar|0-?d(?:im)?(?: tensor)?|single (?:number|value))\b", re.I
@@ -78,7 +81,7 @@ class Claim:
     stages: tuple[Stage, ...]
     line: int = 0
     others: tuple[Claim, ...] = ()
-    prose: int = 0  # words around it
+    told: bool = False  # in words, which may say that a shape is not of the result
     unsure: bool = False
 
     @property
@@ -111,11 +114,17 @@ class Vocabulary:
 
 def parse(lines: list[tuple[int, str]], vocabulary: Vocabulary) -> list[Claim]:
     """The claims of a comment of one or more lines (numbers and texts)."""
-    claims: list[Claim] = []
-    for number, text in _joined(lines):
+    found: list[list[Claim]] = []
+    joined = _joined(lines)
+    for number, text in joined:
         text = text[:MAX_TEXT].replace("\\rightarrow", "→").replace("\\to", "→")
-        claims += [replace(c, line=number) for c in _parse_text(text, vocabulary)]
-    return claims
+        found.append([replace(c, line=number) for c in _parse_text(text, vocabulary)])
+    if sum(map(bool, found)) > 1:  # a sentence over several lines
+        found = [
+            [replace(c, told=c.told or _in_words(SHAPES.sub(" ", text), vocabulary)) for c in line]
+            for line, (_, text) in zip(found, joined, strict=True)
+        ]
+    return [claim for line in found for claim in line]
 
 
 def _joined(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -146,7 +155,7 @@ def _parse_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
         if SCALAR.search(jax):
             return [Claim((Stage((Term((), "scalar", keyword=True),)),))]
         return [Claim((), unsure=True)] if _half_a_shape(jax, vocabulary) else []
-    return _chains(jax, spans)
+    return _chains(jax, spans, vocabulary)
 
 
 # --- shapes in brackets ---------------------------------------------------------------------------
@@ -283,11 +292,12 @@ def _bare(text: str, vocabulary: Vocabulary) -> list[Claim]:
             segment = found[2]
         if not segment and i == 0 and len(segments) > 1:
             continue
-        dims = _bare_dims(segment, vocabulary)
-        if dims is None:
-            return []
         here = label if i == 0 else ""
-        stages.append(Stage((Term(dims, segment, here, True),)))
+        terms = _bare_terms(segment, here, vocabulary)
+        if not terms:
+            return []
+        sign = "@" if "@" in segment else ","
+        stages.append(Stage(terms, sign if len(terms) > 1 else ""))
     if (
         label
         and label not in vocabulary.tensors
@@ -296,6 +306,19 @@ def _bare(text: str, vocabulary: Vocabulary) -> list[Claim]:
     ):
         return []
     return [Claim(tuple(stages))] if stages else []
+
+
+def _bare_terms(text: str, label: str, vocabulary: Vocabulary) -> tuple[Term, ...]:
+    """One shape, or several: `b h s d, b h d s`, `b,s,h @ b,h,s`."""
+    dims = _bare_dims(text, vocabulary)
+    if dims is not None:
+        return (Term(dims, text, label, True),)
+    for sign in ("@", ","):
+        parts = [part.strip() for part in split_top(text, sign)]
+        found = [_bare_dims(part, vocabulary) for part in parts]
+        if len(parts) > 1 and None not in found:
+            return tuple(Term(d, p, label, True) for d, p in zip(found, parts, strict=True))
+    return ()
 
 
 def _bare_dims(text: str, vocabulary: Vocabulary) -> tuple[Expr, ...] | None:
@@ -326,12 +349,12 @@ def _bare_dims(text: str, vocabulary: Vocabulary) -> tuple[Expr, ...] | None:
 
 
 # --- what stands between --------------------------------------------------------------------------
-def _chains(text: str, spans: list[_Span]) -> list[Claim]:
+def _chains(text: str, spans: list[_Span], vocabulary: Vocabulary) -> list[Claim]:
     claims: list[list[Stage]] = []
     joins: list[str] = []  # how each claim follows the one before: "" or "or"
     previous_end, equals_ok = 0, False
     for span in spans:
-        glue = text[previous_end : span.start]
+        glue = WRAPPED.sub("", text[previous_end : span.start])
         first = not claims
         kind, op, joined = _kind(glue, first, equals_ok)
         op = op or span.op
@@ -347,11 +370,16 @@ def _chains(text: str, spans: list[_Span]) -> list[Claim]:
         else:
             claims[-1].append(Stage((term,), "", op))
         previous_end = span.end
-    tail = text[previous_end:]
-    prose = len(re.findall(r"[^\W\d]{2,}", text[: spans[0].start])) + len(
-        re.findall(r"[^\W\d]{2,}", tail)
+    told = bool(OF_INPUT.search(text[: spans[0].start])) or any(
+        _in_words(text[a.end : b.start], vocabulary) for a, b in zip(spans, spans[1:], strict=False)
     )
-    return _with_alternatives([Claim(tuple(c), prose=prose) for c in claims], joins)
+    return _with_alternatives([Claim(tuple(c), told=told) for c in claims], joins)
+
+
+def _in_words(glue: str, vocabulary: Vocabulary) -> bool:
+    """Whether more stands there than the name of a tensor, or a label."""
+    words = re.findall(r"(?!shape|size|dim)[^\W\d]\w+", re.sub(r"[\w.]+['\"`]?\s*[:=]", "", glue))
+    return any(w not in vocabulary.tensors for w in words)
 
 
 def _with_alternatives(claims: list[Claim], joins: list[str]) -> list[Claim]:
@@ -400,7 +428,7 @@ def _kind(glue: str, first: bool, equals_ok: bool) -> tuple[str, str, str]:
         return "join", "", sign[1].strip().replace("×", "x")
     if ARROW_WORD.match(glue):
         return "arrow", "", ""
-    if equals_ok and re.match(r"^\s*==?\s*$", glue):
+    if equals_ok and re.match(r"^\s*==?\s*['\"`]?\w*['\"`]?\s*:?\s*$", glue):
         return "arrow", "", ""
     if re.match(r"^\s*/\s*$", glue) or ALTERNATIVE.search(glue):
         return "or", "", ""

@@ -37,7 +37,9 @@ class Scope:
             if size is not None:
                 return size
             vector = self.bound.get(names.normal(name))
-            return vector[self.configs.index(execution.config)] if vector else None
+            if vector is None or execution.config not in self.configs:
+                return None  # the sizes that students know are no evidence for a letter
+            return vector[self.configs.index(execution.config)]
 
         return find
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 MAX_SOURCE = 200_000
 MAX_NODES = 6_000
 COMPILERS = re.compile(r"(^|\.)(compile|script|jit|jaxtyped|typechecked)\b")
+TURNS = ("T", "mT", "H", "mH")
 PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 
 
@@ -243,7 +244,7 @@ class _Wrapper:
         stmt = self.new_stmt(node, kind)
         value = node.value
         if value is not None:
-            stmt.alias = _is_alias(value)
+            stmt.alias = kind != "augmented" and _is_alias(value)
             wrapped = self.expr(value)
             node.value = wrapped
             stmt.value = self.id_of(wrapped)
@@ -412,8 +413,10 @@ def _target(node: ast.expr):
 
 def _is_alias(node: ast.expr) -> bool:
     match node:
-        case ast.Name() | ast.Attribute():
+        case ast.Name():
             return True
+        case ast.Attribute():  # `k.mT` turns a tensor, `s.max(-1).values` computes one
+            return node.attr not in TURNS and _is_alias(node.value)
         case ast.Tuple():
             return all(_is_alias(e) or isinstance(e, ast.Constant) for e in node.elts)
     return False

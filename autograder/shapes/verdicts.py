@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ from autograder.shapes import names, record
 from autograder.shapes.attach import MAKES, Sighting, sightings
 from autograder.shapes.comments import find_comments
 from autograder.shapes.dims import fits, only_numbers, shape_fits, shape_names
-from autograder.shapes.match import Matcher, flat, pairs, positional, results
+from autograder.shapes.match import Matcher, flat, pairs, positional, results, unpacks
 from autograder.shapes.parser import Claim, Vocabulary, legends
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
@@ -24,7 +25,7 @@ from autograder.shapes.recording import (
 )
 from autograder.shapes.scope import Scope
 from autograder.shapes.solver import Solver
-from autograder.shapes.tracer import Function, Stmt, Traced, trace
+from autograder.shapes.tracer import TURNS, Function, Stmt, Traced, trace
 from autograder.shapes.wording import UNKNOWN, spelled
 
 
@@ -90,6 +91,7 @@ class _Judge:
         self.comments = find_comments(source, starter)
         self.all_comments = "\n".join(c.text for c in self.comments)
         self.ran = tuple(range(len(plan.sizes)))
+        self.tensors: frozenset[str] = frozenset()  # names of the function that is judged
 
     def verdicts(self) -> list[Verdict]:
         found: list[Verdict] = []
@@ -113,6 +115,7 @@ class _Judge:
             self.plan, self.ran, constants=self.evidence.constants, loops=frozenset(loops)
         )
         vocabulary = self._vocabulary(stmts)
+        self.tensors = frozenset(vocabulary.tensors)
         scope.legend = {
             names.normal(k): v
             for k, v in legends(self.all_comments + "\n" + function.docstring, vocabulary).items()
@@ -187,11 +190,33 @@ class _Judge:
         if sighting.trailing and not any(self._shaped(e) for e in runs):
             return []  # a remark behind a number
         claims = sighting.claims
-        if len(claims) > 1 and all(positional(claims, stmt, e, matcher) for e in runs):
+        several = pairs(claims, stmt, runs)
+        if several and all(positional(claims, stmt, e, matcher) for e in runs):
             return [self._true(line, statement, sighting.text)]
-        if pairs(claims, stmt, runs) and not any(t.label for c in claims for t in c.terms()):
+        found = [self._claim(c, sighting, stmt, runs, every, scope, matcher) for c in claims]
+        if all(v.verdict == "true" for v in found):
+            return found
+        if several and not self._of_others(claims, stmt):
             return [self._wrong_tuple(sighting, stmt, runs, scope)]
-        return [self._claim(c, sighting, stmt, runs, every, scope, matcher) for c in claims]
+        if any(  # `the [..] of x becomes [..]`, in any language
+            v.verdict == "true" and not self._of_others((c,), stmt)
+            for c, v in zip(claims, found, strict=True)
+        ):
+            found = [
+                self._true(line, statement, sighting.text)
+                if (claim.told or claim is not claims[0])
+                and all(matcher.passes(claim, stmt, e) for e in runs)
+                else verdict
+                for claim, verdict in zip(claims, found, strict=True)
+            ]
+        return found
+
+    def _of_others(self, claims, stmt: Stmt) -> bool:
+        """Whether one of the claims is labelled as that of a tensor which the line only reads."""
+        value = self.traced.nodes[stmt.value].text if stmt.value is not None else ""
+        own = {*flat(stmt.targets), *(re.findall(r"\w+", value) if stmt.kind == "return" else ())}
+        labels = {t.label for c in claims for t in c.terms() if t.label} - own
+        return bool(labels & self.tensors)
 
     def _wrong_tuple(self, sighting, stmt, runs, scope) -> Verdict:
         """As many shapes as tensors, and one of them does not fit."""
@@ -218,18 +243,43 @@ class _Judge:
         if all(only_numbers(t.dims) for t in claim.terms()):
             return self._numbers(claim, sighting, stmt, every, matcher)
         made = [results(stmt, e) for e in runs]
+        if not any(made) and self._reads_shape(stmt) and not self._unsettled(claim, scope, runs):
+            message = f"Line {line}: the shape that is read here is not {claim.text}."
+            return Verdict(line, statement, text, "false", message, "high", True)
         if not any(made):
             return _cannot(line, statement, text, "what this line makes has no shape of its own")
         if any(any(h) and not all(h) for h in self._by_config(held, runs)):
             return _cannot(line, statement, text, "the shape is not the same every time")
-        free = any(scope.free(n, runs[0]) for t in claim.terms() for n in shape_names(t.dims))
-        if free and any(len(set(map(tuple, m))) > 1 for m in self._by_config(made, runs)):
+        if self._unsettled(claim, scope, runs) and any(
+            len(set(map(tuple, m))) > 1 for m in self._by_config(made, runs)
+        ):
             return _cannot(line, statement, text, "the shape is not the same every time")
-        if any(len(set(m)) > 1 for m in made):
+        if any(len(set(m)) > 1 for m in made) and self._one_fits(claim, made, runs, scope):
             return _cannot(line, statement, text, "this line makes tensors of several shapes")
         if stmt.kind in ("header", "def"):
             return _cannot(line, statement, text, "it is not clear which tensor is meant")
         return self._false(claim, stmt, runs, scope, sighting)
+
+    def _unsettled(self, claim: Claim, scope: Scope, runs: list[Execution]) -> bool:
+        return any(scope.free(n, runs[0]) for t in claim.terms() for n in shape_names(t.dims))
+
+    def _reads_shape(self, stmt: Stmt) -> bool:
+        """`b, s, _ = x.shape`, whose comment is about x."""
+        text = self.traced.nodes[stmt.value].text if stmt.value is not None else ""
+        return unpacks(stmt) and text.endswith((".shape", ".size()"))
+
+    def _one_fits(self, claim: Claim, made: list, runs: list[Execution], scope: Scope) -> bool:
+        """Whether a shape that came about is the one that the claim ends with."""
+        last = claim.stages[-1].terms[-1].dims
+        seen = [
+            m + [s for _, v in e.events for s in tensors(v)]
+            for m, e in zip(made, runs, strict=True)
+        ]
+        return any(
+            shape_fits(last, shape, scope.lookup(e))
+            for shapes, e in zip(seen, runs, strict=True)
+            for shape in shapes
+        )
 
     def _shaped(self, execution: Execution) -> bool:
         """Whether a tensor or a layer (one without a weight is None) came about, or came in."""
@@ -355,6 +405,7 @@ class _Judge:
             return False
         return not any(
             isinstance(n, ast.Call | ast.BinOp | ast.Subscript | ast.ListComp | ast.UnaryOp)
+            or (isinstance(n, ast.Attribute) and n.attr in TURNS)
             for n in ast.walk(value)
         )
 
@@ -362,9 +413,16 @@ class _Judge:
         """A comment of its own line that holds for several statements in a row."""
         runs = [e for e in self.evidence.executions.get(stmt.id, []) if e.config in self.ran]
         for sighting in sightings:
-            if sighting.trailing or not self._in_a_row(sighting.line, stmt):
+            low, high = sorted((sighting.line, stmt.line))
+            between = any(low < other.line < high for other in sightings)
+            if sighting.trailing or between or not self._in_a_row(sighting.line, stmt):
                 continue
-            if any(all(matcher.holds(c, sighting, stmt, e) for e in runs) for c in sighting.claims):
+            named = set(re.findall(r"\w+", sighting.text))
+            if any(
+                all(matcher.holds(c, sighting, stmt, e) for e in runs)
+                for c in sighting.claims
+                if named & set(flat(stmt.targets)) or not self._of_others((c,), stmt)
+            ):
                 return True
         return False
 

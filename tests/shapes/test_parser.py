@@ -89,3 +89,21 @@ def test_a_legend_tells_what_letters_mean():
         "B": ("name", "batch_size"),
         "d": ("/", ("name", "hidden"), ("name", "heads")),
     }
+
+
+@pytest.mark.parametrize(
+    "text, stages",
+    [
+        ("b s h d, b h d s -> b h s s", [["b s h d", "b h d s"], ["b h s s"]]),
+        ("b,s,h @ b,h,s -> b,s,s", [["b,s,h", "b,h,s"], ["b,s,s"]]),
+        ("bs by seq by hidden", [["bs by seq by hidden"]]),
+        ("q [bs, seq] @ k [seq, bs] = probs [bs, bs]", [["[bs, seq]", "[seq, bs]"], ["[bs, bs]"]]),
+    ],
+)
+def test_products_and_crosses_need_no_brackets(text, stages):
+    assert read(text) == [stages]
+
+
+def test_a_label_stands_before_a_torch_size_too():
+    (claim,) = parse([(1, "q.shape: torch.Size([bs, seq, hidden])")], KNOWN)
+    assert [t.label for t in claim.terms()] == ["q"]

@@ -86,3 +86,20 @@ def test_the_sizes_of_the_runs_cannot_be_confused(call):
     assert collisions(free, list(asked.sizes)) == []
     for sizes in asked.sizes:
         assert len(set(sizes.values())) == len(sizes)
+
+
+@pytest.mark.parametrize(
+    "comment, verdict", [("[9, 5, 5]", "true"), ("[3, 5, 5]", "false"), ("[9, 5]", "false")]
+)
+def test_numbers_are_judged_on_the_sizes_that_students_know(comment, verdict):
+    known = plan(
+        "f(x[batch_size, num_heads, seq_len, seq_len])",
+        public={"batch_size": 3, "num_heads": 3, "seq_len": 5},
+    )
+    source = f"def f(x):  # [b, n, s, s]\n    y = x.flatten(0, 1)  # {comment}\n    return y\n"
+    assert [v.verdict for v in check_source(source, known) if v.line == 2] == [verdict]
+
+
+@pytest.mark.parametrize("comment", ["[9, 5, 5]", "[2, 5, 8]"])
+def test_numbers_alone_are_left_to_a_person_where_no_sizes_are_known(comment):
+    assert verdicts(f"y = x * 2  # {comment}") == [(1, "cannot tell")]
