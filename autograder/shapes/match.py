@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 
 from autograder.shapes.attach import Sighting
-from autograder.shapes.dims import shape_fits
+from autograder.shapes.dims import Expr, shape_fits
 from autograder.shapes.parser import Claim, Stage, Term
 from autograder.shapes.recording import Execution, Sequence, Tensor, Weight, tensors
 from autograder.shapes.scope import Scope
@@ -114,12 +114,15 @@ class Matcher:
         return not self.strict or self._received(stages, execution, lookup)
 
     def passes(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
-        """Whether a single shape is that of something on the way to the result."""
+        """Whether a single shape is that of something on the way, or of a part of the result."""
         lookup = self.scope.lookup(execution)
-        return _one_shape(claim) and any(
-            shape_fits(claim.stages[0].terms[0].dims, shape, lookup)
-            for _, shape in self._on_the_way(stmt, execution)
-        )
+        if not _one_shape(claim):
+            return False
+        dims = claim.stages[0].terms[0].dims
+        seen = [shape for _, shape in self._on_the_way(stmt, execution)]
+        if claim.told:  # `[t, d] for each sample`
+            seen += [s[-len(dims) :] for s in results(stmt, execution) if len(dims) > 1]
+        return any(shape_fits(dims, shape, lookup) for shape in seen)
 
     def skips(self, claim: Claim, execution: Execution) -> bool:
         """Whether a chain names an operation whose input is not the shape that stands before it."""
@@ -205,7 +208,7 @@ class Matcher:
         if whole and all(shape_fits(term.dims, s, lookup) for s in whole):
             return True
         if made:
-            return all(shape_fits(term.dims, s, lookup) for s in made)
+            return any(all(shape_fits(dims, s, lookup) for s in made) for dims in _with_count(term))
         shapes = [s for _, v in execution.events for s in tensors(v)]
         if stmt.kind in ("def", "header"):
             shapes += [s for v in execution.before.values() for s in tensors(v)]
@@ -237,6 +240,14 @@ class Matcher:
         return shape_fits(term.dims, value.shape, lookup) or shape_fits(
             term.dims, value.shape[::-1], lookup
         )
+
+
+def _with_count(term: Term) -> list[tuple[Expr, ...]]:
+    """`n x [b, t]`: n tensors of that shape, or one that holds them."""
+    if not term.count:
+        return [term.dims]
+    count = ("num", int(term.count)) if term.count.isdecimal() else ("name", term.count)
+    return [term.dims, (count, *term.dims)]
 
 
 def _one_shape(claim: Claim) -> bool:

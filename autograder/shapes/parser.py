@@ -40,7 +40,9 @@ SHAPE_WORD = re.compile(
     r"(?i)(^|\.)(\w*tensor|shapes?|sizes?|dims?|array|float|ndarray|t|view|reshape|rank\d?|r|ℝ)$"
 )
 LABEL = re.compile(r"""['"`]?([^\W\d][\w.]*(?:\^?T\b|\.T\b)?)['"`]?\s*(:|=|is|has|==)?\s*$""")
-COUNT = re.compile(r"(\w+)\s*(?:[x×*]|times)\s*$")
+COUNT = re.compile(
+    r"(\w+)\s*(?:[x×*]|\s(?:times|matrices|tensors|arrays)\b(?: of (?:shape|size|dim\w*))?:?)\s*$"
+)
 WRAPPED = re.compile(r"(?:torch\.)?Size\(\s*$")  # `q.shape: torch.Size([..])`
 OF_INPUT = re.compile(r"^\W*(in|inputs?|from|before|given)\W*$", re.I)  # `in: [..]`
 SHAPES = re.compile(r"[\[(][^\[\]()]*[\])]")
@@ -178,7 +180,20 @@ def _spans(text: str, vocabulary: Vocabulary) -> list[_Span]:
                 i = end + 1
                 continue
         i += 1
-    return spans
+    return _without_indexing(text, spans)
+
+
+def _without_indexing(text: str, spans: list[_Span]) -> list[_Span]:
+    """Without the `p[b, i]` of a formula, where a shape stands for itself in the same comment."""
+    formula = [
+        s
+        for s in spans
+        if s.term.label
+        and text[: s.end].endswith(s.term.label + s.term.text)
+        and s.term.text.startswith("[")
+        and all(len(n) == 1 for n in shape_names(s.term.dims))
+    ]
+    return [s for s in spans if s not in formula] or spans
 
 
 def _closing(text: str, start: int) -> int | None:
