@@ -115,7 +115,8 @@ def _split_cases(draw: Draw) -> list[Call]:
     for _ in range(3):
         b, s, h, d = _sizes(draw)
         calls.append(Call("split_heads", (draw.normal(b, s, h * d), h), says=_says(b, s, h, d)))
-    return calls
+    # A `squeeze` somewhere shows only where a dimension is 1.
+    return [*calls, Call("split_heads", (draw.normal(1, s, d), 1), says=_says(1, s, 1, d))]
 
 
 def _scores_cases(draw: Draw) -> list[Call]:
@@ -141,7 +142,10 @@ def _attend_cases(draw: Draw) -> list[Call]:
         b, s, h, d = _sizes(draw)
         q, k, v = (draw.normal(b, s, h * d) for _ in range(3))
         calls.append(Call("attend", (q, k, v, h), says=_says(b, s, h, d) + ", causal"))
-    return calls
+    # Scores that happen to be 0 and are in sight: a mask made from the scores hides them.
+    q[:, 1] = 0
+    says = _says(b, s, h, d) + ", causal, one query all zeros"
+    return [*calls, Call("attend", (q.clone(), k, v, h), says=says)]
 
 
 # --- weights -------------------------------------------------------------------------------------

@@ -108,7 +108,12 @@ def _leak_cases(draw: Draw) -> list[Call]:
         changed[j, i, feature] += sign * draw.uniform(len(i), low=0.1, high=1.0)
         says = f"{seq_len} tokens, {size} features, {kind}"
         calls.append(Call("leak_matrix", (outputs, changed, 1e-4), says=says))
-    return calls
+    # One feature up, another down by as much: their sum does not move.
+    changed = outputs.expand(seq_len, seq_len, size).clone()
+    changed[j, i, 0] += 0.5
+    changed[j, i, 1] -= 0.5
+    says = f"{seq_len} tokens, {size} features, two of them move in opposite directions"
+    return [*calls, Call("leak_matrix", (outputs, changed, 1e-4), says=says)]
 
 
 # --- padding, rows with nothing left --------------------------------------------------------------
@@ -369,6 +374,13 @@ def _attention_cases(draw: Draw) -> list[Call]:
                 says=says,
             )
         )
+    # A `squeeze` shows only where a dimension is 1, a mask made from the scores where one is 0.
+    x = draw.normal(1, seq_len, input_size)
+    x[:, 1] = 0
+    weights = {name: w * (not name.endswith("bias")) for name, w in weights.items()}
+    init = (input_size, hidden, context_length, 0.0)
+    says = f"1 sequence of {seq_len} tokens, one of them all zeros"
+    calls.append(Call("CausalAttention", (x,), init=init, weights=weights, says=says))
     # One sequence, many times over, with and without training: what does dropout do to it?
     copies, seq_len, input_size, hidden = 300, 4, 3, 5
     x = draw.normal(1, seq_len, input_size).expand(copies, -1, -1).clone()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from autograder.calls import Call, Draw
@@ -119,7 +121,9 @@ def _batched_cases(draw: Draw) -> list[Call]:
         v = draw.normal(batch_size, seq_len, size)
         says = f"{batch_size} sequences of {seq_len} tokens, hidden {hidden}, values of {size}"
         calls.append(Call("batched_attention", (q, k, v), says=says))
-    return calls
+    # A `squeeze` somewhere shows only where a dimension is 1.
+    single = (draw.normal(1, 1, hidden), draw.normal(1, 1, hidden), draw.normal(1, 1, size))
+    return [*calls, Call("batched_attention", single, says="1 sequence of 1 token")]
 
 
 def _class_cases(name: str):
@@ -146,7 +150,9 @@ def _class_cases(name: str):
                     says=says,
                 )
             )
-        return calls
+        x = draw.normal(1, 1, input_size)
+        single = replace(calls[-1], args=(x,), gradients=False, says="1 sequence of 1 token")
+        return [*calls, single]
 
     return cases
 

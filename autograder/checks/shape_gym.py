@@ -28,6 +28,9 @@ def _tokens(name: str):
             shape = draw.sizes(3)
             says = f"{'numbered' if numbered else 'random'} elements, shape {shape}"
             calls.append(Call(name, (_tensor(draw, numbered, *shape),), says=says))
+        # A `squeeze` somewhere shows only where a dimension is 1.
+        size = draw.sizes(1)[0]
+        calls.append(Call(name, (draw.normal(1, size, 1),), says=f"shape {[1, size, 1]}"))
         return calls
 
     return cases

@@ -483,6 +483,12 @@ def _attend(check: str, message: str, **how) -> Mistake:
 
 
 _ATTEND = [
+    _attend(
+        "mask.from the scores",
+        "The mask is made from the scores: a score that happens to be 0 is hidden too. "
+        "Make it from positions.",
+        mask="from scores",
+    ),
     _attend("scale.missing", "The scores are not scaled.", scale="none"),
     _attend(
         "scale.hidden",

@@ -415,6 +415,16 @@ _LEAK = [
     ),
     _plain(
         "leak_matrix",
+        "leak.changes cancel",
+        "The changes are added up, so that one feature's rise hides another's fall. "
+        "Take the absolute value of each first.",
+        lambda o, c, t: (
+            ((c - o).sum(-1).abs() > t).T,
+            bool(((c - o).sum(-1).abs() > t).T.triu(1).any()),
+        ),
+    ),
+    _plain(
+        "leak_matrix",
         "leak.sign",
         "Only changes in one direction are seen. Take the absolute value.",
         lambda o, c, t: ((c - o > t).any(-1).T, bool((c - o > t).any(-1).T.triu(1).any())),
@@ -625,7 +635,7 @@ _HEAD = [
         "sequence. Take its first seq_len rows and columns.",
         {"slice": True},
     ),
-    *[row for row in _MASK if row[2]["mask"] != "from the scores"],
+    *_MASK,
     *_SOFTMAX,
     ("dropout.in eval", "Dropout is at work in evaluation.", {"eval": True}),
     ("dropout.missing", "In training nothing is dropped.", {"drop": "nowhere"}),

@@ -316,6 +316,11 @@ WRONG = {
         ("view of a non-contiguous tensor", "return t.transpose(1, 2).view(b, s, h * d)"),
     ],
     "heads.attend": [
+        (
+            "mask.from the scores",
+            "past = head_scores(qs, ks).tril()\n"
+            "probs = past.masked_fill(past == 0, -torch.inf).softmax(-1)\n" + DONE,
+        ),
         ("mask.none", "probs = head_scores(qs, ks).softmax(-1)\n" + DONE),
         (
             "mask.diagonal hidden",

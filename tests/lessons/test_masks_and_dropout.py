@@ -401,6 +401,11 @@ WRONG = [
         leak("moved = ((changed - outputs).abs() > tolerance).all(-1).T" + LEAKS),
         "leak.all features",
     ),
+    (
+        "masks.leak",
+        leak("moved = ((changed - outputs).sum(-1).abs() > tolerance).T" + LEAKS),
+        "leak.changes cancel",
+    ),
     ("masks.leak", leak("moved = (changed - outputs > tolerance).any(-1).T" + LEAKS), "leak.sign"),
     (
         "masks.leak",
@@ -590,6 +595,20 @@ WRONG = [
         "prune.scores for weights",
     ),
     ("masks.attention", head(SCORES + END), "mask.none"),
+    (
+        "masks.attention",
+        head(
+            SCORES
+            + "past = scores.tril()\nscores = past.masked_fill(past == 0, -torch.inf)\n"
+            + END
+        ),
+        "mask.made from the scores",
+    ),
+    (
+        "masks.attention",
+        head(SCORES + HIDE + "return (self.drop(scores.softmax(-1)) @ v).squeeze()"),
+        "masks.attention.shape",
+    ),
     ("masks.attention", head(SCORES + HIDE.replace("[:n, :n]", "") + END), "mask.not sliced"),
     (
         "masks.attention",

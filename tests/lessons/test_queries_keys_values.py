@@ -487,6 +487,18 @@ WRONG += [("one_head.forward", head(body), check) for body, check in CLASS]
 WRONG += [("one_head.three_lines", short(body), check) for body, check in CLASS]
 WRONG += [
     (
+        "one_head.batched",
+        "def batched_attention(q, k, v):\n"
+        "    scores = q @ k.mT / k.shape[-1] ** 0.5\n"
+        "    return (scores.softmax(-1) @ v).squeeze()",
+        "one_head.batched.shape",
+    ),
+    (
+        "one_head.forward",
+        head(FORWARD[0] + ".squeeze()").replace("return (q", "return ((q").replace("@ v", "@ v)"),
+        "one_head.forward.shape",
+    ),
+    (
         "one_head.forward",
         head(FORWARD[0]).replace(
             "self.v = nn.Linear(input_size, hidden)", "self.v = nn.Linear(input_size, 2 * hidden)"

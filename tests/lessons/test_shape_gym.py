@@ -183,6 +183,7 @@ WRONG = {
         ("axes.batch", "def average_over_tokens(x): return x.mean(0)"),
         ("axes.features", "def average_over_tokens(x): return x.mean(dim=-1)"),
         ("axes.everything", "def average_over_tokens(x): return x.mean()"),
+        ("shape_gym.axes.shape", "def average_over_tokens(x): return x.mean(1).squeeze()"),
         ("axes.kept", "def average_over_tokens(x): return x.mean(1, keepdim=True)"),
         ("axes.sum", "def average_over_tokens(x): return x.sum(1)"),
         ("axes.wrong divisor", "def average_over_tokens(x): return x.sum(1) / x.shape[-1]"),
