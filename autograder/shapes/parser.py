@@ -320,11 +320,15 @@ def _bare(text: str, vocabulary: Vocabulary) -> list[Claim]:
         and (not re.search(r"[,×]|\sx\s", segments[0]))
     ):
         return []
-    return [Claim(tuple(stages))] if stages else []
+    bare = any(not t.text.startswith("[") for s in stages for t in s.terms)
+    return [Claim(tuple(stages))] if bare else []  # with brackets alone more can be told
 
 
 def _bare_terms(text: str, label: str, vocabulary: Vocabulary) -> tuple[Term, ...]:
     """One shape, or several: `b h s d, b h d s`, `b,s,h @ b,h,s`."""
+    if re.fullmatch(r"\[[^\[\]]*\]", text):  # `[b, t, n * d] -> b x t x t`
+        spans = _spans(text, vocabulary)
+        return tuple(replace(span.term, label=label, keyword=True) for span in spans)
     dims = _bare_dims(text, vocabulary)
     if dims is not None:
         return (Term(dims, text, label, True),)

@@ -485,6 +485,42 @@ class MultiHeadSelfAttention(nn.Module):
         return (y, w) if return_attention else y
 
 
+# %% formulas with indices
+class SelfAttention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+        self.scale = hidden**0.5
+
+    def forward(self, x):
+        q = self.q(x)  # [batch_size, seq_len, hidden], q[0] is the first sample
+        k = self.k(x)  # [batch_size, seq_len, hidden], k[:, 0] the first token
+        v = self.v(x)  # [batch_size, seq_len, hidden], v[b, t] is a vector
+        s = q @ k.mT / self.scale  # s[b, i, j] = q[b, i] . k[b, j], [batch_size, seq_len, seq_len]
+        p = s.softmax(-1)  # p[b, i, :].sum() == 1 [batch_size, seq_len, hidden]  #! false
+        return p @ v  # out[b, i] = sum_j p[b, i, j] v[b, j]; [batch_size, seq_len, hidden]
+
+
+# %% counts, and shapes of a sample
+class SelfAttention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+        self.scale = hidden**0.5
+
+    def forward(self, x):
+        q = self.q(x)  # per sample [seq_len, hidden], in a batch [batch_size, seq_len, hidden]
+        k = self.k(x)  # batch_size times [seq_len, hidden]
+        v = self.v(x)  # batch of batch_size matrices of size [seq_len, hidden]
+        s = q @ k.mT / self.scale  # seq_len matrices [seq_len, hidden]  #! false
+        p = s.softmax(-1)  # [batch_size, seq_len, seq_len]
+        return p @ v  # [batch_size, seq_len, hidden]
+
+
 # %% a module that makes no tensor, a mask that grows, a comment above a branch | Net(input_size, hidden, num_heads)(x[batch_size, seq_len, input_size])
 class Net(nn.Module):
     def __init__(self, input_size, hidden, num_heads):
