@@ -45,6 +45,7 @@ COUNT = re.compile(
 )
 WRAPPED = re.compile(r"(?:torch\.)?Size\(\s*$")  # `q.shape: torch.Size([..])`
 OF_INPUT = re.compile(r"^\W*(in|inputs?|from|before|given)\W*$", re.I)  # `in: [..]`
+ONLY = re.compile(r"\W*(torch\.size|size|shape)?\W*", re.I)
 SHAPES = re.compile(r"[\[(][^\[\]()]*[\])]")
 BRACKETS = {"[": "]", "(": ")", "{": "}", "<": ">"}
 SCALAR = re.compile(
@@ -320,15 +321,15 @@ def _bare(text: str, vocabulary: Vocabulary) -> list[Claim]:
         and (not re.search(r"[,×]|\sx\s", segments[0]))
     ):
         return []
-    bare = any(not t.text.startswith("[") for s in stages for t in s.terms)
+    bare = any(t.text[0] not in BRACKETS for s in stages for t in s.terms)
     return [Claim(tuple(stages))] if bare else []  # with brackets alone more can be told
 
 
 def _bare_terms(text: str, label: str, vocabulary: Vocabulary) -> tuple[Term, ...]:
     """One shape, or several: `b h s d, b h d s`, `b,s,h @ b,h,s`."""
-    if re.fullmatch(r"\[[^\[\]]*\]", text):  # `[b, t, n * d] -> b x t x t`
-        spans = _spans(text, vocabulary)
-        return tuple(replace(span.term, label=label, keyword=True) for span in spans)
+    spans = _spans(text, vocabulary)  # `[b, t, n * d] -> b x t x t`
+    if len(spans) == 1 and ONLY.fullmatch(text[: spans[0].start] + text[spans[0].end :]):
+        return (replace(spans[0].term, label=label, keyword=True),)
     dims = _bare_dims(text, vocabulary)
     if dims is not None:
         return (Term(dims, text, label, True),)
