@@ -321,8 +321,13 @@ def _bare(text: str, vocabulary: Vocabulary) -> list[Claim]:
         and (not re.search(r"[,×]|\sx\s", segments[0]))
     ):
         return []
-    bare = any(t.text[0] not in BRACKETS for s in stages for t in s.terms)
+    bare = any(not _enclosed(t.text) for s in stages for t in s.terms)
     return [Claim(tuple(stages))] if bare else []  # with brackets alone more can be told
+
+
+def _enclosed(text: str) -> bool:
+    """`[b, t]` is a shape in brackets; `(b h) t t` is not."""
+    return text[0] in BRACKETS and _closing(text, 0) == len(text) - 1
 
 
 def _bare_terms(text: str, label: str, vocabulary: Vocabulary) -> tuple[Term, ...]:

@@ -97,6 +97,8 @@ def test_a_legend_tells_what_letters_mean():
         ("b s h d, b h d s -> b h s s", [["b s h d", "b h d s"], ["b h s s"]]),
         ("b,s,h @ b,h,s -> b,s,s", [["b,s,h", "b,h,s"], ["b,s,s"]]),
         ("bs by seq by hidden", [["bs by seq by hidden"]]),
+        ("(bs*heads) x seq x seq", [["(bs*heads) x seq x seq"]]),
+        ("(bs, seq, hidden) -> bs x seq", [["(bs, seq, hidden)"], ["bs x seq"]]),
         ("q [bs, seq] @ k [seq, bs] = probs [bs, bs]", [["[bs, seq]", "[seq, bs]"], ["[bs, bs]"]]),
     ],
 )
