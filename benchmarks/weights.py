@@ -8,9 +8,9 @@ Both sides run in this process, on the same weights, device and threads, and giv
 standard deviations and, in the second line, densities. The loop visits the pairs of heads (i, j >=
 i) of each layer, normalises both, multiplies, and appends to a growing array, as project 33 of "50
 ML projects to understand LLMs" sets it out. The standard deviations need every dot product of two
-columns, so no way of computing them can be faster than the last line: those products alone, by one
-matrix product a layer. What a loop wastes is all the rest, and the ratio grows with the number of
-cores.
+columns: the last line is what these alone cost, by one matrix product a matrix (symmetry could save
+half of it), so it bounds the ratio. What a loop wastes is all the rest; on a device or with cores
+that multiply faster, the ratio is larger.
 """
 
 import argparse

@@ -368,7 +368,8 @@ class Cosines(NamedTuple):
 
 def normalize_columns(weight):
     """Scale each column to length 1: [..., hidden, columns] -> the same. Zero columns give nan."""
-    return weight * (weight * weight).sum(dim=-2, keepdim=True).rsqrt()  # [..., hidden, columns]
+    lengths = torch.linalg.vector_norm(weight, dim=-2, keepdim=True)  # [..., 1, columns]
+    return weight * lengths.reciprocal()  # [..., hidden, columns]
 
 
 def column_cosines(weight, num_heads):
@@ -436,7 +437,7 @@ def _cosine_moments(weight, num_heads, ddof):
     """
     size = weight.shape[1] // num_heads
     weight = normalize_columns(weight)  # [hidden, num_heads * head_size]
-    heads = weight.view(-1, num_heads, size).sum(dim=-1, dtype=torch.float64)  # [hidden, num_heads]
+    heads = weight.view(-1, num_heads, size).sum(dim=-1).double()  # [hidden, num_heads]
     sums = torch.stack([heads.square().sum(), heads.sum(dim=1).square().sum()])  # [2]
     lengths = []
     for strip in _cosine_strips(weight, num_heads):
