@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 
 from autograder.calls import Call, Draw, Gpt2
+from autograder.checks.forms import results_in_one_tensor
 from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
 from autograder.exercise import Exercise, Finding, Sight
 from autograder.judge import compare, difference
@@ -24,6 +25,15 @@ def _model(
 
 
 # --- lesions -------------------------------------------------------------------------------------
+def _head(draw: Draw, place: int, heads: int) -> int:
+    """A head for the case at this place: the first, then the last, then any.
+
+    Without the first, features up to the end may be cut for a head's own; without the last, those
+    from the beginning; and head 0 is what a program cuts that forgot to use its argument.
+    """
+    return (0, heads - 1)[place] if place < 2 else draw.integer(0, heads - 1)
+
+
 def _clean_cases(draw: Draw) -> list[Call]:
     calls = []
     for batch in (1, 3, 2):
@@ -43,9 +53,9 @@ def _outputs(draw: Draw, items: int) -> tuple[list[torch.Tensor], int, int, str]
 
 def _cut_cases(draw: Draw) -> list[Call]:
     calls = []
-    for position in (-2, 3, -1):
+    for place, position in enumerate((-2, 3, -1)):
         (z,), heads, _, text = _outputs(draw, 1)
-        head = draw.integer(0, heads - 1)
+        head = _head(draw, place, heads)
         text += f", head {head} at position {position}"
         calls.append(Call("without_head", (z, heads, head, position), says=text))
     return calls
@@ -53,9 +63,10 @@ def _cut_cases(draw: Draw) -> list[Call]:
 
 def _lesion_cases(draw: Draw) -> list[Call]:
     calls = []
-    for batch, position, layer in ((1, -2, 0), (2, -3, 1), (3, 1, 0), (2, -2, 1)):
+    asked = ((1, -2, 0), (2, -3, 1), (3, 1, 0), (2, -2, 1))
+    for place, (batch, position, layer) in enumerate(asked):
         model, ids, text = _model(draw, 3, batch)
-        head = draw.integer(0, model.config["n_head"] - 1)
+        head = _head(draw, place, model.config["n_head"])
         text += f"; layer {layer}, head {head}, position {position}"
         args = (model, ids, layer, head, position)
         calls.append(Call("lesioned_log_prob", args, says=text))
@@ -64,10 +75,10 @@ def _lesion_cases(draw: Draw) -> list[Call]:
 
 def _mean_cases(draw: Draw) -> list[Call]:
     calls = []
-    for _ in range(3):
+    for place in range(3):
         (z, reference), heads, _, text = _outputs(draw, 2)
         reference = reference * 1.5 + torch.linspace(-1, 1, reference.shape[-1])
-        head = draw.integer(0, heads - 1)
+        head = _head(draw, place, heads)
         text += f", head {head}; {len(reference)} sequences to take the mean of"
         calls.append(Call("with_mean", (z, reference, heads, head), says=text))
     return calls
@@ -75,9 +86,9 @@ def _mean_cases(draw: Draw) -> list[Call]:
 
 def _effects_cases(draw: Draw) -> list[Call]:
     calls = []
-    for layer in (0, 1, 0):
+    for place, layer in enumerate((0, 1, 0)):
         model, ids, text = _model(draw, 3)
-        head = draw.integer(0, model.config["n_head"] - 1)
+        head = _head(draw, place, model.config["n_head"])
         args = (model, ids, layer, head)
         calls.append(Call("one_and_all", args, says=f"{text}; layer {layer}, head {head}"))
     return calls
@@ -141,7 +152,7 @@ def _judge_own(sight: Sight) -> list[Finding]:
         for part in ("q.weight", "k.weight", "v.weight", "mix.weight"):
             wanted = [g for name, g in expected.gradients.items() if name.endswith(f".{part}")]
             found = got.gradients if isinstance(got.gradients, dict) else {}
-            own = [g for name, g in found.items() if name.endswith(f".{part}")]
+            own = _different([g for name, g in found.items() if name.endswith(f".{part}")])
             pairs = list(zip(own, wanted, strict=False))
             if len(own) != len(wanted) or any(g is None for g in own):
                 text = (
@@ -157,6 +168,15 @@ def _judge_own(sight: Sight) -> list[Finding]:
                 )
                 return [Finding("own.not used", "wrong", text)]
     return []
+
+
+def _different(gradients: list) -> list:
+    """Without repetitions: a module that has two names is listed under both."""
+    kept = []
+    for each in gradients:
+        known = each is not None and any(k is not None and torch.equal(k, each) for k in kept)
+        kept += [] if known else [each]
+    return kept
 
 
 EXERCISES = [
@@ -223,6 +243,7 @@ EXERCISES = [
             "A small helper that takes a list of positions, puts in a hook that zeroes the head "
             "there, runs final_log_prob, removes the hook. Call it with [-2] and with all.",
         ),
+        judge=results_in_one_tensor,
     ),
     Exercise(
         "causal.grid",

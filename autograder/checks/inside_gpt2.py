@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-
-import torch
-
-from autograder.calls import Call, Draw, Namespace, Outcome
+from autograder.calls import Call, Draw, Namespace
+from autograder.checks.forms import large_negative_as_inf
 from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
-from autograder.exercise import Exercise, Finding, Sight
-from autograder.judge import compare
-
-HIDDEN_SCORE = -1e8  # what a student may write for minus infinity lies below this
+from autograder.exercise import Exercise
 
 
 # --- the parts -----------------------------------------------------------------------------------
@@ -80,18 +73,6 @@ def _scores_cases(draw: Draw) -> list[Call]:
         text = f"{batch} rows of {vocab} logits, temperature {temperature}, top_k {top_k}"
         calls.append(Call("sampling_scores", (logits, temperature, top_k), says=text))
     return calls
-
-
-def _judge_scores(sight: Sight) -> list[Finding]:
-    """A large negative number may stand for minus infinity."""
-    return compare(replace(sight, outcomes=tuple(_hidden_as_inf(o) for o in sight.outcomes)))
-
-
-def _hidden_as_inf(outcome: Outcome) -> Outcome:
-    value = outcome.value
-    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
-        return outcome
-    return replace(outcome, value=value.masked_fill(value < HIDDEN_SCORE, -math.inf))
 
 
 def _log_probs_cases(draw: Draw) -> list[Call]:
@@ -215,7 +196,7 @@ EXERCISES = [
             "Divide by the temperature. `torch.topk(..., k, dim=-1)` gives the k largest of each "
             "row, sorted; everything below the last of them becomes minus infinity.",
         ),
-        judge=_judge_scores,
+        judge=large_negative_as_inf,
     ),
     Exercise(
         "inside.log_probs",

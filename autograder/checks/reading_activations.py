@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-
 import torch
 
-from autograder.calls import Call, Draw, Outcome
+from autograder.calls import Call, Draw
+from autograder.checks.forms import large_negative_as_inf, results_in_one_tensor
 from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
-from autograder.exercise import Exercise, Finding, Sight
-from autograder.judge import compare
+from autograder.exercise import Exercise
 
-HIDDEN_SCORE = -1e8  # what a student may write for minus infinity lies below this
 WORDS = ("Be", "who", "you", "are", "and", "say", "what", "feel,", "mind", "matter", "don't")
 
 
@@ -21,7 +17,7 @@ def _text_cases(draw: Draw) -> list[Call]:
     calls = []
     for count in (7, 12, 19):
         words = ["Be", *(draw.choice(WORDS) for _ in range(count))]
-        text = " ".join(words[:4]) + "\n" + " " * draw.integer(3, 8) + " ".join(words[4:]) + " be"
+        text = " ".join(words[:4]) + "\n" + " " * draw.integer(3, 8) + " ".join(words[4:]) + " be\n"
         seq_len = draw.integer(count + 3, count + 9)
         ids = draw.integers(200, 200 + count, 1, seq_len)
         ids[0, -1] = ids[0, 0]  # one token at least is there twice
@@ -90,6 +86,8 @@ def _histogram_cases(draw: Draw) -> list[Call]:
 def _layers(draw: Draw, first_is_large: bool = False) -> tuple[list[torch.Tensor], int, int]:
     """c_attn's outputs of a few layers, the number of heads, and the number of tokens."""
     batch, seq_len, heads, size = draw.sizes(4, 2, 7)
+    if seq_len == 2:  # too few to leave one out and see another left out by mistake
+        seq_len, size = size, seq_len
     wides = [
         _wide(draw, batch, seq_len, heads * size) * (0.6 + 0.3 * layer)
         for layer in range(draw.choice((3, 4)))
@@ -118,18 +116,6 @@ def _scores_cases(draw: Draw) -> list[Call]:
         text = f"{batch} sequences of {seq_len} tokens, {heads} heads of size {size}"
         calls.append(Call("masked_scores", (wide, heads), says=text))
     return calls
-
-
-def _judge_scores(sight: Sight) -> list[Finding]:
-    """A large negative number may stand for minus infinity."""
-    return compare(replace(sight, outcomes=tuple(_hidden_as_inf(o) for o in sight.outcomes)))
-
-
-def _hidden_as_inf(outcome: Outcome) -> Outcome:
-    value = outcome.value
-    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
-        return outcome
-    return replace(outcome, value=value.masked_fill(value < HIDDEN_SCORE, -math.inf))
 
 
 def _statistics_cases(draw: Draw) -> list[Call]:
@@ -167,6 +153,7 @@ EXERCISES = [
             "Turn the ids into plain numbers first: `input_ids[0].tolist()`. Then len and "
             "len(set(...)) do for tokens what they do for characters.",
         ),
+        judge=results_in_one_tensor,
     ),
     Exercise(
         "activations.one_hook",
@@ -205,6 +192,7 @@ EXERCISES = [
             "For each third: view as [batch_size, seq_len, num_heads, head_size], then swap the "
             "axes 1 and 2.",
         ),
+        judge=results_in_one_tensor,
     ),
     Exercise(
         "activations.histogram",
@@ -245,7 +233,7 @@ EXERCISES = [
             "q @ k.transpose(-2, -1) / head_size ** 0.5 with q and k from heads_of, then "
             "masked_fill with -inf strictly above the diagonal.",
         ),
-        judge=_judge_scores,
+        judge=large_negative_as_inf,
     ),
     Exercise(
         "activations.by_layer",
@@ -260,6 +248,7 @@ EXERCISES = [
             "num_heads, pairs] for a lower-triangular boolean `seen`; mean and std over the axes "
             "0 and 2.",
         ),
+        judge=results_in_one_tensor,
     ),
     Exercise(
         "activations.sinks",

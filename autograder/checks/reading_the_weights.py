@@ -7,6 +7,7 @@ from dataclasses import replace
 import torch
 
 from autograder.calls import Call, Draw, Namespace, Outcome
+from autograder.checks.forms import results_in_one_tensor
 from autograder.checks.gpt2_cases import draw_gpt2, says
 from autograder.exercise import Exercise, Finding, Sight
 from autograder.judge import compare
@@ -95,6 +96,8 @@ def _sorted_pairs(outcome: Outcome) -> Outcome:
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         return outcome
     matrix, pairs = value
+    if isinstance(pairs, list) and pairs and all(isinstance(each, float) for each in pairs):
+        pairs = torch.tensor(pairs, dtype=torch.float64)
     if not isinstance(pairs, torch.Tensor) or pairs.dim() != 1:
         return outcome
     return replace(outcome, value=(matrix, pairs.sort().values))
@@ -179,6 +182,7 @@ EXERCISES = [
             "Loop over model.transformer.h. Add c_attn.weight.numel() and c_proj.weight.numel() "
             "to one sum, the two biases' to another.",
         ),
+        judge=results_in_one_tensor,
     ),
     Exercise(
         "weights.split",
@@ -191,6 +195,7 @@ EXERCISES = [
             "`torch.split` with the size of one part, along the axis of the columns; or three "
             "slices of columns.",
         ),
+        judge=results_in_one_tensor,
     ),
     Exercise(
         "weights.histogram",
@@ -295,6 +300,7 @@ EXERCISES = [
             "M = w_q @ w_k.T; c = trace / hidden; (M - c I).norm() / M.norm(); and "
             "sqrt(1 - head_size / hidden), since trace^2 <= rank * norm^2.",
         ),
+        judge=results_in_one_tensor,
     ),
     Exercise(
         "weights.symmetric",
@@ -306,6 +312,7 @@ EXERCISES = [
             "Half the sum, and half the difference. Compare norms, not squares of norms.",
             "M = w_q @ w_k.T; ((M + M.T) / 2).norm() / M.norm(), and the same with a minus.",
         ),
+        judge=results_in_one_tensor,
     ),
     Exercise(
         "weights.definite",
@@ -319,6 +326,7 @@ EXERCISES = [
             "values = eigvalsh((M + M.T) / 2); the first, the last, and the sum of the positive "
             "ones over the sum of all absolute values.",
         ),
+        judge=results_in_one_tensor,
     ),
     Exercise(
         "weights.biases",

@@ -43,6 +43,8 @@ def logit_parts(
     interleaved=False,
     norm_each=False,
     token=-1,
+    shift=False,
+    dotted=True,
 ):
     heads = model.config.n_head
     z, x = _entering(model, input_ids, position)
@@ -72,9 +74,14 @@ def logit_parts(
             "n-1": (variance + ln.eps).sqrt(),
             "variance": variance + ln.eps,
             "no": torch.ones_like(variance),
+            "own": torch.ones_like(variance),
         }[divide]
         parts = parts / scale[:, None, None, None]
-    found = (parts * direction[:, None, None]).sum(-1)
+        if divide == "own":
+            plain = parts / ln.weight.detach()
+            parts = parts / (plain.var(-1, correction=0, keepdim=True) + ln.eps).sqrt()
+    parts = parts + ln.bias.detach() if shift else parts
+    found = (parts * direction[:, None, None] if dotted else parts).sum(-1)
     return found, logit - found.sum((1, 2))
 
 
@@ -90,6 +97,11 @@ def _rest_is_logit(model, input_ids):
 def _axes(model, input_ids):
     parts, rest = logit_parts(model, input_ids)
     return parts.permute(1, 2, 0), rest
+
+
+def _log_prob(model, input_ids):
+    parts, rest = logit_parts(model, input_ids)
+    return parts, rest - logits_of(model, input_ids)[:, -2].logsumexp(-1)
 
 
 _DIRECT = [
@@ -157,10 +169,43 @@ _DIRECT = [
         _rest_is_logit,
     ),
     ("direct.axes", "The parts are right, in another order of axes than asked for.", _axes),
+    (
+        "direct.log-probability",
+        "This takes a log-probability apart; the logit is asked for.",
+        _log_prob,
+    ),
+    (
+        "direct.own deviation",
+        "Each head's part is divided by its own deviation. Freeze the divisor at what the whole "
+        "stream had in the clean run.",
+        _variant(divide="own"),
+    ),
+    (
+        "direct.shift counted",
+        "ln_f's bias was added to every head's part. It belongs to no head.",
+        _variant(shift=True),
+    ),
+    (
+        "direct.not dotted",
+        "The parts are summed as they are; the logit is their dot product with the token's row.",
+        _variant(dotted=False),
+    ),
 ]
 
 
 # --- induction -----------------------------------------------------------------------------------
+def _largest_key(probs, input_ids):
+    match = _matches(input_ids)
+    weight = (probs * match[:, None]).amax(-1)
+    counted = match.any(-1)
+    return (weight * counted[:, None]).sum((0, 2)) / counted.sum()
+
+
+def _by_sequence(probs, input_ids):
+    pairs = zip(probs, input_ids, strict=True)
+    return torch.stack([prefix_matching(p[None], i[None]) for p, i in pairs])
+
+
 def _matches(ids, shift=1):
     """[batch, seq, seq]: key k matches query i where ids[k - shift] == ids[i] and k - shift < i."""
     b, s = ids.shape
@@ -214,6 +259,19 @@ def _not_itself(probs, input_ids):
     weight = (probs * strict[:, None]).sum(-1)
     counted = match.any(-1)
     return (weight * counted[:, None]).sum((0, 2)) / counted.sum()
+
+
+def _strictly_later(ids):
+    """Matches whose key is earlier than the query's own position."""
+    match = _matches(ids)
+    return match & torch.ones_like(match).tril(-1)
+
+
+def _with_key_0(ids):
+    """`roll` brings the last token round: key 0 matches queries that hold it."""
+    match = _matches(ids)
+    match[:, :, 0] = ids == ids[:, -1:]
+    return match
 
 
 _INDUCTION = [
@@ -282,6 +340,27 @@ _INDUCTION = [
         "The weights are summed over the queries; their mean is asked for.",
         lambda p, i: (p * _matches(i)[:, None]).sum((0, 2, 3)),
     ),
+    (
+        "induction.own key left out",
+        "Where a token follows itself, the matching key is the query's own position. It counts.",
+        lambda p, i: prefix_matching(p, i, _strictly_later(i)),
+    ),
+    (
+        "induction.key 0",
+        "Nothing stands before the first token, so key 0 matches no query. (`roll` brings the "
+        "last token round to its place.)",
+        lambda p, i: prefix_matching(p, i, _with_key_0(i)),
+    ),
+    (
+        "induction.largest key",
+        "Only the largest matching weight is taken; sum over all matching keys.",
+        _largest_key,
+    ),
+    (
+        "induction.batch kept",
+        "Each sequence has a number of its own; all counted queries go into one mean.",
+        _by_sequence,
+    ),
 ]
 
 
@@ -307,6 +386,11 @@ class OwnGPT2(nn.Module):
     heads = None
     residual = True
     normed = True
+    mix_bias = True
+    mlp = "usual"
+    shift, spread = 0, 1
+    first_only = False
+    log = False
 
     def __init__(self, gpt2):
         super().__init__()
@@ -329,19 +413,29 @@ class OwnGPT2(nn.Module):
             layer.bias.data = biases[part].clone() * self.biases
         mix = attn.c_proj.weight.detach()
         own.mix.weight.data = (mix.T if self.mix_transposed else mix).clone()
-        own.mix.bias.data = attn.c_proj.bias.detach().clone() * self.biases
+        own.mix.bias.data = attn.c_proj.bias.detach().clone() * self.mix_bias
 
     def forward(self, input_ids):
         x = self.stack.wte(input_ids)
         if self.positions:
-            x = x + self.stack.wpe(torch.arange(input_ids.shape[1]))
-        for block, own in zip(self.stack.h, self.attentions, strict=True):
+            places = torch.arange(input_ids.shape[1])
+            x = x + self.stack.wpe(self.shift + self.spread * places)
+        for number, block in enumerate(self.stack.h):
+            own = self.attentions[0 if self.first_only else number]
             out = own(block.ln_1(x) if self.normed else x)
-            x = x + out if self.residual else out
-            x = x + block.mlp(block.ln_2(x))
+            before, x = x, x + out if self.residual else out
+            x = self._after_mlp(block, before, x)
         for _ in range(self.norms):
             x = self.stack.ln_f(x)
-        return self.lm_head(x)
+        logits = self.lm_head(x)
+        return logits.log_softmax(-1) if self.log else logits
+
+    def _after_mlp(self, block, before, x):
+        if self.mlp == "missing":
+            return x
+        read = before if self.mlp == "parallel" else x
+        written = block.mlp(read if self.mlp == "plain" else block.ln_2(read))
+        return written if self.mlp == "replaces" else x + written
 
 
 def _own(check, message, **members):
@@ -387,7 +481,12 @@ _OWN = [
         "The attention sees later tokens: build it with causal=True.",
         causal=False,
     ),
-    _own("own.biases lost", "The biases of q, k, v and mix are missing or zero.", biases=False),
+    _own(
+        "own.biases lost",
+        "The biases of q, k, v and mix are missing or zero.",
+        biases=False,
+        mix_bias=False,
+    ),
     _own("own.one head", "All features are one head. num_heads is in the config.", heads=1),
     _own("own.no positions", "The position embeddings (wpe) are missing.", positions=False),
     _own("own.final norm missing", "The final norm, ln_f, is missing.", norms=0),
@@ -402,6 +501,37 @@ _OWN = [
         "The attention reads ln_1 of the residual stream, not the stream itself.",
         normed=False,
     ),
+    _own("own.biases lost", "The biases of q, k and v are missing or zero.", biases=False),
+    _own("own.biases lost", "The bias of mix is missing or zero.", mix_bias=False),
+    _own("own.positions", "Every token has the position 0.", spread=0),
+    _own("own.positions", "Positions count from 0; here they count from 1.", shift=1),
+    _own(
+        "own.MLP missing",
+        "The MLP is missing: a block writes twice, attention and then MLP.",
+        mlp="missing",
+    ),
+    _own(
+        "own.residual missing",
+        "The MLP's output replaces the residual stream; it should be added to it.",
+        mlp="replaces",
+    ),
+    _own(
+        "own.norm before MLP missing",
+        "The MLP reads ln_2 of the residual stream, not the stream itself.",
+        mlp="plain",
+    ),
+    _own(
+        "own.parallel",
+        "Attention and MLP read the same stream; the MLP should read what the attention has "
+        "written as well.",
+        mlp="parallel",
+    ),
+    _own(
+        "own.first layer everywhere",
+        "Every block has the first layer's attention. Each has weights of its own.",
+        first_only=True,
+    ),
+    _own("own.log-softmax", "These are log-probabilities; logits are asked for.", log=True),
 ]
 
 

@@ -107,6 +107,26 @@ _CLEAN = [
         "The sequences are averaged; one number each is asked for.",
         lambda m, i: final_log_prob(m, i).mean(),
     ),
+    (
+        "clean.all tokens",
+        "All next tokens are averaged; the last one is asked for.",
+        lambda m, i: next_log_probs(m, i).mean(1),
+    ),
+    (
+        "clean.all tokens",
+        "All next tokens are added up; the last one is asked for.",
+        lambda m, i: next_log_probs(m, i).sum(1),
+    ),
+    (
+        "clean.softmax twice",
+        "The softmax runs twice: log_softmax takes logits, not probabilities.",
+        lambda m, i: _pick(F.log_softmax(logits_of(m, i)[:, -2].softmax(-1), -1), i),
+    ),
+    (
+        "clean.first item alone",
+        "Every sequence has the first one's value.",
+        lambda m, i: final_log_prob(m, i)[:1].expand(len(i)),
+    ),
 ]
 
 
@@ -157,6 +177,32 @@ def _other_head(step):
 
 def _four_axes(z, num_heads, head, position):
     return without_head(z, num_heads, head, position).unflatten(-1, (num_heads, -1))
+
+
+def _cut_features(z, num_heads, position, first, last):
+    size = z.shape[-1] // num_heads
+    z = z.clone()
+    z[:, position, first * size : last * size] = 0
+    return z
+
+
+def _one_feature(z, num_heads, head, position):
+    z = z.clone()
+    z[:, position, head] = 0
+    return z
+
+
+def _one_too_many(z, num_heads, head, position):
+    size = z.shape[-1] // num_heads
+    z = z.clone()
+    z[:, position, head * size : (head + 1) * size + 1] = 0
+    return z
+
+
+def _count_for_size(z, num_heads, head, position):
+    z = z.clone()
+    z[:, position, head * num_heads : (head + 1) * num_heads] = 0
+    return z
 
 
 _CUT = [
@@ -220,6 +266,46 @@ _CUT = [
         "cut.batch axis",
         "The position was used as an index of the batch. Tokens are axis 1.",
         _batch_axis,
+    ),
+    (
+        "cut.to the end",
+        "All features from the head's first on are cut. A head has head_size of them.",
+        lambda z, n, head, position: _cut_features(z, n, position, head, n),
+    ),
+    (
+        "cut.from the beginning",
+        "All features up to the head's last are cut. A head has head_size of them.",
+        lambda z, n, head, position: _cut_features(z, n, position, 0, head + 1),
+    ),
+    (
+        "cut.one feature",
+        "One feature is cut. A head has head_size of them, from head * head_size on.",
+        _one_feature,
+    ),
+    (
+        "cut.one feature too many",
+        "The next head's first feature is cut too: a slice ends before its second number.",
+        _one_too_many,
+    ),
+    (
+        "cut.count for size",
+        "A head was taken to be num_heads features wide; it has hidden / num_heads.",
+        _count_for_size,
+    ),
+    (
+        "cut.first item alone",
+        "Only the first sequence of the batch was cut.",
+        lambda z, n, head, position: torch.cat([without_head(z, n, head, position)[:1], z[1:]]),
+    ),
+    (
+        "cut.from there on",
+        "Every position from there on is cut; one was asked for.",
+        lambda z, n, head, position: _cut(z, n, head, range(position % z.shape[1], z.shape[1])),
+    ),
+    (
+        "cut.always -2",
+        "The cut is always at -2; the position is an argument.",
+        lambda z, n, head, position: _cut(z, n, head, [-2]),
     ),
 ]
 
@@ -302,6 +388,27 @@ def _queries(part):
             handle.remove()
 
     return wrong
+
+
+def _before_attention(model, input_ids, layer, head, position):
+    heads = model.config.n_head
+    with changed_input(model, layer, lambda z: _cut(z, heads, head, [position]), "c_attn"):
+        return final_log_prob(model, input_ids)
+
+
+def _behind_block(model, input_ids, layer, head, position):
+    heads = model.config.n_head
+
+    def hook(module, inputs, output):
+        if isinstance(output, tuple):
+            return (_cut(output[0], heads, head, [position]), *output[1:])
+        return _cut(output, heads, head, [position])
+
+    handle = model.transformer.h[layer].register_forward_hook(hook)
+    try:
+        return final_log_prob(model, input_ids)
+    finally:
+        handle.remove()
 
 
 _LESION = [
@@ -399,6 +506,43 @@ _LESION = [
         "This is a probability; its logarithm is asked for.",
         lambda *args: lesioned_log_prob(*args).exp(),
     ),
+    (
+        "lesion.key cut",
+        "You cut the head's key at this position: others look elsewhere then. Cut the head's "
+        "output.",
+        _queries(1),
+    ),
+    (
+        "lesion.always -2",
+        "The cut is always at -2; the position is an argument.",
+        lambda m, i, layer, head, position: _lesion(m, i, layer, head, [-2]),
+    ),
+    (
+        "lesion.last layer",
+        "The cut is always in the last layer; the layer is an argument.",
+        lambda m, i, layer, head, position: _lesion(m, i, -1, head, [position]),
+    ),
+    (
+        "lesion.before c_attn",
+        "You cut features of what c_attn reads. There they belong to no head yet.",
+        _before_attention,
+    ),
+    (
+        "lesion.block cut",
+        "You cut features of the residual stream behind the block. They belong to no head.",
+        _behind_block,
+    ),
+    (
+        "lesion.batch averaged",
+        "The sequences are averaged; one number each is asked for.",
+        lambda *args: lesioned_log_prob(*args).mean(),
+    ),
+    (
+        "lesion.difference",
+        "This is the change, with the sign turned; the log-probability with the lesion is asked "
+        "for.",
+        lambda m, i, *where: final_log_prob(m, i) - lesioned_log_prob(m, i, *where),
+    ),
 ]
 
 
@@ -437,6 +581,12 @@ def _per_sequence(z, reference, num_heads, head):
 def _interleaved_mean(z, reference, num_heads, head):
     out = z.clone()
     out[..., head::num_heads] = reference.mean((0, 1))[head::num_heads]
+    return out
+
+
+def _mean_at_one(z, reference, num_heads, head):
+    out = z.clone()
+    out[:, -2] = with_mean(z, reference, num_heads, head)[:, -2]
     return out
 
 
@@ -495,6 +645,36 @@ _MEAN = [
         lambda z, r, n, head: 2 * z - _mean_cut(z, n, head, z - r.mean((0, 1))),
     ),
     ("mean.nothing changed", "Nothing was replaced.", lambda z, r, n, head: z.clone()),
+    (
+        "mean.sum",
+        "The reference is summed; its mean is asked for.",
+        lambda z, r, n, head: _mean_cut(z, n, head, r.sum((0, 1))),
+    ),
+    (
+        "mean.one position",
+        "The mean stands in at position -2 alone; put it in at every position.",
+        _mean_at_one,
+    ),
+    (
+        "mean.of one sequence",
+        "Only the first sequence of the reference is averaged.",
+        lambda z, r, n, head: _mean_cut(z, n, head, r[0].mean(0)),
+    ),
+    (
+        "mean.of the last token",
+        "Only the last tokens of the reference are averaged.",
+        lambda z, r, n, head: _mean_cut(z, n, head, r[:, -1].mean(0)),
+    ),
+    (
+        "mean.median",
+        "This is the median; the mean is asked for.",
+        lambda z, r, n, head: _mean_cut(z, n, head, r.flatten(0, 1).median(0).values),
+    ),
+    (
+        "mean.everything else",
+        "All but the head is replaced.",
+        lambda z, r, n, head: _mean_all(z, r, n, head) + z - with_mean(z, r, n, head),
+    ),
 ]
 
 
@@ -535,6 +715,18 @@ def _head_step(step):
 def _clean_added(one, every, args):
     clean = final_log_prob(*args[:2])
     return one + clean, every + clean
+
+
+def _of_probabilities(*args):
+    clean = final_log_prob(*args[:2])
+    return tuple((clean + effect).exp() - clean.exp() for effect in one_and_all(*args))
+
+
+def _added_up(model, input_ids, layer, head):
+    clean = final_log_prob(model, input_ids)
+    places = range(input_ids.shape[1])
+    each = [_lesion(model, input_ids, layer, head, [p]) - clean for p in places]
+    return one_and_all(model, input_ids, layer, head)[0], sum(each)
 
 
 _BOTH = [
@@ -601,6 +793,26 @@ _BOTH = [
         "Nothing changed: the lesion never reached the model. Does the hook return what it made?",
         _pair(lambda o, e, a: (0 * o, 0 * e)),
     ),
+    (
+        "effects.ratio",
+        "These are quotients; an effect is a difference.",
+        lambda *a: tuple(1 + e / final_log_prob(*a[:2]) for e in one_and_all(*a)),
+    ),
+    (
+        "effects.probabilities",
+        "These are differences of probabilities; log-probabilities are asked for.",
+        _of_probabilities,
+    ),
+    (
+        "effects.absolute values",
+        "The effects lost their sign: it says whether the head helped or harmed.",
+        _pair(lambda o, e, a: (o.abs(), e.abs())),
+    ),
+    (
+        "effects.added up",
+        "The effects of single positions are added up. Cut all positions in one run.",
+        _added_up,
+    ),
 ]
 
 
@@ -662,6 +874,11 @@ def _mean_of(measure):
     return wrong
 
 
+def _over_positions(model, input_ids):
+    log_probs = F.log_softmax(logits_of(model, input_ids)[:, :-1], 1)
+    return log_probs.gather(-1, input_ids[:, 1:, None]).mean()
+
+
 _STAYS = "Each lesion comes on top of the ones before: the hooks were not removed between the runs."
 _GRID = [
     ("grid.hook left in", _STAYS, _hooks_stay()),
@@ -717,6 +934,52 @@ _GRID = [
         "grid.nothing changed",
         "Nothing changed: the lesions never reached the model. Does the hook return what it made?",
         lambda m, i: 0 * lesion_grid(m, i),
+    ),
+    (
+        "grid.probabilities",
+        "Probabilities are averaged; the logarithm comes before the mean.",
+        _mean_of(lambda m, i: next_log_probs(m, i).exp().mean()),
+    ),
+    (
+        "grid.logits",
+        "Logits are averaged, not yet normalised over the vocabulary.",
+        _mean_of(lambda m, i: logits_of(m, i)[:, :-1].gather(-1, i[:, 1:, None]).mean()),
+    ),
+    (
+        "grid.log-softmax axis",
+        _AXIS,
+        _mean_of(_over_positions),
+    ),
+    (
+        "grid.not shifted",
+        "Position t + 1 is read for token t. It is the other way round: position t predicts "
+        "token t + 1.",
+        _mean_of(
+            lambda m, i: (
+                F.log_softmax(logits_of(m, i), -1)[:, 1:].gather(-1, i[:, :-1, None]).mean()
+            )
+        ),
+    ),
+    (
+        "grid.absolute values",
+        "The effects lost their sign: it says whether a head helps or harms.",
+        lambda m, i: lesion_grid(m, i).abs(),
+    ),
+    (
+        "grid.relative",
+        "This is the change as a share of the clean value; the change itself is asked for.",
+        lambda m, i: lesion_grid(m, i) / next_log_probs(m, i).mean(),
+    ),
+    (
+        "grid.base",
+        "These are logarithms to base 2; natural ones are asked for.",
+        lambda m, i: lesion_grid(m, i) / torch.tensor(2.0).log(),
+    ),
+    (
+        "grid.late binding",
+        "Every hook cuts the last head: it reads the loop variable when it runs, and by then the "
+        "loop is over.",
+        lambda m, i: lesion_grid(m, i)[:, -1:].expand(-1, m.config.n_head),
     ),
 ]
 

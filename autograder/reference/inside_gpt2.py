@@ -84,6 +84,22 @@ _SIZES = [
         "The context length is how many positions there are, not how many different tokens.",
         context_length=lambda c: c.vocab_size,
     ),
+    _sizes_but(
+        "config.number of heads for size",
+        "The head size is the number of heads. It is the hidden size, shared out among them.",
+        head_size=lambda c: c.n_head,
+    ),
+    _sizes_but(
+        "config.head size of GPT-2",
+        "A head has 64 features in OpenAI's four models. Others need not: take it from the config.",
+        head_size=lambda c: 64,
+        scale=lambda c: 1 / 8,
+    ),
+    _sizes_but(
+        "config.n_inner times four",
+        "n_inner is the width itself; only where it is None does a factor of n_embd stand in.",
+        mlp_width=lambda c: 4 * (c.n_inner or c.n_embd),
+    ),
 ]
 
 
@@ -168,6 +184,11 @@ _TABLE = [
         "table.mlp always four times",
         "The MLP is as wide as you are told, which need not be four times the hidden size.",
         lambda h, m: block_table(h, 4 * h),
+    ),
+    _table_but(
+        "table.bias of mlp.c_proj",
+        "mlp.c_proj's bias belongs to its outputs, which go back to the residual stream.",
+        lambda h, m: {"mlp.c_proj.bias": (m,)},
     ),
 ]
 
@@ -293,6 +314,12 @@ _TYING = [
         "compare wrappers. Compare the address of the first number.",
         tied=lambda m: False,
     ),
+    _tying_but(
+        "tying.stored and learned swapped",
+        "`stored` and `learned` have changed places: the state dict lists a shared matrix twice.",
+        stored=lambda m: tying(m)["learned"],
+        learned=lambda m: tying(m)["stored"],
+    ),
 ]
 
 
@@ -382,6 +409,22 @@ _SCORES = [
         "scores.only k of them",
         "Only the k kept scores come back. The result keeps a column for every token.",
         lambda x, t, k: (x / t).topk(k).values,
+    ),
+    _wrong(
+        "sampling_scores",
+        "top_k.one bound for all",
+        "Every row has k best tokens of its own; here the k best of the whole batch are kept.",
+        lambda x, t, k: (x / t).masked_fill(
+            x / t < (x / t).flatten().topk(k).values[-1], -math.inf
+        ),
+    ),
+    _wrong(
+        "sampling_scores",
+        "top_k.0 * inf",
+        "Zero times infinity is not zero but NaN. Pick with masked_fill or where; do not multiply.",
+        lambda x, t, k: (
+            x / t * (_keep(x / t, k) > -math.inf) + (_keep(x / t, k) == -math.inf) * -math.inf
+        ),
     ),
 ]
 
@@ -477,6 +520,46 @@ _LOG_PROBS = [
         "log_probs.base",
         "The logarithms are to base 10; natural ones (nats) are asked for.",
         lambda x, k: _top(x, k, lambda y: y.log_softmax(-1) / math.log(10)),
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.overflow",
+        "Right for ordinary logits, but the exponential of a large one is infinite, and infinity "
+        "over infinity is NaN. logsumexp takes the largest logit off first.",
+        lambda x, k: tuple(torch.topk((x.float().exp() / x.float().exp().sum(-1, True)).log(), k))[
+            ::-1
+        ],
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.minus the largest",
+        "The largest logit is taken off. That keeps the exponentials small; the logarithm of "
+        "their sum must be taken off too.",
+        lambda x, k: _top(x, k, lambda y: y - y.amax(-1, keepdim=True)),
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.softmax twice",
+        "The softmax runs twice: log_softmax takes logits, not probabilities.",
+        lambda x, k: _top(x, k, lambda y: y.softmax(-1).log_softmax(-1)),
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.sign",
+        "The sign is the other way round: a log-probability is never above 0.",
+        lambda x, k: _top(x, k, lambda y: -y.log_softmax(-1)),
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.whole batch",
+        "All rows are normalised together; the probabilities of each row must sum to 1.",
+        lambda x, k: _top(x, k, lambda y: y - y.logsumexp((0, 1))),
+    ),
+    _wrong(
+        "top_tokens",
+        "log_probs.least first",
+        "The tokens are the right ones, in ascending order; the most probable comes first.",
+        lambda x, k: tuple(each.flip(-1) for each in top_tokens(x, k)),
     ),
 ]
 
@@ -605,6 +688,24 @@ _HIDDEN = [
         "Only the last token is there; all positions are asked for.",
         lambda m, i, b: block_update(m, i, b)[:, -1],
     ),
+    _wrong(
+        "block_update",
+        "hidden.MLP only",
+        "This is what the MLP wrote. A block writes twice: attention, then MLP.",
+        lambda m, i, b: block_update(m, i, b) - _attention_only(m, i, b),
+    ),
+    _wrong(
+        "block_update",
+        "hidden.to the end",
+        "This is all that was written from this block to the end, and it has been through ln_f.",
+        lambda m, i, b: _states(m, i)[-1] - _states(m, i)[b],
+    ),
+    _wrong(
+        "block_update",
+        "hidden.first item alone",
+        "Only the first sequence of the batch is there.",
+        lambda m, i, b: block_update(m, i, b)[0],
+    ),
 ]
 
 
@@ -626,6 +727,13 @@ def _lens_but(check, message, **how):
 def _bare_norm(model, states):
     with torch.no_grad():
         rows = [F.layer_norm(h[:, -1], h.shape[-1:]) for h in states[:-1]]
+        return torch.stack([model.lm_head(r) for r in [*rows, states[-1][:, -1]]])
+
+
+def _next_block_norm(model, states):
+    with torch.no_grad():
+        blocks = zip(model.transformer.h, states[:-1], strict=True)
+        rows = [block.ln_1(h[:, -1]) for block, h in blocks]
         return torch.stack([model.lm_head(r) for r in [*rows, states[-1][:, -1]]])
 
 
@@ -695,6 +803,25 @@ _LOGITS = [
         lambda m, s: torch.stack(
             [lens_logits(m, s, position=p) for p in range(s[0].shape[1])], dim=2
         ),
+    ),
+    _wrong(
+        "lens_logits",
+        "logits.probabilities",
+        "These are probabilities; logits are asked for.",
+        lambda m, s: lens_logits(m, s).softmax(-1),
+    ),
+    _wrong(
+        "lens_logits",
+        "logits.ln_1 for ln_f",
+        "Each state went through the ln_1 of the next block. The unembedding was trained on what "
+        "comes out of ln_f.",
+        _next_block_norm,
+    ),
+    _wrong(
+        "lens_logits",
+        "logits.last left out",
+        "The last state is left out.",
+        lambda m, s: lens_logits(m, s)[:-1],
     ),
 ]
 
@@ -790,6 +917,11 @@ _ATTENTIONS = [
         "attentions.head for batch",
         "The first axis of a map is the batch, the second the head.",
         lambda a, s, i, h: a[s][i][h, :, -1],
+    ),
+    *_row_but(
+        "attentions.head off by one",
+        "This is the head before the one asked for. Heads are counted from 0.",
+        lambda a, s, i, h: a[s][i][:, h - 1, -1],
     ),
 ]
 

@@ -24,6 +24,10 @@ def _gauge(turn):
     return lambda wq, bq, wk, bk, r: (wq @ r, bq @ r, wk @ turn(r), bk @ turn(r))
 
 
+def _all_by(matrix, *parts):
+    return tuple(part @ matrix for part in parts)
+
+
 _GAUGE = [
     _wrong(
         "change_gauge",
@@ -109,6 +113,36 @@ _GAUGE = [
         "The order is w_q, b_q, w_k, b_k.",
         lambda *a: tuple(change_gauge(*a)[i] for i in (0, 2, 1, 3)),
     ),
+    _wrong(
+        "change_gauge",
+        "gauge.biases forgotten",
+        "The keys' bias is as it was. It is part of the keys, and changes with them.",
+        lambda wq, bq, wk, bk, r: (*change_gauge(wq, bq, wk, bk, r)[:3], bk),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.biases forgotten",
+        "The queries' bias is as it was. It is part of the queries, and changes with them.",
+        lambda wq, bq, wk, bk, r: (wq @ r, bq, *change_gauge(wq, bq, wk, bk, r)[2:]),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.bias on the wrong side",
+        "The keys' bias is multiplied from the other side. A bias is one more row, as a key is.",
+        lambda wq, bq, wk, bk, r: (*change_gauge(wq, bq, wk, bk, r)[:3], bk @ torch.linalg.inv(r)),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.same for both",
+        "Queries and keys are both multiplied by the transposed inverse; queries become q r.",
+        lambda wq, bq, wk, bk, r: _all_by(torch.linalg.inv(r).T, wq, bq, wk, bk),
+    ),
+    _wrong(
+        "change_gauge",
+        "gauge.inverse of each entry",
+        "1 / r inverts each entry by itself; asked for is the inverse matrix.",
+        _gauge(lambda r: 1 / r),
+    ),
 ]
 
 
@@ -154,6 +188,21 @@ def _small_matrix(q, k):
     m = q.T @ k
     c = m.trace() / len(m)
     return c, _distance(m, c), _bound(q)
+
+
+def _scaled_identity(q, k):
+    c, distance, bound = identity_distance(q, k)
+    return c / math.sqrt(q.shape[1]), distance, bound
+
+
+def _other_distance(q, k, measure):
+    c, _, bound = identity_distance(q, k)
+    return c, measure(_qk(q, k), c), bound
+
+
+def _spectral(matrix, c):
+    rest = matrix - c * torch.eye(len(matrix))
+    return torch.linalg.matrix_norm(rest, 2) / torch.linalg.matrix_norm(matrix, 2)
 
 
 _IDENTITY = [
@@ -220,6 +269,30 @@ _IDENTITY = [
         "identity.small matrix",
         "The matrix is W_K^T W_Q, [head_size, head_size]. Tokens meet in W_Q W_K^T.",
         lambda q, k: _small_matrix(k, q),
+    ),
+    _wrong(
+        "identity_distance",
+        "identity.scaled",
+        "The matrix is divided by the root of the head size. M is the plain product.",
+        _scaled_identity,
+    ),
+    _wrong(
+        "identity_distance",
+        "identity.c everywhere",
+        "c is subtracted from every entry. c I has it on the diagonal alone.",
+        lambda q, k: _other_distance(q, k, lambda m, c: (m - c).norm() / m.norm()),
+    ),
+    _wrong(
+        "identity_distance",
+        "identity.spectral norm",
+        "The largest singular value is used as norm; asked for is the root of the sum of squares.",
+        lambda q, k: _other_distance(q, k, _spectral),
+    ),
+    _wrong(
+        "identity_distance",
+        "identity.order",
+        "The order is c, distance, bound.",
+        lambda q, k: tuple(identity_distance(q, k)[i] for i in (1, 0, 2)),
     ),
 ]
 
@@ -288,6 +361,19 @@ _SYMMETRIC = [
             )
         ),
     ),
+    _wrong(
+        "symmetric_parts",
+        "symmetric.ratio",
+        "The parts are divided by one another; each is asked for as a share of the whole.",
+        _parts(lambda s, a, m: (s / a, a / s)),
+    ),
+    _wrong(
+        "symmetric_parts",
+        "symmetric.share of the sum",
+        "The norms are divided by their sum. Divide by the norm of the whole: two perpendicular "
+        "parts are longer together than it.",
+        _parts(lambda s, a, m: (s / (s + a), a / (s + a))),
+    ),
 ]
 
 
@@ -306,6 +392,18 @@ def definiteness(w_q, w_k):
 
 def _signed(turn):
     return lambda q, k: _signs(turn(_qk(q, k)))
+
+
+def _with_share(share):
+    def wrong(q, k):
+        values = torch.linalg.eigvalsh(_symmetric(q, k))
+        return values.min(), values.max(), share(values)
+
+    return wrong
+
+
+def _absolute_ends(values):
+    return values.abs().min(), values.abs().max(), _signs(values)[2]
 
 
 _DEFINITE = [
@@ -382,6 +480,37 @@ _DEFINITE = [
             *definiteness(q, k)[:2],
             torch.linalg.eigvalsh(_symmetric(q, k)).clamp(min=0).sum() / _qk(q, k).trace(),
         ),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.counted",
+        "This is the share of eigenvalues that are positive, whatever their size. Sum them.",
+        _with_share(lambda v: (v > 1e-5).sum() / (v.abs() > 1e-5).sum()),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.squares",
+        "The eigenvalues are squared before they are summed.",
+        _with_share(lambda v: v.clamp(min=0).square().sum() / v.square().sum()),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.small matrix",
+        "The matrix is W_Q^T W_K, [head_size, head_size]. Tokens meet in W_Q W_K^T.",
+        lambda q, k: definiteness(q.T, k.T),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.scaled",
+        "The matrix is divided by the root of the head size. M is the plain product.",
+        lambda q, k: _signs(torch.linalg.eigvalsh(_symmetric(q, k)) / math.sqrt(q.shape[1])),
+    ),
+    _wrong(
+        "definiteness",
+        "definite.absolute values",
+        "Smallest and largest of the absolute values: whether there are negative ones cannot be "
+        "told.",
+        lambda q, k: _absolute_ends(torch.linalg.eigvalsh(_symmetric(q, k))),
     ),
 ]
 
@@ -470,6 +599,13 @@ _TERMS = [
         "terms.constant missing",
         "The constant is left at 0. It changes no weight, but it is part of the scores.",
         lambda t: t | {"constant": torch.zeros(())},
+    ),
+    _wrong(
+        "score_terms",
+        "scale.constant not scaled",
+        "The constant is not scaled. The scale comes after the sum, so it belongs to all four "
+        "terms.",
+        lambda x, wq, bq, wk, bk: score_terms(x, wq, bq, wk, bk) | {"constant": bq @ bk},
     ),
 ]
 

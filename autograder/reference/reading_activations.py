@@ -68,6 +68,22 @@ _TEXT = [
         "Upper and lower case are different characters.",
         _counts(lambda c, u, n, m, text, ids: (c, len(set(text.lower())), n, m)),
     ),
+    (
+        "text.tensors in a set",
+        "The different tokens are counted as one: `input_ids` has a batch axis, and a set of its "
+        "rows holds one row.",
+        _counts(lambda c, u, n, m, text, ids: (c, u, n, 1)),
+    ),
+    (
+        "text.stripped",
+        "The text was stripped first. Blanks and line breaks at its ends are characters too.",
+        _counts(lambda c, u, n, m, text, ids: (len(text.strip()), u, n, m)),
+    ),
+    (
+        "text.largest id",
+        "The largest id says nothing about how many different ones there are.",
+        _counts(lambda c, u, n, m, text, ids: (c, u, n, int(ids.max()))),
+    ),
 ]
 
 
@@ -329,6 +345,11 @@ _SPLIT = [
         "num_heads and head_size have changed places.",
         _each(lambda p, h: p.unflatten(-1, (-1, h)).transpose(1, 2)),
     ),
+    (
+        "split.one part thrice",
+        "Queries, keys and values are the same third.",
+        lambda w, h: (heads_of(w, h)[0],) * 3,
+    ),
 ]
 
 
@@ -409,6 +430,33 @@ _HISTOGRAM = [
         "The last bin is missing: edges has one entry more than there are bins.",
         _densities(lambda c, d, o, n, v, e: (c[:-1], d[:, :-1], o)),
     ),
+    (
+        "histogram.inside alone",
+        "The densities are divided by the number of values inside the bins, as density=True "
+        "does, and so nothing seems to lie outside. Count against all values of the layer.",
+        _densities(lambda c, d, o, n, v, e: (c, n / n.sum(-1, True) / e.diff(), 0 * o)),
+    ),
+    (
+        "histogram.not per value",
+        "These are counts per unit of width; a density is a share per unit of width.",
+        _densities(lambda c, d, o, n, v, e: (c, n / e.diff(), o)),
+    ),
+    (
+        "histogram.times width",
+        "The shares are multiplied by the width; a density is divided by it.",
+        _densities(lambda c, d, o, n, v, e: (c, d * e.diff() ** 2, o)),
+    ),
+    (
+        "histogram.outside from heights",
+        "The last result is 1 minus the sum of the heights. A share is an area: height times "
+        "width.",
+        _densities(lambda c, d, o, n, v, e: (c, d, 1 - d.sum(1))),
+    ),
+    (
+        "histogram.one side",
+        "Only what lies above the last edge is counted as outside.",
+        _densities(lambda c, d, o, n, v, e: (c, d, (v > e[-1]).double().mean(1))),
+    ),
 ]
 
 
@@ -433,6 +481,12 @@ _STALE = (
     "Every layer has the last layer's numbers. A variable left over from an earlier loop is "
     "used where this layer's tensor should be."
 )
+
+
+def _every_third(wides, first):
+    return torch.tensor([[w[:, first:, i::3].var().item() for i in range(3)] for w in wides])
+
+
 _VARIANCE = [
     (
         "variance.first token kept",
@@ -493,6 +547,27 @@ _VARIANCE = [
         "variance.order",
         "The columns are not in the order query, key, value.",
         lambda wides, first: qkv_variance(wides, first)[:, [1, 0, 2]],
+    ),
+    (
+        "variance.one token too many",
+        "The token at `first` is left out too; it is the first that counts.",
+        lambda wides, first: qkv_variance(wides, first + 1),
+    ),
+    (
+        "variance.order",
+        "The columns are not in the order query, key, value.",
+        lambda wides, first: qkv_variance(wides, first).flip(1),
+    ),
+    (
+        "variance.tokens apart",
+        "This is the mean of each token's own variance. Pool all numbers of a third first, then "
+        "take one variance.",
+        _per_layer(lambda p: p.var(-1).mean().item()),
+    ),
+    (
+        "variance.every third",
+        "Every third feature was taken. Queries, keys and values stand in three blocks.",
+        _every_third,
     ),
 ]
 
@@ -585,11 +660,64 @@ _SCORES = [
             _scores_of(*[p.unflatten(-1, (-1, h)).permute(0, 3, 1, 2) for p in w.chunk(3, -1)][:2])
         ),
     ),
+    (
+        "scores.scaled by the number of heads",
+        "The scores are divided by the root of the number of heads; what counts is their size.",
+        lambda w, h: masked_scores(w, h) * math.sqrt(_head_size(w, h) / h),
+    ),
+    (
+        "scores.scaled by the full width",
+        "The scores are divided by the root of the whole wide axis; each head's keys are only "
+        "head_size long.",
+        lambda w, h: masked_scores(w, h) / math.sqrt(3 * h),
+    ),
+    (
+        "scores.scaled by the tokens",
+        "The scores are divided by the root of the number of tokens; the root of the head size "
+        "is asked for.",
+        lambda w, h: masked_scores(w, h) * math.sqrt(_head_size(w, h) / w.shape[1]),
+    ),
+    (
+        "scores.multiplied",
+        "The scores are multiplied by the root of the head size; they are divided by it.",
+        lambda w, h: masked_scores(w, h) * _head_size(w, h),
+    ),
+    (
+        "scores.one future key",
+        "Each token sees the one after it. Hide what lies strictly above the diagonal.",
+        lambda w, h: hide(raw_scores(w, h), 2),
+    ),
+    (
+        "scores.reshape for transpose",
+        "`view` alone cannot bring the heads to the front: it mixes tokens. Split the last axis "
+        "in two, then transpose.",
+        lambda w, h: hide(_scores_of(*_reshaped(w, h)[:2])),
+    ),
+    (
+        "scores.values for keys",
+        "Queries meet the values; they should meet the keys.",
+        lambda w, h: hide(_scores_of(*heads_of(w, h)[::2])),
+    ),
+    (
+        "scores.queries with themselves",
+        "Queries meet queries; they should meet the keys.",
+        lambda w, h: hide(_scores_of(*heads_of(w, h)[:1] * 2)),
+    ),
+    (
+        "scores.0 * inf",
+        "Zero times infinity is not zero but NaN. Use masked_fill or where.",
+        lambda w, h: raw_scores(w, h) + torch.ones_like(raw_scores(w, h)).triu(1) * -math.inf,
+    ),
 ]
 
 
 def _scores_of(q, k):
     return q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1])
+
+
+def _reshaped(wide, num_heads):
+    b, s, _ = wide.shape
+    return [part.reshape(b, num_heads, s, -1) for part in wide.chunk(3, dim=-1)]
 
 
 def _visible(scores):
@@ -690,6 +818,37 @@ _STATISTICS = [
         "softmax; the scores are asked for.",
         _statistics(lambda w, h: _moments(_visible(masked_scores(w, h).softmax(-1)))),
     ),
+    (
+        "statistics.order",
+        "Means come first, then deviations.",
+        lambda w, h: score_statistics(w, h)[::-1],
+    ),
+    (
+        "statistics.not scaled",
+        "The scores are not divided by the root of the head size.",
+        _statistics(lambda w, h: _moments(_seen(w, h) * math.sqrt(_head_size(w, h)))),
+    ),
+    (
+        "statistics.first token left out",
+        "Token 0 is left out, as query and as key; all visible pairs are asked for.",
+        _statistics(lambda w, h: _moments(_visible(masked_scores(w, h)[:, :, 1:, 1:]))),
+    ),
+    (
+        "statistics.sequence by sequence",
+        "Each sequence has a deviation of its own, and these are averaged. Put the pairs of all "
+        "sequences together first.",
+        _statistics(lambda w, h: (_seen(w, h).mean((0, 2)), _seen(w, h).std(2).mean(0))),
+    ),
+    (
+        "statistics.axes swapped",
+        "Layers should be rows and heads columns.",
+        lambda w, h: tuple(t.T for t in score_statistics(w, h)),
+    ),
+    (
+        "statistics.stale tensor",
+        "Every layer has the first layer's numbers; each has a tensor of its own.",
+        lambda w, h: score_statistics(w[:1] * len(w), h),
+    ),
 ]
 
 
@@ -712,6 +871,12 @@ def _unmasked(model, input_ids):
     heads = model.config.n_head
     maps = [raw_scores(w, heads).softmax(-1) for w in wide_outputs(model, input_ids)]
     return torch.stack(maps)[..., 1:, 0].mean((1, 3))
+
+
+def _of_scores(model, input_ids):
+    heads = model.config.n_head
+    scores = [raw_scores(w, heads) for w in wide_outputs(model, input_ids)]
+    return torch.stack(scores)[..., 1:, 0].mean((1, 3))
 
 
 _SINKS = [
@@ -786,6 +951,21 @@ _SINKS = [
         "sinks.axes swapped",
         "Layers should be rows and heads columns.",
         lambda m, i: sink_attention(m, i).T,
+    ),
+    (
+        "sinks.scores",
+        "These are scores; asked for is the mean of the weights, after the softmax.",
+        _of_scores,
+    ),
+    (
+        "sinks.first two queries lost",
+        "Query 1 is left out as well; only query 0 has no choice.",
+        _of_patterns(lambda p: p[..., 2:, 0].mean((1, 3))),
+    ),
+    (
+        "sinks.largest",
+        "This is the largest weight; the mean is asked for.",
+        _of_patterns(lambda p: p[..., 1:, 0].amax((1, 3))),
     ),
 ]
 

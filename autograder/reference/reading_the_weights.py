@@ -99,6 +99,14 @@ def _wrong_projection(model):
     return sum(p.weight.numel() for p in parts), sum(p.bias.numel() for p in parts)
 
 
+def _named(model, parts):
+    """Numbers in all weights and all biases whose name contains one of these."""
+    named = [(n, p.numel()) for n, p in model.named_parameters() if any(x in n for x in parts)]
+    return tuple(
+        sum(count for n, count in named if n.endswith(kind)) for kind in ("weight", "bias")
+    )
+
+
 _COUNT = [
     _count_but("count.one layer", "This is one layer; all are asked for.", layers=1),
     _count_but(
@@ -155,6 +163,18 @@ _COUNT = [
         "numel.tensors counted",
         "The tensors are counted, not the numbers in them.",
         lambda m: (2 * len(m.transformer.h), 2 * len(m.transformer.h)),
+    ),
+    _wrong(
+        "attention_parameters",
+        "count.c_proj of the MLP",
+        "Every c_proj is counted. There are two in a block; the MLP's is not attention.",
+        lambda m: _named(m, ("c_attn", "c_proj")),
+    ),
+    _wrong(
+        "attention_parameters",
+        "count.whole model",
+        "The whole model is counted; the attention of its blocks is asked for.",
+        lambda m: _named(m, ("",)),
     ),
 ]
 
@@ -308,6 +328,44 @@ _DENSITY = [
         "What lies beyond the edges is counted in the first and last bin.",
         lambda v, e: (*density(v.clamp(e[0].item(), e[-1].item()), e)[:2], density(v, e)[2]),
     ),
+    _wrong(
+        "density",
+        "histogram.inside only",
+        "The density is over the values between the edges alone, as density=True does, and so "
+        "nothing seems to lie outside. Count against all values.",
+        lambda v, e: (*density(v, e, whole="inside")[:2], 0.0),
+    ),
+    _wrong(
+        "density",
+        "histogram.not per value",
+        "These are counts per unit of width; a density is a share per unit of width. Divide by "
+        "the number of values.",
+        lambda v, e: (density(v, e)[0], density(v, e)[1] * v.numel(), density(v, e)[2]),
+    ),
+    _wrong(
+        "density",
+        "histogram.rows for values",
+        "`len` of a matrix counts its rows. Divide by all its values.",
+        lambda v, e: (density(v, e)[0], density(v, e)[1] * v.numel() / len(v), density(v, e)[2]),
+    ),
+    _wrong(
+        "density",
+        "histogram.outside from heights",
+        "`outside` is 1 minus the sum of the heights. A share is an area: height times width.",
+        lambda v, e: (*density(v, e)[:2], 1 - density(v, e)[1].sum()),
+    ),
+    _wrong(
+        "density",
+        "histogram.times width",
+        "The shares are multiplied by the width; a density is divided by it.",
+        lambda v, e: (density(v, e)[0], density(v, e)[1] * e.diff() ** 2, density(v, e)[2]),
+    ),
+    _wrong(
+        "density",
+        "histogram.order",
+        "The order is centres, heights, outside.",
+        lambda v, e: tuple(density(v, e)[i] for i in (1, 0, 2)),
+    ),
 ]
 
 
@@ -332,6 +390,8 @@ def _layers(model, part, how):
             biases = block.attn.c_attn.bias.detach().chunk(3)
             matrices = [torch.cat([m, b[None]]) for m, b in zip(matrices, biases, strict=True)]
         tables.append(torch.stack([part(m) for m in matrices]))
+    if how.get("first"):
+        tables = tables[:1] * len(tables)
     if how.get("one_layer"):
         tables = [tables[how["one_layer"]]] * len(tables)
     return torch.stack(tables)
@@ -405,6 +465,18 @@ _STATISTICS = [
         "Layers come first, then queries, keys and values, then mean and standard deviation.",
         last=lambda t: t.transpose(1, 2),
     ),
+    _stats_but(
+        "statistics.absolute values",
+        "The mean is that of the absolute values; the standard deviation is right.",
+        part=lambda w: torch.stack([w.abs().mean(), w.std()]),
+    ),
+    _stats_but(
+        "statistics.mean of rows",
+        "This is the mean of the rows' standard deviations; asked for is one of all numbers of "
+        "the matrix.",
+        part=lambda w: torch.stack([w.mean(), w.std(1).mean()]),
+    ),
+    _stats_but("statistics.first layer everywhere", "Every row holds the first layer.", first=True),
 ]
 
 
@@ -470,6 +542,13 @@ _HEADS = [
         "The heads are in reverse order.",
         lambda w, n: head_columns(w, n).flip(0),
     ),
+    _wrong(
+        "head_columns",
+        "heads.reshaped",
+        "Transposed and then reshaped: the shape fits, but each head got the numbers of a few "
+        "whole columns in another order. Split the columns, then move the head forward.",
+        lambda w, n: w.T.reshape(n, len(w), -1),
+    ),
 ]
 
 
@@ -494,6 +573,10 @@ def head_cosines(w, axis=0, offset=1):
 
 def _products(w):
     return w.T @ w, _upper(w.T @ w)
+
+
+def _divided(products, lengths):
+    return products / lengths, _upper(products / lengths)
 
 
 _NORM_AXIS = "The rows are scaled to length 1. Compared are the columns, so each column needs it."
@@ -556,6 +639,36 @@ _COSINES = [
         "The columns are divided by their standard deviation, not by their length.",
         lambda w: _products(w / w.std(0)),
     ),
+    _wrong(
+        "head_cosines",
+        "cosine.one length",
+        "The products are divided by one of the two lengths; a cosine is divided by both.",
+        lambda w: _divided(w.T @ w, w.norm(dim=0)),
+    ),
+    _wrong(
+        "head_cosines",
+        "cosine.one length",
+        "The products are divided by one of the two lengths; a cosine is divided by both.",
+        lambda w: _divided(w.T @ w, w.norm(dim=0)[:, None]),
+    ),
+    _wrong(
+        "head_cosines",
+        "cosine.squared length",
+        "The columns are divided by their squared length; the length is its root.",
+        lambda w: _products(w / w.square().sum(0)),
+    ),
+    _wrong(
+        "head_cosines",
+        "cosine.absolute values",
+        "The cosines lost their sign: columns that point apart look alike.",
+        lambda w: (_cosines(w).abs(), _upper(_cosines(w)).abs()),
+    ),
+    _wrong(
+        "head_cosines",
+        "cosine.squared",
+        "The cosines are squared.",
+        lambda w: tuple(c**2 for c in head_cosines(w)),
+    ),
 ]
 
 
@@ -609,6 +722,34 @@ def _across_twice(weight, num_heads):
     heads = weight.split(size, dim=1)
     across = [(_unit(a).T @ _unit(b)).flatten() for a in heads for b in heads if a is not b]
     return torch.stack([within_across(weight, num_heads)[0], _moments(torch.cat(across))])
+
+
+def _groups(cosines, num_heads):
+    """The cosines within heads and those across, each pair once."""
+    owner = torch.arange(len(cosines)) // (len(cosines) // num_heads)
+    same = owner[:, None] == owner
+    later = torch.ones_like(same).triu(1)
+    return cosines[later & same], cosines[later & ~same]
+
+
+def _absolute(weight, num_heads):
+    groups = _groups(_cosines(weight).abs(), num_heads)
+    return torch.stack([_moments(g) for g in groups])
+
+
+def _plain_products(weight, num_heads):
+    return torch.stack([_moments(g) for g in _groups(weight.T @ weight, num_heads)])
+
+
+def _first_head(weight, num_heads):
+    first = weight[:, : weight.shape[1] // num_heads]
+    return torch.stack([_moments(_upper(_cosines(first))), within_across(weight, num_heads)[1]])
+
+
+def _head_by_head(weight, num_heads):
+    heads = weight.split(weight.shape[1] // num_heads, dim=1)
+    each = torch.stack([_moments(_upper(_cosines(h))) for h in heads])
+    return torch.stack([each.mean(0), within_across(weight, num_heads)[1]])
 
 
 def _within_but(check, message, **how):
@@ -672,6 +813,40 @@ _WITHIN = [
         "statistics.variance",
         "The second column holds variances.",
         last=lambda t: torch.stack([t[:, 0], t[:, 1] ** 2], dim=1),
+    ),
+    _wrong(
+        "within_across",
+        "heads.size for count",
+        "num_heads was taken for the size of a head; there are num_heads heads.",
+        lambda w, n: within_across(w, w.shape[1] // n),
+    ),
+    _wrong(
+        "within_across",
+        "cosine.absolute values",
+        "The cosines lost their sign before mean and deviation were taken.",
+        _absolute,
+    ),
+    _wrong(
+        "within_across",
+        "cosine.first head only",
+        "Within heads only the first head is counted; all are asked for.",
+        _first_head,
+    ),
+    _wrong(
+        "within_across",
+        "cosine.head by head",
+        "Within heads each head has a deviation of its own, and these are averaged. Put the "
+        "pairs of all heads together first.",
+        _head_by_head,
+    ),
+    _wrong(
+        "within_across",
+        "cosine.not normalised",
+        "These are dot products; a cosine is divided by both lengths.",
+        _plain_products,
+    ),
+    _within_but(
+        "statistics.order", "Mean first, then standard deviation.", last=lambda t: t.flip(-1)
     ),
 ]
 
@@ -738,6 +913,27 @@ _ALL_COLUMNS = [
         "cosine.rows compared",
         "The rows are compared; asked for are the columns.",
         lambda m: _layers(m, lambda w: _moments(_upper(_cosines(w.T))), {}),
+    ),
+    _columns_but(
+        "cosine.absolute values",
+        "The cosines lost their sign before mean and deviation were taken.",
+        pick=lambda c, k: _upper(c, k).abs(),
+    ),
+    _columns_but(
+        "cosine.diagonal",
+        "The diagonal is there, set to 0: a zero is counted like any other number.",
+        pick=lambda c, k: _upper(c.triu(1), 0),
+    ),
+    _columns_but(
+        "statistics.variance",
+        "The second number is the variance.",
+        last=lambda t: torch.stack([t[..., 0], t[..., 1] ** 2], dim=-1),
+    ),
+    _wrong(
+        "column_stats",
+        "cosine.within heads only",
+        "Only pairs within a head are counted; here heads do not matter.",
+        lambda m: _layers(m, lambda w: _moments(_groups(_cosines(w), m.config.n_head)[0]), {}),
     ),
 ]
 

@@ -258,6 +258,17 @@ WRONG = {
         ("direct.weight transposed", direct(weight=".T")),
         ("direct.position -1", direct(position="-1")),
         ("direct.rest", direct(rest="logit")),
+        (
+            "direct.log-probability",
+            direct().replace(
+                "logits = model(input_ids).logits",
+                "logits = model(input_ids).logits.log_softmax(-1)",
+            ),
+        ),
+        (
+            "direct.shift counted",
+            direct(share="((c - c.mean(-1, keepdim=True)) * ln.weight / sd + ln.bias)"),
+        ),
     ],
     "causal.induction": [
         (
@@ -305,6 +316,9 @@ WRONG = {
         ("own.not used", CHEAT),
         ("own.not used", transplant().replace(OURS, THEIRS)),
         ("own.not used", transplant().replace(OURS, f"{THEIRS} + 0 * {OURS}")),
+        ("own.MLP missing", transplant().replace("block.mlp(block.ln_2(x))", "0")),
+        ("own.norm before MLP missing", transplant().replace("block.ln_2(x)", "x")),
+        ("own.log-softmax", transplant(last="t.ln_f(x)").replace(OURS, f"{OURS}.log_softmax(-1)")),
     ],
 }
 
@@ -324,3 +338,41 @@ def test_a_wrong_program_is_told_which_mistake_it_made(task, place):
     expected, body = WRONG[task][place]
     found = names(task, program(task, body), 5, NEEDS.get(task, ""))
     assert found == [expected]
+
+
+BLOCKS_CHANGED = """
+class Own(nn.Module):
+    def __init__(self, attention):
+        super().__init__()
+        self.attention = attention
+
+    def forward(self, x, *rest, **more):
+        return self.attention(x), None
+
+
+class OwnGPT2(nn.Module):
+    def __init__(self, gpt2):
+        super().__init__()
+        self.gpt2, self.mine, c = gpt2, nn.ModuleList(), gpt2.config
+        for block in gpt2.transformer.h:
+            own = MultiHeadSelfAttention(c.n_embd, c.n_embd, c.n_head, causal=True)
+            attn = block.attn
+            weights, biases = attn.c_attn.weight.chunk(3, 1), attn.c_attn.bias.chunk(3)
+            with torch.no_grad():
+                for linear, weight, bias in zip((own.q, own.k, own.v), weights, biases):
+                    linear.weight.copy_(weight.T)
+                    linear.bias.copy_(bias)
+                own.mix.weight.copy_(attn.c_proj.weight.T)
+                own.mix.bias.copy_(attn.c_proj.bias)
+            self.mine.append(own)
+            block.attn = Own(own)
+
+    def forward(self, input_ids):
+        return self.gpt2(input_ids).logits
+"""
+
+
+def test_own_attention_may_stand_in_gpt2s_blocks_and_have_two_names():
+    assert names("causal.own", BLOCKS_CHANGED, 3, NEEDS["causal.own"]) == []
+    kept = BLOCKS_CHANGED.replace("            block.attn = Own(own)\n", "")
+    assert names("causal.own", kept, 3, NEEDS["causal.own"]) == ["own.not used"]

@@ -1,9 +1,12 @@
 """Lesson 12: right programs in many styles pass; wrong ones are told which mistake they made."""
 
+import re
 import textwrap
 
 import pytest
 
+from autograder import course
+from autograder.calls import Draw
 from tests.lessons.helper import names
 
 SIGNATURES = {
@@ -245,6 +248,7 @@ RIGHT = {
             return one - clean, every - clean
         """,
         "a list": both(answer="[one - clean, every - clean]"),
+        "one tensor": both(answer="torch.stack([one - clean, every - clean])"),
     },
     "causal.grid": {
         "two loops": grid(),
@@ -328,6 +332,21 @@ WRONG = {
             "out = z.clone().unflatten(-1, (num_heads, -1))\n"
             "out[:, position, head] = 0\nreturn out",
         ),
+        *[
+            (
+                name,
+                f"d = z.shape[-1] // num_heads\nout = z.clone()\nout[:, {where}] = 0\nreturn out",
+            )
+            for name, where in (
+                ("cut.to the end", "position, head * d:"),
+                ("cut.from the beginning", "position, :(head + 1) * d"),
+                ("cut.one feature", "position, head"),
+                ("cut.one feature too many", "position, head * d:(head + 1) * d + 1"),
+                ("cut.count for size", "position, head * num_heads:(head + 1) * num_heads"),
+                ("cut.from there on", "position:, head * d:(head + 1) * d"),
+                ("cut.always -2", "-2, head * d:(head + 1) * d"),
+            )
+        ],
     ],
     "causal.lesion": [
         ("lesion.tuple(t, *rest)", lesion(answer="tuple(z, *inputs[1:])")),
@@ -359,6 +378,9 @@ WRONG = {
                 "model.transformer.ln_f.bias.data += 1\nreturn out"
             ),
         ),
+        ("lesion.always -2", lesion().replace("position)", "-2)")),
+        ("lesion.last layer", lesion().replace("h[layer]", "h[-1]")),
+        ("lesion.before c_attn", lesion().replace("c_proj", "c_attn")),
     ],
     "causal.mean": [
         (
@@ -374,6 +396,9 @@ WRONG = {
             ("mean.all features as one", "z.clone()", "part", "reference.mean()"),
             ("mean.zero", "z.clone()", "part", "0"),
             ("mean.all heads", "z.clone()", ":", "reference.mean((0, 1))"),
+            ("mean.sum", "z.clone()", "part", "reference[:, :, part].sum((0, 1))"),
+            ("mean.of one sequence", "z.clone()", "part", "reference[0, :, part].mean(0)"),
+            ("mean.of the last token", "z.clone()", "part", "reference[:, -1, part].mean(0)"),
         )
     ],
     "causal.one_and_all": [
@@ -386,6 +411,15 @@ WRONG = {
         ("effects.another head", both(head="(head + 1) % n")),
         ("effects.measured against the first lesion", both(answer="(one - clean, every - one)")),
         ("causal.one_and_all.hook left in", both().replace("    handle.remove()\n", "")),
+        (
+            "effects.added up",
+            both(answer="(one - clean, sum(run([p]) - clean for p in range(s)))"),
+        ),
+        ("effects.ratio", both(answer="(one / clean, every / clean)")),
+        (
+            "effects.probabilities",
+            both(answer="(one.exp() - clean.exp(), every.exp() - clean.exp())"),
+        ),
     ],
     "causal.grid": [
         (
@@ -401,6 +435,14 @@ WRONG = {
         ("grid.summed", grid(MEASURE.replace("mean()", "sum()"))),
         ("grid.last token alone", grid(MEASURE.replace("lp.mean()", "lp[:, -1].mean()"))),
         ("grid.first item alone", grid(MEASURE.replace("lp.mean()", "lp[0].mean()"))),
+        ("grid.probabilities", grid(MEASURE.replace("lp.mean()", "lp.exp().mean()"))),
+        (
+            "grid.logits",
+            grid(MEASURE.replace("F.log_softmax(logits[:, :-1], -1)", "logits[:, :-1]")),
+        ),
+        ("grid.log-softmax axis", grid(MEASURE.replace("[:, :-1], -1)", "[:, :-1], 1)"))),
+        ("grid.absolute values", grid(effect="(measure() - clean).abs()")),
+        ("grid.relative", grid(effect="measure() / clean - 1")),
     ],
 }
 
@@ -420,3 +462,21 @@ def test_a_wrong_program_is_told_which_mistake_it_made(task, place):
     expected, body = WRONG[task][place]
     found = names(task, program(task, body), 5, NEEDS.get(task, ""))
     assert found == [expected]
+
+
+@pytest.mark.parametrize("task", ["causal.cut", "causal.lesion", "causal.mean"])
+def test_the_first_and_the_last_head_are_cut_whatever_the_seed(task):
+    exercise = course.exercises()[task]
+    for seed in range(5):
+        first, last = (call.says for call in exercise.cases(Draw(seed))[:2])
+        assert re.search(r"head 0\b", first)
+        heads, head = (int(re.search(p, last)[1]) for p in (r"(\d+) heads", r"head (\d+)"))
+        assert head == heads - 1
+
+
+def test_a_program_that_forgets_which_head_is_seen():
+    for seed in range(3):
+        for head in ("0", "-1"):
+            body = "d = z.shape[-1] // num_heads\nout = z.clone().unflatten(-1, (num_heads, d))\n"
+            body += f"out[:, position, {head}] = 0\nreturn out.flatten(2)"
+            assert names("causal.cut", program("causal.cut", body), seed)

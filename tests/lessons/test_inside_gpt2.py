@@ -442,6 +442,36 @@ with torch.no_grad():
         ROW.replace("[:, head, -1]", "[:, :, -1].mean(1)"),
         "attentions.mean over heads",
     ),
+    (
+        "log_probs",
+        "v, i = logits.softmax(-1).log_softmax(-1).topk(k)\n"
+        "i = logits.topk(k).indices\nreturn i, logits.softmax(-1).log_softmax(-1).gather(-1, i)",
+        "log_probs.softmax twice",
+    ),
+    (
+        "log_probs",
+        "v, i = logits.log_softmax(-1).topk(k)\nreturn i, -v",
+        "log_probs.sign",
+    ),
+    (
+        "log_probs",
+        "p = logits.exp() / logits.exp().sum(-1, keepdim=True)\n"
+        "v, i = p.log().topk(k)\nreturn i, v",
+        "log_probs.overflow",
+    ),
+    (
+        "scores",
+        "x = logits / temperature\nb = x.flatten().topk(top_k).values[-1]\n"
+        "return x.masked_fill(x < b, -math.inf)",
+        "top_k.one bound for all",
+    ),
+    (
+        "hidden",
+        "with torch.no_grad(), record(model, f'h.{block}.mlp') as acts:\n    model(input_ids)\n"
+        "return acts[f'h.{block}.mlp']",
+        "hidden.MLP only",
+    ),
+    ("attentions", ROW.replace("head, -1", "head - 1, -1"), "attentions.head off by one"),
 ]
 
 

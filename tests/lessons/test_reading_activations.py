@@ -43,6 +43,10 @@ RIGHT = {
         " len({t.item() for t in input_ids[0]})]",
         "integers": "n = input_ids.size(-1)\nseen = []\nfor c in text:\n    if c not in seen:"
         " seen.append(c)\nreturn len(text), len(seen), n, len(set(map(int, input_ids[0])))",
+        "one tensor": """
+            ids = input_ids[0]
+            return torch.tensor([len(text), len(set(text)), len(ids), len(ids.unique())])
+        """,
     },
     "activations.one_hook": {
         "library": """
@@ -168,6 +172,10 @@ RIGHT = {
         ".unbind(0)",
         "double": "t = wide.double().unflatten(-1, (3, num_heads, -1)).transpose(1, 3)\n"
         "return t[:, :, 0], t[:, :, 1], t[:, :, 2]",
+        "one tensor": """
+            b, s, _ = wide.shape
+            return wide.view(b, s, 3, num_heads, -1).permute(2, 0, 3, 1, 4)
+        """,
     },
     "activations.histogram": {
         "torch": """
@@ -418,6 +426,15 @@ WRONG = {
             "return len(text), len(set(text.lower())), len(i), len(set(i))",
         ),
         ("activations.text.length", "return len(text), len(set(text))"),
+        (
+            "text.tensors in a set",
+            "return len(text), len(set(text)), len(input_ids[0]), len(set(input_ids))",
+        ),
+        (
+            "text.stripped",
+            "i = input_ids[0].tolist()\n"
+            "return len(text.strip()), len(set(text)), len(i), len(set(i))",
+        ),
     ],
     "activations.one_hook": [
         ("activations.one_hook.hook left in", hooked(run="model(input_ids)")),
@@ -597,3 +614,37 @@ def test_a_model_left_in_training_mode_is_seen_though_all_values_are_right():
         "return kept[0]", "model.train()\n    return kept[0]"
     )
     assert names("activations.one_hook", source, 6) == ["activations.one_hook.another mode"]
+
+
+SCORED = """
+b, s, w = wide.shape
+q, k, v = (p.{split} for p in wide.chunk(3, -1))
+d, future = q.shape[-1], torch.ones(s, s).triu({diagonal}) == 1
+return (q @ {other}.mT * {scale}).masked_fill(future, float("-inf"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("check", "change"),
+    [
+        ("scores.scaled by the number of heads", {"scale": "num_heads ** -0.5"}),
+        ("scores.scaled by the full width", {"scale": "w ** -0.5"}),
+        ("scores.scaled by the tokens", {"scale": "s ** -0.5"}),
+        ("scores.multiplied", {"scale": "d ** 0.5"}),
+        ("scores.one future key", {"diagonal": "2"}),
+        ("scores.reshape for transpose", {"split": "reshape(b, num_heads, s, -1)"}),
+        ("scores.values for keys", {"other": "v"}),
+        ("scores.queries with themselves", {"other": "q"}),
+    ],
+)
+def test_scores_of_other_pairs_scales_and_masks_are_told_apart(check, change):
+    usual = {
+        "split": "reshape(b, s, num_heads, -1).transpose(1, 2)",
+        "diagonal": "1",
+        "other": "k",
+        "scale": "d ** -0.5",
+    }
+    task = "activations.scores"
+    for parts, expected in ((usual, []), (usual | change, [check])):
+        source = program(task, SCORED.format(**parts))
+        assert names(task, source, 7, NEEDS[task]) == expected

@@ -539,6 +539,57 @@ WRONG = [
         TERMS.replace("x @ w_q @ w_k.T @ x.T", "x @ w_k @ w_q.T @ x.T"),
         "terms.content transposed",
     ),
+    ("histogram", DENSITY.replace("share / widths", "counts / widths"), "histogram.not per value"),
+    (
+        "histogram",
+        DENSITY.replace("1 - share.sum()", "1 - (share / widths).sum()"),
+        "histogram.outside from heights",
+    ),
+    ("statistics", STATS.replace("p.mean()", "p.abs().mean()"), "statistics.absolute values"),
+    ("heads", "return weight.T.reshape(num_heads, len(weight), -1)", "heads.reshaped"),
+    (
+        "cosines",
+        "c = w.T @ w / w.norm(dim=0)\nreturn c, c[torch.ones_like(c).triu(1) == 1]",
+        "cosine.one length",
+    ),
+    (
+        "cosines",
+        "u = w / w.norm(dim=0)\nc = (u.T @ u).abs()\nreturn c, c[torch.ones_like(c).triu(1) == 1]",
+        "cosine.absolute values",
+    ),
+    (
+        "gauge",
+        "s = torch.linalg.inv(r).T\nreturn w_q @ r, b_q @ r, w_k @ s, b_k",
+        "gauge.biases forgotten",
+    ),
+    (
+        "gauge",
+        "s = torch.linalg.inv(r)\nreturn w_q @ r, b_q @ r, w_k @ s.T, b_k @ s",
+        "gauge.bias on the wrong side",
+    ),
+    (
+        "symmetric",
+        "m = w_q @ w_k.T\ns, a = (m + m.T).norm(), (m - m.T).norm()\nreturn s / a, a / s",
+        "symmetric.ratio",
+    ),
+    (
+        "identity",
+        "m = w_q @ w_k.T\nc = m.diagonal().mean()\n"
+        "return c, (m - c).norm() / m.norm(), (1 - w_q.shape[1] / len(m)) ** 0.5",
+        "identity.c everywhere",
+    ),
+    (
+        "definite",
+        "m = w_q @ w_k.T\ne = torch.linalg.eigvalsh((m + m.T) / 2)\n"
+        "return e[0], e[-1], (e > 1e-4).sum() / (e.abs() > 1e-4).sum()",
+        "definite.counted",
+    ),
+    (
+        "definite",
+        "m = w_q.T @ w_k\ne = torch.linalg.eigvalsh((m + m.T) / 2)\n"
+        "return e[0], e[-1], e.relu().sum() / e.abs().sum()",
+        "definite.small matrix",
+    ),
 ]
 
 
@@ -559,3 +610,14 @@ def test_wrong_programs_are_told_what_is_wrong(task, body, check):
     for seed in (0, 1):
         names_found = found(task, body, seed)
         assert names_found and names_found[0].startswith(check)
+
+
+def test_one_tensor_may_hold_the_three_matrices():
+    assert found("split", "return wide.view(len(wide), 3, -1).transpose(0, 1)", 3) == []
+
+
+def test_pairs_may_be_plain_numbers_in_any_order():
+    body = "u = w / w.norm(dim=0)\nc = u.T @ u\nn = range(len(c))\n"
+    body += "return c, [c[i, j].item() for i in reversed(n) for j in range(i)]"
+    assert found("cosines", body, 3) == []
+    assert found("cosines", body.replace("range(i)", "range(i + 1)"), 3)
