@@ -128,7 +128,7 @@ print("training mode:  ", twice(small.train()))
 # with each input. The first are the parameters, the second the activations. This lesson
 # and the next are mostly about the first.)
 #
-# ## 2. Seven numbers that say it all
+# ## 2. Six numbers that say it all
 #
 # A GPT-2 is fixed by its config. These are the four sizes that OpenAI published beside
 # ours, with the names that the config uses:
@@ -600,7 +600,8 @@ print("beams: scores are log-probabilities:", torch.allclose(beams.scores[0], no
 # them before it picks. Greedy decoding makes nothing of them. Sampling with a
 # temperature divides by it, and top-k then drops all but $k$ tokens. Beam search keeps
 # several beginnings at once (so the first axis grows), and needs log-probabilities,
-# because it adds them up.
+# because it adds them up. (There are more ways: see the library's [generation
+# strategies](https://huggingface.co/docs/transformers/en/generation_strategies).)
 #
 # ### Exercise 6: from logits to the scores of sampling
 #

@@ -197,7 +197,7 @@ print(f"the four real ones in float32: {total:.1f} GB")
 # One layer's `c_attn`, as a picture. In a real GPT-2 that is 768 rows and 2304 columns.
 
 # %%
-layer = max(1, config.n_layer // 2 - 1)
+layer = min(config.n_layer - 1, max(1, config.n_layer // 2 - 1))
 wide = model.transformer.h[layer].attn.c_attn.weight.detach()  # [hidden, 3 * hidden]
 figure = plots.wide_weight(wide, title=f"c_attn of layer {layer}, {LABEL}")
 show(figure, "A wide picture of one layer's c_attn weight, with two dashed lines between the "
@@ -264,7 +264,7 @@ show(figure, "Three bell-shaped curves around zero, the counts of the weights of
 # half a bin.
 #
 # **A share of what?** With fixed edges (the notebook has ±0.8, and ±0.4 for cosines; we
-# take ±0.3, our weights being smaller), some values may lie outside. NumPy's
+# take ±0.3, to see more of the middle), some values may lie outside. NumPy's
 # `density=True` divides by the number of values *inside*. What is outside is not drawn,
 # and not missed: the area is 1 in any case. Divide by all values instead, and say how
 # many are not in the picture.
@@ -592,9 +592,8 @@ show(figure, "Two panels, W_Q and W_K of one layer. Cosines across heads make a 
 
 # %% [markdown]
 # **Figure.** Cosines within and across heads, with the random curve. Across heads they
-# stay close to chance; within a head they spread about twice as wide. Features of one
-# head
-# *share* directions.
+# stay close to chance; within a head they spread about twice as wide. Features of
+# one head *share* directions.
 #
 # Now all layers. First the full distributions, as four heat maps; then mean and
 # standard deviation. In the loop that fills such tables an index is easily turned
@@ -655,8 +654,9 @@ show(figure, "Mean and standard deviation of the cosines by layer, for W_Q and W
 # %% [markdown]
 # **Figure.** Left the means, right the standard deviations, with the random baseline
 # ($0$ and $1/\sqrt d$). The means say nothing: cosines come in both signs. The standard
-# deviations across heads stay near chance; within heads they are more than twice as
-# large in layers 0 and 1, and fall towards it in layers 2 and 3.
+# deviations across heads stay near chance (the keys of layer 0 least); within heads they
+# are more than twice as large as chance in layers 0 and 1, and fall towards it in layers
+# 2 and 3.
 #
 # ## Part 6. All columns, all models
 #
@@ -779,6 +779,12 @@ print(f"largest logit:                   {before.abs().max():.1e}")
 
 # %% [markdown]
 # The logits are the same up to rounding. It is the same model. And the picture?
+#
+# Beside it we put something that cannot change, because it is computed from $W_Q
+# W_K^{\mathsf T}$ alone: its **singular values**. Feed a matrix all vectors of length 1. The
+# largest singular value is by how much it stretches the one that it stretches most; the
+# next is the same among the directions at right angles to that one, and so on. The list
+# of them is the matrix's *spectrum*, and as many as its **rank** are not zero.
 
 # %%
 wide_other = other.transformer.h[layer].attn.c_attn.weight.detach()  # [hidden, 3 * hidden]
@@ -829,7 +835,8 @@ print(f"std of the weights: as trained {w_q[0].std():.3f}, other gauge {o_q[0].s
 # First, it *cannot* be the identity. $M$ passes through `head_size` numbers, so its
 # rank is at most `head_size`, and $I$ has rank `hidden`. And the scale of $M$ is
 # nobody's business (it could be undone by the weights), so we ask for the nearest
-# *multiple* of $I$:
+# *multiple* of $I$, as a share of the size of $M$. ($\lVert\cdot\rVert$ is the Frobenius
+# norm: the root of the sum of all squared entries.)
 #
 # $$\min_c \frac{\lVert M - c I \rVert}{\lVert M \rVert} .$$
 #

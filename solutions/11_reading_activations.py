@@ -88,8 +88,9 @@ print([tokenizer.decode(t) for t in tokens[0]])
 
 # %% [markdown]
 # `repr` shows what `print` hides: the string holds a line break and six blanks, which
-# came along when the source was indented. People do not see them. The tokenizer does,
-# and gives them ids of their own. The model was hardly trained on poetry indented by
+# came along when the source was indented. People do not see them. The tokenizer does:
+# the line break and five of the blanks are tokens of their own (the sixth belongs to
+# `' because'`). The model was hardly trained on poetry indented by
 # six, so its activations there are about the layout of somebody's notebook. We keep
 # the text, so that you can compare; in work of your own, look at `repr` first.
 #
@@ -399,8 +400,8 @@ for name, (zero, later) in spread.items():
 #
 # Token 0 is special in every GPT-2. It always stands in the same place and can see
 # nothing but itself, and in the large ones many heads use it as a parking lot
-# (section 6). Look at the printed numbers: in our small model it is rather tame. Dropping it is a fair choice. Dropping it silently is not: a
-# reader will think that "the distribution of the queries" is that of all queries.
+# (section 6). Look at the printed numbers: in our small model it is rather tame.
+# Dropping it is a fair choice. Dropping it silently is not: a reader will think that "the distribution of the queries" is that of all queries.
 #
 # ### Exercise 5: densities that own up
 #
@@ -526,8 +527,8 @@ show(figure, "Variance of queries, keys and values against the layer, left witho
 
 # %% [markdown]
 # **Figure.** The variance of Q, K and V in each layer; left without token 0, as posted,
-# right with it. Where the panels differ, a single token makes the difference; in our
-# small model you need good eyes for it, in a large one it can double the height.
+# right with it. Where the panels differ, a single token makes the difference. In our
+# small model you need good eyes for it; with a large one, look again.
 #
 # What the curves say: the values are the quietest of the three. Queries and keys need
 # large numbers, because they must win a softmax against all other tokens. Values are

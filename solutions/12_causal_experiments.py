@@ -170,7 +170,7 @@ print(f"the post reads -.161 from its plot: a probability of {math.exp(-0.161):.
 # %%
 with torch.no_grad(), record(model, "h.*.attn.c_proj:input") as acts:
     model(tokens)
-z = acts["h.1.attn.c_proj:input"]  # [batch_size, seq_len, hidden]
+z = acts[f"h.{n_layers - 1}.attn.c_proj:input"]  # [batch_size, seq_len, hidden]
 parts = torch.split(z[0], head_size, dim=1)  # num_heads x [seq_len, head_size]
 print("c_proj reads", list(z.shape), "=", len(parts), "heads of", list(parts[0].shape))
 
@@ -590,8 +590,8 @@ print("hooks left:", count_hooks(model))
 #
 # A lesion tells *that* a head matters, through whatever it sets in motion. Can we tell
 # how much it says to the output **itself**? The residual stream is a sum: embeddings,
-# every head, every MLP, a few biases. The unembedding is linear. Between them stands only the
-# final norm,
+# every head, every MLP, a few biases. The **unembedding** (the matrix of `lm_head`, which
+# turns it into logits) is linear. Between them stands only the final norm,
 #
 # $$\operatorname{ln_f}(x) = \frac{x - \bar x}{\sigma(x)} \odot g + b ,$$
 #
