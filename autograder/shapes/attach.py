@@ -28,6 +28,7 @@ class Sighting:
     line: int
     text: str
     inner: bool = False  # behind a line of a statement that goes on
+    loose: bool = False  # between blank lines, and no name tells what it is about
     link: bool = False  # behind `.view(..)` in a chain of lines whose last has a comment too
 
 
@@ -51,11 +52,18 @@ def sightings(
     layout = _Layout(lines, stmts, groups, makes)
     found = []
     for group, claims in groups:
-        about, inner = layout.about(group)
         text = " ".join(c.text for c in group)
+        named = layout.named(group, claims)
+        if named:
+            found += [Sighting((c,), ids, False, c.line, text) for c, ids in named]
+            continue
+        about, inner = layout.about(group)
         trailing, line = not group[0].own, group[0].line
+        loose = not about and not trailing
+        if loose:
+            about = layout.beyond(group)
         link = inner and trailing and layout.is_link(line, stmts[about[0]])
-        found.append(Sighting(claims, about, trailing, line, text, inner, link))
+        found.append(Sighting(claims, about, trailing, line, text, inner, loose, link))
     return found
 
 
@@ -83,6 +91,10 @@ def _goes_on(one: Comment, other: Comment) -> bool:
     if other.line != one.line + 1 or not other.own or other.barrier or one.barrier:
         return False
     return one.own or other.text.lstrip().startswith(CONTINUES)
+
+
+def _targets(targets) -> list[str]:
+    return [t for p in targets for t in (_targets(p) if isinstance(p, list) else [p])]
 
 
 class _Layout:
@@ -116,6 +128,45 @@ class _Layout:
         if direction:
             return tuple(above if direction < 0 else below), False
         return tuple(dict.fromkeys([*above, *below])), False
+
+    def beyond(self, group: list[Comment]) -> tuple[int, ...]:
+        """The statements nearest to a comment that stands between blank lines."""
+        up, down = self._over(group[0].line - 1, -1), self._over(group[-1].line + 1, 1)
+        return tuple(dict.fromkeys([*self.beside(up, -1), *self.beside(down, 1)]))
+
+    def _over(self, line: int, step: int) -> int:
+        while 0 < line <= len(self.lines) and not self.lines[line - 1].strip():
+            line += step
+        return line
+
+    def named(self, group: list[Comment], claims) -> list[tuple[Claim, tuple[int, ...]]]:
+        """`# q: [..]`, `# k: [..]` beside the lines that make q and k: each with its own line."""
+        labels = [c.stages[0].terms[0].label if c.stages else "" for c in claims]
+        first, last = group[0].line - 1, group[-1].line + 1
+        up, down = self._over(first, -1), self._over(last, 1)
+        apart = up != first and down != last
+        if not group[0].own or not (apart or len(set(labels)) > 1):
+            return []
+        rows = []
+        if apart or up == first:
+            rows.append(self._row(up, -1))
+        if apart or down == last:
+            rows.append(self._row(down, 1))
+        about = [tuple(row[label] for row in rows if label in row) for label in labels]
+        return list(zip(claims, about, strict=True)) if all(about) else []
+
+    def _row(self, line: int, step: int) -> dict[str, int]:
+        """The statements of a paragraph by the names that they assign, the nearest of each."""
+        found: dict[str, int] = {}
+        while 0 < line <= len(self.lines):
+            text = self.lines[line - 1].strip()
+            if not text or text.startswith("#"):
+                break
+            for stmt in self.stmts.values():
+                if stmt.line == line and stmt.kind in MAKES:
+                    found |= {t: stmt.id for t in _targets(stmt.targets) if t not in found}
+            line += step
+        return found
 
     def is_link(self, line: int, stmt: Stmt) -> bool:
         text = self.lines[line - 1].split("#")[0].strip()

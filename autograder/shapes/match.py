@@ -98,6 +98,8 @@ class Matcher:
                 if not self._product(stage, stmt, execution, lookup):
                     return False
                 continue
+            if self._of_last(stage, stmt, execution, lookup):
+                continue
             named = stage.op if stage.op in ops else ""
             found = next(
                 (
@@ -112,6 +114,15 @@ class Matcher:
                 return False
             at = found + 1
         return not self.strict or self._received(stages, execution, lookup)
+
+    def _of_last(self, stage: Stage, stmt, execution, lookup) -> bool:
+        """`view(b, -1, n, d) -> [b, t, n, d]`: the last call of the line, as it is written."""
+        last = self.traced.nodes[stmt.value].op if stmt.value is not None else ""
+        made = results(stmt, execution)
+        dims = stage.terms[0].dims
+        return bool(last and stage.op == last and made) and all(
+            shape_fits(dims, s, lookup) for s in made
+        )
 
     def passes(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether a single shape is that of something on the way, or of a part of the result."""
@@ -230,7 +241,11 @@ class Matcher:
             shapes = tensors(value)
             if shapes and all(shape_fits(term.dims, s, lookup) for s in shapes):
                 return True
-        return False
+        return not own and any(  # `mask: [1, t, t]` where the line says `mask[None]`
+            self.traced.nodes[node].text.startswith(f"{term.label}[")
+            and any(shape_fits(term.dims, s, lookup) for s in tensors(value))
+            for node, value in execution.events
+        )
 
     def _module(self, term: Term, stmt, execution, lookup) -> bool:
         """`nn.Linear(i, h)`: as its arguments stand, or as its weight is stored."""

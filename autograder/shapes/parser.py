@@ -32,14 +32,14 @@ PRODUCT = re.compile(r"^\s*(@|[x×*·+/]|-|dot|matmul|mm|bmm|times|by|⊗|⊙|ma
 ALTERNATIVE = re.compile(r"(^|\W)(or|otherwise|else)(\W|$)|^\s*;?\s*,?\s*\(?(if|when)\b", re.I)
 KEYWORD = re.compile(
     r"(shapes?|sizes?|dims?|dimensions?|torch\.Size|Size|Tensor|tensor|Array|array|view|reshape)"
-    r"\s*(is|are|of|=|==|:|\()?\s*$|(is|has|:|=|of shape|\bas)\s*$",
+    r"\s*(is|are|of|=|==|:|\()?\s*$|(\bis|\bhas|:|=|of shape|\bas)\s*$",
     re.I,
 )
 GLUED = re.compile(r"([\w.]*\w)$")
 SHAPE_WORD = re.compile(
     r"(?i)(^|\.)(\w*tensor|shapes?|sizes?|dims?|array|float|ndarray|t|view|reshape|rank\d?|r|ℝ)$"
 )
-LABEL = re.compile(r"""['"`]?([^\W\d][\w.]*(?:\^?T\b|\.T\b)?)['"`]?\s*(:|=|is|has|==)?\s*$""")
+LABEL = re.compile(r"""['"`]?([^\W\d][\w.]*(?:\^?T\b|\.T\b)?)['"`]?\s*(:|=|is|has|==|∈)?\s*$""")
 COUNT = re.compile(
     r"(\w+)\s*(?:[x×*]|\s(?:times|matrices|tensors|arrays)\b(?: of (?:shape|size|dim\w*))?:?)\s*$"
 )
@@ -56,6 +56,29 @@ LEAD = re.compile(
     r"(?: is| of [\w.]+)?\s*[:=]?\s*|(?P<label>[^\W\d][\w.]*)\s*[:=]\s*)",
     re.I,
 )
+REALS = re.compile(r"(?:ℝ|\bR|\\mathbb\{R\})\s*\^\s*$")  # `q ∈ ℝ^{b×s×h}`
+# Between two shapes: the second is not what this line makes.
+ASIDE = re.compile(
+    r"\b(not|no longer|instead of|rather than|unlike|broadcast\w*|needs?|expects?|requires?|since|"
+    r"because|otherwise|would|was|were)\b",
+    re.I,
+)
+SPREADS = re.compile(r"\bbroadcast", re.I)
+RANGE = re.compile(r"\b(in|within|between|range|interval|from)\W*$", re.I)
+UNCHANGED = re.compile(
+    r"^\W*(ditto|idem|unchanged|same\W*$|(the )?same (shape|size|as|dim|for|here|again)|likewise|"
+    r"as (above|before)|"
+    r"(keeps|preserves) (the )?(shape|size)|no change)\b|"
+    r"\b(shapes?|sizes?|dims?|dimensions?) (is |are )?(still |stays? |remains? )?(the )?"
+    r"(unchanged|same|kept|preserved)\b|"
+    r"\b(same|unchanged) (shapes?|sizes?|dims?|dimensions?)\b",
+    re.I,
+)
+PROSE = re.compile(
+    r"\b(as|is|of|to|it|we|by|an|at|or|so|if|be|the|same|and|for|not|are|was|with|than|like)\b"
+)
+# A remark behind a shape without brackets: `b x t x c, c = n * d`, `b x t x t (t x t is broadcast)`
+REMARK = re.compile(r"(?:[,;]|\s(?:where|with|and))\s*\w+\s*==?\s*[\w\s*/·×]+$|\s\([^()]*\)\s*$")
 MAX_TEXT = 2_000
 
 
@@ -85,6 +108,7 @@ class Claim:
     line: int = 0
     others: tuple[Claim, ...] = ()
     told: bool = False  # in words, which may say that a shape is not of the result
+    aside: bool = False  # behind words that set it against what the line makes
     unsure: bool = False
 
     @property
@@ -157,7 +181,8 @@ def _parse_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
     if not spans:
         if SCALAR.search(jax):
             return [Claim((Stage((Term((), "scalar", keyword=True),)),))]
-        return [Claim((), unsure=True)] if _half_a_shape(jax, vocabulary) else []
+        unsure = _half_a_shape(jax, vocabulary) or UNCHANGED.search(jax)
+        return [Claim((), unsure=True)] if unsure else []
     return _chains(jax, spans, vocabulary)
 
 
@@ -219,6 +244,10 @@ def _admit(text: str, start: int, end: int, vocabulary: Vocabulary) -> _Span | N
         return None
     bracket = text[start]
     found = shape_names(dims)
+    if not found and dims and RANGE.search(left):  # `all in [0, 1]`
+        return None
+    if not re.search(r"[,;|]", inside) and PROSE.search(inside):
+        return None  # `[same as q]`
     glued = GLUED.search(left)
     label, op, begin = "", "", start
     if glued and not re.search(r"\^$|_$", left):
@@ -264,7 +293,7 @@ def _looks_meant(dims, found, bracket, sure, text, vocabulary: Vocabulary) -> bo
         return False
     recognised = {n for n in found if vocabulary.known(n)}
     if not found:
-        if any(d[0] in ("...", "any") for d in dims):
+        if any(d[0] in ("...", "any") for d in dims) and ("any", "-1") not in dims:
             return sure or bracket == "["
         alone = text.strip().startswith((bracket,)) and text.strip().endswith(BRACKETS[bracket])
         return sure or (alone and (bracket == "[" or len(dims) > 1))
@@ -293,7 +322,18 @@ def _half_a_shape(text: str, vocabulary: Vocabulary) -> bool:
 
 # --- shapes without brackets --------------------------------------------------------------------
 def _bare(text: str, vocabulary: Vocabulary) -> list[Claim]:
-    """`b x s x h`, `batch, seq, hidden` or `b s (n d) -> b s n d`, the whole of a comment."""
+    """`b x s x h`, `batch, seq, hidden` or `b s (n d) -> b s n d`, with no more than a remark."""
+    remark = REMARK.search(text)
+    cut = text[: remark.start()].rstrip() if remark else ""
+    if remark and (re.search(r"=", remark[0]) or not _bare_whole(text, vocabulary)):
+        found = _bare_whole(cut, vocabulary) if not ARROW.search(remark[0]) else []
+        if found and all(len(t.dims) > 1 for c in found for t in c.terms()):
+            return found
+    return _bare_whole(text, vocabulary)
+
+
+def _bare_whole(text: str, vocabulary: Vocabulary) -> list[Claim]:
+    """Shapes without brackets, and nothing else."""
     segments = [s.strip() for s in ARROW.split(text)]
     first = segments[0]
     lead = LEAD.match(first)
@@ -378,8 +418,9 @@ def _chains(text: str, spans: list[_Span], vocabulary: Vocabulary) -> list[Claim
     claims: list[list[Stage]] = []
     joins: list[str] = []  # how each claim follows the one before: "" or "or"
     previous_end, equals_ok = 0, False
+    asides: list[bool] = []  # whether each claim is set against the one before
     for span in spans:
-        glue = WRAPPED.sub("", text[previous_end : span.start])
+        glue = REALS.sub("", WRAPPED.sub("", text[previous_end : span.start]))
         first = not claims
         kind, op, joined = _kind(glue, first, equals_ok)
         op = op or span.op
@@ -387,18 +428,24 @@ def _chains(text: str, spans: list[_Span], vocabulary: Vocabulary) -> list[Claim
         if first or kind in ("new", "or"):
             claims.append([Stage((term,), "", op if ARROW.search(glue) else span.op)])
             joins.append("or" if kind == "or" and not first else "")
+            asides.append(not first and bool(ASIDE.search(glue)))
             equals_ok = False
         elif kind == "join":
             last = claims[-1][-1]
             claims[-1][-1] = replace(last, terms=(*last.terms, term), joined=joined)
             equals_ok = True
+        elif SPREADS.search(glue):  # by a later line, or by this one
+            claims.append([*claims[-1], Stage((term,), "", op)])
+            joins.append("or")
+            asides.append(False)
         else:
             claims[-1].append(Stage((term,), "", op))
         previous_end = span.end
     told = bool(OF_INPUT.search(text[: spans[0].start])) or any(
         _in_words(text[a.end : b.start], vocabulary) for a, b in zip(spans, spans[1:], strict=False)
     )
-    return _with_alternatives([Claim(tuple(c), told=told) for c in claims], joins)
+    made = [Claim(tuple(c), told=told, aside=a) for c, a in zip(claims, asides, strict=True)]
+    return _with_alternatives(made, joins)
 
 
 def _in_words(glue: str, vocabulary: Vocabulary) -> bool:

@@ -54,7 +54,10 @@ class Solver:
         self.usual = {n: scope.liked(n, self._some_runs()) for n in self.votes}
         self.domains = {n: self._domain(n) for n in self.votes}
         self.cases = [
-            _Case(c, s, tuple(sorted(self._symbols(c)))) for s in sightings for c in s.claims
+            _Case(c, s, tuple(sorted(self._symbols(c))))
+            for s in sightings
+            for c in s.claims
+            if not c.aside
         ]
 
     # --- domains ---------------------------------------------------------------------------------
@@ -212,7 +215,7 @@ class Solver:
         false = [c for c in self.cases if not self.true(c)]
         for case in false:
             others = self._instead(case, false)
-            if len(others) == 1:
+            if len(others) == 1 and not (case.sighting.loose or others[0].loose):
                 found[case.sighting.line] = others[0]
                 found[others[0].line] = case.sighting
         return found

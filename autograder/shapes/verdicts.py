@@ -12,7 +12,7 @@ from autograder.shapes.attach import MAKES, Sighting, sightings
 from autograder.shapes.comments import find_comments
 from autograder.shapes.dims import fits, only_numbers, shape_fits, shape_names
 from autograder.shapes.match import Matcher, flat, pairs, positional, results, unpacks
-from autograder.shapes.parser import Claim, Vocabulary, legends
+from autograder.shapes.parser import Claim, Term, Vocabulary, legends
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
     BadRecording,
@@ -27,6 +27,8 @@ from autograder.shapes.scope import Scope
 from autograder.shapes.solver import Solver
 from autograder.shapes.tracer import TURNS, Function, Stmt, Traced, trace
 from autograder.shapes.wording import UNKNOWN, spelled
+
+WEIGHT = re.compile(r"(?i)w|w_?[qkvo]|w_\w+|w[qkvo]_\w+|weights?|bias")  # of a layer
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,8 @@ class _Judge:
             if all(v.verdict == "true" for v in verdicts):
                 return verdicts, {stmt_id}
             found.append((stmt_id, verdicts))
+        if sighting.loose:  # a heading perhaps
+            return [], set()
         stmt_id, verdicts = min(found, key=lambda f: self._preference(f[0], f[1], stmts, sighting))
         described.add(stmt_id)
         if not sighting.trailing and len(found) > 1:
@@ -209,7 +213,18 @@ class _Judge:
                 else verdict
                 for claim, verdict in zip(claims, found, strict=True)
             ]
+            found = [
+                self._unsure(verdict, "it is not clear which tensor is meant")
+                if claim.aside and verdict.verdict == "false"
+                else verdict
+                for claim, verdict in zip(claims, found, strict=True)
+            ]
         return found
+
+    def _of_weight(self, term: Term) -> bool:
+        """`W_q: [input_size, hidden]`, where no tensor has that name."""
+        weight = WEIGHT.fullmatch(term.label) and term.label not in self.tensors
+        return bool(weight) and len(term.dims) <= 2
 
     def _of_others(self, claims, stmt: Stmt) -> bool:
         """Whether one of the claims is labelled as that of a tensor which the line only reads."""
@@ -240,6 +255,8 @@ class _Judge:
             return _cannot(line, statement, text, "this line makes no tensor")
         if self._module(stmt, runs):
             return self._of_module(claim, sighting, stmt, runs, scope, matcher)
+        if any(self._of_weight(t) for t in claim.terms()):
+            return _cannot(line, statement, text, "the weight of a layer is not looked at")
         if all(only_numbers(t.dims) for t in claim.terms()):
             return self._numbers(claim, sighting, stmt, every, matcher)
         made = [results(stmt, e) for e in runs]
@@ -415,7 +432,7 @@ class _Judge:
         for sighting in sightings:
             low, high = sorted((sighting.line, stmt.line))
             between = any(low < other.line < high for other in sightings)
-            if sighting.trailing or between or not self._in_a_row(sighting.line, stmt):
+            if sighting.trailing or between or not self._in_a_row(sighting, stmt):
                 continue
             named = set(re.findall(r"\w+", sighting.text))
             if any(
@@ -426,11 +443,12 @@ class _Judge:
                 return True
         return False
 
-    def _in_a_row(self, line: int, stmt: Stmt) -> bool:
-        low, high = sorted((line, stmt.line))
+    def _in_a_row(self, sighting: Sighting, stmt: Stmt) -> bool:
+        low, high = sorted((sighting.line, stmt.line))
         if high - low > 6:
             return False
-        return all(self.lines[i].strip() for i in range(low - 1, high))
+        text = "\n".join(line.strip() for line in self.lines[low - 1 : high])
+        return len(re.findall(r"\n\n+", text)) <= sighting.loose
 
     def _proposal(self, stmt: Stmt, scope: Scope) -> str:
         """The shape to write behind a statement, in the names of this function."""
