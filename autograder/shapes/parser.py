@@ -56,6 +56,7 @@ LEAD = re.compile(
     r"(?: is| of [\w.]+)?\s*[:=]?\s*|(?P<label>[^\W\d][\w.]*)\s*[:=]\s*)",
     re.I,
 )
+DASHED = re.compile(r"^\s*(?P<label>[^\W\d]\w*)\s+[-–—]\s+(?=\S)")  # `q - b x t x d`
 REALS = re.compile(r"(?:ℝ|\bR|\\mathbb\{R\})\s*\^\s*$")  # `q ∈ ℝ^{b×s×h}`
 # Between two shapes: the second is not what this line makes.
 ASIDE = re.compile(
@@ -64,6 +65,8 @@ ASIDE = re.compile(
     re.I,
 )
 SPREADS = re.compile(r"\bbroadcast", re.I)
+ONE_DIM = re.compile(r"\b(dim|dimension|axis)\s*$", re.I)  # `over the last dim (keys)`
+INDICES = frozenset("ijIJ")  # `(i, j) is how much token i looks at token j`
 RANGE = re.compile(r"\b(in|within|between|range|interval|from)\W*$", re.I)
 UNCHANGED = re.compile(
     r"^\W*(ditto|idem|unchanged|same\W*$|(the )?same (shape|size|as|dim|for|here|again)|likewise|"
@@ -174,6 +177,8 @@ def _parse_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
     )
     if _explains(jax, vocabulary):
         return []
+    if _garbled(jax, vocabulary):
+        return [Claim((), unsure=True)]
     bare = _bare(jax, vocabulary)
     if bare:
         return bare
@@ -272,6 +277,11 @@ def _admit(text: str, start: int, end: int, vocabulary: Vocabulary) -> _Span | N
         keyword = True
     else:
         keyword = bool(KEYWORD.search(left)) and len(left.split()) <= 12
+    if bracket == "(" and len(dims) == 1:
+        if inside.rstrip().endswith(","):  # `(hidden,)` is a tuple, and no remark
+            keyword = True
+        elif ONE_DIM.search(left):
+            return None
     arrow = bool(ARROW.search(left[-12:]) or ARROW.match(right.lstrip()[:3] or " "))
     sure = keyword or arrow
     if not _looks_meant(dims, found, bracket, sure, text, vocabulary):
@@ -292,6 +302,8 @@ def _looks_meant(dims, found, bracket, sure, text, vocabulary: Vocabulary) -> bo
     if any(len(re.sub(r"[^_]", "", n)) > 3 for n in found):
         return False
     recognised = {n for n in found if vocabulary.known(n)}
+    if found and found <= INDICES - set(vocabulary.sizes):
+        return False
     if not found:
         if any(d[0] in ("...", "any") for d in dims) and ("any", "-1") not in dims:
             return sure or bracket == "["
@@ -320,6 +332,18 @@ def _half_a_shape(text: str, vocabulary: Vocabulary) -> bool:
     return False
 
 
+def _garbled(text: str, vocabulary: Vocabulary) -> bool:
+    """`[batch, seq. hidden]`: a slip between two names, so that the shape cannot be read."""
+    for inside in re.findall(r"[\[(]([^\[\]()]*)[\])]", text):
+        words = re.findall(r"[^\W\d]\w*", inside)
+        slip = re.fullmatch(r"\s*\w+(?:\s*[,.;]+\s*\w+)+\s*", inside) and re.search(
+            r"\w\s*(?:\.\s|,\s*[.,]|\.,)", inside
+        )
+        if slip and len(words) > 1 and all(map(vocabulary.known, words)):
+            return True
+    return False
+
+
 # --- shapes without brackets --------------------------------------------------------------------
 def _bare(text: str, vocabulary: Vocabulary) -> list[Claim]:
     """`b x s x h`, `batch, seq, hidden` or `b s (n d) -> b s n d`, with no more than a remark."""
@@ -337,6 +361,9 @@ def _bare_whole(text: str, vocabulary: Vocabulary) -> list[Claim]:
     segments = [s.strip() for s in ARROW.split(text)]
     first = segments[0]
     lead = LEAD.match(first)
+    dash = DASHED.match(first)
+    if dash and (dash["label"] in vocabulary.tensors or not vocabulary.known(dash["label"])):
+        lead = dash
     label = ""
     if lead and lead.end():
         label = lead["label"] or ""

@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 from autograder.shapes import names, record
 from autograder.shapes.attach import MAKES, Sighting, sightings
 from autograder.shapes.comments import find_comments
-from autograder.shapes.dims import fits, only_numbers, shape_fits, shape_names
+from autograder.shapes.dims import (
+    NotADim,
+    fits,
+    only_numbers,
+    parse_dims,
+    shape_fits,
+    shape_names,
+)
 from autograder.shapes.match import Matcher, flat, pairs, positional, results, unpacks
 from autograder.shapes.parser import Claim, Term, Vocabulary, legends
 from autograder.shapes.plan import Plan
@@ -83,6 +90,25 @@ def _cannot(line, statement, comment, why) -> Verdict:
     return Verdict(
         line, statement, comment, "cannot tell", f"Line {line}: cannot tell: {why}.", "low"
     )
+
+
+def _with_commas(claim: Claim) -> Claim:
+    """`[batch seq, hidden]` as `[batch, seq, hidden]`: between two words that are no one name."""
+
+    def parted(match: re.Match) -> str:
+        one, other = match[1], match[2]
+        apart = all(len(n) <= 2 or names.known(n) for n in (one, other))
+        return f"{one}, " if apart and not names.known(f"{one}_{other}") else match[0]
+
+    def mended(term: Term) -> Term:
+        text = re.sub(r"([^\W\d]\w*)\s+(?=([^\W\d]\w*))", parted, term.text.strip("[](){}"))
+        try:
+            return replace(term, dims=parse_dims(text)) if "," in term.text else term
+        except NotADim:
+            return term
+
+    stages = (replace(s, terms=tuple(map(mended, s.terms))) for s in claim.stages)
+    return replace(claim, stages=tuple(stages))
 
 
 class _Judge:
@@ -260,11 +286,15 @@ class _Judge:
         if all(only_numbers(t.dims) for t in claim.terms()):
             return self._numbers(claim, sighting, stmt, every, matcher)
         made = [results(stmt, e) for e in runs]
-        if not any(made) and self._reads_shape(stmt) and not self._unsettled(claim, scope, runs):
+        listed = not sighting.trailing and len(sighting.claims) > 1  # what comes in, what goes out
+        reads = self._reads_shape(stmt) and not listed
+        if not any(made) and reads and not self._unsettled(claim, scope, runs):
             message = f"Line {line}: the shape that is read here is not {claim.text}."
             return Verdict(line, statement, text, "false", message, "high", True)
         if not any(made):
             return _cannot(line, statement, text, "what this line makes has no shape of its own")
+        if self._elsewhere(claim, sighting):
+            return _cannot(line, statement, text, "the tensor that is named is not on this line")
         if any(any(h) and not all(h) for h in self._by_config(held, runs)):
             return _cannot(line, statement, text, "the shape is not the same every time")
         if self._unsettled(claim, scope, runs) and any(
@@ -275,10 +305,22 @@ class _Judge:
             return _cannot(line, statement, text, "this line makes tensors of several shapes")
         if stmt.kind in ("header", "def"):
             return _cannot(line, statement, text, "it is not clear which tensor is meant")
+        with_comma = _with_commas(claim)
+        if with_comma != claim and all(matcher.holds(with_comma, sighting, stmt, e) for e in runs):
+            return _cannot(line, statement, text, "a comma may be missing")
         return self._false(claim, stmt, runs, scope, sighting)
 
     def _unsettled(self, claim: Claim, scope: Scope, runs: list[Execution]) -> bool:
         return any(scope.free(n, runs[0]) for t in claim.terms() for n in shape_names(t.dims))
+
+    def _elsewhere(self, claim: Claim, sighting: Sighting) -> bool:
+        """Whether a comment of its own line is about a tensor that no line beside it has."""
+        labels = {t.label for t in claim.terms() if t.label}
+        if sighting.trailing or not labels or not labels <= self.tensors:
+            return False
+        beside = [s for s in self.traced.stmts if s.id in sighting.stmts]
+        code = "\n".join("\n".join(self.lines[s.line - 1 : s.end_line]) for s in beside)
+        return not labels & set(re.findall(r"\w+", re.sub(r"#.*", "", code)))
 
     def _reads_shape(self, stmt: Stmt) -> bool:
         """`b, s, _ = x.shape`, whose comment is about x."""

@@ -65,6 +65,8 @@ def test_a_line_that_begins_with_an_arrow_goes_on_with_the_one_before():
         "as in Vaswani et al. [1]",
         "step (3)",
         "(probs, v)",
+        "(i, j) is how much token i looks at token j",
+        "softmax over the last dim (keys)",
         "B = batch size, T = number of tokens",
         "",
     ],
@@ -109,3 +111,18 @@ def test_products_and_crosses_need_no_brackets(text, stages):
 def test_a_label_stands_before_a_torch_size_too():
     (claim,) = parse([(1, "q.shape: torch.Size([bs, seq, hidden])")], KNOWN)
     assert [t.label for t in claim.terms()] == ["q"]
+
+
+def test_a_name_and_a_dash_before_a_shape_are_a_label():
+    (claim,) = parse([(1, "q - bs x seq x hidden")], KNOWN)
+    assert [(t.label, len(t.dims)) for t in claim.terms()] == [("q", 3)]
+
+
+def test_a_tuple_of_one_is_a_shape():
+    assert read("the bias that is added here: ones, (1,)") == [[["(1,)"]]]
+
+
+@pytest.mark.parametrize("text", ["[bs, seq. hidden]", "[bs, seq,, hidden] -> [bs, seq]"])
+def test_a_slip_between_two_names_leaves_the_whole_comment_open(text):
+    (claim,) = parse([(1, text)], KNOWN)
+    assert claim.unsure
