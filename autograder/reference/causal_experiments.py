@@ -20,6 +20,11 @@ def _pick(log_probs, input_ids):
     return log_probs.gather(-1, input_ids[:, -1:]).squeeze(-1)
 
 
+def next_log_probs(model, input_ids):
+    log_probs = F.log_softmax(logits_of(model, input_ids)[:, :-1], -1)
+    return log_probs.gather(-1, input_ids[:, 1:, None]).squeeze(-1)
+
+
 def final_log_prob(model, input_ids, position=-2):
     return _pick(F.log_softmax(logits_of(model, input_ids)[:, position], dim=-1), input_ids)
 
@@ -43,7 +48,7 @@ def _token(place):
     return wrong
 
 
-_AXIS = (
+AXIS = (
     "The log-softmax runs over the wrong axis: the probabilities of the whole vocabulary sum "
     "to 1, not those of all positions or sequences."
 )
@@ -59,11 +64,11 @@ _CLEAN = [
         "This is read one position too early.",
         lambda m, i: final_log_prob(m, i, -3),
     ),
-    ("clean.log-softmax axis", _AXIS, _over(1)),
-    ("clean.log-softmax axis", _AXIS, _over(0)),
+    ("clean.log-softmax axis", AXIS, _over(1)),
+    ("clean.log-softmax axis", AXIS, _over(0)),
     (
         "clean.log-softmax axis",
-        _AXIS,
+        AXIS,
         lambda m, i: _pick(F.log_softmax(logits_of(m, i)[:, -2], dim=0), i),
     ),
     (
@@ -131,7 +136,7 @@ _CLEAN = [
 
 
 # --- cutting -------------------------------------------------------------------------------------
-def _cut(z, num_heads, head, positions=None, value=0.0, layout="blocks"):
+def cut(z, num_heads, head, positions=None, value=0.0, layout="blocks"):
     """A copy of z with one head replaced at some positions, at all where None."""
     b, s, hidden = z.shape
     size = hidden // num_heads
@@ -146,7 +151,7 @@ def _cut(z, num_heads, head, positions=None, value=0.0, layout="blocks"):
 
 
 def without_head(z, num_heads, head, position):
-    return _cut(z, num_heads, head, [position])
+    return cut(z, num_heads, head, [position])
 
 
 def _head_major(z, num_heads, head, position):
@@ -168,11 +173,11 @@ def _in_place(z, num_heads, head, position):
 
 
 def _moved(step):
-    return lambda z, n, head, position: _cut(z, n, head, [position + step])
+    return lambda z, n, head, position: cut(z, n, head, [position + step])
 
 
 def _other_head(step):
-    return lambda z, n, head, position: _cut(z, n, (head + step) % n, [position])
+    return lambda z, n, head, position: cut(z, n, (head + step) % n, [position])
 
 
 def _four_axes(z, num_heads, head, position):
@@ -215,7 +220,7 @@ _CUT = [
     (
         "cut.all positions",
         "The head is cut at every position; one was asked for.",
-        lambda z, n, head, position: _cut(z, n, head),
+        lambda z, n, head, position: cut(z, n, head),
     ),
     ("cut.another position", "The cut is one position too late.", _moved(1)),
     ("cut.another position", "The cut is one position too early.", _moved(-1)),
@@ -233,12 +238,12 @@ _CUT = [
     (
         "cut.all heads",
         "All heads are cut at this position.",
-        lambda z, n, head, position: _cut(z, 1, 0, [position]),
+        lambda z, n, head, position: cut(z, 1, 0, [position]),
     ),
     (
         "cut.interleaved",
         "You cut every num_heads-th feature. A head's features stand together.",
-        lambda z, n, head, position: _cut(z, n, head, [position], layout="interleaved"),
+        lambda z, n, head, position: cut(z, n, head, [position], layout="interleaved"),
     ),
     (
         "cut.heads before tokens",
@@ -300,12 +305,12 @@ _CUT = [
     (
         "cut.from there on",
         "Every position from there on is cut; one was asked for.",
-        lambda z, n, head, position: _cut(z, n, head, range(position % z.shape[1], z.shape[1])),
+        lambda z, n, head, position: cut(z, n, head, range(position % z.shape[1], z.shape[1])),
     ),
     (
         "cut.always -2",
         "The cut is always at -2; the position is an argument.",
-        lambda z, n, head, position: _cut(z, n, head, [-2]),
+        lambda z, n, head, position: cut(z, n, head, [-2]),
     ),
 ]
 
@@ -321,21 +326,21 @@ def changed_input(model, layer, change, kind="c_proj"):
         handle.remove()
 
 
-def _lesion(model, input_ids, layer, head, positions, read=-2, **how):
+def lesion(model, input_ids, layer, head, positions, read=-2, **how):
     heads = model.config.n_head
-    with changed_input(model, layer, lambda z: _cut(z, heads, head, positions, **how)):
+    with changed_input(model, layer, lambda z: cut(z, heads, head, positions, **how)):
         return final_log_prob(model, input_ids, read)
 
 
 def lesioned_log_prob(model, input_ids, layer, head, position):
-    return _lesion(model, input_ids, layer, head, [position])
+    return lesion(model, input_ids, layer, head, [position])
 
 
 def _tuple_bug(model, input_ids, layer, head, position):
     heads = model.config.n_head
 
     def hook(module, inputs):
-        return tuple(_cut(inputs[0], heads, head, [position]), *inputs[1:])
+        return tuple(cut(inputs[0], heads, head, [position]), *inputs[1:])
 
     handle = model.transformer.h[layer].attn.c_proj.register_forward_pre_hook(hook)
     try:
@@ -346,7 +351,7 @@ def _tuple_bug(model, input_ids, layer, head, position):
 
 def _next_layer(step):
     def wrong(model, input_ids, layer, head, position):
-        return _lesion(model, input_ids, (layer + step) % model.config.n_layer, head, [position])
+        return lesion(model, input_ids, (layer + step) % model.config.n_layer, head, [position])
 
     return wrong
 
@@ -354,13 +359,13 @@ def _next_layer(step):
 def _next_head(step):
     def wrong(model, input_ids, layer, head, position):
         other = (head + step) % model.config.n_head
-        return _lesion(model, input_ids, layer, other, [position])
+        return lesion(model, input_ids, layer, other, [position])
 
     return wrong
 
 
 def _all_heads(model, input_ids, layer, head, position):
-    with changed_input(model, layer, lambda z: _cut(z, 1, 0, [position])):
+    with changed_input(model, layer, lambda z: cut(z, 1, 0, [position])):
         return final_log_prob(model, input_ids)
 
 
@@ -368,7 +373,7 @@ def _after_mixing(model, input_ids, layer, head, position):
     """Cuts features of c_proj's output, where they belong to no head any more."""
     heads = model.config.n_head
     module = model.transformer.h[layer].attn.c_proj
-    handle = module.register_forward_hook(lambda m, i, o: _cut(o, heads, head, [position]))
+    handle = module.register_forward_hook(lambda m, i, o: cut(o, heads, head, [position]))
     try:
         return final_log_prob(model, input_ids)
     finally:
@@ -380,7 +385,7 @@ def _queries(part):
         heads = model.config.n_head
         module = model.transformer.h[layer].attn.c_attn
         handle = module.register_forward_hook(
-            lambda m, i, o: _cut(o, 3 * heads, part * heads + head, [position])
+            lambda m, i, o: cut(o, 3 * heads, part * heads + head, [position])
         )
         try:
             return final_log_prob(model, input_ids)
@@ -392,7 +397,7 @@ def _queries(part):
 
 def _before_attention(model, input_ids, layer, head, position):
     heads = model.config.n_head
-    with changed_input(model, layer, lambda z: _cut(z, heads, head, [position]), "c_attn"):
+    with changed_input(model, layer, lambda z: cut(z, heads, head, [position]), "c_attn"):
         return final_log_prob(model, input_ids)
 
 
@@ -401,8 +406,8 @@ def _behind_block(model, input_ids, layer, head, position):
 
     def hook(module, inputs, output):
         if isinstance(output, tuple):
-            return (_cut(output[0], heads, head, [position]), *output[1:])
-        return _cut(output, heads, head, [position])
+            return (cut(output[0], heads, head, [position]), *output[1:])
+        return cut(output, heads, head, [position])
 
     handle = model.transformer.h[layer].register_forward_hook(hook)
     try:
@@ -429,29 +434,29 @@ _LESION = [
         "lesion.position -1 for -2",
         "The cut is one position too late: -1 where -2 was asked for. "
         "What happens after position -2 cannot change its prediction.",
-        lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position + 1]),
+        lambda m, i, layer, head, position: lesion(m, i, layer, head, [position + 1]),
     ),
     (
         "lesion.another position",
         "The cut is one position too early.",
-        lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position - 1]),
+        lambda m, i, layer, head, position: lesion(m, i, layer, head, [position - 1]),
     ),
     (
         "lesion.read at -1",
         "The cut is right, but the prediction is read at position -1; the last "
         "token is predicted at -2.",
-        lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position], -1),
+        lambda m, i, layer, head, position: lesion(m, i, layer, head, [position], -1),
     ),
     (
         "lesion.read at the cut",
         "The cut is right, but the prediction is read at the position of "
         "the cut; the last token is predicted at -2.",
-        lambda m, i, layer, head, position: _lesion(m, i, layer, head, [position], position),
+        lambda m, i, layer, head, position: lesion(m, i, layer, head, [position], position),
     ),
     (
         "lesion.all positions",
         "The head is cut at every position; one was asked for.",
-        lambda m, i, layer, head, position: _lesion(m, i, layer, head, None),
+        lambda m, i, layer, head, position: lesion(m, i, layer, head, None),
     ),
     (
         "lesion.another head",
@@ -473,7 +478,7 @@ _LESION = [
     (
         "lesion.interleaved",
         "You cut every num_heads-th feature. A head's features stand together.",
-        lambda m, i, layer, head, position: _lesion(
+        lambda m, i, layer, head, position: lesion(
             m, i, layer, head, [position], layout="interleaved"
         ),
     ),
@@ -515,12 +520,12 @@ _LESION = [
     (
         "lesion.always -2",
         "The cut is always at -2; the position is an argument.",
-        lambda m, i, layer, head, position: _lesion(m, i, layer, head, [-2]),
+        lambda m, i, layer, head, position: lesion(m, i, layer, head, [-2]),
     ),
     (
         "lesion.last layer",
         "The cut is always in the last layer; the layer is an argument.",
-        lambda m, i, layer, head, position: _lesion(m, i, -1, head, [position]),
+        lambda m, i, layer, head, position: lesion(m, i, -1, head, [position]),
     ),
     (
         "lesion.before c_attn",
@@ -678,319 +683,11 @@ _MEAN = [
 ]
 
 
-# --- effects -------------------------------------------------------------------------------------
-def one_and_all(model, input_ids, layer, head):
-    clean = final_log_prob(model, input_ids)
-    one = _lesion(model, input_ids, layer, head, [-2])
-    every = _lesion(model, input_ids, layer, head, None)
-    return one - clean, every - clean
-
-
-def _pair(change):
-    return lambda *args: change(*one_and_all(*args), args)
-
-
-def _last_position(model, input_ids, layer, head):
-    clean = final_log_prob(model, input_ids)
-    every = _lesion(model, input_ids, layer, head, None)
-    return _lesion(model, input_ids, layer, head, [-1]) - clean, every - clean
-
-
-def _read_last(model, input_ids, layer, head):
-    clean = final_log_prob(model, input_ids, -1)
-    one = _lesion(model, input_ids, layer, head, [-2], -1)
-    return one - clean, _lesion(model, input_ids, layer, head, None, -1) - clean
-
-
-def _others(model, input_ids, layer, head):
-    clean = final_log_prob(model, input_ids)
-    earlier = _lesion(model, input_ids, layer, head, range(input_ids.shape[1] - 2))
-    return one_and_all(model, input_ids, layer, head)[0], earlier - clean
-
-
-def _head_step(step):
-    return lambda m, i, layer, head: one_and_all(m, i, layer, (head + step) % m.config.n_head)
-
-
-def _clean_added(one, every, args):
-    clean = final_log_prob(*args[:2])
-    return one + clean, every + clean
-
-
-def _of_probabilities(*args):
-    clean = final_log_prob(*args[:2])
-    return tuple((clean + effect).exp() - clean.exp() for effect in one_and_all(*args))
-
-
-def _added_up(model, input_ids, layer, head):
-    clean = final_log_prob(model, input_ids)
-    places = range(input_ids.shape[1])
-    each = [_lesion(model, input_ids, layer, head, [p]) - clean for p in places]
-    return one_and_all(model, input_ids, layer, head)[0], sum(each)
-
-
-_BOTH = [
-    (
-        "effects.not subtracted",
-        "These are log-probabilities with the lesion; an effect is their "
-        "difference from the clean run.",
-        _pair(_clean_added),
-    ),
-    (
-        "effects.sign",
-        "The sign is the other way round: effect = lesioned minus clean, negative "
-        "where the head helped.",
-        _pair(lambda o, e, a: (-o, -e)),
-    ),
-    (
-        "effects.swapped",
-        "The two effects have changed places: one position first.",
-        _pair(lambda o, e, a: (e, o)),
-    ),
-    (
-        "effects.position -1 for -2",
-        "The first effect is zero: cutting at position -1 cannot change what position -2 predicts.",
-        _last_position,
-    ),
-    (
-        "effects.read at -1",
-        "The prediction is read at -1; the last token is predicted at -2.",
-        _read_last,
-    ),
-    (
-        "effects.one position twice",
-        "Both are the effect at one position.",
-        _pair(lambda o, e, a: (o, o)),
-    ),
-    (
-        "effects.all positions twice",
-        "Both are the effect at all positions. Was the list of positions used?",
-        _pair(lambda o, e, a: (e, e)),
-    ),
-    ("effects.position left out of all", "'All positions' contains -2 too.", _others),
-    (
-        "effects.measured against the first lesion",
-        "The second effect is the difference from the first lesion, not from the clean run.",
-        _pair(lambda o, e, a: (o, e - o)),
-    ),
-    (
-        "effects.another head",
-        "This is the head after the one asked for. Heads count from 0.",
-        _head_step(1),
-    ),
-    (
-        "effects.another head",
-        "This is the head before the one asked for. Heads count from 0.",
-        _head_step(-1),
-    ),
-    (
-        "effects.batch averaged",
-        "The sequences are averaged; one number each is asked for.",
-        _pair(lambda o, e, a: (o.mean(), e.mean())),
-    ),
-    (
-        "effects.nothing changed",
-        "Nothing changed: the lesion never reached the model. Does the hook return what it made?",
-        _pair(lambda o, e, a: (0 * o, 0 * e)),
-    ),
-    (
-        "effects.ratio",
-        "These are quotients; an effect is a difference.",
-        lambda *a: tuple(1 + e / final_log_prob(*a[:2]) for e in one_and_all(*a)),
-    ),
-    (
-        "effects.probabilities",
-        "These are differences of probabilities; log-probabilities are asked for.",
-        _of_probabilities,
-    ),
-    (
-        "effects.absolute values",
-        "The effects lost their sign: it says whether the head helped or harmed.",
-        _pair(lambda o, e, a: (o.abs(), e.abs())),
-    ),
-    (
-        "effects.added up",
-        "The effects of single positions are added up. Cut all positions in one run.",
-        _added_up,
-    ),
-]
-
-
-def next_log_probs(model, input_ids):
-    log_probs = F.log_softmax(logits_of(model, input_ids)[:, :-1], -1)
-    return log_probs.gather(-1, input_ids[:, 1:, None]).squeeze(-1)
-
-
-def _grid(model, input_ids, measure=lambda m, i: next_log_probs(m, i).mean(), positions=None):
-    """[num_layers, num_heads]: what the measure is with each head cut."""
-    heads = model.config.n_head
-    rows = []
-    for layer in range(model.config.n_layer):
-        row = []
-        for head in range(heads):
-            with changed_input(model, layer, lambda z, h=head: _cut(z, heads, h, positions)):
-                row.append(measure(model, input_ids))
-        rows.append(torch.stack(row))
-    return torch.stack(rows)
-
-
-def lesion_grid(model, input_ids):
-    return _grid(model, input_ids) - next_log_probs(model, input_ids).mean()
-
-
-def _hooks_stay(late_binding=False, each_layer=False):
-    """Hooks are not removed: each lesion comes on top of those before."""
-
-    def wrong(model, input_ids):
-        heads = model.config.n_head
-        clean = next_log_probs(model, input_ids).mean()
-        effects = torch.zeros(model.config.n_layer, heads)
-        handles = []
-        now = {}
-        for layer, block in enumerate(model.transformer.h):
-            for head in range(heads):
-                now["head"] = head
-
-                def hook(module, inputs, head=head):
-                    chosen = now["head"] if late_binding else head
-                    return (_cut(inputs[0], heads, chosen), *inputs[1:])
-
-                handles.append(block.attn.c_proj.register_forward_pre_hook(hook))
-                effects[layer, head] = next_log_probs(model, input_ids).mean() - clean
-            if each_layer:
-                while handles:
-                    handles.pop().remove()
-        for handle in handles:
-            handle.remove()
-        return effects
-
-    return wrong
-
-
-def _mean_of(measure):
-    def wrong(model, input_ids):
-        return _grid(model, input_ids, measure) - measure(model, input_ids)
-
-    return wrong
-
-
-def _over_positions(model, input_ids):
-    log_probs = F.log_softmax(logits_of(model, input_ids)[:, :-1], 1)
-    return log_probs.gather(-1, input_ids[:, 1:, None]).mean()
-
-
-_STAYS = "Each lesion comes on top of the ones before: the hooks were not removed between the runs."
-_GRID = [
-    ("grid.hook left in", _STAYS, _hooks_stay()),
-    ("grid.hook left in", _STAYS, _hooks_stay(each_layer=True)),
-    (
-        "grid.hook left in",
-        _STAYS + " And they all read the loop variable as it is now (late binding).",
-        _hooks_stay(late_binding=True),
-    ),
-    (
-        "grid.sign",
-        "The sign is the other way round: lesioned minus clean, negative where the head helps.",
-        lambda m, i: -lesion_grid(m, i),
-    ),
-    ("grid.not subtracted", "These are the measures with a lesion; subtract the clean one.", _grid),
-    (
-        "grid.heads and layers swapped",
-        "Layers should be rows and heads columns.",
-        lambda m, i: lesion_grid(m, i).T,
-    ),
-    (
-        "grid.last token alone",
-        "Only the last token's prediction is measured; all next tokens are asked for.",
-        _mean_of(lambda m, i: final_log_prob(m, i).mean()),
-    ),
-    (
-        "grid.summed",
-        "The log-probabilities are summed; their mean is asked for.",
-        _mean_of(lambda m, i: next_log_probs(m, i).sum()),
-    ),
-    (
-        "grid.first item alone",
-        "Only the first sequence is measured.",
-        _mean_of(lambda m, i: next_log_probs(m, i)[0].mean()),
-    ),
-    (
-        "grid.batch kept",
-        "Each sequence has its own effect here; average over the batch.",
-        _mean_of(lambda m, i: next_log_probs(m, i).mean(1)),
-    ),
-    (
-        "grid.one position",
-        "The head is cut at position -2 alone; cut it at all.",
-        lambda m, i: _grid(m, i, positions=[-2]) - next_log_probs(m, i).mean(),
-    ),
-    (
-        "grid.not shifted",
-        "The log-probabilities are those of the tokens that already stand there. "
-        "Position t predicts token t + 1.",
-        _mean_of(lambda m, i: F.log_softmax(logits_of(m, i), -1).gather(-1, i[..., None]).mean()),
-    ),
-    (
-        "grid.nothing changed",
-        "Nothing changed: the lesions never reached the model. Does the hook return what it made?",
-        lambda m, i: 0 * lesion_grid(m, i),
-    ),
-    (
-        "grid.probabilities",
-        "Probabilities are averaged; the logarithm comes before the mean.",
-        _mean_of(lambda m, i: next_log_probs(m, i).exp().mean()),
-    ),
-    (
-        "grid.logits",
-        "Logits are averaged, not yet normalised over the vocabulary.",
-        _mean_of(lambda m, i: logits_of(m, i)[:, :-1].gather(-1, i[:, 1:, None]).mean()),
-    ),
-    (
-        "grid.log-softmax axis",
-        _AXIS,
-        _mean_of(_over_positions),
-    ),
-    (
-        "grid.not shifted",
-        "Position t + 1 is read for token t. It is the other way round: position t predicts "
-        "token t + 1.",
-        _mean_of(
-            lambda m, i: (
-                F.log_softmax(logits_of(m, i), -1)[:, 1:].gather(-1, i[:, :-1, None]).mean()
-            )
-        ),
-    ),
-    (
-        "grid.absolute values",
-        "The effects lost their sign: it says whether a head helps or harms.",
-        lambda m, i: lesion_grid(m, i).abs(),
-    ),
-    (
-        "grid.relative",
-        "This is the change as a share of the clean value; the change itself is asked for.",
-        lambda m, i: lesion_grid(m, i) / next_log_probs(m, i).mean(),
-    ),
-    (
-        "grid.base",
-        "These are logarithms to base 2; natural ones are asked for.",
-        lambda m, i: lesion_grid(m, i) / torch.tensor(2.0).log(),
-    ),
-    (
-        "grid.late binding",
-        "Every hook cuts the last head: it reads the loop variable when it runs, and by then the "
-        "loop is over.",
-        lambda m, i: lesion_grid(m, i)[:, -1:].expand(-1, m.config.n_head),
-    ),
-]
-
-
 _ANSWERS = {
     "causal.clean": ("final_log_prob", lambda m, i: final_log_prob(m, i), _CLEAN),
     "causal.cut": ("without_head", without_head, _CUT),
     "causal.lesion": ("lesioned_log_prob", lesioned_log_prob, _LESION),
     "causal.mean": ("with_mean", with_mean, _MEAN),
-    "causal.one_and_all": ("one_and_all", one_and_all, _BOTH),
-    "causal.grid": ("lesion_grid", lesion_grid, _GRID),
 }
 SOLVE = {task: {name: right} for task, (name, right, _) in _ANSWERS.items()}
 MISTAKES = {
