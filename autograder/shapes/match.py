@@ -14,6 +14,8 @@ from autograder.shapes.tracer import Stmt, Traced
 
 MOST_TURNED = 5  # dimensions of an operand that may be written in another order
 
+NUMBERS = ((), (("num", 1),))  # how the shape of a number is written
+
 Shape = tuple[int, ...]
 
 
@@ -169,6 +171,9 @@ class Matcher:
     def _product(self, stage: Stage, stmt, execution, lookup) -> bool:
         """`[..] @ [..]`: the operands of one operation, in order."""
         dims = [t.dims for t in stage.terms]
+        rest = [t for t in stage.terms if t.dims not in NUMBERS]
+        if stage.joined != "@" and len(rest) == 1 < len(dims):  # `[b, s, s] / [1]`: by a number
+            return self._result(rest[0], stmt, execution, lookup, [])
         if len(dims) > 2:  # `[..] @ [..] + [..]`: the bias is no operand of the product
             dims = [d for d in dims if len(d) > 1] or dims
         for op, operands in self._operations(execution):

@@ -232,9 +232,11 @@ class _Judge:
             v.verdict == "true" and not self._of_others((c,), stmt)
             for c, v in zip(claims, found, strict=True)
         ):
+            own = set(flat(stmt.targets))
+            formula = any(c.stages[-1].terms[-1].label in own for c in claims if c.stages)
             found = [
                 self._true(line, statement, sighting.text)
-                if (claim.told or claim is not claims[0])
+                if (claim.told or claim is not claims[0] or (formula and self._named(claim, own)))
                 and all(matcher.passes(claim, stmt, e) for e in runs)
                 else verdict
                 for claim, verdict in zip(claims, found, strict=True)
@@ -246,6 +248,10 @@ class _Judge:
                 for claim, verdict in zip(claims, found, strict=True)
             ]
         return found
+
+    def _named(self, claim: Claim, own: set[str]) -> bool:
+        """`Q: [..]`, `A: [..]` above `A = query @ key.mT`: Q is what enters, by another name."""
+        return all(t.label and t.label not in own for t in claim.terms())
 
     def _of_weight(self, term: Term) -> bool:
         """`W_q: [input_size, hidden]`, where no tensor has that name."""

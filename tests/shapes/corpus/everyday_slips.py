@@ -94,3 +94,34 @@ class MultiHeadSelfAttention(nn.Module):
             probs = probs.flatten(0, 1)  # [batch, num_heads * seq, seq]  #! false
             return out, probs
         return out
+
+
+# %% formulas above the lines, with names of their own
+class SelfAttention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+        self.scale = hidden**0.5
+
+    def forward(self, x):
+        queries = self.q(x)  # [bs, seq, hidden]
+        keys = self.k(x)  # [bs, seq, hidden]
+        values = self.v(x)  # [bs, seq, hidden]
+
+        # A = QK^T
+        # Q:   [bs, seq, hidden]
+        # K^T: [bs, hidden, seq]
+        # A:   [bs, seq, seq]
+        A = torch.matmul(queries, keys.transpose(-2, -1))
+
+        A = A / self.scale  # [bs, seq, seq] / [1]
+        A = A.softmax(dim=-1)  # [bs, seq, seq]
+
+        # O = AV
+        # A: [bs, seq, seq]
+        # V: [bs, seq, hidden]
+        # O: [bs, hidden, seq]
+        O = torch.matmul(A, values)  #! false
+        return O / 1.0  # [bs, hidden, seq] / [1]  #! false
