@@ -1,4 +1,4 @@
-"""Answers of lesson 12, its lesions, and wrong programs."""
+"""Answers of lesson 12, its lesions, and wrong programs; see also `lesion_effects`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of lesson 11, and its wrong programs."""
+"""Answers of lesson 11 up to the histograms, and wrong programs; see also `scores_by_layer`."""
 
 from __future__ import annotations
 
