@@ -68,3 +68,8 @@ class Mistake:
     check: str
     message: str
     namespace: Mapping[str, object]
+
+
+def mistake(name: str, check: str, message: str, function: object) -> Mistake:
+    """A mistake made in one function, known to the notebook as `name`."""
+    return Mistake(check, message, {name: function})

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from autograder.exercise import Mistake
+from autograder.exercise import mistake
 from autograder.reference.reading_the_weights import moments, over_layers
-
-
-def _wrong(name, check, message, function):
-    return Mistake(check, message, {name: function})
 
 
 # --- cosines -------------------------------------------------------------------------------------
@@ -42,88 +38,88 @@ def _divided(products, lengths):
 _NORM_AXIS = "The rows are scaled to length 1. Compared are the columns, so each column needs it."
 _DIAGONAL = "The diagonal is included: a column's cosine with itself, always 1. That is no pair."
 _COSINES = [
-    _wrong("head_cosines", "cosine.norm axis", _NORM_AXIS, lambda w: head_cosines(w, axis=1)),
-    _wrong("head_cosines", "cosine.diagonal", _DIAGONAL, lambda w: head_cosines(w, offset=0)),
-    _wrong(
+    mistake("head_cosines", "cosine.norm axis", _NORM_AXIS, lambda w: head_cosines(w, axis=1)),
+    mistake("head_cosines", "cosine.diagonal", _DIAGONAL, lambda w: head_cosines(w, offset=0)),
+    mistake(
         "head_cosines",
         "cosine.one diagonal too many",
         "The pairs of neighbouring columns are missing.",
         lambda w: head_cosines(w, offset=2),
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.not normalised",
         "These are dot products; a cosine is divided by both lengths.",
         _products,
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.one norm for all",
         "All columns are divided by the same number, the norm of the whole matrix.",
         lambda w: _products(w / w.norm()),
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.every pair twice",
         "Each pair is there twice: the matrix is symmetric, so half of it is enough.",
         lambda w: (_cosines(w), _cosines(w)[~torch.eye(w.shape[1], dtype=torch.bool)]),
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.every pair twice",
         "This is the whole matrix: each pair twice, and the diagonal.",
         lambda w: (_cosines(w), _cosines(w).flatten()),
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.zeros kept",
         "The lower half is set to 0 but still there: "
         "zeros are no cosines. Pick entries, do not multiply.",
         lambda w: (_cosines(w), _cosines(w).triu(1).flatten()),
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.rows compared",
         "The rows are compared; asked for are the columns.",
         lambda w: head_cosines(w.T),
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.centred",
         "The columns' means are taken off first: that is a correlation, not a cosine.",
         lambda w: head_cosines(w - w.mean(0)),
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.sample norm",
         "The columns are divided by their standard deviation, not by their length.",
         lambda w: _products(w / w.std(0)),
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.one length",
         "The products are divided by one of the two lengths; a cosine is divided by both.",
         lambda w: _divided(w.T @ w, w.norm(dim=0)),
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.one length",
         "The products are divided by one of the two lengths; a cosine is divided by both.",
         lambda w: _divided(w.T @ w, w.norm(dim=0)[:, None]),
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.squared length",
         "The columns are divided by their squared length; the length is its root.",
         lambda w: _products(w / w.square().sum(0)),
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.absolute values",
         "The cosines lost their sign: columns that point apart look alike.",
         lambda w: (_cosines(w).abs(), _upper(_cosines(w)).abs()),
     ),
-    _wrong(
+    mistake(
         "head_cosines",
         "cosine.squared",
         "The cosines are squared.",
@@ -213,20 +209,20 @@ def _head_by_head(weight, num_heads):
 
 
 def _within_but(check, message, **how):
-    return _wrong("within_across", check, message, lambda w, n: within_across(w, n, **how))
+    return mistake("within_across", check, message, lambda w, n: within_across(w, n, **how))
 
 
 _WITHIN = [
     _within_but("cosine.norm axis", _NORM_AXIS, axis=1),
     _within_but("cosine.diagonal", _DIAGONAL, offset=0),
-    _wrong(
+    mistake(
         "within_across",
         "cosine.diagonal",
         "Within a head the whole matrix is kept: each pair "
         "twice, and the diagonal, which is always 1.",
         _within_whole,
     ),
-    _wrong(
+    mistake(
         "within_across",
         "cosine.every pair twice",
         "Within a head each pair is counted twice; the matrix is symmetric.",
@@ -237,20 +233,20 @@ _WITHIN = [
         "The standard deviation divides by n. Use torch's, which divides by n - 1.",
         correction=0,
     ),
-    _wrong(
+    mistake(
         "within_across",
         "cosine.across only the upper half",
         "Across two heads only the part "
         "above the diagonal is kept. That matrix is not symmetric: all of it counts.",
         _across_upper,
     ),
-    _wrong(
+    mistake(
         "within_across",
         "cosine.across holds all",
         "The second row holds all pairs, those within a head too.",
         _all_for_across,
     ),
-    _wrong(
+    mistake(
         "within_across",
         "cosine.across twice",
         "Each pair of heads is counted in both orders, "
@@ -263,7 +259,7 @@ _WITHIN = [
         "Rows are within and across, columns are mean and std; here it is the other way round.",
         last=lambda t: t.T,
     ),
-    _wrong(
+    mistake(
         "within_across",
         "heads.interleaved",
         "A head's columns lie side by side; here every num_heads-th column is taken for one head.",
@@ -274,32 +270,32 @@ _WITHIN = [
         "The second column holds variances.",
         last=lambda t: torch.stack([t[:, 0], t[:, 1] ** 2], dim=1),
     ),
-    _wrong(
+    mistake(
         "within_across",
         "heads.size for count",
         "num_heads was taken for the size of a head; there are num_heads heads.",
         lambda w, n: within_across(w, w.shape[1] // n),
     ),
-    _wrong(
+    mistake(
         "within_across",
         "cosine.absolute values",
         "The cosines lost their sign before mean and deviation were taken.",
         _absolute,
     ),
-    _wrong(
+    mistake(
         "within_across",
         "cosine.first head only",
         "Within heads only the first head is counted; all are asked for.",
         _first_head,
     ),
-    _wrong(
+    mistake(
         "within_across",
         "cosine.head by head",
         "Within heads each head has a deviation of its own, and these are averaged. Put the "
         "pairs of all heads together first.",
         _head_by_head,
     ),
-    _wrong(
+    mistake(
         "within_across",
         "cosine.not normalised",
         "These are dot products; a cosine is divided by both lengths.",
@@ -317,7 +313,7 @@ def column_stats(model, axis=0, offset=1, correction=1, pick=_upper, **how):
 
 
 def _columns_but(check, message, last=lambda t: t, **how):
-    return _wrong("column_stats", check, message, lambda m: last(column_stats(m, **how)))
+    return mistake("column_stats", check, message, lambda m: last(column_stats(m, **how)))
 
 
 _ALL_COLUMNS = [
@@ -362,13 +358,13 @@ _ALL_COLUMNS = [
         "Layers come first, then queries, keys and values, then mean and standard deviation.",
         last=lambda t: t.transpose(0, 1),
     ),
-    _wrong(
+    mistake(
         "column_stats",
         "cosine.not normalised",
         "These are dot products; a cosine is divided by both lengths.",
         lambda m: over_layers(m, lambda w: moments(_upper(w.T @ w)), {}),
     ),
-    _wrong(
+    mistake(
         "column_stats",
         "cosine.rows compared",
         "The rows are compared; asked for are the columns.",
@@ -389,7 +385,7 @@ _ALL_COLUMNS = [
         "The second number is the variance.",
         last=lambda t: torch.stack([t[..., 0], t[..., 1] ** 2], dim=-1),
     ),
-    _wrong(
+    mistake(
         "column_stats",
         "cosine.within heads only",
         "Only pairs within a head are counted; here heads do not matter.",

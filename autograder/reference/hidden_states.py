@@ -5,11 +5,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from autograder.exercise import Mistake
-
-
-def _wrong(name, check, message, function):
-    return Mistake(check, message, {name: function})
+from autograder.exercise import mistake
 
 
 # --- hidden states -------------------------------------------------------------------------------
@@ -60,57 +56,57 @@ def _attention_only(model, ids, block):
 
 
 _HIDDEN = [
-    _wrong(
+    mistake(
         "block_update",
         "hidden.final norm",
         "Right for all blocks but the last. The last "
         "hidden state has been through ln_f; it is not what the last block wrote.",
         _between(0, 1),
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.off by one",
         "This is what the block before it wrote. hidden_states[b] is the input of block b.",
         _between(-1, 0),
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.off by one",
         "This is what the block before it wrote. hidden_states[b] is the input of block b.",
         lambda m, i, b: block_update(m, i, b - 1) if b else torch.zeros_like(_states(m, i)[0]),
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.off by one",
         "This is what the block after it wrote. hidden_states[b] is the input of block b.",
         _between(1, 2),
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.not subtracted",
         "This is all that leaves the block. What it wrote is the difference to what went in.",
         lambda m, i, b: _stream(m, i)[b + 1],
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.not subtracted",
         "This is a hidden state as it stands. What a "
         "block wrote is the difference of what came out and what went in.",
         lambda m, i, b: _states(m, i)[b + 1],
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.input",
         "This is what enters the block.",
         lambda m, i, b: _stream(m, i)[b],
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.sign",
         "What came out was subtracted from what went in.",
         lambda m, i, b: -block_update(m, i, b),
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.no mask",
         "The block was called by itself, and so without the "
@@ -118,37 +114,37 @@ _HIDDEN = [
         "future.",
         _without_mask,
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.from the start",
         "This is all that was written since the embedding. One block is asked for.",
         lambda m, i, b: _stream(m, i)[b + 1] - _stream(m, i)[0],
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.attention only",
         "This is what the attention wrote. A block writes twice: attention, then MLP.",
         _attention_only,
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.last position only",
         "Only the last token is there; all positions are asked for.",
         lambda m, i, b: block_update(m, i, b)[:, -1],
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.MLP only",
         "This is what the MLP wrote. A block writes twice: attention, then MLP.",
         lambda m, i, b: block_update(m, i, b) - _attention_only(m, i, b),
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.to the end",
         "This is all that was written from this block to the end, and it has been through ln_f.",
         lambda m, i, b: _states(m, i)[-1] - _states(m, i)[b],
     ),
-    _wrong(
+    mistake(
         "block_update",
         "hidden.first item alone",
         "Only the first sequence of the batch is there.",
@@ -169,7 +165,7 @@ def lens_logits(model, hidden_states, normed=None, position=-1):
 
 
 def _lens_but(check, message, **how):
-    return _wrong("lens_logits", check, message, lambda m, s: lens_logits(m, s, **how))
+    return mistake("lens_logits", check, message, lambda m, s: lens_logits(m, s, **how))
 
 
 def _bare_norm(model, states):
@@ -197,13 +193,13 @@ _LOGITS = [
         "No state goes through ln_f. The unembedding was trained on normalised vectors.",
         normed=(),
     ),
-    _wrong(
+    mistake(
         "lens_logits",
         "logits.norm on the wrong states",
         "ln_f is applied to the last state alone: the one that has had it.",
         lambda m, s: lens_logits(m, s, normed=(len(s) - 1,)),
     ),
-    _wrong(
+    mistake(
         "lens_logits",
         "logits.embedding not normed",
         "The first state, the embedding, goes without ln_f. Only the last one has had it.",
@@ -214,37 +210,37 @@ _LOGITS = [
         "This is the first position. The next token is predicted at the last one.",
         position=0,
     ),
-    _wrong(
+    mistake(
         "lens_logits",
         "logits.position before the last",
         "This is the position before the last.",
         lambda m, s: lens_logits(m, s, position=-2),
     ),
-    _wrong(
+    mistake(
         "lens_logits",
         "logits.gain and shift lost",
         "The states are normalised, but ln_f's own weight and bias are left out.",
         _bare_norm,
     ),
-    _wrong(
+    mistake(
         "lens_logits",
         "logits.batch first",
         "The batch stands first; the states should.",
         lambda m, s: lens_logits(m, s).transpose(0, 1),
     ),
-    _wrong(
+    mistake(
         "lens_logits",
         "logits.embedding left out",
         "The first state, the embedding, is left out.",
         lambda m, s: lens_logits(m, s)[1:],
     ),
-    _wrong(
+    mistake(
         "lens_logits",
         "logits.log-softmax",
         "These are log-probabilities; logits are asked for.",
         lambda m, s: lens_logits(m, s).log_softmax(-1),
     ),
-    _wrong(
+    mistake(
         "lens_logits",
         "logits.all positions",
         "All positions are there; the last one is asked for.",
@@ -252,20 +248,20 @@ _LOGITS = [
             [lens_logits(m, s, position=p) for p in range(s[0].shape[1])], dim=2
         ),
     ),
-    _wrong(
+    mistake(
         "lens_logits",
         "logits.probabilities",
         "These are probabilities; logits are asked for.",
         lambda m, s: lens_logits(m, s).softmax(-1),
     ),
-    _wrong(
+    mistake(
         "lens_logits",
         "logits.ln_1 for ln_f",
         "Each state went through the ln_1 of the next block. The unembedding was trained on what "
         "comes out of ln_f.",
         _next_block_norm,
     ),
-    _wrong(
+    mistake(
         "lens_logits",
         "logits.last left out",
         "The last state is left out.",
@@ -294,20 +290,20 @@ def _row(pick):
 
 def _row_but(check, message, pick):
     return [
-        _wrong("last_row", check, message, _row(pick)),
-        _wrong("last_row", check, message, pick),
+        mistake("last_row", check, message, _row(pick)),
+        mistake("last_row", check, message, pick),
     ]
 
 
 _ATTENTIONS = [
-    _wrong(
+    mistake(
         "last_row",
         "attentions.empty",
         "Where the model returned no maps, this fails with an "
         "error that does not say why, or not at all. Look first, and raise a ValueError.",
         lambda a, s, i, h: a[s][i][:, h, -1],
     ),
-    _wrong(
+    mistake(
         "last_row",
         "attentions.empty",
         "Where the model returned no maps, None comes back and "

@@ -7,11 +7,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from autograder.exercise import Mistake
-
-
-def _wrong(name, check, message, function):
-    return Mistake(check, message, {name: function})
+from autograder.exercise import mistake
 
 
 # --- sizes ---------------------------------------------------------------------------------------
@@ -28,7 +24,7 @@ def sizes(config, **changed):
 
 
 def _sizes_but(check, message, **changed):
-    return _wrong("sizes", check, message, lambda config: sizes(config, **changed))
+    return mistake("sizes", check, message, lambda config: sizes(config, **changed))
 
 
 _SIZES = [
@@ -126,7 +122,7 @@ def _table_but(check, message, change):
     def table(hidden, mlp_width):
         return block_table(hidden, mlp_width, **change(hidden, mlp_width))
 
-    return _wrong("block_table", check, message, table)
+    return mistake("block_table", check, message, table)
 
 
 def _linear_order(hidden, mlp_width):
@@ -135,7 +131,7 @@ def _linear_order(hidden, mlp_width):
 
 _IN_OUT = "Weights stand as [outputs, inputs], the order of nn.Linear. Conv1D stores the inputs"
 _TABLE = [
-    _wrong("block_table", "conv1d.in and out", f"{_IN_OUT} first.", _linear_order),
+    mistake("block_table", "conv1d.in and out", f"{_IN_OUT} first.", _linear_order),
     _table_but(
         "conv1d.in and out",
         f"{_IN_OUT} first: look at c_attn.",
@@ -179,7 +175,7 @@ _TABLE = [
         "back to the residual stream. Queries and keys have done their work by then.",
         lambda h, m: {"attn.c_proj.weight": (3 * h, h)},
     ),
-    _wrong(
+    mistake(
         "block_table",
         "table.mlp always four times",
         "The MLP is as wide as you are told, which need not be four times the hidden size.",
@@ -199,42 +195,42 @@ def conv1d(x, weight, bias):
 
 
 _CONV1D = [
-    _wrong(
+    mistake(
         "conv1d",
         "conv1d.in and out",
         "The weight is used as nn.Linear uses it, transposed. "
         "Conv1D stores it the other way round; with a square weight only the values tell.",
         lambda x, w, b: F.linear(x, w, b),
     ),
-    _wrong(
+    mistake(
         "conv1d",
         "conv1d.in and out",
         "The weight is transposed. It stands as [inputs, outputs] already.",
         lambda x, w, b: x @ w.T + b,
     ),
-    _wrong(
+    mistake(
         "conv1d",
         "conv1d.reshaped",
         "The weight is reshaped before use: the shape fits, the numbers stand in other places.",
         lambda x, w, b: F.linear(x, w.reshape(w.shape[1], w.shape[0]), b),
     ),
-    _wrong("conv1d", "conv1d.lost bias", "The bias is not added.", lambda x, w, b: x @ w),
-    _wrong(
+    mistake("conv1d", "conv1d.lost bias", "The bias is not added.", lambda x, w, b: x @ w),
+    mistake(
         "conv1d", "conv1d.bias subtracted", "The bias is subtracted.", lambda x, w, b: x @ w - b
     ),
-    _wrong(
+    mistake(
         "conv1d",
         "conv1d.batch lost",
         "The batch and the tokens are one axis now. The result keeps all axes of x but the last.",
         lambda x, w, b: torch.addmm(b, x.flatten(0, -2), w),
     ),
-    _wrong(
+    mistake(
         "conv1d",
         "conv1d.bias first",
         "The bias is added to what comes in. It belongs to the outputs.",
         lambda x, w, b: (x + b) @ w,
     ),
-    _wrong(
+    mistake(
         "conv1d",
         "conv1d.first sequence only",
         "Only the first sequence comes out.",
@@ -256,7 +252,7 @@ def tying(model, **changed):
 
 
 def _tying_but(check, message, **changed):
-    return _wrong("tying", check, message, lambda model: tying(model, **changed))
+    return mistake("tying", check, message, lambda model: tying(model, **changed))
 
 
 def _all(model):
@@ -273,10 +269,6 @@ def _minus_head(model):
 
 def _unless_equal(model):
     return _minus_head(model) if _equal(model) else _all(model)
-
-
-def _unless_wrong_config(model):
-    return model.config.tie_word_embeddings
 
 
 _EQUAL_MESSAGE = (
@@ -335,82 +327,82 @@ def _keep(scores, top_k, fill=-math.inf, largest=True):
 
 
 _SCORES = [
-    _wrong(
+    mistake(
         "sampling_scores",
         "temperature.multiplied",
         "The logits are multiplied by the "
         "temperature. A high temperature should bring them closer together.",
         lambda x, t, k: _keep(x * t, k),
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "temperature.missing",
         "The temperature is not used.",
         lambda x, t, k: _keep(x, k),
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "top_k.missing",
         "All tokens keep their score. Only the k best of a row should.",
         lambda x, t, k: x / t,
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "top_k.filled with 0",
         "Removed tokens get the score 0. For the "
         "softmax that is a score like any other, and here a very high one.",
         lambda x, t, k: _keep(x / t, k, 0.0),
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "top_k.smallest kept",
         "The k smallest are kept.",
         lambda x, t, k: _keep(x / t, k, largest=False),
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "top_k.one too few",
         "The k-th best token is removed as well.",
         lambda x, t, k: _keep(x / t, k - 1),
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "top_k.one too many",
         "One token too many is kept.",
         lambda x, t, k: _keep(x / t, k + 1),
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "top_k.one bound for all",
         "Every row has k best tokens of its own; here one bound is used for the whole batch.",
         lambda x, t, k: (x / t).masked_fill(x / t < (x / t)[:1].topk(k).values[:, -1:], -math.inf),
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "scores.log_softmax",
         "The scores are log-probabilities. These two steps keep them unnormalised.",
         lambda x, t, k: torch.log_softmax(sampling_scores(x, t, k), dim=-1),
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "scores.log_softmax",
         "The scores are log-probabilities before "
         "tokens are removed. These two steps keep them unnormalised.",
         lambda x, t, k: _keep(torch.log_softmax(x / t, dim=-1), k),
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "scores.probabilities",
         "These are probabilities; scores are what goes into the softmax.",
         lambda x, t, k: torch.softmax(sampling_scores(x, t, k), dim=-1),
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "scores.only k of them",
         "Only the k kept scores come back. The result keeps a column for every token.",
         lambda x, t, k: (x / t).topk(k).values,
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "top_k.one bound for all",
         "Every row has k best tokens of its own; here the k best of the whole batch are kept.",
@@ -418,7 +410,7 @@ _SCORES = [
             x / t < (x / t).flatten().topk(k).values[-1], -math.inf
         ),
     ),
-    _wrong(
+    mistake(
         "sampling_scores",
         "top_k.0 * inf",
         "Zero times infinity is not zero but NaN. Pick with masked_fill or where; do not multiply.",
@@ -441,47 +433,47 @@ def _top(logits, k, turn, largest=True):
 
 
 _LOG_PROBS = [
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.logits",
         "These are the logits as they came. They are not "
         "normalised: nothing says how large a logit is among all of them.",
         lambda x, k: _top(x, k, lambda y: y),
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.probabilities",
         "These are probabilities; their logarithms are asked for.",
         lambda x, k: _top(x, k, lambda y: y.softmax(-1)),
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.probabilities",
         "These are probabilities; their logarithms are asked for.",
         lambda x, k: tuple(torch.topk(x.float().softmax(-1), k))[::-1],
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.axis",
         "The softmax runs along the batch: each token is "
         "compared with itself in the other rows. It belongs along the vocabulary.",
         lambda x, k: _top(x, k, lambda y: y.log_softmax(0)),
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.axis",
         "The softmax runs along the batch, and the tokens are "
         "picked by what comes out. It belongs along the vocabulary.",
         lambda x, k: tuple(torch.topk(x.log_softmax(0), k))[::-1],
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.only among the k",
         "Only the k picked tokens were normalised, "
         "as if nothing else could be said. Normalise over the vocabulary first.",
         lambda x, k: (x.topk(k).indices, x.topk(k).values.log_softmax(-1)),
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.underflow",
         "Right for ordinary logits, but the softmax of "
@@ -489,7 +481,7 @@ _LOG_PROBS = [
         "through the probability.",
         lambda x, k: _top(x, k, lambda y: y.float().softmax(-1).log()),
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.underflow",
         "Right for ordinary logits, but the softmax of "
@@ -497,31 +489,31 @@ _LOG_PROBS = [
         "pass through the probability.",
         lambda x, k: tuple(torch.topk(x.float().softmax(-1).log(), k))[::-1],
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.smallest",
         "These are the least probable tokens.",
         lambda x, k: _top(x, k, lambda y: y.log_softmax(-1), largest=False),
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.order",
         "Ids and log-probabilities are in the wrong order; torch.topk returns the values first.",
         lambda x, k: top_tokens(x, k)[::-1],
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.base",
         "The logarithms are to another base; natural ones (nats) are asked for.",
         lambda x, k: _top(x, k, lambda y: y.log_softmax(-1) / math.log(2)),
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.base",
         "The logarithms are to base 10; natural ones (nats) are asked for.",
         lambda x, k: _top(x, k, lambda y: y.log_softmax(-1) / math.log(10)),
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.overflow",
         "Right for ordinary logits, but the exponential of a large one is infinite, and infinity "
@@ -530,32 +522,32 @@ _LOG_PROBS = [
             ::-1
         ],
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.minus the largest",
         "The largest logit is taken off. That keeps the exponentials small; the logarithm of "
         "their sum must be taken off too.",
         lambda x, k: _top(x, k, lambda y: y - y.amax(-1, keepdim=True)),
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.softmax twice",
         "The softmax runs twice: log_softmax takes logits, not probabilities.",
         lambda x, k: _top(x, k, lambda y: y.softmax(-1).log_softmax(-1)),
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.sign",
         "The sign is the other way round: a log-probability is never above 0.",
         lambda x, k: _top(x, k, lambda y: -y.log_softmax(-1)),
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.whole batch",
         "All rows are normalised together; the probabilities of each row must sum to 1.",
         lambda x, k: _top(x, k, lambda y: y - y.logsumexp((0, 1))),
     ),
-    _wrong(
+    mistake(
         "top_tokens",
         "log_probs.least first",
         "The tokens are the right ones, in ascending order; the most probable comes first.",

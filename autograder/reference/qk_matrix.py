@@ -6,11 +6,7 @@ import math
 
 import torch
 
-from autograder.exercise import Mistake
-
-
-def _wrong(name, check, message, function):
-    return Mistake(check, message, {name: function})
+from autograder.exercise import mistake
 
 
 # --- gauge freedom -------------------------------------------------------------------------------
@@ -29,33 +25,33 @@ def _all_by(matrix, *parts):
 
 
 _GAUGE = [
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.same for both",
         "Queries and keys are both multiplied by r. "
         "Then the scores contain r r^T, which is the identity only if r is a rotation.",
         _gauge(lambda r: r),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.inverse not transposed",
         "The keys are multiplied by the "
         "inverse. Keys stand transposed in the scores, so it must be the transposed inverse.",
         _gauge(torch.linalg.inv),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.transposed for inverse",
         "The keys are multiplied by r transposed. It is the inverse that undoes r.",
         _gauge(lambda r: r.T),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.keys unchanged",
         "Only the queries are changed; the scores change with them.",
         lambda wq, bq, wk, bk, r: (wq @ r, bq @ r, wk, bk),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.biases forgotten",
         "The weights are right, the biases are as "
@@ -67,7 +63,7 @@ _GAUGE = [
             bk,
         ),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.bias on the wrong side",
         "The biases are multiplied from the other side. A bias is one more row, as a query is.",
@@ -78,7 +74,7 @@ _GAUGE = [
             torch.linalg.inv(r).T @ bk,
         ),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.roles swapped",
         "The keys are multiplied by r and the queries "
@@ -90,7 +86,7 @@ _GAUGE = [
             bk @ r,
         ),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.transposed twice",
         "The queries are multiplied by r transposed.",
@@ -101,43 +97,43 @@ _GAUGE = [
             bk @ torch.linalg.inv(r),
         ),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.nothing changed",
         "Nothing has changed.",
         lambda wq, bq, wk, bk, r: (wq, bq, wk, bk),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.order",
         "The order is w_q, b_q, w_k, b_k.",
         lambda *a: tuple(change_gauge(*a)[i] for i in (0, 2, 1, 3)),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.biases forgotten",
         "The keys' bias is as it was. It is part of the keys, and changes with them.",
         lambda wq, bq, wk, bk, r: (*change_gauge(wq, bq, wk, bk, r)[:3], bk),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.biases forgotten",
         "The queries' bias is as it was. It is part of the queries, and changes with them.",
         lambda wq, bq, wk, bk, r: (wq @ r, bq, *change_gauge(wq, bq, wk, bk, r)[2:]),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.bias on the wrong side",
         "The keys' bias is multiplied from the other side. A bias is one more row, as a key is.",
         lambda wq, bq, wk, bk, r: (*change_gauge(wq, bq, wk, bk, r)[:3], bk @ torch.linalg.inv(r)),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.same for both",
         "Queries and keys are both multiplied by the transposed inverse; queries become q r.",
         lambda wq, bq, wk, bk, r: _all_by(torch.linalg.inv(r).T, wq, bq, wk, bk),
     ),
-    _wrong(
+    mistake(
         "change_gauge",
         "gauge.inverse of each entry",
         "1 / r inverts each entry by itself; asked for is the inverse matrix.",
@@ -166,7 +162,7 @@ def identity_distance(w_q, w_k, c=lambda m, size: m.trace() / len(m), bound=_bou
 
 
 def _identity_but(check, message, **how):
-    return _wrong("identity_distance", check, message, lambda q, k: identity_distance(q, k, **how))
+    return mistake("identity_distance", check, message, lambda q, k: identity_distance(q, k, **how))
 
 
 def _not_relative(q, k):
@@ -233,21 +229,21 @@ _IDENTITY = [
         "c comes from the norm. That gets the size right and ignores the direction.",
         c=lambda m, size: m.norm() / math.sqrt(len(m)),
     ),
-    _wrong(
+    mistake(
         "identity_distance",
         "identity.not relative",
         "The distance is not divided by the norm "
         "of the matrix, so large weights look far from everything.",
         _not_relative,
     ),
-    _wrong(
+    mistake(
         "identity_distance",
         "identity.not relative",
         "The distance is divided by the norm of "
         "the multiple of I; asked for is the share of the norm of the matrix.",
         _against_the_multiple,
     ),
-    _wrong("identity_distance", "identity.squared", "The distance is squared.", _squared),
+    mistake("identity_distance", "identity.squared", "The distance is squared.", _squared),
     _identity_but(
         "identity.bound of the share",
         "The bound is the share that rank allows, not the distance that it leaves.",
@@ -258,37 +254,37 @@ _IDENTITY = [
         "The bound is that of the squared distance.",
         bound=lambda q: 1 - len(q.T) / len(q),
     ),
-    _wrong(
+    mistake(
         "identity_distance",
         "identity.small matrix",
         "The matrix is W_Q^T W_K, [head_size, head_size]. Tokens meet in W_Q W_K^T.",
         _small_matrix,
     ),
-    _wrong(
+    mistake(
         "identity_distance",
         "identity.small matrix",
         "The matrix is W_K^T W_Q, [head_size, head_size]. Tokens meet in W_Q W_K^T.",
         lambda q, k: _small_matrix(k, q),
     ),
-    _wrong(
+    mistake(
         "identity_distance",
         "identity.scaled",
         "The matrix is divided by the root of the head size. M is the plain product.",
         _scaled_identity,
     ),
-    _wrong(
+    mistake(
         "identity_distance",
         "identity.c everywhere",
         "c is subtracted from every entry. c I has it on the diagonal alone.",
         lambda q, k: _other_distance(q, k, lambda m, c: (m - c).norm() / m.norm()),
     ),
-    _wrong(
+    mistake(
         "identity_distance",
         "identity.spectral norm",
         "The largest singular value is used as norm; asked for is the root of the sum of squares.",
         lambda q, k: _other_distance(q, k, _spectral),
     ),
-    _wrong(
+    mistake(
         "identity_distance",
         "identity.order",
         "The order is c, distance, bound.",
@@ -307,50 +303,50 @@ def _parts(change):
 
 
 _SYMMETRIC = [
-    _wrong(
+    mistake(
         "symmetric_parts",
         "symmetric.not halved",
         "The symmetric part is HALF the sum of the matrix and its transpose.",
         _parts(lambda s, a, m: (2 * s, 2 * a)),
     ),
-    _wrong(
+    mistake(
         "symmetric_parts",
         "symmetric.squared",
         "These are shares of the squared norm.",
         _parts(lambda s, a, m: (s**2, a**2)),
     ),
-    _wrong(
+    mistake(
         "symmetric_parts",
         "symmetric.order",
         "The symmetric part comes first.",
         _parts(lambda s, a, m: (a, s)),
     ),
-    _wrong(
+    mistake(
         "symmetric_parts",
         "symmetric.not relative",
         "The norms are not divided by the norm of the matrix.",
         _parts(lambda s, a, m: (s * m.norm(), a * m.norm())),
     ),
-    _wrong(
+    mistake(
         "symmetric_parts",
         "symmetric.sum to one",
         "The second is taken for 1 minus the first. It is their squares that sum to 1.",
         _parts(lambda s, a, m: (s, 1 - s)),
     ),
-    _wrong(
+    mistake(
         "symmetric_parts",
         "symmetric.triangles",
         "These are the halves above and below the "
         "diagonal, not the symmetric and antisymmetric parts.",
         _parts(lambda s, a, m: (m.triu().norm() / m.norm(), m.tril(-1).norm() / m.norm())),
     ),
-    _wrong(
+    mistake(
         "symmetric_parts",
         "symmetric.small matrix",
         "The matrix is W_Q^T W_K, [head_size, head_size]. Tokens meet in W_Q W_K^T.",
         lambda q, k: symmetric_parts(q.T, k.T),
     ),
-    _wrong(
+    mistake(
         "symmetric_parts",
         "symmetric.spectral norm",
         "The largest singular value is used as norm; asked for is the root of the sum of squares.",
@@ -361,13 +357,13 @@ _SYMMETRIC = [
             )
         ),
     ),
-    _wrong(
+    mistake(
         "symmetric_parts",
         "symmetric.ratio",
         "The parts are divided by one another; each is asked for as a share of the whole.",
         _parts(lambda s, a, m: (s / a, a / s)),
     ),
-    _wrong(
+    mistake(
         "symmetric_parts",
         "symmetric.share of the sum",
         "The norms are divided by their sum. Divide by the norm of the whole: two perpendicular "
@@ -407,71 +403,71 @@ def _absolute_ends(values):
 
 
 _DEFINITE = [
-    _wrong(
+    mistake(
         "definiteness",
         "definite.singular values",
         "These are singular values, which are never negative: they cannot tell.",
         _signed(torch.linalg.svdvals),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.singular values",
         "These are singular values of the symmetric "
         "part, which are never negative: they cannot tell.",
         lambda q, k: _signs(torch.linalg.svdvals(_symmetric(q, k))),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.not symmetric",
         "eigvalsh was given a matrix that is not "
         "symmetric. It looks at one half alone and says nothing.",
         _signed(torch.linalg.eigvalsh),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.not symmetric",
         "These are the real parts of the eigenvalues "
         "of the matrix itself; definiteness is about its symmetric part.",
         _signed(lambda m: torch.linalg.eigvals(m).real),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.not symmetric",
         "These are the real parts of the eigenvalues "
         "of the matrix itself; definiteness is about its symmetric part.",
         lambda q, k: _signs(torch.linalg.eigvals(_qk(q.float(), k.float())).real),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.not halved",
         "The symmetric part is half the sum of the matrix and its transpose.",
         _signed(lambda m: torch.linalg.eigvalsh(m + m.T)),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.antisymmetric",
         "This is the antisymmetric part.",
         _signed(lambda m: torch.linalg.eigvalsh(m - m.T) / 2),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.order",
         "Smallest first, then largest.",
         lambda q, k: tuple(definiteness(q, k)[i] for i in (1, 0, 2)),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.negative share",
         "This is the share of the negative ones.",
         lambda q, k: (*definiteness(q, k)[:2], 1 - definiteness(q, k)[2]),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.ratio",
         "The positive sum is divided by the negative one; asked for is its share of both.",
         lambda q, k: (*definiteness(q, k)[:2], definiteness(q, k)[2] / (1 - definiteness(q, k)[2])),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.signed sum",
         "The positive sum is divided by the sum of all "
@@ -481,31 +477,31 @@ _DEFINITE = [
             torch.linalg.eigvalsh(_symmetric(q, k)).clamp(min=0).sum() / _qk(q, k).trace(),
         ),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.counted",
         "This is the share of eigenvalues that are positive, whatever their size. Sum them.",
         _with_share(lambda v: (v > 1e-5).sum() / (v.abs() > 1e-5).sum()),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.squares",
         "The eigenvalues are squared before they are summed.",
         _with_share(lambda v: v.clamp(min=0).square().sum() / v.square().sum()),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.small matrix",
         "The matrix is W_Q^T W_K, [head_size, head_size]. Tokens meet in W_Q W_K^T.",
         lambda q, k: definiteness(q.T, k.T),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.scaled",
         "The matrix is divided by the root of the head size. M is the plain product.",
         lambda q, k: _signs(torch.linalg.eigvalsh(_symmetric(q, k)) / math.sqrt(q.shape[1])),
     ),
-    _wrong(
+    mistake(
         "definiteness",
         "definite.absolute values",
         "Smallest and largest of the absolute values: whether there are negative ones cannot be "
@@ -528,7 +524,7 @@ def score_terms(x, w_q, b_q, w_k, b_k, scale=None):
 
 
 def _terms_but(check, message, change=lambda t: t, **how):
-    return _wrong("score_terms", check, message, lambda *a: change(score_terms(*a, **how)))
+    return mistake("score_terms", check, message, lambda *a: change(score_terms(*a, **how)))
 
 
 def _content_only(x, w_q, b_q, w_k, b_k):
@@ -552,7 +548,7 @@ _TERMS = [
         "The scale is the head size; its root is needed.",
         scale=lambda x, w: w.shape[1],
     ),
-    _wrong(
+    mistake(
         "score_terms",
         "scale.content only",
         "Only the content is scaled. The scale comes after the sum, so it belongs to all four.",
@@ -564,7 +560,7 @@ _TERMS = [
         "query's token, b_Q W_K^T x^T on the key's.",
         lambda t: t | {"query": t["key"].T, "key": t["query"].T},
     ),
-    _wrong(
+    mistake(
         "score_terms",
         "terms.own bias",
         "The queries meet their own bias. In the product, x W_Q meets b_K, and x W_K meets b_Q.",
@@ -586,7 +582,7 @@ _TERMS = [
         "The content is transposed: rows belong to queries.",
         lambda t: t | {"content": t["content"].T},
     ),
-    _wrong(
+    mistake(
         "score_terms",
         "terms.biases in the content",
         "The content has the biases in it already.",
@@ -600,7 +596,7 @@ _TERMS = [
         "The constant is left at 0. It changes no weight, but it is part of the scores.",
         lambda t: t | {"constant": torch.zeros(())},
     ),
-    _wrong(
+    mistake(
         "score_terms",
         "scale.constant not scaled",
         "The constant is not scaled. The scale comes after the sum, so it belongs to all four "

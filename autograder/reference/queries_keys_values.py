@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from autograder.exercise import Mistake
+from autograder.exercise import Mistake, mistake
 from autograder.reference.homework import normalise, scale_after, scale_factor
 
 
@@ -86,10 +86,6 @@ class _Attention(nn.Module):
 
 
 # --- the wrong ones ------------------------------------------------------------------------------
-def _wrong(name, check, message, function):
-    return Mistake(check, message, {name: function})
-
-
 _SCALE = [
     ("scale.missing", "The scores are not scaled.", {"scale": "none"}),
     (
@@ -195,7 +191,7 @@ def _named(name, rows, function):
     def with_how(how):
         return lambda *args: function(*args, how)
 
-    return [_wrong(name, check, message, with_how(how)) for check, message, how in rows]
+    return [mistake(name, check, message, with_how(how)) for check, message, how in rows]
 
 
 def _project(order, x, *matrices):
@@ -216,44 +212,44 @@ def _transfer(state, change):
 
 
 _PROJECT = [
-    _wrong(
+    mistake(
         "project",
         "projections.order",
         "Keys come first; queries are asked for first.",
         lambda *a: _project((1, 0, 2), *a),
     ),
-    _wrong(
+    mistake(
         "project",
         "projections.v from k",
         "The values are made with the keys' matrix.",
         lambda *a: _project((0, 1, 1), *a),
     ),
-    _wrong(
+    mistake(
         "project",
         "projections.k from q",
         "The keys are made with the queries' matrix.",
         lambda *a: _project((0, 0, 2), *a),
     ),
-    _wrong(
+    mistake(
         "project",
         "projections.v from q",
         "The values are made with the queries' matrix.",
         lambda *a: _project((0, 1, 0), *a),
     ),
-    _wrong(
+    mistake(
         "project",
         "projections.k and v swapped",
         "Keys and values are swapped.",
         lambda *a: _project((0, 2, 1), *a),
     ),
-    _wrong(
+    mistake(
         "project",
         "projections.transposed",
         "The matrices are transposed. They are "
         "[input_size, hidden] already, ready to stand on the right of x.",
         lambda x, *ms: tuple(x @ m.T for m in ms),
     ),
-    _wrong(
+    mistake(
         "project",
         "projections.x on the right",
         "The tokens stand on the wrong side of the product. Each row of x is a token.",
@@ -262,56 +258,56 @@ _PROJECT = [
 ]
 
 _VARIANCE = [
-    _wrong(
+    mistake(
         "score_variance",
         "variance.standard deviation",
         "Both numbers are standard deviations; variances are asked for.",
         lambda q, k, a, b: ((q * k).sum(-1).std(), q.shape[-1] ** 0.5 * a * b),
     ),
-    _wrong(
+    mistake(
         "score_variance",
         "variance.standard deviation",
         "The measured number is a standard deviation; the variance is asked for.",
         lambda q, k, a, b: ((q * k).sum(-1).std(), q.shape[-1] * a**2 * b**2),
     ),
-    _wrong(
+    mistake(
         "score_variance",
         "variance.root of hidden",
         "The prediction grows with the root of hidden: that is the law of the standard deviation.",
         lambda q, k, a, b: ((q * k).sum(-1).var(), q.shape[-1] ** 0.5 * a**2 * b**2),
     ),
-    _wrong(
+    mistake(
         "score_variance",
         "variance.hidden squared",
         "The prediction grows with hidden "
         "squared, as if the terms of the sum were one and the same number.",
         lambda q, k, a, b: ((q * k).sum(-1).var(), (q.shape[-1] * a * b) ** 2),
     ),
-    _wrong(
+    mistake(
         "score_variance",
         "variance.sigma not squared",
         "The prediction uses the sigmas as they are. A variance is a standard deviation squared.",
         lambda q, k, a, b: ((q * k).sum(-1).var(), q.shape[-1] * a * b),
     ),
-    _wrong(
+    mistake(
         "score_variance",
         "variance.no sum",
         "The measured variance is that of single products; a score is their sum over the features.",
         lambda q, k, a, b: ((q * k).var(), q.shape[-1] * a**2 * b**2),
     ),
-    _wrong(
+    mistake(
         "score_variance",
         "variance.mean for sum",
         "The measured variance is that of the mean of the products; a score is their sum.",
         lambda q, k, a, b: ((q * k).mean(-1).var(), q.shape[-1] * a**2 * b**2),
     ),
-    _wrong(
+    mistake(
         "score_variance",
         "variance.over tokens",
         "The products are summed over the pairs; a dot product sums over the features.",
         lambda q, k, a, b: ((q * k).sum(0).var(), q.shape[-1] * a**2 * b**2),
     ),
-    _wrong(
+    mistake(
         "score_variance",
         "variance.order",
         "The two numbers are in the wrong order.",
@@ -320,61 +316,61 @@ _VARIANCE = [
 ]
 
 _JACOBIAN = [
-    _wrong(
+    mistake(
         "softmax_jacobian",
         "jacobian.diagonal only",
         "Only the diagonal is there. Raising one score also takes weight away from all others.",
         lambda s: torch.diag(s.softmax(0) * (1 - s.softmax(0))),
     ),
-    _wrong(
+    mistake(
         "softmax_jacobian",
         "jacobian.diagonal only",
         "This is a list of the diagonal. Raising one score also takes weight away from all others.",
         lambda s: s.softmax(0) * (1 - s.softmax(0)),
     ),
-    _wrong(
+    mistake(
         "softmax_jacobian",
         "jacobian.missing diagonal term",
         "The outer product is there; the term for i = j is not.",
         lambda s: -torch.outer(s.softmax(0), s.softmax(0)),
     ),
-    _wrong(
+    mistake(
         "softmax_jacobian",
         "jacobian.missing outer term",
         "The term -p_i p_j is missing.",
         lambda s: torch.diag(s.softmax(0)),
     ),
-    _wrong(
+    mistake(
         "softmax_jacobian",
         "jacobian.sign",
         "The sign is wrong: a higher score must give its own token more weight, not less.",
         lambda s: -softmax_jacobian(s),
     ),
-    _wrong(
+    mistake(
         "softmax_jacobian",
         "jacobian.sign",
         "The outer product has the wrong sign: what one token gains, the others lose.",
         lambda s: torch.diag(s.softmax(0)) + torch.outer(s.softmax(0), s.softmax(0)),
     ),
-    _wrong(
+    mistake(
         "softmax_jacobian",
         "jacobian.broadcast",
         "p was subtracted from every row; products of all pairs are needed.",
         lambda s: torch.diag(s.softmax(0)) - s.softmax(0),
     ),
-    _wrong(
+    mistake(
         "softmax_jacobian",
         "jacobian.of the log-softmax",
         "This is the Jacobian of the logarithm of the softmax.",
         lambda s: torch.eye(len(s)) - s.softmax(0).expand(len(s), -1),
     ),
-    _wrong(
+    mistake(
         "softmax_jacobian",
         "jacobian.of the scores",
         "The formula is in terms of the probabilities p, but the scores themselves were put in.",
         lambda s: torch.diag(s) - torch.outer(s, s),
     ),
-    _wrong(
+    mistake(
         "softmax_jacobian",
         "softmax.overflow",
         "It is right for small scores, but exp of "
@@ -384,20 +380,20 @@ _JACOBIAN = [
 ]
 
 _TRANSFER = [
-    _wrong(
+    mistake(
         "transfer",
         "transfer.not transposed",
         "The weights are copied as they are, but "
         "nn.Linear stores [hidden, input_size] and multiplies by the transposed weight.",
         lambda s: _transfer(s, lambda s: {w: s[f"{n}.weight"] for w, n in NEW_NAMES.items()}),
     ),
-    _wrong(
+    mistake(
         "transfer",
         "transfer.not transposed",
         "The weights are copied as they are, and a bias is lost without a word.",
         lambda s: {w: s[f"{n}.weight"] for w, n in NEW_NAMES.items()},
     ),
-    _wrong(
+    mistake(
         "transfer",
         "transfer.reshaped",
         "The weights are reshaped: the shape is right but "
@@ -410,13 +406,13 @@ _TRANSFER = [
             },
         ),
     ),
-    _wrong(
+    mistake(
         "transfer",
         "transfer.lost bias",
         "Where the layers have a bias, it is lost without a word. Raise a ValueError.",
         lambda s: {w: s[f"{n}.weight"].T for w, n in NEW_NAMES.items()},
     ),
-    _wrong(
+    mistake(
         "transfer",
         "projections.q and k swapped",
         "Queries and keys are swapped.",
@@ -427,7 +423,7 @@ _TRANSFER = [
             },
         ),
     ),
-    _wrong(
+    mistake(
         "transfer",
         "projections.v from k",
         "The values' matrix is taken from the keys.",
@@ -438,7 +434,7 @@ _TRANSFER = [
             },
         ),
     ),
-    _wrong(
+    mistake(
         "transfer",
         "transfer.old names",
         "The names are still those of the layers; `w_query`, `w_key` and `w_value` are asked for.",
@@ -447,7 +443,7 @@ _TRANSFER = [
 ]
 
 _UNBATCHED = [
-    _wrong(
+    mistake(
         "batched_attention",
         "batch.reshaped",
         "The keys are reshaped, which keeps the order "
@@ -456,14 +452,14 @@ _UNBATCHED = [
             (q @ k.reshape(len(k), k.shape[2], k.shape[1]) / k.shape[2] ** 0.5).softmax(-1) @ v
         ),
     ),
-    _wrong(
+    mistake(
         "batched_attention",
         "batch.counted from the left",
         "The code counts dimensions as if "
         "there were no batch: `.T` and `transpose(0, 1)` move the batch. Swap the last two.",
         lambda q, k, v: (q @ k.permute(2, 1, 0) / k.shape[-1] ** 0.5).softmax(-1) @ v,
     ),
-    _wrong(
+    mistake(
         "batched_attention",
         "projections.q and k swapped",
         "Queries and keys are swapped: each row should belong to a query.",
@@ -492,7 +488,7 @@ MISTAKES = {
     "one_head.jacobian": _JACOBIAN,
     "one_head.scale": [
         *_named("attention_weights", _SCALE + _SOFTMAX, weights),
-        _wrong("attention_weights", *_SWAPPED, lambda q, k: weights(k, q, {})),
+        mistake("attention_weights", *_SWAPPED, lambda q, k: weights(k, q, {})),
     ],
     "one_head.parameters": _built(
         "ParameterAttention",

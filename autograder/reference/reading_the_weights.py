@@ -5,11 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from autograder.exercise import Mistake
-
-
-def _wrong(name, check, message, function):
-    return Mistake(check, message, {name: function})
+from autograder.exercise import mistake
 
 
 # --- sizes and counts ----------------------------------------------------------------------------
@@ -24,7 +20,7 @@ def params(config, **changed):
 
 
 def _params_but(check, message, **changed):
-    return _wrong("params", check, message, lambda c: params(c, **changed))
+    return mistake("params", check, message, lambda c: params(c, **changed))
 
 
 _PARAMS = [
@@ -79,7 +75,7 @@ def attention_parameters(model, layers=None, modules=("c_attn", "c_proj"), count
 
 
 def _count_but(check, message, **how):
-    return _wrong("attention_parameters", check, message, lambda m: attention_parameters(m, **how))
+    return mistake("attention_parameters", check, message, lambda m: attention_parameters(m, **how))
 
 
 def _one_number(model):
@@ -123,55 +119,55 @@ _COUNT = [
         "Rows are counted, by len(), where the numbers are asked for.",
         count=len,
     ),
-    _wrong(
+    mistake(
         "attention_parameters",
         "count.biases among the weights",
         "Biases are counted among the weights.",
         lambda m: (_one_number(m), attention_parameters(m)[1]),
     ),
-    _wrong(
+    mistake(
         "attention_parameters",
         "count.biases among the weights",
         "This is one number for weights and biases together; the two are asked for apart.",
         _one_number,
     ),
-    _wrong(
+    mistake(
         "attention_parameters",
         "count.no bias",
         "The biases are not counted.",
         lambda m: (attention_parameters(m)[0], 0),
     ),
-    _wrong(
+    mistake(
         "attention_parameters",
         "count.mlp",
         "The MLP is counted too; the attention's two modules are asked for.",
         _with_mlp,
     ),
-    _wrong(
+    mistake(
         "attention_parameters",
         "count.c_proj of the MLP",
         "There are two c_proj in a block; this is the MLP's.",
         _wrong_projection,
     ),
-    _wrong(
+    mistake(
         "attention_parameters",
         "count.order",
         "Weights come first, then biases.",
         lambda m: attention_parameters(m)[::-1],
     ),
-    _wrong(
+    mistake(
         "attention_parameters",
         "numel.tensors counted",
         "The tensors are counted, not the numbers in them.",
         lambda m: (2 * len(m.transformer.h), 2 * len(m.transformer.h)),
     ),
-    _wrong(
+    mistake(
         "attention_parameters",
         "count.c_proj of the MLP",
         "Every c_proj is counted. There are two in a block; the MLP's is not attention.",
         lambda m: _named(m, ("c_attn", "c_proj")),
     ),
-    _wrong(
+    mistake(
         "attention_parameters",
         "count.whole model",
         "The whole model is counted; the attention of its blocks is asked for.",
@@ -187,58 +183,58 @@ def split_wide(wide):
 
 _AXIS = "The weight is cut along its rows. Conv1D stores [inputs, outputs]: queries, keys and "
 _SPLIT = [
-    _wrong("split_wide", "split.axis", _AXIS + "values are columns.", lambda w: w.chunk(3, dim=0)),
-    _wrong(
+    mistake("split_wide", "split.axis", _AXIS + "values are columns.", lambda w: w.chunk(3, dim=0)),
+    mistake(
         "split_wide",
         "split.axis",
         _AXIS + "values are columns, so this gives one piece.",
         lambda w: w.split(w.shape[0], dim=0),
     ),
-    _wrong(
+    mistake(
         "split_wide",
         "split.axis",
         _AXIS + "values are columns, so the second and third piece are empty.",
         lambda w: tuple(w[i * len(w) : (i + 1) * len(w)] for i in range(3)),
     ),
-    _wrong(
+    mistake(
         "split_wide",
         "split.axis",
         _AXIS + "values are columns. Transposing first does not "
         "change which numbers belong together.",
         lambda w: tuple(w.T.split(w.shape[0], dim=0)),
     ),
-    _wrong(
+    mistake(
         "split_wide",
         "split.order",
         "Keys come first here. The order is queries, keys, values.",
         lambda w: tuple(split_wide(w)[i] for i in (1, 0, 2)),
     ),
-    _wrong(
+    mistake(
         "split_wide",
         "split.order",
         "Values and keys are swapped. The order is queries, keys, values.",
         lambda w: tuple(split_wide(w)[i] for i in (0, 2, 1)),
     ),
-    _wrong(
+    mistake(
         "split_wide",
         "split.order",
         "The order is queries, keys, values.",
         lambda w: split_wide(w)[::-1],
     ),
-    _wrong(
+    mistake(
         "split_wide",
         "split.reshaped",
         "The weight is reshaped to three squares: the shape "
         "fits, but each square holds a third of the rows.",
         lambda w: tuple(w.reshape(3, len(w), len(w))),
     ),
-    _wrong(
+    mistake(
         "split_wide",
         "split.interleaved",
         "Every third column is taken. The three matrices lie side by side, each in one piece.",
         lambda w: tuple(w[:, i::3] for i in range(3)),
     ),
-    _wrong(
+    mistake(
         "split_wide",
         "split.stacked",
         "This is one tensor of three matrices; three matrices are asked for, q, k, v = ...",
@@ -260,7 +256,7 @@ def density(values, edges, centres=None, whole=None, width=True):
 
 
 def _density_but(check, message, **how):
-    return _wrong("density", check, message, lambda v, e: density(v, e, **how))
+    return mistake("density", check, message, lambda v, e: density(v, e, **how))
 
 
 _DENSITY = [
@@ -293,75 +289,75 @@ _DENSITY = [
         "per unit of width, so that it does not depend on the number of bins.",
         width=False,
     ),
-    _wrong(
+    mistake(
         "density",
         "histogram.counts",
         "These are counts.",
         lambda v, e: (density(v, e)[0], torch.histogram(v.flatten(), e).hist, density(v, e)[2]),
     ),
-    _wrong(
+    mistake(
         "density",
         "histogram.outside counted",
         "`outside` is a count; a share is asked for.",
         lambda v, e: (*density(v, e)[:2], density(v, e)[2] * v.numel()),
     ),
-    _wrong(
+    mistake(
         "density",
         "histogram.share inside",
         "This is the share between the edges; asked for is the share outside.",
         lambda v, e: (*density(v, e)[:2], 1 - density(v, e)[2]),
     ),
-    _wrong(
+    mistake(
         "density",
         "histogram.one side",
         "Only what lies above the last edge is counted as outside.",
         lambda v, e: (*density(v, e)[:2], (v > e[-1]).double().mean()),
     ),
-    _wrong(
+    mistake(
         "density",
         "histogram.outside in the end bins",
         "What lies beyond the edges is counted in the first and last bin.",
         lambda v, e: density(v.clamp(e[0].item(), e[-1].item()), e),
     ),
-    _wrong(
+    mistake(
         "density",
         "histogram.outside in the end bins",
         "What lies beyond the edges is counted in the first and last bin.",
         lambda v, e: (*density(v.clamp(e[0].item(), e[-1].item()), e)[:2], density(v, e)[2]),
     ),
-    _wrong(
+    mistake(
         "density",
         "histogram.inside only",
         "The density is over the values between the edges alone, as density=True does, and so "
         "nothing seems to lie outside. Count against all values.",
         lambda v, e: (*density(v, e, whole="inside")[:2], 0.0),
     ),
-    _wrong(
+    mistake(
         "density",
         "histogram.not per value",
         "These are counts per unit of width; a density is a share per unit of width. Divide by "
         "the number of values.",
         lambda v, e: (density(v, e)[0], density(v, e)[1] * v.numel(), density(v, e)[2]),
     ),
-    _wrong(
+    mistake(
         "density",
         "histogram.rows for values",
         "`len` of a matrix counts its rows. Divide by all its values.",
         lambda v, e: (density(v, e)[0], density(v, e)[1] * v.numel() / len(v), density(v, e)[2]),
     ),
-    _wrong(
+    mistake(
         "density",
         "histogram.outside from heights",
         "`outside` is 1 minus the sum of the heights. A share is an area: height times width.",
         lambda v, e: (*density(v, e)[:2], 1 - density(v, e)[1].sum()),
     ),
-    _wrong(
+    mistake(
         "density",
         "histogram.times width",
         "The shares are multiplied by the width; a density is divided by it.",
         lambda v, e: (density(v, e)[0], density(v, e)[1] * e.diff() ** 2, density(v, e)[2]),
     ),
-    _wrong(
+    mistake(
         "density",
         "histogram.order",
         "The order is centres, heights, outside.",
@@ -403,7 +399,7 @@ def qkv_stats(model, part=moments, **how):
 
 
 def _stats_but(check, message, *, last=lambda t: t, **how):
-    return _wrong("qkv_stats", check, message, lambda m: last(qkv_stats(m, **how)))
+    return mistake("qkv_stats", check, message, lambda m: last(qkv_stats(m, **how)))
 
 
 _STATISTICS = [
@@ -493,7 +489,7 @@ def head_columns(weight, num_heads):
 
 
 _HEADS = [
-    _wrong(
+    mistake(
         "head_columns",
         "heads.reshaped",
         "One view has the right shape and the wrong numbers: "
@@ -501,49 +497,49 @@ _HEADS = [
         "forward.",
         lambda w, n: w.reshape(n, len(w), -1),
     ),
-    _wrong(
+    mistake(
         "head_columns",
         "heads.interleaved",
         "Head 0 has every num_heads-th column. A head's columns lie side by side.",
         lambda w, n: torch.stack([w[:, i::n] for i in range(n)]),
     ),
-    _wrong(
+    mistake(
         "head_columns",
         "heads.rows",
         "The rows are split by head. Rows are what a head reads; what it makes are columns.",
         lambda w, n: torch.stack([p.T for p in w.split(w.shape[1] // n, dim=0)][:n]),
     ),
-    _wrong(
+    mistake(
         "head_columns",
         "heads.rows",
         "The rows are split by head. Rows are what a head reads; what it makes are columns.",
         lambda w, n: w.unflatten(0, (n, -1)),
     ),
-    _wrong(
+    mistake(
         "head_columns",
         "heads.transposed",
         "Each head's matrix is transposed: hidden comes first, head_size last.",
         lambda w, n: head_columns(w, n).mT,
     ),
-    _wrong(
+    mistake(
         "head_columns",
         "heads.head in the middle",
         "The head is the second axis; it should be the first.",
         lambda w, n: w.unflatten(1, (n, -1)),
     ),
-    _wrong(
+    mistake(
         "head_columns",
         "heads.size for count",
         "The columns are cut into pieces of num_heads columns; there should be num_heads pieces.",
         lambda w, n: torch.stack(w.split(n, dim=1)),
     ),
-    _wrong(
+    mistake(
         "head_columns",
         "heads.order",
         "The heads are in reverse order.",
         lambda w, n: head_columns(w, n).flip(0),
     ),
-    _wrong(
+    mistake(
         "head_columns",
         "heads.reshaped",
         "Transposed and then reshaped: the shape fits, but each head got the numbers of a few "
