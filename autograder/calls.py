@@ -16,7 +16,7 @@ import torch
 
 from autograder.runner import Runner, decode, encode
 
-_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23)
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,14 @@ class Namespace:
 
 
 @dataclass(frozen=True)
-class Gpt2:
-    """An argument that the student's code sees as a `GPT2LMHeadModel` holding these weights."""
+class Made:
+    """An argument that is made on the student's side, by a function of the course's library.
 
-    config: Mapping[str, Any]
-    weights: Mapping[str, torch.Tensor]
+    by: 'module:function'. values: its keyword arguments, as plain data and tensors.
+    """
+
+    by: str
+    values: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -98,8 +101,8 @@ class Observation:
 def _double(value):
     if isinstance(value, torch.Tensor) and value.is_floating_point():
         return value.double()
-    if isinstance(value, Gpt2):
-        return replace(value, weights={k: _double(v) for k, v in value.weights.items()})
+    if isinstance(value, Made):
+        return replace(value, values=_double(dict(value.values)))
     if isinstance(value, (list, tuple)):
         return type(value)(_double(v) for v in value)
     if isinstance(value, dict):
@@ -111,9 +114,9 @@ def _wire(value, tensors: dict):
     """As `encode`, for the arguments that only we send."""
     if isinstance(value, Namespace):
         return {"$namespace": [[k, _wire(v, tensors)] for k, v in value.values.items()]}
-    if isinstance(value, Gpt2):
-        names = {n: encode(w, tensors)["$tensor"] for n, w in value.weights.items()}
-        return {"$gpt2": {"config": dict(value.config), "weights": names}}
+    if isinstance(value, Made):
+        values = [[k, _wire(v, tensors)] for k, v in value.values.items()]
+        return {"$made": {"by": value.by, "values": values}}
     return encode(value, tensors)
 
 
@@ -198,9 +201,14 @@ class Draw:
         self.random = random.Random(seed)
         self.generator = torch.Generator().manual_seed(seed % 2**63)
 
-    def sizes(self, count: int, low: int = 2, high: int = 13) -> list[int]:
-        """`count` pairwise different primes between low and high, in random order."""
-        return self.random.sample([p for p in _PRIMES if low <= p <= high], count)
+    def sizes(self, count: int, low: int = 2, high: int = 13, other_than=()) -> list[int]:
+        """`count` pairwise different primes between low and high, in random order.
+
+        other_than: sizes that are taken. Where the primes do not suffice, larger ones follow.
+        """
+        free = [p for p in _PRIMES if p >= low and p not in other_than]
+        small = [p for p in free if p <= high]
+        return self.random.sample(small if len(small) >= count else free[:count], count)
 
     def integer(self, low: int, high: int) -> int:
         """A whole number, both ends included."""

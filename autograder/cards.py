@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from autograder.exercise import Finding
+from autograder.asking import Finding
 
 _STYLE = {
     True: ("#1a7f37", "passed"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autograder import course
 from autograder.course import Cell, CourseError, Lesson
-from autograder.exercise import Finding
+from autograder.asking import Finding
 from autograder.magics import plain_python
 from autograder.sandbox import ChildFailed, Sandbox
 from autograder.shapes import Verdict, judge, plan, prepare, record

@@ -13,7 +13,7 @@ from types import ModuleType
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.exercise import Exercise
+from autograder.asking import Exercise
 
 
 class CourseError(Exception):
@@ -116,7 +116,15 @@ def exercises() -> dict[str, Exercise]:
             if exercise.task in found:
                 raise CourseError(f"two exercises are called {exercise.task!r}")
             found[exercise.task] = exercise
-    return found
+    return found | {task: w.exercise for task, w in written().items()}
+
+
+@cache
+def written() -> dict:
+    """The exercises of `solutions/exercises/`, as their authors wrote them."""
+    from autograder.exercises import load
+
+    return load(root() / "solutions" / "exercises")
 
 
 @cache

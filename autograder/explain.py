@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Mapping
 
-from autograder.exercise import Finding
+from autograder.asking import Finding
 
 # (exception type or '', pattern in its text, name of the finding, what it usually means)
 _CAUSES = [

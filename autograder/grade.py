@@ -15,7 +15,7 @@ from autograder import answers, course
 from autograder.build import read_source, readable
 from autograder.calls import Call, Draw
 from autograder.course import Lesson
-from autograder.exercise import Exercise
+from autograder.asking import Exercise
 from autograder.intake import read
 from autograder.marking import Marking
 from autograder.observe import seed_for

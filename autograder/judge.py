@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import torch
 
 from autograder.calls import Outcome
-from autograder.exercise import Finding, Sight
+from autograder.asking import Finding, Sight
 from autograder.explain import explain_error
 from autograder.runner import Other
 

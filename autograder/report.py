@@ -15,7 +15,7 @@ The JSON is stable. One object a notebook:
         max_points    what it is worth
         passed        whether the answer is right
         needs_person  whether a person has to mark or look at it
-        findings      check, verdict, message, line, statement (see `exercise.Finding`)
+        findings      check, verdict, message, line, statement (see `asking.Finding`)
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from autograder.exercise import Finding
+from autograder.asking import Finding
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
-from autograder.exercise import Finding
+from autograder.asking import Finding
 from autograder.report import Result
 from autograder.style import pep8
 

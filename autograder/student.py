@@ -10,7 +10,7 @@ import torch
 
 from autograder import answers, cards, course
 from autograder.calls import Draw, run_here
-from autograder.exercise import Exercise, Finding
+from autograder.asking import Exercise, Finding
 
 
 class CheckFailed(AssertionError):

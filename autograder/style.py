@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 
 import pycodestyle
 
-from autograder.exercise import Finding
+from autograder.asking import Finding
 
 MAX_LINE = 99  # PEP 8's upper bound; shape comments at the end of lines need it
 # What a cell of a notebook cannot or need not follow: imports and blank lines around definitions

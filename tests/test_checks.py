@@ -8,7 +8,7 @@ import torch
 
 from autograder import answers, course
 from autograder.calls import Draw, Outcome, run_here
-from autograder.exercise import Sight
+from autograder.asking import Sight
 from autograder.judge import judge, matches
 
 EXERCISES = course.exercises()

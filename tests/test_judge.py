@@ -8,7 +8,7 @@ import torch
 
 from autograder import answers, course
 from autograder.calls import Call, Draw, Outcome
-from autograder.exercise import Exercise, Sight
+from autograder.asking import Exercise, Sight
 from autograder.explain import explain_error
 from autograder.judge import compare, difference, judge, matches, name_mistake
 from autograder.runner import Other

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from autograder.calls import Call, Draw
-from autograder.exercise import Exercise
+from autograder.asking import Exercise
 
 
 def _rnn_cases(draw: Draw) -> list[Call]:

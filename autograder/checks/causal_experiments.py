@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import torch
 
-from autograder.calls import Call, Draw, Gpt2
-from autograder.checks.forms import results_in_one_tensor
+from autograder.calls import Call, Draw, Made
+from autograder.judging.forms import results_in_one_tensor
 from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
-from autograder.exercise import Exercise, Finding, Sight
+from autograder.asking import Exercise, Finding, Sight
 from autograder.judge import compare, difference
 
 
 def _model(
     draw: Draw, layers: int | None = None, batch: int | None = None
-) -> tuple[Gpt2, torch.Tensor, str]:
+) -> tuple[Made, torch.Tensor, str]:
     """A small model, ids for it, and both in words."""
     model = draw_gpt2(draw, layers)
     batch = batch or draw.choice((2, 3))
@@ -66,7 +66,7 @@ def _lesion_cases(draw: Draw) -> list[Call]:
     asked = ((1, -2, 0), (2, -3, 1), (3, 1, 0), (2, -2, 1))
     for place, (batch, position, layer) in enumerate(asked):
         model, ids, text = _model(draw, 3, batch)
-        head = _head(draw, place, model.config["n_head"])
+        head = _head(draw, place, model.values["config"]["n_head"])
         text += f"; layer {layer}, head {head}, position {position}"
         args = (model, ids, layer, head, position)
         calls.append(Call("lesioned_log_prob", args, says=text))
@@ -88,7 +88,7 @@ def _effects_cases(draw: Draw) -> list[Call]:
     calls = []
     for place, layer in enumerate((0, 1, 0)):
         model, ids, text = _model(draw, 3)
-        head = _head(draw, place, model.config["n_head"])
+        head = _head(draw, place, model.values["config"]["n_head"])
         args = (model, ids, layer, head)
         calls.append(Call("one_and_all", args, says=f"{text}; layer {layer}, head {head}"))
     return calls

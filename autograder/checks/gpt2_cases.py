@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from autograder.calls import Draw, Gpt2
+from autograder.calls import Draw, Made
+
+BY = "transformer_lm.stand_ins:gpt2"
 
 
 def draw_config(draw: Draw, layers: int | None = None, tied: bool = True) -> dict:
@@ -66,22 +68,22 @@ def draw_weights(draw: Draw, config: dict) -> dict[str, torch.Tensor]:
     return weights
 
 
-def draw_gpt2(draw: Draw, layers: int | None = None, tied: bool = True) -> Gpt2:
+def draw_gpt2(draw: Draw, layers: int | None = None, tied: bool = True) -> Made:
     """A random small GPT-2, as an argument of a call."""
     config = draw_config(draw, layers, tied)
-    return Gpt2(config, draw_weights(draw, config))
+    return Made(BY, {"config": config, "weights": draw_weights(draw, config)})
 
 
-def draw_ids(draw: Draw, model: Gpt2, batch_size: int, seq_len: int) -> torch.Tensor:
+def draw_ids(draw: Draw, model: Made, batch_size: int, seq_len: int) -> torch.Tensor:
     """Token ids of that model's vocabulary, [batch_size, seq_len], no id twice in a row of ids."""
-    vocab_size = model.config["vocab_size"]
+    vocab_size = model.values["config"]["vocab_size"]
     rows = [torch.randperm(vocab_size, generator=draw.generator) for _ in range(batch_size)]
     return torch.stack(rows)[:, :seq_len]
 
 
-def says(model: Gpt2, more: str = "") -> str:
+def says(model: Made, more: str = "") -> str:
     """The model in words."""
-    config = model.config
+    config = model.values["config"]
     words = (
         f"a GPT-2 with {config['n_layer']} layers, {config['n_head']} heads and hidden size "
         f"{config['n_embd']}"

@@ -12,7 +12,7 @@ from dataclasses import replace
 import torch
 
 from autograder.calls import Call, Draw, Outcome
-from autograder.exercise import Exercise, Finding, Sight
+from autograder.asking import Exercise, Finding, Sight
 from autograder.judge import compare, difference
 
 PROJECTIONS = ("q", "k", "v")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from autograder.calls import Call, Draw, Namespace
-from autograder.checks.forms import large_negative_as_inf
+from autograder.judging.forms import large_negative_as_inf
 from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
-from autograder.exercise import Exercise
+from autograder.asking import Exercise
 
 
 # --- the parts -----------------------------------------------------------------------------------
@@ -54,7 +54,8 @@ def _tying_cases(draw: Draw) -> list[Call]:
     tied = draw_gpt2(draw, tied=True)
     apart = draw_gpt2(draw, tied=False)
     twins = draw_gpt2(draw, tied=False)
-    twins.weights["lm_head.weight"] = twins.weights["transformer.wte.weight"].clone()
+    weights = twins.values["weights"]
+    weights["lm_head.weight"] = weights["transformer.wte.weight"].clone()
     asked = [
         (tied, "one matrix for input and output"),
         (apart, "two different matrices"),
@@ -103,7 +104,7 @@ def _logits_cases(draw: Draw) -> list[Call]:
     for layers in (2, 3, 2):
         model = draw_gpt2(draw, layers)
         batch, seq_len = draw.sizes(2, 3, 7)
-        hidden = model.config["n_embd"]
+        hidden = model.values["config"]["n_embd"]
         states = tuple(draw.normal(batch, seq_len, hidden, scale=2.0) for _ in range(layers + 1))
         text = says(model, f"{batch} sequences of {seq_len} tokens")
         calls.append(Call("lens_logits", (model, states), says=text))

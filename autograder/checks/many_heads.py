@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from autograder.calls import Call, Draw
-from autograder.exercise import Exercise, Finding, Sight
+from autograder.asking import Exercise, Finding, Sight
 from autograder.judge import compare
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 
 from autograder.calls import Call, Draw
-from autograder.checks.forms import large_negative_as_inf, results_in_one_tensor
+from autograder.judging.forms import large_negative_as_inf, results_in_one_tensor
 from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
-from autograder.exercise import Exercise
+from autograder.asking import Exercise
 
 WORDS = ("Be", "who", "you", "are", "and", "say", "what", "feel,", "mind", "matter", "don't")
 
@@ -34,7 +34,7 @@ def _hook_cases(draw: Draw) -> list[Call]:
         text = says(model, f"layer {layer}, {batch} sequences of {seq_len} tokens")
         calls.append(Call("tap", (model, ids, layer), says=text))
     ids = draw_ids(draw, model, batch, seq_len)
-    ids[0, -1] = model.config["vocab_size"]  # the model raises an IndexError on the way
+    ids[0, -1] = model.values["config"]["vocab_size"]  # the model raises an IndexError on the way
     calls.append(Call("tap", (model, ids, 1), says="a token id that the model does not have"))
     return calls
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import torch
 
 from autograder.calls import Call, Draw, Namespace, Outcome
-from autograder.checks.forms import results_in_one_tensor
+from autograder.judging.forms import results_in_one_tensor
 from autograder.checks.gpt2_cases import draw_gpt2, says
-from autograder.exercise import Exercise, Finding, Sight
+from autograder.asking import Exercise, Finding, Sight
 from autograder.judge import compare
 
 

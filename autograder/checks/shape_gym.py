@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 
 from autograder.calls import Call, Draw
-from autograder.exercise import Exercise, Finding, Sight
+from autograder.asking import Exercise, Finding, Sight
 from autograder.judge import compare, difference
 
 

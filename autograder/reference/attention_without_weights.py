@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from autograder.exercise import Mistake
+from autograder.asking import Mistake
 
 
 def _states(x, w_input, w_hidden, bias, *, squash=torch.tanh, recur=True, first=0.0, linear=False):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 import torch.nn.functional as F
 
-from autograder.exercise import Mistake
+from autograder.asking import Mistake
 
 
 # --- reading -------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from autograder.exercise import mistake
+from autograder.asking import mistake
 
 
 # --- hidden states -------------------------------------------------------------------------------

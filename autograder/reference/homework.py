@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from autograder.exercise import Mistake
+from autograder.asking import Mistake
 
 
 class _Single(nn.Module):

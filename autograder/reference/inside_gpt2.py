@@ -7,7 +7,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from autograder.exercise import mistake
+from autograder.asking import mistake
 
 
 # --- sizes ---------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from autograder.exercise import Mistake
+from autograder.asking import Mistake
 from autograder.reference import homework
 from autograder.reference.homework import normalise, scale_after, scale_factor
 

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from autograder.exercise import mistake
+from autograder.asking import mistake
 
 
 # --- gauge freedom -------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from autograder.exercise import Mistake, mistake
+from autograder.asking import Mistake, mistake
 from autograder.reference.homework import normalise, scale_after, scale_factor
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from autograder.exercise import Mistake
+from autograder.asking import Mistake
 
 
 # --- text ----------------------------------------------------------------------------------------

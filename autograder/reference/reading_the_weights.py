@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from autograder.exercise import mistake
+from autograder.asking import mistake
 
 
 # --- sizes and counts ----------------------------------------------------------------------------

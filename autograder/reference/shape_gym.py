@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import torch
 
-from autograder.exercise import Mistake
+from autograder.asking import Mistake
 
 
 def _offset(index, shape):

@@ -2,7 +2,7 @@
 
 from autograder import answers, course
 from autograder.calls import Draw, run_here
-from autograder.exercise import Finding
+from autograder.asking import Finding
 from autograder.runner import Runner
 
 

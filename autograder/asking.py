@@ -68,6 +68,7 @@ class Mistake:
     check: str
     message: str
     namespace: Mapping[str, object]
+    stage: str = ""
 
 
 def mistake(name: str, check: str, message: str, function: object) -> Mistake:

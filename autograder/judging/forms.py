@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 
 from autograder.calls import Outcome
-from autograder.exercise import Finding, Sight
+from autograder.asking import Finding, Sight
 from autograder.judge import compare
 
 HIDDEN_SCORE = -1e8  # what a student may write for minus infinity lies below this

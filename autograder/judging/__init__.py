@@ -1,0 +1,1 @@
+"""Right or wrong, and why: pure functions of what was asked and what came back."""
