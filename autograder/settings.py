@@ -1,0 +1,117 @@
+"""What a course says of itself: the table `[tool.autograder]` of its `pyproject.toml`."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field, fields, replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+
+class CourseError(Exception):
+    """Something of the course itself is missing or broken; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What some lessons are given when their answers are run.
+
+    lessons: patterns of names, such as '09_*'. complete: the library with its bodies, for lessons
+    that build on it. files: folders and files of the course that are shown beside the library.
+    preload: modules to import once for all questions, because they are slow.
+    """
+
+    lessons: tuple[str, ...] = ("*",)
+    complete: bool = False
+    files: tuple[str, ...] = ()
+    preload: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The table `[tool.autograder]`; docs/settings.md explains every key.
+
+    id: the course's name in nbgrader's gradebook and exchange. title: its name on pages.
+    sources: the folder of the hand-written lessons (py:percent). exercises: that of answers and
+    mistakes. notebooks: that of the built lessons. library: a package that the lessons import.
+    fill_in: modules of the library whose functions students write; their bodies are taken out of
+    what students get. hand_out: further files and folders of the hand-out. readme: the students'
+    README. demo: a file with the made-up class of `autograder demo`. given: what lessons are given
+    when answers are run. rubric: by exercise, what is taken off and added (see judging/rubric.py).
+    """
+
+    id: str = ""
+    title: str = ""
+    sources: str = "solutions"
+    exercises: str = "solutions/exercises"
+    notebooks: str = "notebooks"
+    library: str = ""
+    fill_in: tuple[str, ...] = ()
+    hand_out: tuple[str, ...] = ()
+    readme: str = ""
+    demo: str = ""
+    given: tuple[Given, ...] = ()
+    rubric: dict[str, Any] = field(default_factory=dict)
+
+    def given_to(self, lesson: str) -> Given:
+        """All that a lesson is given, by every entry whose pattern fits its name."""
+        fits = [g for g in self.given if any(fnmatch(lesson, p) for p in g.lessons)]
+        return Given(
+            (lesson,),
+            any(g.complete for g in fits),
+            tuple(dict.fromkeys(f for g in fits for f in g.files)),
+            tuple(dict.fromkeys(m for g in fits for m in g.preload)),
+        )
+
+
+def has_settings(folder: Path) -> bool:
+    """Whether this folder is a course: its pyproject.toml has the table."""
+    path = folder / "pyproject.toml"
+    try:
+        return path.is_file() and "autograder" in _table(path)
+    except CourseError:
+        return False
+
+
+def read_settings(folder: Path) -> Settings:
+    """The settings of the course in `folder`. Raises `CourseError`, naming file and key."""
+    path = folder / "pyproject.toml"
+    table = _table(path).get("autograder", {})
+    table = {k: v for k, v in table.items() if k != "shapes"}  # that tool's own table
+    given = table.pop("given", [])
+    if not isinstance(given, list):
+        raise CourseError(f"{path}: [[tool.autograder.given]] is a list of tables.")
+    made = _filled(Settings, table, f"{path}: [tool.autograder]")
+    entries = tuple(_filled(Given, g, f"{path}: [[tool.autograder.given]]") for g in given)
+    name = made.id or folder.resolve().name
+    return replace(made, id=name, title=made.title or name, given=entries)
+
+
+def _table(path: Path) -> dict:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {})
+    except (OSError, UnicodeDecodeError) as error:
+        raise CourseError(f"{path} cannot be read ({error}).") from None
+    except tomllib.TOMLDecodeError as error:
+        raise CourseError(f"{path} is not TOML: {error}.") from None
+
+
+def _filled(kind: type, table: dict, where: str):
+    """A settings object from a table; every key known, every value of the right kind."""
+    kinds = {f.name: f.type for f in fields(kind)}
+    unknown = sorted(set(table) - set(kinds))
+    if unknown:
+        raise CourseError(f"{where} has no key {unknown[0]!r}; there are {', '.join(kinds)}.")
+    values = {}
+    for key, value in table.items():
+        if kinds[key].startswith("tuple"):
+            if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+                raise CourseError(f"{where}: {key} = {value!r} should be a list of texts.")
+            value = tuple(value)
+        else:
+            wanted = {"str": str, "bool": bool}.get(kinds[key], dict)
+            if not isinstance(value, wanted):
+                raise CourseError(f"{where}: {key} = {value!r} should be a {wanted.__name__}.")
+        values[key] = value
+    return kind(**values)
