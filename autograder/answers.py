@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 from autograder.calls import Call, Draw, Outcome, from_reply, run_here
 from autograder.asking import Exercise, Finding, Mistake, Sight
 from autograder.judge import judge
-from autograder.runner import encode
+from autograder.sandbox.inside.runner import encode
 
 PUBLIC_SEED = 20170612  # the seed of the checks that students run; marks use another
 FILE = Path(__file__).parent / "answers.safetensors"

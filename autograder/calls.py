@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from autograder.runner import Runner, decode, encode
+from autograder.sandbox.inside.runner import Runner, decode, encode
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 

@@ -15,7 +15,7 @@ import torch
 from autograder.calls import Outcome
 from autograder.asking import Finding, Sight
 from autograder.explain import explain_error
-from autograder.runner import Other
+from autograder.sandbox.inside.runner import Other
 
 # What a call may leave behind in a model that it was given: (its trace, what is said of it).
 LEFT = {

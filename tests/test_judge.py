@@ -11,7 +11,7 @@ from autograder.calls import Call, Draw, Outcome
 from autograder.asking import Exercise, Sight
 from autograder.explain import explain_error
 from autograder.judge import compare, difference, judge, matches, name_mistake
-from autograder.runner import Other
+from autograder.sandbox.inside.runner import Other
 
 RTOL = 1e-4
 X = torch.tensor([[1.0, -2.0, 3.0], [0.5, 0.25, -8.0]])

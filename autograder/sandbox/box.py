@@ -15,7 +15,7 @@ from .memory import ControlGroup, remove_stale_groups
 from .probe import TIERS, Tier, make_plan, plan_child, probe, work_folder
 from .warm import Warm, WarmDied, WarmUnable
 
-RUNNER = files.PACKAGE / "runner.py"
+RUNNER = Path(__file__).parent / "inside" / "runner.py"
 RECORD = files.PACKAGE / "shapes" / "record.py"
 TORCH = ("torch", "numpy.random", "safetensors.torch", "matplotlib.pyplot")
 
@@ -30,7 +30,7 @@ class Sandbox:
     allow_weak: let "auto" fall back on "limits", which hides nothing; for one's own code only.
     preload: further modules to import once, before the children are forked.
     runner: the file whose `Runner().handle(header, tensors)` answers requests in the child, in
-        place of our own `autograder/runner.py`.
+        place of our own `inside/runner.py`.
     hide: further paths never to be shown, should they lie inside the system's folders.
 
     Raises ChildFailed("cannot start", why) if the tier asked for can't be had here.

@@ -12,7 +12,6 @@ SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/nix/store")
 SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/etc/mime.types")
 ENVIRONMENT = ("bin", "lib", "lib64", "pyvenv.cfg")
 FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/sys/devices/system/cpu")
-OURS = ("autograder", "transformer_lm")
 PACKAGE = Path(__file__).resolve().parents[1]
 MADE = [
     ["/etc/passwd", "student:x:1000:1000::/tmp/student:/bin/sh\n"],
@@ -55,12 +54,11 @@ def visible(course: str, inside: str) -> tuple[list[list[str]], list[list[str]]]
 
 
 def hidden(shown: Iterable[str], course: str, extra: Iterable[str]) -> list[str]:
-    """What of `shown` must not be: the package itself, its neighbours, and what `extra` names."""
-    ours = [str(PACKAGE), str(PACKAGE.parent / "transformer_lm"), *map(os.path.realpath, extra)]
-    if (PACKAGE.parent / "pyproject.toml").exists():
-        ours += [str(PACKAGE.parent / n) for n in ("solutions", "tests", "tools", ".git")]
-    for folder in libraries():
-        ours += [os.path.join(folder, name) for name in OURS]
+    """What of `shown` must not be: our own package wherever it is, and what `extra` names."""
+    ours = [str(PACKAGE), *map(os.path.realpath, extra)]
+    if (PACKAGE.parent / "pyproject.toml").exists():  # a checkout: its tests know answers
+        ours += [str(PACKAGE.parent / n) for n in ("tests", "tools", ".git")]
+    ours += [os.path.join(folder, PACKAGE.name) for folder in libraries()]
     shown = [path for path in shown if path != course]
     return sorted({p for p in ours if os.path.exists(p) and any(_within(p, s) for s in shown)})
 

@@ -3,7 +3,7 @@
 from autograder import answers, course
 from autograder.calls import Draw, run_here
 from autograder.asking import Finding
-from autograder.runner import Runner
+from autograder.sandbox.inside.runner import Runner
 
 
 def findings(task: str, source: str, seed: int = 0, needs: str = "") -> list[Finding]:

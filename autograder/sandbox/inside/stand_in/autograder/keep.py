@@ -1,0 +1,5 @@
+"""Where answers are graded, nothing is kept."""
+
+
+def keep(*names, force=False):
+    """Does nothing here."""
