@@ -180,7 +180,8 @@ def load(folder: Path) -> dict[str, Written]:
     found: dict[str, Written] = {}
     for path in sorted(folder.glob("[!_]*.py")):
         module = _module(f"{package.__name__}.{path.stem}", path)
-        answers = [v for v in vars(module).values() if _is_answer(v, module)]
+        named = vars(module).values()  # an answer may have several names: a loop's variable is one
+        answers = {id(value): value for value in named if _is_answer(value, module)}.values()
         for written in (w for answer in answers for w in answer.__dict__["exercises"]):
             task = written.exercise.task
             if task in found:
