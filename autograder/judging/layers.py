@@ -168,10 +168,9 @@ def _renamed(lost: Mapping[str, dict], others: Mapping[str, dict]) -> dict[str, 
     return renamed
 
 
-def _likeness(one: str, two: str) -> tuple[bool, float]:
-    """The same behind the first dot (`heads.0.q` and `layers.0.q`), and alike letter by letter."""
-    same_end = one.partition(".")[2] == two.partition(".")[2]
-    return same_end, SequenceMatcher(None, one.lower(), two.lower()).ratio()
+def _likeness(one: str, two: str) -> float:
+    """From 0 to 1: how many letters two names have in common, in the same order."""
+    return SequenceMatcher(None, one.lower(), two.lower()).ratio()
 
 
 def _without_common_end(one: str, two: str) -> tuple[str, str]:

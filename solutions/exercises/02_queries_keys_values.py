@@ -161,7 +161,6 @@ SOFTMAX = {  # of scores[..., queries, keys]
 @exercise(
     "one_head.scale",
     "attention_weights(q[seq_len, hidden], k[seq_len, hidden])",
-    sizes={"seq_len": (3, 5, 7, 11), "hidden": (3, 5, 7, 11, 13)},
     hints=(
         "The scores have a standard deviation of sqrt(hidden). What do you divide by so that "
         "it becomes 1?",
