@@ -50,11 +50,20 @@ def _reader(text: str, answer: Callable, name: str, sizes: Mapping) -> Callable[
 
     def draw_one(draw: Draw) -> Call:
         known = _draw_sizes(draw, names, given)
-        says = ", ".join(f"{n} {known[n]}" for n in names)
+        says = ", ".join([*(f"{n} {known[n]}" for n in names), *_given_by_name(tree)])
         return replace(_call(tree, name, is_class, answer, draw, known), says=says)
 
     draw_one(Draw(0))  # what cannot be drawn is said when the course is opened
     return draw_one
+
+
+def _given_by_name(tree: Mapping) -> list[str]:
+    """What is handed over by name and is no size, such as `causal=True`."""
+    calls = [tree]
+    while "of" in calls[-1]:
+        calls.append(calls[-1]["of"])
+    given = [pair for call in reversed(calls) for pair in call.get("kwargs", {}).items()]
+    return [f"{name}={v['value']!r}" for name, v in given if v["kind"] == "constant"]
 
 
 def _draw_sizes(draw: Draw, names: list[str], given: Mapping) -> dict[str, int]:

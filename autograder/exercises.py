@@ -180,14 +180,19 @@ def load(folder: Path) -> dict[str, Written]:
     found: dict[str, Written] = {}
     for path in sorted(folder.glob("[!_]*.py")):
         module = _module(f"{package.__name__}.{path.stem}", path)
-        answers = [v for v in vars(module).values() if _is_answer(v, module)]
-        for written in (w for answer in answers for w in answer.__dict__["exercises"]):
+        # An answer may have several names in its file: a loop's variable is one.
+        answers = {id(v): v for v in vars(module).values() if _is_answer(v, module)}.values()
+        for written in sorted((w for a in answers for w in a.__dict__["exercises"]), key=_line):
             task = written.exercise.task
             if task in found:
                 first = found[task].where
                 raise ExerciseError(f"{written.where}: {task!r} is already at {first}.")
             found[task] = written
     return found
+
+
+def _line(written: Written) -> int:
+    return int(written.where.rpartition(":")[2])
 
 
 def _is_answer(value: object, module: ModuleType) -> bool:
