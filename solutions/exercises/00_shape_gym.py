@@ -52,12 +52,9 @@ average_over_tokens.wrong(
     lambda x: x.sum(1))
 average_over_tokens.wrong(
     "axes.wrong divisor", "The sum is divided by something other than the number of tokens.",
-    lambda x: x.sum(1) / x.shape[2],
-    lambda x: x.sum(1) / x.shape[0])
-average_over_tokens.wrong(
-    "axes.one token", "You took one token in place of the average of all.",
-    lambda x: x[:, 0],
-    lambda x: x[:, -1])
+    lambda x: x.sum(1) / x.shape[2], lambda x: x.sum(1) / x.shape[0])
+average_over_tokens.wrong("axes.one token", "You took one token in place of the average of all.",
+                          lambda x: x[:, 0], lambda x: x[:, -1])
 
 
 # --- memory --------------------------------------------------------------------------------------
@@ -84,36 +81,29 @@ def offset(index, shape, first=0):
         place = place * size + i
     return first + place
 
-offset.wrong(
-    "memory.column order",
-    "You count along the first axis fastest. In PyTorch the last axis is the fast one: neighbours "
-    "in a row are neighbours in memory.",
-    lambda index, shape: sum(i * math.prod(shape[:a]) for a, i in enumerate(index)))
-offset.wrong(
-    "memory.own size",
-    "Each index is multiplied by the size of its own axis too. A step along an axis jumps over "
-    "the later axes only.",
-    lambda index, shape: sum(i * math.prod(shape[a:]) for a, i in enumerate(index)))
-offset.wrong(
-    "memory.no strides",
-    "You added the indices up. One step along an early axis is a longer jump than one step along "
-    "the last.",
-    lambda index, shape: sum(index))
-offset.wrong(
-    "memory.product", "You multiplied the indices with one another.",
-    lambda index, shape: math.prod(index))
+offset.wrong("memory.column order",
+             "You count along the first axis fastest. In PyTorch the last axis is the fast one: "
+             "neighbours in a row are neighbours in memory.",
+             lambda index, shape: sum(i * math.prod(shape[:a]) for a, i in enumerate(index)))
+offset.wrong("memory.own size",
+             "Each index is multiplied by the size of its own axis too. A step along an axis jumps "
+             "over the later axes only.",
+             lambda index, shape: sum(i * math.prod(shape[a:]) for a, i in enumerate(index)))
+offset.wrong("memory.no strides",
+             "You added the indices up. One step along an early axis is a longer jump than one "
+             "step along the last.", lambda index, shape: sum(index))
+offset.wrong("memory.product", "You multiplied the indices with one another.",
+             lambda index, shape: math.prod(index))
 offset.wrong(
     "memory.one size only",
     "Each index is multiplied by the next size only. The jump is the product of all the sizes to "
-    "its right.",
-    lambda index, shape: sum(i * (*shape[1:], 1)[a] for a, i in enumerate(index)))
+    "its right.", lambda index, shape: sum(i * (*shape[1:], 1)[a] for a, i in enumerate(index)))
 offset.wrong(
     "memory.counts from 1", "You are one too high: the first element stands at 0.", first=1)
-offset.wrong(
-    "memory.dot with shape",
-    "Each index is multiplied by the size of its own axis. What counts are the sizes of the axes "
-    "to the right of it.",
-    lambda index, shape: sum(i * s for i, s in zip(index, shape, strict=True)))
+offset.wrong("memory.dot with shape",
+             "Each index is multiplied by the size of its own axis. What counts are the sizes of "
+             "the axes to the right of it.",
+             lambda index, shape: sum(i * s for i, s in zip(index, shape, strict=True)))
 offset.wrong(
     "memory.running product",
     "The jumps are built from the wrong end: multiply the sizes to the right of an axis, not "
@@ -134,28 +124,23 @@ offset.wrong(
 def split_features(x, num_heads):
     return x.unflatten(-1, (num_heads, -1))
 
-split_features.wrong(
-    "view.sizes swapped",
-    "num_heads and head_size are swapped: the last axis should be head_size long.",
-    lambda x, n: x.unflatten(-1, (-1, n)))
+split_features.wrong("view.sizes swapped",
+                     "num_heads and head_size are swapped: the last axis should be head_size long.",
+                     lambda x, n: x.unflatten(-1, (-1, n)))
 split_features.wrong(
     "view.interleaved",
     "Each head takes every num_heads-th feature. It should take a block of neighbours, with "
-    "nothing moved.",
-    lambda x, n: x.unflatten(-1, (-1, n)).transpose(2, 3))
-split_features.wrong(
-    "view.heads before tokens",
-    "The heads' axis stands before the tokens, made by a reshape alone: tokens and features are "
-    "mixed. Keep [batch_size, seq_len] in front.",
-    lambda x, n: x.reshape(x.shape[0], n, x.shape[1], -1))
-split_features.wrong(
-    "view.moved",
-    "This is one step too far: the heads stand before the tokens. Here they stay behind them.",
-    lambda x, n: split_features(x, n).transpose(1, 2))
-split_features.wrong(
-    "view.blocks as columns",
-    "The elements of a head run down, not along: head_size must be the last axis.",
-    lambda x, n: split_features(x, n).transpose(2, 3))
+    "nothing moved.", lambda x, n: x.unflatten(-1, (-1, n)).transpose(2, 3))
+split_features.wrong("view.heads before tokens",
+                     "The heads' axis stands before the tokens, made by a reshape alone: tokens "
+                     "and features are mixed. Keep [batch_size, seq_len] in front.",
+                     lambda x, n: x.reshape(x.shape[0], n, x.shape[1], -1))
+split_features.wrong("view.moved",
+                     "This is one step too far: the heads stand before the tokens. Here they stay "
+                     "behind them.", lambda x, n: split_features(x, n).transpose(1, 2))
+split_features.wrong("view.blocks as columns",
+                     "The elements of a head run down, not along: head_size must be the last axis.",
+                     lambda x, n: split_features(x, n).transpose(2, 3))
 split_features.wrong(
     "view.batch lost", "The batch and the tokens were glued into one axis. Keep them apart.",
     lambda x, n: split_features(x, n).flatten(0, 1))
@@ -170,29 +155,24 @@ split_features.wrong(
 def features_first(x, axes=(0, 2, 1)):
     return x.permute(axes)
 
-features_first.wrong(
-    "transpose.reshaped",
-    "The shape is right and the elements are not: you gave the elements new shape without moving "
-    "them. Swapping axes takes `transpose`.",
-    lambda x: x.reshape(x.shape[0], x.shape[2], x.shape[1]))
-features_first.wrong(
-    "transpose.all axes",
-    "All axes are reversed, which is what `.T` does: the batch has moved to the end. Swap the "
-    "last two only.", axes=(2, 1, 0))
-features_first.wrong(
-    "transpose.batch and tokens", "You swapped the batch with the tokens (axes 0 and 1).",
-    axes=(1, 0, 2))
+features_first.wrong("transpose.reshaped",
+                     "The shape is right and the elements are not: you gave the elements new shape "
+                     "without moving them. Swapping axes takes `transpose`.",
+                     lambda x: x.reshape(x.shape[0], x.shape[2], x.shape[1]))
+features_first.wrong("transpose.all axes",
+                     "All axes are reversed, which is what `.T` does: the batch has moved to the "
+                     "end. Swap the last two only.", axes=(2, 1, 0))
+features_first.wrong("transpose.batch and tokens",
+                     "You swapped the batch with the tokens (axes 0 and 1).", axes=(1, 0, 2))
 features_first.wrong(
     "transpose.batch and features",
     "The features stand in front of the batch: it must stay first.", axes=(2, 0, 1))
-features_first.wrong(
-    "transpose.reversed",
-    "You turned the order of the elements round (`flip`); axes are swapped with `transpose`.",
-    lambda x: features_first(x.flip(-1)))
-features_first.wrong(
-    "transpose.reshaped",
-    "The elements are put into a new shape without moving. Swapping axes takes `transpose`.",
-    lambda x: x.reshape(x.shape[2], x.shape[1], x.shape[0]))
+features_first.wrong("transpose.reversed",
+                     "You turned the order of the elements round (`flip`); axes are swapped with "
+                     "`transpose`.", lambda x: features_first(x.flip(-1)))
+features_first.wrong("transpose.reshaped",
+                     "The elements are put into a new shape without moving. Swapping axes takes "
+                     "`transpose`.", lambda x: x.reshape(x.shape[2], x.shape[1], x.shape[0]))
 
 
 @exercise("shape_gym.contiguous", partial(numbered, sizes=4),
@@ -206,32 +186,25 @@ features_first.wrong(
 def merge_heads(x):
     return x.transpose(1, 2).flatten(2)
 
-merge_heads.wrong(
-    "merge.reshaped",
-    "The heads are merged with a reshape alone: pieces of different tokens now share a row. Bring "
-    "num_heads beside head_size first, with `transpose`.",
-    lambda x: x.reshape(x.shape[0], x.shape[2], -1))
+merge_heads.wrong("merge.reshaped",
+                  "The heads are merged with a reshape alone: pieces of different tokens now share "
+                  "a row. Bring num_heads beside head_size first, with `transpose`.",
+                  lambda x: x.reshape(x.shape[0], x.shape[2], -1))
 merge_heads.wrong(
     "merge.interleaved",
-    "The features of the heads take turns; the heads should stand one after the other. Look at "
-    "the order of the last two axes before you glue them.",
-    lambda x: x.permute(0, 2, 3, 1).flatten(2))
+    "The features of the heads take turns; the heads should stand one after the other. Look at the "
+    "order of the last two axes before you glue them.", lambda x: x.permute(0, 2, 3, 1).flatten(2))
+merge_heads.wrong("merge.wrong swap", "The wrong two axes were swapped before the reshape.",
+                  lambda x: x.transpose(2, 3).reshape(x.shape[0], x.shape[2], -1))
+merge_heads.wrong("merge.not glued",
+                  "The axes are in the right order, but not glued: the result should have three "
+                  "axes.", lambda x: x.transpose(1, 2))
+merge_heads.wrong("merge.tokens with features",
+                  "You glued the tokens to the features, not the heads.", lambda x: x.flatten(2))
 merge_heads.wrong(
-    "merge.wrong swap", "The wrong two axes were swapped before the reshape.",
-    lambda x: x.transpose(2, 3).reshape(x.shape[0], x.shape[2], -1))
-merge_heads.wrong(
-    "merge.not glued",
-    "The axes are in the right order, but not glued: the result should have three axes.",
-    lambda x: x.transpose(1, 2))
-merge_heads.wrong(
-    "merge.tokens with features", "You glued the tokens to the features, not the heads.",
-    lambda x: x.flatten(2))
-merge_heads.wrong(
-    "merge.summed", "The heads were added up. They should stand side by side.",
-    lambda x: x.sum(1))
-merge_heads.wrong(
-    "merge.averaged", "The heads were averaged. They should stand side by side.",
-    lambda x: x.mean(1))
+    "merge.summed", "The heads were added up. They should stand side by side.", lambda x: x.sum(1))
+merge_heads.wrong("merge.averaged", "The heads were averaged. They should stand side by side.",
+                  lambda x: x.mean(1))
 
 
 # --- broadcasting, einsum ------------------------------------------------------------------------
@@ -246,25 +219,20 @@ merge_heads.wrong(
 def scale_rows(x, factors):
     return x * factors[..., None]
 
-scale_rows.wrong(
-    "broadcasting.shapes line up wrong",
-    "Shapes line up from the right, so [batch_size, seq_len] meets the last two axes of x: where "
-    "all sizes agree, that runs, and is wrong. Give factors an axis of size 1 at the end.",
-    lambda x, f: x * f)
-scale_rows.wrong(
-    "broadcasting.columns",
-    "You scaled the columns: each factor met the elements below one another. Factors of rows need "
-    "a 1 as their last size.",
-    lambda x, f: x * f[:, None, :])
+scale_rows.wrong("broadcasting.shapes line up wrong",
+                 "Shapes line up from the right, so [batch_size, seq_len] meets the last two axes "
+                 "of x: where all sizes agree, that runs, and is wrong. Give factors an axis of "
+                 "size 1 at the end.", lambda x, f: x * f)
+scale_rows.wrong("broadcasting.columns",
+                 "You scaled the columns: each factor met the elements below one another. Factors "
+                 "of rows need a 1 as their last size.", lambda x, f: x * f[:, None, :])
 scale_rows.wrong(
     "broadcasting.divided", "You divided by the factors.", lambda x, f: x / f[..., None])
-scale_rows.wrong(
-    "broadcasting.added", "You added the factors; they should multiply.",
-    lambda x, f: x + f[..., None])
-scale_rows.wrong(
-    "broadcasting.summed",
-    "The rows were scaled and then added up, as a matrix product does. Use `*`.",
-    lambda x, f: scale_rows(x, f).sum(1))
+scale_rows.wrong("broadcasting.added", "You added the factors; they should multiply.",
+                 lambda x, f: x + f[..., None])
+scale_rows.wrong("broadcasting.summed",
+                 "The rows were scaled and then added up, as a matrix product does. Use `*`.",
+                 lambda x, f: scale_rows(x, f).sum(1))
 scale_rows.wrong(
     "broadcasting.summed", "This is a matrix product: each row became one number. Use `*`.",
     lambda x, f: (x @ f[..., None]).squeeze(-1))
@@ -285,31 +253,27 @@ scale_rows.wrong(
 def pair_scores(q, k, axes="bhqd,bhkd->bhqk", root=0.0):
     return torch.einsum(axes, q, k) / q.shape[-1] ** root
 
-pair_scores.wrong(
-    "einsum.transposed",
-    "The result is transposed: queries should run down, keys across. Look at the order of the "
-    "letters after the arrow.", axes="bhqd,bhkd->bhkq")
+pair_scores.wrong("einsum.transposed",
+                  "The result is transposed: queries should run down, keys across. Look at the "
+                  "order of the letters after the arrow.", axes="bhqd,bhkd->bhkq")
 pair_scores.wrong(
     "einsum.heads summed",
     "The heads are summed away: their letter is missing after the arrow.", axes="bhqd,bhkd->bqk")
 pair_scores.wrong(
     "einsum.batch summed",
     "The batch is summed away: its letter is missing after the arrow.", axes="bhqd,bhkd->hqk")
-pair_scores.wrong(
-    "einsum.heads crossed",
-    "Every head of q meets every head of k: the two have different letters for the heads.",
-    axes="bhqd,bgkd->bhqk")
-pair_scores.wrong(
-    "einsum.features crossed",
-    "The features of q and k have different letters, so each is summed on its own before they "
-    "meet.", axes="bhqd,bhke->bhqk")
+pair_scores.wrong("einsum.heads crossed",
+                  "Every head of q meets every head of k: the two have different letters for the "
+                  "heads.", axes="bhqd,bgkd->bhqk")
+pair_scores.wrong("einsum.features crossed",
+                  "The features of q and k have different letters, so each is summed on its own "
+                  "before they meet.", axes="bhqd,bhke->bhqk")
 pair_scores.wrong(
     "einsum.features kept",
     "The features are still there: their letter stands after the arrow.", axes="bhqd,bhkd->bhqkd")
-pair_scores.wrong(
-    "einsum.scaled",
-    "The scores are divided by the square root of head_size. That comes in a later lesson; here "
-    "it is the plain sum of products.", root=0.5)
+pair_scores.wrong("einsum.scaled",
+                  "The scores are divided by the square root of head_size. That comes in a later "
+                  "lesson; here it is the plain sum of products.", root=0.5)
 
 
 # --- comments ------------------------------------------------------------------------------------
@@ -336,20 +300,18 @@ def shapes_line_by_line(batch_size, seq_len, input_size, num_heads, head_size, l
 shapes_line_by_line.wrong(
     "comments.projection",
     "Line 1: the matrix product takes input_size away and puts hidden in its place.", line1="bsi")
-shapes_line_by_line.wrong(
-    "comments.split order",
-    "Line 2: the new axes are num_heads and head_size, in the order in which `view` names them.",
-    line2="bsdh")
+shapes_line_by_line.wrong("comments.split order",
+                          "Line 2: the new axes are num_heads and head_size, in the order in which "
+                          "`view` names them.", line2="bsdh")
 shapes_line_by_line.wrong(
     "comments.already swapped",
     "Line 2 is only the view; the axes change places in line 3.", line2="bhsd")
 shapes_line_by_line.wrong(
     "comments.not swapped",
     "Line 3: `transpose(1, 2)` swaps two sizes of the shape above.", line3="bshd")
-shapes_line_by_line.wrong(
-    "comments.wrong swap",
-    "Line 3: the axes counted from 0 are batch_size, seq_len, num_heads, head_size. Which are 1 "
-    "and 2?", line3="bsdh")
+shapes_line_by_line.wrong("comments.wrong swap",
+                          "Line 3: the axes counted from 0 are batch_size, seq_len, num_heads, "
+                          "head_size. Which are 1 and 2?", line3="bsdh")
 shapes_line_by_line.wrong(
     "comments.heads lost",
     "Line 4: a matrix product of 4-D tensors keeps the axes in front, the heads too.", line4="bss")
@@ -367,11 +329,9 @@ shapes_line_by_line.wrong(
     "Line 6: weights @ q has a row a token and the features of q.", line6="bhss")
 shapes_line_by_line.wrong(
     "comments.not merged", "Line 7: after the reshape there are three axes.", line7="bshd")
-shapes_line_by_line.wrong(
-    "comments.one head's width",
-    "Line 7: heads side by side are num_heads * head_size wide.", line7="bsd")
-shapes_line_by_line.wrong(
-    "comments.wrong axis averaged",
-    "Line 8: `mean(dim=1)` takes axis 1 away, counted from 0.", line8="bs")
+shapes_line_by_line.wrong("comments.one head's width",
+                          "Line 7: heads side by side are num_heads * head_size wide.", line7="bsd")
+shapes_line_by_line.wrong("comments.wrong axis averaged",
+                          "Line 8: `mean(dim=1)` takes axis 1 away, counted from 0.", line8="bs")
 shapes_line_by_line.wrong(
     "comments.axis kept", "Line 8: without `keepdim` the axis is gone, not 1.", line8="b1H")

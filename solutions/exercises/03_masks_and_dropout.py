@@ -58,31 +58,26 @@ def mask_weights(scores, softmax=over_keys, keep=torch.tril, total=row_sums):
 mask_weights.wrong(
     "mask.not renormalised", "The future is set to 0, but the rows do not sum to 1 any more.",
     total=torch.ones_like)
-mask_weights.wrong(
-    "mask.normalised over the queries",
-    "The columns are divided by their sums; divide each row by its own.",
-    total=lambda p: p.sum(-2, keepdim=True))
-mask_weights.wrong(
-    "mask.normalised over all", "Everything is divided by one sum; divide each row by its own.",
-    total=torch.sum)
+mask_weights.wrong("mask.normalised over the queries",
+                   "The columns are divided by their sums; divide each row by its own.",
+                   total=lambda p: p.sum(-2, keepdim=True))
+mask_weights.wrong("mask.normalised over all",
+                   "Everything is divided by one sum; divide each row by its own.", total=torch.sum)
 mask_weights.wrong("mask.none", "Nothing is hidden.", keep=torch.clone)
-mask_weights.wrong(
-    "mask.diagonal hidden",
-    "The current token is hidden too; the first row has nothing left and becomes 0 / 0.",
-    keep=partial(torch.tril, diagonal=-1))
+mask_weights.wrong("mask.diagonal hidden",
+                   "The current token is hidden too; the first row has nothing left and becomes 0 "
+                   "/ 0.", keep=partial(torch.tril, diagonal=-1))
 mask_weights.wrong(
     "mask.one step late", "Each token sees the one after it.", keep=partial(torch.tril, diagonal=1))
-mask_weights.wrong(
-    "mask.inverted", "The mask is the wrong way round: what is left is the future.",
-    keep=partial(torch.triu, diagonal=1))
+mask_weights.wrong("mask.inverted", "The mask is the wrong way round: what is left is the future.",
+                   keep=partial(torch.triu, diagonal=1))
 mask_weights.wrong(
     "mask.inverted", "The mask is the wrong way round: the past is gone.", keep=torch.triu)
 mask_weights.wrong(
     "softmax.missing", "There is no softmax: raw scores were masked and divided by their sum.",
     softmax=torch.clone)
-mask_weights.wrong(
-    "softmax.dim", "The softmax runs over the queries. Use the last dimension.",
-    softmax=lambda s: s.softmax(-2))
+mask_weights.wrong("softmax.dim", "The softmax runs over the queries. Use the last dimension.",
+                   softmax=lambda s: s.softmax(-2))
 
 
 @exercise("masks.minus_infinity", "mask_scores(scores[batch_size, seq_len, seq_len])", zeros,
@@ -161,12 +156,10 @@ def masked_softmax(scores, hidden, fill=-INF, dim=-1):
     return scores.masked_fill(hidden, fill).softmax(dim)
 
 for fill in (-100.0, -65504.0):
-    masked_softmax.wrong(
-        "fill.not low enough",
-        "The fill value is too close to the scores: where all scores in sight are lower than it, "
-        "the hidden keys win.", fill=fill)
-masked_softmax.wrong(
-    "mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.", fill=0.0)
+    masked_softmax.wrong("fill.not low enough",
+                         "The fill value is too close to the scores: where all scores in sight are "
+                         "lower than it, the hidden keys win.", fill=fill)
+masked_softmax.wrong("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.", fill=0.0)
 masked_softmax.wrong("mask.inverted", "True means hidden; here it is kept.",
                      lambda s, hidden: masked_softmax(s, ~hidden))
 masked_softmax.wrong("mask.none", "Nothing is hidden.", lambda s, hidden: s.softmax(-1))
@@ -174,8 +167,7 @@ masked_softmax.wrong(
     "mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
     lambda s, hidden: s.softmax(-1).masked_fill(hidden, 0.0))
 masked_softmax.wrong(
-    "mask.NaN from 0 * inf",
-    "0 times infinity is not a number: the allowed places become NaN.",
+    "mask.NaN from 0 * inf", "0 times infinity is not a number: the allowed places become NaN.",
     lambda s, hidden: (s + hidden * -INF).softmax(-1))
 masked_softmax.wrong("softmax.dim", "The softmax runs over the queries.", dim=0)
 
@@ -222,38 +214,30 @@ def leak_matrix(outputs, changed, tolerance, feel=lambda d, t: (d.abs() > t).any
     moved = turn(feel(changed - outputs, tolerance))  # [output, changed token]
     return moved, bool(ahead(moved).any())
 
-leak_matrix.wrong(
-    "leak.transposed",
-    "The matrix is [changed token, output]; asked for is [output, changed token]. As it stands "
-    "the past counts as the future.", turn=torch.clone)
-leak_matrix.wrong(
-    "leak.transposed",
-    "The matrix is [changed token, output]; asked for is [output, changed token].",
-    turn=torch.clone, ahead=lambda moved: moved.tril(-1))
-leak_matrix.wrong(
-    "leak.wrong triangle",
-    "The matrix is right, but the verdict looks below the diagonal, where the past is.",
-    ahead=lambda moved: moved.tril(-1))
-leak_matrix.wrong(
-    "leak.diagonal counted",
-    "A token that depends on itself is no leak: the verdict must look strictly above the diagonal.",
-    ahead=torch.triu)
-leak_matrix.wrong(
-    "leak.no tolerance", "Rounding counts as a change. Compare with the tolerance.",
-    feel=lambda d, t: (d != 0).any(-1))
+leak_matrix.wrong("leak.transposed",
+                  "The matrix is [changed token, output]; asked for is [output, changed token]. As "
+                  "it stands the past counts as the future.", turn=torch.clone)
+leak_matrix.wrong("leak.transposed",
+                  "The matrix is [changed token, output]; asked for is [output, changed token].",
+                  turn=torch.clone, ahead=lambda moved: moved.tril(-1))
+leak_matrix.wrong("leak.wrong triangle",
+                  "The matrix is right, but the verdict looks below the diagonal, where the past "
+                  "is.", ahead=lambda moved: moved.tril(-1))
+leak_matrix.wrong("leak.diagonal counted",
+                  "A token that depends on itself is no leak: the verdict must look strictly above "
+                  "the diagonal.", ahead=torch.triu)
+leak_matrix.wrong("leak.no tolerance", "Rounding counts as a change. Compare with the tolerance.",
+                  feel=lambda d, t: (d != 0).any(-1))
 leak_matrix.wrong(
     "leak.all features", "A change is only seen where all features change; one is enough.",
     feel=lambda d, t: (d.abs() > t).all(-1))
-leak_matrix.wrong(
-    "leak.changes cancel",
-    "The changes are added up, so that one feature's rise hides another's fall. Take the absolute "
-    "value of each first.", feel=lambda d, t: d.sum(-1).abs() > t)
-leak_matrix.wrong(
-    "leak.sign", "Only changes in one direction are seen. Take the absolute value.",
-    feel=lambda d, t: (d > t).any(-1))
-leak_matrix.wrong(
-    "leak.inverted", "True should mean that the output moved.",
-    lambda *args: (~leak_matrix(*args)[0], leak_matrix(*args)[1]))
+leak_matrix.wrong("leak.changes cancel",
+                  "The changes are added up, so that one feature's rise hides another's fall. Take "
+                  "the absolute value of each first.", feel=lambda d, t: d.sum(-1).abs() > t)
+leak_matrix.wrong("leak.sign", "Only changes in one direction are seen. Take the absolute value.",
+                  feel=lambda d, t: (d > t).any(-1))
+leak_matrix.wrong("leak.inverted", "True should mean that the output moved.",
+                  lambda *args: (~leak_matrix(*args)[0], leak_matrix(*args)[1]))
 leak_matrix.wrong(
     "leak.verdict inverted",
     "The matrix is right and the verdict is the wrong way round: it should be True where there is "
@@ -281,10 +265,9 @@ def padded_weights(scores, lengths, behind=torch.ge, first=0, own=torch.clone,
     padding = behind(places, own(lengths)[:, None])  # [batch_size, seq_len]
     return scores.masked_fill(hide(padding), fill).softmax(-1)
 
-padded_weights.wrong(
-    "padding.rows hidden",
-    "Rows are hidden instead of columns: padding must not be looked *at*. A row without any key "
-    "left becomes NaN.", hide=lambda padding: padding[:, :, None])
+padded_weights.wrong("padding.rows hidden",
+                     "Rows are hidden instead of columns: padding must not be looked *at*. A row "
+                     "without any key left becomes NaN.", hide=lambda padding: padding[:, :, None])
 padded_weights.wrong(
     "padding.rows hidden",
     "Rows are hidden as well as columns, and a row without any key left becomes NaN. Only keys "
@@ -293,18 +276,13 @@ padded_weights.wrong(
     "padding.inverted", "The real tokens are hidden and the padding is kept.", behind=torch.lt)
 padded_weights.wrong(
     "padding.one too many seen",
-    "One padding token is still seen: key number `length` is the first that is not real.",
-    first=-1)
-padded_weights.wrong(
-    "padding.one too many hidden", "The last real token is hidden too.", first=1)
-padded_weights.wrong(
-    "padding.same for all", "All sequences get the length of the first.",
-    own=lambda lengths: lengths[:1])
-padded_weights.wrong(
-    "padding.same for all", "All sequences get the length of the longest.",
-    own=lambda lengths: lengths.max()[None])
-padded_weights.wrong(
-    "mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.", fill=0.0)
+    "One padding token is still seen: key number `length` is the first that is not real.", first=-1)
+padded_weights.wrong("padding.one too many hidden", "The last real token is hidden too.", first=1)
+padded_weights.wrong("padding.same for all", "All sequences get the length of the first.",
+                     own=lambda lengths: lengths[:1])
+padded_weights.wrong("padding.same for all", "All sequences get the length of the longest.",
+                     own=lambda lengths: lengths.max()[None])
+padded_weights.wrong("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.", fill=0.0)
 padded_weights.wrong(
     "mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
     lambda s, n: s.softmax(-1) * (torch.arange(s.shape[-1]) < n[:, None])[:, None])
@@ -333,10 +311,9 @@ def safe_weights(scores, hidden):
     return probs.masked_fill(hidden, 0.0)
 
 safe_weights.wrong("empty.NaN", "A row with nothing in sight gives NaN: 0 / 0.", masked_softmax)
-safe_weights.wrong(
-    "empty.uniform",
-    "A row with nothing in sight spreads its weight over hidden keys. All of its weights should "
-    "be 0.", lambda s, hidden: masked_softmax(s, hidden, -1e30))
+safe_weights.wrong("empty.uniform",
+                   "A row with nothing in sight spreads its weight over hidden keys. All of its "
+                   "weights should be 0.", lambda s, hidden: masked_softmax(s, hidden, -1e30))
 safe_weights.wrong(
     "empty.first key", "A row with nothing in sight looks at key 0.",
     lambda s, hidden: torch.where(hidden.all(-1, keepdim=True), torch.eye(s.shape[-1])[0],
@@ -383,13 +360,11 @@ class CausalMask(nn.Module):
 CausalMask.wrong(
     "mask.diagonal hidden", "The diagonal is hidden: no token may see itself.", diagonal=0)
 CausalMask.wrong("mask.one step late", "The mask starts one place too late.", diagonal=2)
-CausalMask.wrong(
-    "mask.inverted", "True should mean hidden; here it means that a key may be seen.",
-    triangle=torch.tril, diagonal=0)
-CausalMask.wrong(
-    "mask.float",
-    "The mask is made of floating numbers. A bool mask takes a quarter of the room and needs no "
-    "cast at every call.", dtype=torch.float32)
+CausalMask.wrong("mask.inverted", "True should mean hidden; here it means that a key may be seen.",
+                 triangle=torch.tril, diagonal=0)
+CausalMask.wrong("mask.float",
+                 "The mask is made of floating numbers. A bool mask takes a quarter of the room "
+                 "and needs no cast at every call.", dtype=torch.float32)
 CausalMask.wrong("mask.not sliced", "forward returns the mask of the whole context.",
                  forward=lambda self, seq_len: self.hidden)
 CausalMask.wrong("mask.not sliced", "Only the rows were cut to seq_len.",
@@ -433,21 +408,18 @@ dropout.wrong("dropout.not rescaled", "The weights that stay are not rescaled.",
 dropout.wrong(
     "dropout.not rescaled", "The weights are rescaled in evaluation instead of in training.",
     lambda w, p, training: w * (torch.rand(w.shape) >= p) if training else w * (1 - p))
-dropout.wrong(
-    "dropout.rescaled the wrong way", "The weights that stay are multiplied by 1 - p.",
-    rescale=lambda kept, p: kept * (1 - p))
+dropout.wrong("dropout.rescaled the wrong way", "The weights that stay are multiplied by 1 - p.",
+              rescale=lambda kept, p: kept * (1 - p))
 dropout.wrong("dropout.rescaled by p", "The weights that stay are divided by p.",
               rescale=lambda kept, p: kept / p if p else kept)
 dropout.wrong("dropout.renormalised", "The rows were normalised again.",
               rescale=lambda kept, p: kept / row_sums(kept))
-dropout.wrong(
-    "dropout.p is the share kept", "p is the probability of being dropped.",
-    lambda w, p, training: w * (torch.rand(w.shape) < p) / p if training else w)
+dropout.wrong("dropout.p is the share kept", "p is the probability of being dropped.",
+              lambda w, p, training: w * (torch.rand(w.shape) < p) / p if training else w)
 dropout.wrong("dropout.in eval", "Dropout is at work in evaluation.",
               lambda w, p, training: dropout(w, p, True))
-dropout.wrong(
-    "dropout.frozen", "The same places are dropped at each call.",
-    coins=lambda shape: torch.rand(shape, generator=torch.Generator().manual_seed(1)))
+dropout.wrong("dropout.frozen", "The same places are dropped at each call.",
+              coins=lambda shape: torch.rand(shape, generator=torch.Generator().manual_seed(1)))
 dropout.wrong("dropout.not one by one", "Whole rows are dropped.",
               coins=lambda shape: torch.rand(*shape[:-1], 1))
 dropout.wrong("dropout.not one by one", "The same places are dropped in each sequence.",
@@ -488,20 +460,17 @@ def prune(scores, floor, softmax=over_keys, low=lambda scores, probs, floor: pro
 
 prune.wrong("in-place.softmax output", "The output of the softmax was edited in place.",
             cut=lambda probs, low, floor: probs.masked_fill_(low, 0.0))
+prune.wrong("in-place.input", "The scores that came in were edited in place.",
+            lambda s, floor: s.masked_fill_(s.detach().softmax(-1) < floor, -INF).softmax(-1))
 prune.wrong(
-    "in-place.input", "The scores that came in were edited in place.",
-    lambda s, floor: s.masked_fill_(s.detach().softmax(-1) < floor, -INF).softmax(-1))
-prune.wrong(
-    "autograd.detached",
-    "No gradient reaches the scores: something was detached on the way.",
+    "autograd.detached", "No gradient reaches the scores: something was detached on the way.",
     softmax=lambda s: s.softmax(-1).detach())
 prune.wrong(
     "mask.not renormalised",
     "The small weights are gone, and the rows do not sum to 1 any more.", total=torch.ones_like)
-prune.wrong(
-    "prune.scores for weights",
-    "The floor was compared with the scores; it is meant for the weights.",
-    low=lambda scores, probs, floor: scores < floor)
+prune.wrong("prune.scores for weights",
+            "The floor was compared with the scores; it is meant for the weights.",
+            low=lambda scores, probs, floor: scores < floor)
 prune.wrong("prune.inverted", "The large weights are set to 0 and the small ones kept.",
             low=lambda scores, probs, floor: probs >= floor)
 prune.wrong("prune.clamped", "Small weights are raised to the floor; they should become 0.",
@@ -569,29 +538,24 @@ class CausalAttention(nn.Module):
 CausalAttention.wrong("scale.missing", "The scores are not scaled.", power=0)
 CausalAttention.wrong("scale.not a root", "The scores are divided by the size itself.", power=-1)
 CausalAttention.wrong("scale.multiplied", "The scores are multiplied by the root.", power=0.5)
-CausalAttention.wrong(
-    "scale.input_size", "The scores are scaled by the square root of input_size.",
-    scaled_by="input_size")
+CausalAttention.wrong("scale.input_size", "The scores are scaled by the square root of input_size.",
+                      scaled_by="input_size")
 CausalAttention.wrong(
     "projections.q and k swapped", "Queries and keys are swapped.", layers=("k", "q", "v"))
 CausalAttention.wrong(
     "projections.v from k", "The values are made with the keys' layer.", layers=("q", "k", "k"))
 CausalAttention.wrong(
     "projections.k from q", "The keys are made with the queries' layer.", layers=("q", "q", "v"))
-CausalAttention.wrong(
-    "mask.not sliced",
-    "The mask is made for context_length tokens and does not fit a shorter sequence. Take its "
-    "first seq_len rows and columns.", sliced=False)
+CausalAttention.wrong("mask.not sliced",
+                      "The mask is made for context_length tokens and does not fit a shorter "
+                      "sequence. Take its first seq_len rows and columns.", sliced=False)
 for check, message, switches in HIDDEN_WRONGLY:
     CausalAttention.wrong(check, message, **switches)
 CausalAttention.wrong("dropout.in eval", "Dropout is at work in evaluation.", always=True)
 CausalAttention.wrong("dropout.missing", "In training nothing is dropped.", dropped="nothing")
-CausalAttention.wrong(
-    "dropout.on the scores", "Dropout acts before the softmax.", dropped="scores")
-CausalAttention.wrong(
-    "dropout.not on the weights", "Dropout acts on the values.", dropped="values")
-CausalAttention.wrong(
-    "dropout.not on the weights", "Dropout acts on the output.", dropped="output")
+CausalAttention.wrong("dropout.on the scores", "Dropout acts before the softmax.", dropped="scores")
+CausalAttention.wrong("dropout.not on the weights", "Dropout acts on the values.", dropped="values")
+CausalAttention.wrong("dropout.not on the weights", "Dropout acts on the output.", dropped="output")
 
 
 # --- the picture ---------------------------------------------------------------------------------
@@ -611,27 +575,22 @@ def maps(draw: Draw) -> Call:
 def attention_map(probs, item, head, num_heads, finish=torch.clone):
     return finish(probs[item * num_heads + head])
 
-attention_map.wrong(
-    "softmax.twice",
-    "A softmax was applied to probabilities. Hidden places get weight, and everything looks "
-    "flatter than it is.", finish=over_keys)
+attention_map.wrong("softmax.twice",
+                    "A softmax was applied to probabilities. Hidden places get weight, and "
+                    "everything looks flatter than it is.", finish=over_keys)
 attention_map.wrong(
     "map.head-major",
     "The place is counted as if the heads came first. All heads of item 0 stand before those of "
     "item 1.", lambda probs, item, head, n: probs[head * (len(probs) // n) + item])
 attention_map.wrong(
-    "map.item for place",
-    "The item's number alone is not its place: each item has num_heads maps.",
+    "map.item for place", "The item's number alone is not its place: each item has num_heads maps.",
     lambda probs, item, head, n: probs[item])
-attention_map.wrong(
-    "map.head ignored", "This is head 0 of the item, whatever head is asked for.",
-    lambda probs, item, head, n: probs[item * n])
-attention_map.wrong(
-    "map.sum for place",
-    "Item and head are added up without counting the heads of the items before.",
-    lambda probs, item, head, n: probs[item + head])
-attention_map.wrong(
-    "map.averaged", "This is the mean over the heads.",
-    lambda probs, item, head, n: probs[item * n : (item + 1) * n].mean(0))
+attention_map.wrong("map.head ignored", "This is head 0 of the item, whatever head is asked for.",
+                    lambda probs, item, head, n: probs[item * n])
+attention_map.wrong("map.sum for place",
+                    "Item and head are added up without counting the heads of the items before.",
+                    lambda probs, item, head, n: probs[item + head])
+attention_map.wrong("map.averaged", "This is the mean over the heads.",
+                    lambda probs, item, head, n: probs[item * n : (item + 1) * n].mean(0))
 attention_map.wrong(
     "map.transposed", "Rows and columns are swapped: rows are queries.", finish=torch.t)
