@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from autograder import answers, course, released
+from autograder.keep import MARK
 from autograder.whole import write_whole
 
 EXERCISE_MODULES = ("modeling_attention.py",)
@@ -109,6 +110,7 @@ def build_release(
     `notebooks/` is another.
     """
     _refuse_to_replace(target)
+    _refuse_kept_classes(folder)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".hand-out-", dir=target.parent) as work:
         made = Path(work) / target.name
@@ -132,6 +134,17 @@ def _refuse_to_replace(target: Path) -> None:
             f"Somebody works in {target}: its notebooks of {', '.join(lessons)} were changed since "
             "they were written. Name another folder, or remove this one."
         )
+
+
+def _refuse_kept_classes(folder: Path) -> None:
+    """Raises `CourseError` where `keep` put somebody's own class in the place of the library's."""
+    for name in EXERCISE_MODULES:
+        path = folder / "transformer_lm" / name
+        if MARK in path.read_text(encoding="utf-8"):
+            raise course.CourseError(
+                f"{path} holds a class kept from a notebook, which is not for students to see. Put "
+                f"the file back as it was (git checkout {path.relative_to(folder)}), then release."
+            )
 
 
 def _write_hand_out(folder: Path, target: Path, watch: Callable[[list], Iterable]) -> None:
