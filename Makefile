@@ -5,8 +5,6 @@ BIN := $(VENV)/bin
 # The first Python that is new enough; name another with `make PYTHON=python3.12 ...`.
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
-# PyTorch's own index offers builds without CUDA, which are gigabytes smaller.
-CPU_TORCH := $(if $(filter Linux,$(shell uname -s)),--extra-index-url https://download.pytorch.org/whl/cpu)
 export PATH := $(abspath $(BIN)):$(PATH)
 export PYTHONNOUSERSITE := 1
 
@@ -14,11 +12,10 @@ export PYTHONNOUSERSITE := 1
 
 setup: $(VENV)/ready
 
-$(VENV)/ready: pyproject.toml constraints.txt
+$(VENV)/ready: install.py pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed; none was found. Install it, or name it: make PYTHON=/path/to/python3.12"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --retries 1 $(CPU_TORCH) -c constraints.txt -e ".[test]"
-	touch $@
+	$(PYTHON) install.py --folder $(VENV) --extra test
+	@touch $@
 
 demo: setup
 	$(BIN)/autograder demo

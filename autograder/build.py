@@ -15,6 +15,7 @@ Building twice gives the same bytes: cell ids come from the headers, or from the
 from __future__ import annotations
 
 import copy
+import hashlib
 import re
 from pathlib import Path
 
@@ -32,7 +33,8 @@ from nbgrader.preprocessors import (
     LockCells,
 )
 
-from autograder.course import CourseError
+from autograder.released import CourseError, sources
+from autograder.whole import write_whole
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
@@ -52,7 +54,12 @@ HEADER_KEYS = {"role", "exercise", "check", "question", "points", "needs", "of",
 
 def read_source(path: Path) -> NotebookNode:
     """The lesson with solutions and marking schemes: what nbgrader calls the source notebook."""
-    parsed = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent")
+    return parse_source(path.read_text(encoding="utf-8"), path)
+
+
+def parse_source(text: str, path: Path) -> NotebookNode:
+    """The same from the text of the file; `path` is for messages."""
+    parsed = jupytext.reads(text, fmt="py:percent")
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": KERNEL, "language_info": LANGUAGE})
     notebook.cells = [_cell(c, i, path) for i, c in enumerate(parsed.cells)]
     _link_checks(notebook, path)
@@ -198,24 +205,30 @@ def without_markers(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
+def as_text(notebook: NotebookNode) -> str:
+    """A notebook as its file has it: the same notebook gives the same bytes."""
+    return nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
+
+
 def write(notebook: NotebookNode, path: Path) -> None:
-    """Writes a notebook so that the same notebook gives the same bytes."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
+    """Writes a notebook, where the file does not hold it already."""
+    text = as_text(notebook)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.write_text(text, encoding="utf-8")
+        write_whole(path, text)
 
 
-def sources(course: Path) -> list[Path]:
-    """The hand-written lessons, in order."""
-    return sorted(course.glob("solutions/[0-9][0-9]_*.py"))
+def write_sources(course: Path, target: Path) -> None:
+    """Writes the source notebooks that nbgrader reads, to target/NN_name/NN_name.ipynb."""
+    for path in sources(course):
+        write(read_source(path), target / path.stem / f"{path.stem}.ipynb")
 
 
 def build(course: Path, run: bool = True, only: str = "", say=lambda text: None) -> list[Path]:
     """Builds every notebook of the course; returns the released ones.
 
-    Writes notebooks/NN_name/NN_name.ipynb (released), build/source/NN_name/NN_name.ipynb (for
-    nbgrader) and, where `run`, solutions/NN_name.ipynb (executed, with figures).
+    Writes notebooks/NN_name/NN_name.ipynb (released) and, where `run`, solutions/NN_name.ipynb
+    (executed, with figures). A notebook that is replaced is kept in build/replaced/: somebody may
+    have written answers into it.
     """
     written = []
     for path in sources(course):
@@ -223,10 +236,25 @@ def build(course: Path, run: bool = True, only: str = "", say=lambda text: None)
             continue
         source = read_source(path)
         target = course / "notebooks" / path.stem / f"{path.stem}.ipynb"
-        write(release(source), target)
-        write(source, course / "build" / "source" / path.stem / f"{path.stem}.ipynb")
+        new = release(source)
+        if kept := _keep_replaced(target, as_text(new), course / "build" / "replaced"):
+            say(f"{path.stem}: the notebook as it was is now {kept.relative_to(course)}")
+        write(new, target)
         if run:
             say(f"running {path.stem}")
             write(execute(source, course), path.with_suffix(".ipynb"))
         written.append(target)
     return written
+
+
+def _keep_replaced(path: Path, new: str, folder: Path) -> Path | None:
+    """Copies a file that is about to become `new`, under a name made from its content."""
+    if not path.exists():
+        return None
+    old = path.read_bytes()
+    if old == new.encode("utf-8"):
+        return None
+    kept = folder / f"{path.stem}-{hashlib.sha256(old).hexdigest()[:8]}.ipynb"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(old)
+    return kept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -121,18 +122,42 @@ def _build(args) -> int:
     from autograder.build import build
 
     console = Console(stderr=True)
-    written = build(course.root(), run=not args.no_run, only=args.only, say=console.print)
+    with _writing():
+        written = build(course.root(), run=not args.no_run, only=args.only, say=console.print)
     console.print(f"{len(written)} lessons built")
     return PASSED
 
 
 def _release(args) -> int:
+    from rich.progress import track
+
     from autograder import course
     from autograder.release import build_release
 
-    archive = build_release(course.root(), args.target.resolve())
+    def watch(exercises: list):
+        return track(exercises, "computing the answers", console=Console(stderr=True))
+
+    with _writing():
+        archive, edited = build_release(course.root(), args.target.resolve(), watch)
+    if edited:
+        print(
+            f"autograder: notebooks/ holds something else than solutions/ builds in the lessons "
+            f"{', '.join(edited)} (answers, perhaps); the hand-out has them as they are built.",
+            file=sys.stderr,
+        )
     print(f"hand-out: {args.target}\nzip:      {archive}")
     return PASSED
+
+
+@contextmanager
+def _writing():
+    """Says in a sentence which file cannot be written."""
+    from autograder.course import CourseError
+
+    try:
+        yield
+    except OSError as error:
+        raise CourseError(f"{error.filename} cannot be written ({error.strerror}).") from None
 
 
 def _demo(args) -> int:

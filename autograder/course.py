@@ -13,11 +13,11 @@ from types import ModuleType
 import nbformat
 from nbformat import NotebookNode
 
+from autograder import released
 from autograder.asking import Exercise
+from autograder.released import CourseError
 
-
-class CourseError(Exception):
-    """Something of the course itself is missing or broken; the text says what to do."""
+__all__ = ["Cell", "CourseError", "Lesson", "exercises", "lessons", "read_lesson", "root"]
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,19 @@ def root() -> Path:
 
 @cache
 def lessons(folder: Path | None = None) -> dict[str, Lesson]:
-    """All released lessons by name, such as '05_homework', in order."""
-    found = sorted((folder or root()).glob("notebooks/*/*.ipynb"))
-    return {path.stem: read_lesson(path) for path in found if path.stem == path.parent.name}
+    """All lessons by name, such as '05_homework', in order, as they were released.
+
+    Built from the sources, or read from the hand-out's data file; never from `notebooks/`, which
+    is where people write their answers.
+    """
+    texts = released.texts(folder or root())
+    return {name: read_lesson(name, text) for name, text in texts.items()}
 
 
-def read_lesson(path: Path) -> Lesson:
-    """Reads a released notebook; our own, so that its metadata is to be trusted."""
-    notebook = nbformat.read(path, as_version=4)
-    return Lesson(path.stem, tuple(_cell(c) for c in notebook.cells), notebook)
+def read_lesson(name: str, text: str) -> Lesson:
+    """A released notebook from its file's text; our own, so that its metadata is to be trusted."""
+    notebook = nbformat.reads(text, as_version=4)
+    return Lesson(name, tuple(_cell(c) for c in notebook.cells), notebook)
 
 
 def _cell(cell: NotebookNode) -> Cell:

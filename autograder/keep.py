@@ -9,6 +9,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from autograder.whole import write_whole
+
 FILE = Path("transformer_lm") / "modeling_attention.py"
 MARK = "# kept from your notebook"
 
@@ -57,8 +59,14 @@ def keep(
     if start and lines[start - 1].strip() == MARK:
         start -= 1
     result = "".join([*lines[:start], f"{MARK}\n{new}\n", *lines[end:]])
-    shutil.copyfile(path, path.with_name(path.name + ".bak"))
-    path.write_text(result, encoding="utf-8")
+    try:
+        shutil.copyfile(path, path.with_name(path.name + ".bak"))
+        write_whole(path, result)
+    except OSError as error:
+        raise KeepError(
+            f"{path} cannot be written ({error.strerror}) and is as it was. Copy the course's "
+            "folder to where you may write, and open your notebook there."
+        ) from None
     print(f"{name} of your notebook now stands in {path.name}; the old file is {path.name}.bak.")
     unknown = _unknown_names(new, result)
     if unknown:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import atexit
 import glob
+import logging
 import os
 import shutil
 import sys
@@ -38,7 +39,7 @@ from sqlalchemy.exc import SAWarning
 from traitlets import Bool
 
 from autograder import course, figures
-from autograder.build import build
+from autograder.build import write_sources
 from autograder.cards import Card
 from autograder.feedback import SCHEME, inert
 from autograder.grade import Grader, model_answers
@@ -51,10 +52,10 @@ PROMPT = "autograder"
 
 
 def configure(config, root: Path | None = None) -> None:
-    """Sets nbgrader's options on a traitlets config; builds the source notebooks where needed.
+    """Sets nbgrader's options on a traitlets config; writes the source notebooks where needed.
 
-    root: where submitted/, autograded/, feedback/ and gradebook.db lie; the course's folder where
-    none is given.
+    root: where all that nbgrader writes lies (submitted/, autograded/, feedback/, gradebook.db,
+    and the source and released notebooks in build/); the course's folder where none is given.
     """
     folder = course.root()
     root = root or folder
@@ -64,12 +65,11 @@ def configure(config, root: Path | None = None) -> None:
         os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", os.defpath)])
     # nbgrader's own queries, nothing that an instructor could act on.
     warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.")
-    if not _sources_are_built(folder):
-        build(folder, run=False)
+    _write_sources(folder, root / "build" / "source")
     config.CourseDirectory.course_id = "attention"
     config.CourseDirectory.root = str(root)
-    config.CourseDirectory.source_directory = str(folder / "build" / "source")
-    config.CourseDirectory.release_directory = str(folder / "build" / "release")
+    config.CourseDirectory.source_directory = str(root / "build" / "source")
+    config.CourseDirectory.release_directory = str(root / "build" / "release")
     # No file beside a notebook is copied: not an answer into the release, not a link out of it.
     config.CourseDirectory.ignore = ["*"]
     config.Autograde.exporter_class = SubmissionReader
@@ -86,13 +86,21 @@ def configure(config, root: Path | None = None) -> None:
     config.GenerateFeedback.exporter_class = "autograder.feedback.FeedbackExporter"
 
 
-def _sources_are_built(folder: Path) -> bool:
-    built = folder / "build" / "source"
-    for path in folder.glob("solutions/[0-9][0-9]_*.py"):
-        target = built / path.stem / f"{path.stem}.ipynb"
-        if not target.exists() or target.stat().st_mtime < path.stat().st_mtime:
-            return False
-    return True
+@cache  # nbgrader reads its configuration two or three times
+def _write_sources(folder: Path, target: Path) -> None:
+    """Writes what nbgrader's source folder lacks; `notebooks/` is the students' and is left alone.
+
+    Where it may not be written, a Jupyter server is to start all the same.
+    """
+    try:
+        write_sources(folder, target)
+    except OSError as error:
+        logging.getLogger(__name__).warning(
+            "%s cannot be written (%s): nbgrader works where its folder can be written to; see "
+            "docs/nbgrader.md.",
+            target,
+            error.strerror,
+        )
 
 
 @cache

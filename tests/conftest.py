@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -40,6 +41,23 @@ def hand_in(tmp_path):
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def hand_out(tmp_path_factory, worker_id) -> Path:
+    """The students' hand-out, built once for all tests and processes; its zip lies beside it.
+
+    For reading: a test that writes into it copies it first.
+    """
+    from autograder.release import build_release
+
+    shared = tmp_path_factory.getbasetemp()
+    shared = shared if worker_id == "master" else shared.parent
+    target = shared / "hand-out" / "attention"
+    with FileLock(shared / "hand-out.lock"):
+        if not target.exists():
+            build_release(ROOT, target)
+    return target
 
 
 @pytest.fixture

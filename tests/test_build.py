@@ -1,6 +1,7 @@
 """From the sources to the notebooks."""
 
 import re
+import subprocess
 
 import nbformat
 import pytest
@@ -16,8 +17,10 @@ ids = [p.stem for p in SOURCES]
 @pytest.mark.parametrize("path", SOURCES, ids=ids)
 def test_the_released_notebook_is_what_its_source_builds(path, tmp_path):
     write(release(read_source(path)), tmp_path / "built.ipynb")
-    kept = ROOT / "notebooks" / path.stem / f"{path.stem}.ipynb"
-    assert kept.read_bytes() == (tmp_path / "built.ipynb").read_bytes()
+    name = f"notebooks/{path.stem}/{path.stem}.ipynb"
+    # In the folder, or in the repository: whoever has solved it in place may run the tests too.
+    staged = subprocess.run(["git", "show", f":{name}"], cwd=ROOT, capture_output=True).stdout
+    assert (tmp_path / "built.ipynb").read_bytes() in ((ROOT / name).read_bytes(), staged)
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=ids)
@@ -69,7 +72,7 @@ def test_two_builds_are_byte_identical(tmp_path):
             (tmp_path / name / "solutions" / path.name).write_bytes(path.read_bytes())
         build(tmp_path / name, run=False)
     files = [p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*.ipynb")]
-    assert len(files) == 2 * len(SOURCES)
+    assert len(files) == len(SOURCES)
     for file in files:
         assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
 

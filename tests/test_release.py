@@ -15,13 +15,6 @@ from autograder.release import build_release, strip_bodies
 from tests.conftest import ROOT
 
 
-@pytest.fixture(scope="module")
-def hand_out(tmp_path_factory):
-    target = tmp_path_factory.mktemp("release") / "attention"
-    build_release(ROOT, target)
-    return target
-
-
 def code_lines(text: str) -> list[str]:
     """Lines of code without blanks around them, comments and empty lines."""
     lines = [line.partition("  #")[0].strip() for line in text.splitlines()]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.build import read_source, release, write
+from autograder.build import as_text, read_source, release
 from autograder.course import Lesson, read_lesson
 
 HOMEWORK = '''# %% [markdown]
@@ -99,8 +99,7 @@ def make_lessons(folder: Path) -> dict[str, Lesson]:
     for name, text in (("05_homework", HOMEWORK), ("04_before", OTHER)):
         source = folder / f"{name}.py"
         source.write_text(text, encoding="utf-8")
-        write(release(read_source(source)), folder / f"{name}.ipynb")
-        lessons[name] = read_lesson(folder / f"{name}.ipynb")
+        lessons[name] = read_lesson(name, as_text(release(read_source(source))))
     return lessons
 
 
