@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 
 from autograder.asking import Finding
+from autograder.findings import rows as finding_rows
 
 _STYLE = {
     True: ("#1a7f37", "passed"),
@@ -28,7 +29,7 @@ class Card:
         if self.passed and self.tried:
             rows.append(("tried", self.tried))
         for finding in self.findings:
-            rows += _finding_rows(finding, self.tried)
+            rows += finding_rows(finding)
         if not self.passed:
             rows.append(("hint", f'hint("{self.task}", 1)'))
         return rows
@@ -53,20 +54,6 @@ class Card:
         width = max((len(label) for label, _ in self.rows()), default=0)
         lines = [f"{label:>{width + 2}}  {text}" for label, text in self.rows()]
         return "\n".join([f"[{word}] {self.task}", *lines])
-
-
-def _finding_rows(finding: Finding, tried: str) -> list[tuple[str, str]]:
-    if finding.check == "shape_comments" and finding.line:
-        about = f"`{finding.statement}`" if finding.verdict == "true" else finding.message
-        return [(f"line {finding.line}", f"{finding.verdict}: {about}")]
-    parts = (
-        ("tried", finding.tried),
-        ("expected", finding.expected),
-        ("got", finding.got),
-        ("likely", finding.message) if finding.fails else ("note", finding.message),
-        ("line", f"{finding.line}: {finding.statement}" if finding.line else ""),
-    )
-    return [(label, text) for label, text in parts if text]
 
 
 def _html(label: str, text: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from rich.console import Console
 
 PASSED, FAILED, UNREADABLE = 0, 1, 2
+STOPPED, HUNG_UP = 130, 141  # as shells name an end by SIGINT and by SIGPIPE
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -19,6 +21,20 @@ def main(argv: list[str] | None = None) -> int:
     if rest and args.run is not _shapes:
         parser.error(f"unknown arguments: {' '.join(rest)}")
     args.rest = rest
+    try:
+        status = _run(args)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # whoever reads has seen enough, as in `autograder ... | head`
+        _let_go(sys.stdout)
+        return HUNG_UP
+    except KeyboardInterrupt:
+        print("autograder: stopped.", file=sys.stderr)
+        return STOPPED
+
+
+def _run(args: argparse.Namespace) -> int:
+    """Runs a command; what goes wrong with the course or the machine becomes a sentence."""
     from autograder.course import CourseError
     from autograder.sandbox import ChildFailed
 
@@ -35,9 +51,21 @@ def main(argv: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return UNREADABLE
-    except KeyboardInterrupt:
-        print("autograder: stopped.", file=sys.stderr)
-        return 130
+
+
+def _let_go(stream) -> None:
+    """Sends what is still to be written nowhere, so that Python's exit does not fail on it."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+class _Terminal(Console):
+    """Where tables are printed; a reader who has gone is no failure of the command."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,7 +74,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    check = commands.add_parser("check", help="grade notebooks and say which mistakes were made")
+    check = commands.add_parser(
+        "check",
+        help="grade notebooks and say which mistakes were made",
+        epilog="Exit status: 0 where every task that a machine marks is right, 1 where one is not, "
+        "2 where no notebook could be read.",
+    )
     check.add_argument("notebooks", nargs="+", type=Path, metavar="NOTEBOOK.ipynb")
     check.add_argument("--json", action="store_true", help="one JSON object a line, in order")
     _isolation(check)
@@ -72,8 +105,16 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("folder", nargs="?", type=Path, default=Path("demo"))
     demo.set_defaults(run=_demo)
 
-    grade = commands.add_parser("grade", help="grade submissions: a folder, submitted/, or a zip")
-    grade.add_argument("source", type=Path)
+    grade = commands.add_parser(
+        "grade",
+        help="grade submissions: a folder, submitted/, or a zip",
+        description="Grades what a class handed in: the zip that Canvas, Moodle, Blackboard or "
+        "Gradescope exports (or the folder it unpacks to), nbgrader's submitted/, a folder with a "
+        "notebook or a folder for each student.",
+        epilog="Exit status: 0 where the run did its work, whatever the marks; 1 where the grader "
+        "itself failed on a notebook; 2 where nothing could be read; 130 where it was stopped.",
+    )
+    grade.add_argument("source", type=Path, metavar="FOLDER_OR_ZIP")
     grade.add_argument("--lesson", help="the lesson that was asked for, such as 05_homework")
     grade.add_argument("--json", action="store_true", help="one JSON object a line")
     _isolation(grade)
@@ -95,7 +136,7 @@ def _check(args) -> int:
     from autograder.grade import Grader
     from autograder.report import print_report
 
-    console, reports = Console(), []
+    console, reports = _Terminal(), []
     with Grader(args.isolation, args.seed) as grader:
         for path in args.notebooks:
             report = grader.grade(path)
@@ -169,7 +210,7 @@ def _demo(args) -> int:
 def _grade(args) -> int:
     from autograder.batch import grade_source
 
-    return grade_source(args.source, args.lesson, args.json, args.isolation, args.seed)
+    return grade_source(args.source, args.lesson, args.json, args.isolation, args.seed, _Terminal())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Finds what students handed in: a folder of notebooks, nbgrader's `submitted/` tree, or a zip.
+"""Opens what was handed in: a folder, a zip, or one notebook; and says what lies in it.
 
-Nothing is believed of names or of an archive's own figures. Only regular files are taken, no
-links; out of an archive only notebooks are copied, each under a name of ours, with caps on their
-number, size and ratio. What is refused is said in one sentence each.
+Nothing is believed of names or of an archive's own figures, and nothing is unpacked: a path in a
+zip is a text that may say who somebody is (see `who`), and a file is read when it is graded. No
+link is followed. What is refused is said in one sentence each.
 """
 
 from __future__ import annotations
@@ -10,287 +10,223 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import count
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
-from autograder.intake import LARGEST_FILE, Unreadable
+from autograder.intake import LARGEST_FILE, Unreadable, read_bytes, refuse_linked_folders
+from autograder.repair import clean
 
-MOST_FILES = 20_000
+MOST_FILES = 200_000
 DEEPEST = 8  # folders
-MOST_BYTES = 2_000_000_000  # all notebooks of an archive together
 LARGEST_RATIO = 200  # of a member's size to its size in the archive; notebooks reach about 30
 SMALL = 1_000_000  # bytes; below this a ratio says nothing
-_ARCHIVE = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
+ARCHIVE = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 _NOTEBOOK = re.compile(r"\.ipynb(\.txt|\.json)?$", re.IGNORECASE)  # as some browsers save it
-_LESSON = re.compile(r"\d\d_\w+", re.ASCII)
-# Canvas: 'doejane_LATE_1234_56789_05_homework-1.ipynb'
-_CANVAS = re.compile(r"(?P<student>[^_]+?)(?P<late>_LATE)?_\d+_\d+_(?P<rest>.+)", re.IGNORECASE)
-# Moodle: 'Jane Doe_1234567_assignsubmission_file_/05_homework.ipynb'
-_MOODLE = re.compile(r"(?P<student>.+?)_(?P<number>\d+)_assignsubmission_.*", re.IGNORECASE)
-# Blackboard: 'Assignment_jdoe_attempt_2024-01-31-12-00-00_05_homework.ipynb'
-_BLACKBOARD = re.compile(r".+?_(?P<student>[^_]+)_attempt_[\d-]+_?(?P<rest>.*)", re.IGNORECASE)
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_UTF8 = 0x800  # the bit of a member that says that its name is UTF-8
+
+Taking = Callable[[int], bytes]
 
 
 @dataclass(frozen=True)
-class Found:
-    """One notebook and whose it is.
+class Entry:
+    """One file or folder of what was handed in.
 
-    student: a name without path parts or control characters; no two students get the same one.
-    lesson: the name of the lesson's folder, where the tree says it. note: what is worth knowing,
-    such as 'late'; often empty.
+    parts: its path in the source. shown: the path as it is told: a member's in its zip, a file's
+    where it lies. take: reads at most so many bytes, or raises `Unreadable`. changed: when, to be
+    compared with other entries of the source only. problem: why it is not read; often empty.
     """
 
-    student: str
-    path: Path
-    lesson: str | None
-    note: str
+    parts: tuple[str, ...]
+    shown: str
+    take: Taking
+    folder: bool = False
+    changed: tuple = ()
+    problem: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.parts[-1]
+
+    @property
+    def stem(self) -> str:
+        """A notebook's name without what says that it is one."""
+        return _NOTEBOOK.sub("", self.name)
+
+    @property
+    def notebook(self) -> bool:
+        return not self.folder and bool(_NOTEBOOK.search(self.name[-20:]))
+
+    def read(self, limit: int = LARGEST_FILE) -> bytes:
+        """The file's bytes; raises `Unreadable`."""
+        if self.problem:
+            raise Unreadable(self.problem)
+        return self.take(limit)
 
 
-def collect(source: Path, work: Path) -> tuple[list[Found], list[str]]:
-    """All notebooks under `source` (a folder, an archive or one notebook), and what was refused.
-
-    work: a folder of ours, into which the notebooks of an archive are copied. Notebooks come in
-    the order of their names.
-    """
-    source, work = Path(source), Path(work)
-    refused: list[str] = []
+@contextmanager
+def opened(source: Path) -> Iterator[tuple[list[Entry], list[str]]]:
+    """The files and folders in `source`, by their paths, and why what is missing is missing."""
+    source, refused = Path(source), []
     if source.is_dir():
-        files = list(_files(source, refused))
-    elif _NOTEBOOK.search(source.name):
-        files = [(PurePosixPath(source.name), source)]
+        yield sorted(_in_folder(source, refused), key=_path), refused
+    elif _NOTEBOOK.search(source.name) and source.exists():
+        yield [Entry((source.name,), str(source), partial(_from_disk, source, None))], refused
     elif source.is_file() and zipfile.is_zipfile(source):
-        files = _unpacked(source, work, refused)
+        try:
+            archive = zipfile.ZipFile(source)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+            yield [], [f"{shown(source.name)} cannot be read as a zip ({error})."]
+            return
+        with archive:
+            yield sorted(_in_zip(archive, refused), key=_path), refused
     elif source.exists():
-        return [], [f"{shown(source.name)} is neither a folder nor a zip nor a notebook."]
+        yield [], [f"{shown(source.name)} is neither a folder nor a zip nor a notebook."]
     else:
-        return [], [f"There is no {shown(str(source))}."]
-    files = [(parts, path) for parts, path in _below_wrapper(files) if _regular(path, refused)]
-    return _unlike_names(_one_a_lesson(files, refused)), refused
+        yield [], [f"There is no {shown(str(source))}."]
 
 
 def shown(name: str, longest: int = 100) -> str:
     """A name from outside that can be printed and stored: one line, nothing invisible."""
-    name = name.encode("utf-8", "replace").decode("utf-8")
-    name = "".join(c if c.isprintable() else "?" for c in name)
-    return name if len(name) <= longest else name[: longest - 3] + "..."
+    short = name if len(name) <= longest else name[: longest - 3] + "..."
+    short = short.encode("utf-8", "replace").decode("utf-8")
+    return "".join(c if c.isprintable() else "?" for c in short)
 
 
-def _files(root: Path, refused: list[str]) -> Iterator[tuple[PurePosixPath, Path]]:
-    """Regular notebook files below a folder, by their path in it; follows no links."""
-    waiting, seen = [(root, 0)], 0
-    found: list[tuple[PurePosixPath, Path]] = []
-    leaves: list[PurePosixPath] = []  # folders without folders
-    while waiting:
-        folder, depth = waiting.pop()
-        try:
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-        except OSError as error:
-            refused.append(f"{shown(folder.name)}: the folder cannot be read ({error.strerror}).")
-            continue
-        if depth and not any(entry.is_dir(follow_symlinks=False) for entry in entries):
-            leaves.append(PurePosixPath(*folder.relative_to(root).parts))
-        for entry in entries:
-            seen += 1
-            if seen > MOST_FILES:
-                refused.append(f"The folder has more than {MOST_FILES} files; the rest is left.")
-                waiting.clear()
-                break
-            path = Path(entry.path)
-            inside = PurePosixPath(*path.relative_to(root).parts)
-            if _hidden(entry.name):
-                continue
-            if entry.is_symlink():
-                refused.append(f"{shown(str(inside))}: a link; links are not followed.")
-            elif entry.is_dir(follow_symlinks=False):
-                if depth < DEEPEST:
-                    waiting.append((path, depth + 1))
-                else:
-                    refused.append(f"{shown(str(inside))}: too many folders deep.")
-            elif _NOTEBOOK.search(entry.name):
-                if entry.is_file(follow_symlinks=False):
-                    found.append((inside, path))
-                else:
-                    refused.append(f"{shown(str(inside))}: not a regular file.")
-    for folder in sorted(leaves):
-        if folder not in {inside.parent for inside, _ in found}:
-            refused.append(f"{shown(str(folder))}: holds no notebook.")
-    yield from sorted(found)
+_LEADS_OUT = "Its path leads out of the archive."
+
+
+def leads_out(entry: Entry) -> bool:
+    """Whether a path is one that no honest archive holds."""
+    return entry.problem == _LEADS_OUT
+
+
+def _path(entry: Entry) -> tuple[str, ...]:
+    return entry.parts
 
 
 def _hidden(name: str) -> bool:
     return name.startswith((".", "__MACOSX"))
 
 
-def _unpacked(archive: Path, work: Path, refused: list[str]) -> list[tuple[PurePosixPath, Path]]:
-    """Copies the notebooks of a zip into `work`, each in a folder of its own."""
-    found: list[tuple[PurePosixPath, Path]] = []
-    room = MOST_BYTES
-    work.mkdir(parents=True, exist_ok=True)
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            members = opened.infolist()
-            if len(members) > MOST_FILES:
-                return _refuse(refused, f"The zip has {len(members)} files; at most {MOST_FILES}.")
-            for number, member in enumerate(members):
-                if member.is_dir():
+# --- a folder ------------------------------------------------------------------------------------
+def _in_folder(root: Path, refused: list[str]) -> Iterator[Entry]:
+    """Level by level, so that a heap of files deep in one student's folder hides nobody else."""
+    level: list[tuple[Path, tuple[str, ...]]] = [(root, ())]
+    seen = 0
+    while level:
+        below = []
+        for folder, parts in level:
+            try:
+                found = sorted(os.scandir(folder), key=lambda item: item.name)
+            except OSError as error:
+                place = shown("/".join(parts) or str(root))
+                refused.append(f"{place}: the folder cannot be read ({error.strerror}).")
+                continue
+            for item in found:
+                if _hidden(item.name):
                     continue
-                name = member.filename
+                seen += 1
+                if seen > MOST_FILES:
+                    refused.append(f"There are more than {MOST_FILES} files; the rest is left.")
+                    return
                 try:
-                    inside = _inside(member)
-                    if inside is None:
-                        continue
-                    data = _content(opened, member, min(LARGEST_FILE, room))
-                    room -= len(data)
-                    folder = tempfile.mkdtemp(prefix=f"{number:05d}-", dir=work)
-                    path = Path(folder) / _file_name(inside.name)
-                    with open(path, "xb") as file:
-                        file.write(data)
-                except Unreadable as error:
-                    refused.append(f"{shown(name)}: {error}")
-                else:
-                    found.append((inside, path))
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        return _refuse(refused, f"{shown(archive.name)} cannot be read as a zip ({error}).", found)
-    return sorted(found)
+                    entry = _on_disk(item, (*parts, item.name), root)
+                except OSError as error:  # gone, or not ours to look at
+                    refused.append(f"{shown(item.name)} cannot be looked at ({error.strerror}).")
+                    continue
+                yield entry
+                if entry.folder and not entry.problem:
+                    below.append((Path(item.path), entry.parts))
+        level = below
 
 
-def _refuse(refused: list[str], sentence: str, found: list | None = None) -> list:
-    refused.append(sentence)
-    return sorted(found or [])
+def _on_disk(item: os.DirEntry, parts: tuple[str, ...], root: Path) -> Entry:
+    path = Path(item.path)
+    folder, problem, changed = item.is_dir(follow_symlinks=False), "", ()
+    if item.is_symlink():
+        problem = "It is a link; links are not followed."
+    elif folder:
+        problem = "It lies too many folders deep." if len(parts) > DEEPEST else ""
+    elif not item.is_file(follow_symlinks=False):
+        problem = "It is not a regular file."
+    else:
+        changed = (os.lstat(path).st_mtime,)
+    told = clean(os.fspath(path).encode("utf-8", "replace").decode("utf-8"))
+    return Entry(parts, told, partial(_from_disk, path, root), folder, changed, problem)
 
 
-def _inside(member: zipfile.ZipInfo) -> PurePosixPath | None:
-    """A member's path in the archive; None for what is no notebook; `Unreadable` if refused."""
-    path = PurePosixPath(member.filename)
+def _from_disk(path: Path, root: Path | None, limit: int) -> bytes:
+    if root is not None:
+        refuse_linked_folders(path, root)
+    return read_bytes(path, limit)
+
+
+# --- a zip ---------------------------------------------------------------------------------------
+def _in_zip(archive: zipfile.ZipFile, refused: list[str]) -> Iterator[Entry]:
+    members = archive.infolist()
+    if len(members) > MOST_FILES:
+        refused.append(
+            f"The zip has {len(members)} files; at most {MOST_FILES} are looked at. Unpack it, "
+            "and give the folder with the submissions."
+        )
+        return
+    for member in members:
+        name = _name(member)
+        parts = tuple(part for part in re.split(r"[/\\]", name) if part not in ("", "."))
+        if not parts or any(_hidden(part) and part != ".." for part in parts):
+            continue
+        problem = _problem(member, name, parts)
+        yield Entry(
+            (*parts[:DEEPEST], parts[-1]) if len(parts) > DEEPEST else parts,
+            clean(name),
+            partial(_from_zip, archive, member),
+            member.is_dir(),
+            member.date_time,
+            problem,
+        )
+
+
+def _name(member: zipfile.ZipInfo) -> str:
+    """A member's name; where the zip does not say how it is written, UTF-8 is tried first."""
+    if not member.flag_bits & _UTF8:
+        try:
+            return member.filename.encode("cp437").decode("utf-8")
+        except UnicodeError:
+            pass
+    return member.filename
+
+
+def _problem(member: zipfile.ZipInfo, name: str, parts: tuple[str, ...]) -> str:
     kind = stat.S_IFMT(member.external_attr >> 16)
-    if path.is_absolute() or ".." in path.parts or re.search(r"\\|^[A-Za-z]:", member.filename):
-        raise Unreadable("its path leads out of the archive.")
-    if kind not in (0, stat.S_IFREG):
-        raise Unreadable("not a regular file.")
-    if any(_hidden(part) for part in path.parts):
-        return None
-    if path.name.lower().endswith(_ARCHIVE):
-        raise Unreadable("an archive in an archive; unpack it first.")
-    if not _NOTEBOOK.search(path.name):
-        raise Unreadable("not a notebook.")
-    if len(path.parts) > DEEPEST:
-        raise Unreadable("too many folders deep.")
-    return path
+    if name.startswith(("/", "\\")) or ".." in parts or re.match("[A-Za-z]:", name):
+        return _LEADS_OUT
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        return "It is not a regular file."
+    if len(parts) > DEEPEST:
+        return "It lies too many folders deep."
+    return ""
 
 
-def _content(opened: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> bytes:
+def _from_zip(archive: zipfile.ZipFile, member: zipfile.ZipInfo, limit: int) -> bytes:
     if member.file_size > limit:
-        raise Unreadable(f"has {member.file_size / 1e6:.0f} MB; at most {limit / 1e6:.0f} MB.")
+        raise Unreadable(f"It has {member.file_size / 1e6:.0f} MB; at most {limit / 1e6:.0f} MB.")
     if member.file_size > SMALL and member.file_size > LARGEST_RATIO * member.compress_size:
-        raise Unreadable("so much smaller in the archive that it cannot be a notebook.")
+        raise Unreadable("It is so much smaller in the archive that it cannot be a notebook.")
+    if member.compress_type not in _PACKED:
+        raise Unreadable("It is packed in a way that is not known.")
     try:
-        with opened.open(member) as file:
+        with archive.open(member) as file:
             data = file.read(limit + 1)
     except RuntimeError:
-        raise Unreadable("locked with a password.") from None
+        raise Unreadable("It is locked with a password.") from None
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError):
-        raise Unreadable("damaged, or packed in a way that is not known.") from None
+        raise Unreadable("It is damaged, or packed in a way that is not known.") from None
     if len(data) > limit:
-        raise Unreadable(f"has more than {limit / 1e6:.0f} MB.")
+        raise Unreadable(f"It has more than {limit / 1e6:.0f} MB.")
     return data
-
-
-def _file_name(name: str) -> str:
-    """A member's own name (it may say the lesson) as a harmless file name."""
-    stem = re.sub(r"[^\w. ()-]", "_", _NOTEBOOK.sub("", name), flags=re.ASCII)
-    return (stem.strip(". ")[:100] or "notebook") + ".ipynb"
-
-
-def _below_wrapper(
-    files: list[tuple[PurePosixPath, Path]],
-) -> list[tuple[tuple[str, ...], Path]]:
-    """The parts of each path, below `submitted/` or a folder that merely holds all the others."""
-    split = [(inside.parts, path) for inside, path in files]
-    if any("submitted" in parts[:-1] for parts, _ in split):
-        split = [
-            (parts[parts.index("submitted") + 1 :], path)
-            for parts, path in split
-            if "submitted" in parts[:-1]
-        ]
-    tops = {parts[0] for parts, _ in split}
-    flat = [parts for parts, _ in split if len(parts) == 2]
-    lessons = [parts for parts in flat if re.match(r"\d\d_", parts[1])]
-    if len(tops) == 1 and len(flat) > 1 and not lessons:
-        split = [(parts[1:], path) for parts, path in split]
-    return split
-
-
-def _regular(path: Path, refused: list[str]) -> bool:
-    """Whether a file is one with no other name; what is in it, `intake.read` looks at."""
-    facts = os.lstat(path)
-    if not stat.S_ISREG(facts.st_mode):
-        refused.append(f"{shown(path.name)}: not a regular file.")
-    elif facts.st_nlink > 1:
-        refused.append(f"{shown(path.name)}: has a second name (a hard link); copy it instead.")
-    else:
-        return True
-    return False
-
-
-def _one_a_lesson(
-    files: list[tuple[tuple[str, ...], Path]], refused: list[str]
-) -> list[tuple[str, Found]]:
-    """Whose each notebook is; of several in a lesson's folder the one named like the lesson, else
-    the newest."""
-    groups: dict[tuple, list[tuple]] = {}
-    for parts, path in files:
-        name, lesson, note = _who(parts)
-        rank = (path.stem == lesson, -len(parts), path.lstat().st_mtime)
-        groups.setdefault((name, lesson or path), []).append((rank, str(path), name, lesson, note))
-    out = []
-    for several in groups.values():
-        _, best, name, lesson, note = max(several)
-        out.append((name, Found(_student(name), Path(best), lesson, note)))
-        refused += [
-            f"{shown(Path(path).name)} of {shown(name)}: {shown(Path(best).name)} counts instead."
-            for _, path, *_ in several
-            if path != best
-        ]
-    return out
-
-
-def _who(parts: tuple[str, ...]) -> tuple[str, str | None, str]:
-    """Student, lesson and note, by the names that nbgrader and learning platforms give."""
-    if len(parts) > 1:
-        folder = _MOODLE.fullmatch(parts[0])
-        lesson = parts[1] if len(parts) > 2 and _LESSON.fullmatch(parts[1]) else None
-        return folder["student"] if folder else parts[0], lesson, ""
-    stem = _NOTEBOOK.sub("", parts[0])
-    for pattern in (_MOODLE, _BLACKBOARD, _CANVAS):
-        match = pattern.fullmatch(stem)
-        if match:
-            return match["student"], None, "late" if match.groupdict().get("late") else ""
-    return stem, None, ""
-
-
-def _student(name: str) -> str:
-    """A student's name as it may stand in a path and a table."""
-    return shown(re.sub(r"[/\\:]+", "_", name)).strip(". ") or "nobody"
-
-
-def _unlike_names(found: list[tuple[str, Found]]) -> list[Found]:
-    """Numbers names that became the same by cleaning, so that no marks replace another's."""
-    taken = {one.student.casefold() for _, one in found}
-    owner: dict[str, str] = {}
-    given: dict[str, str] = {}
-    out = []
-    for name, one in found:
-        if owner.setdefault(one.student.casefold(), name) != name:
-            if name not in given:
-                numbers = (f"{one.student}-{i}" for i in count(2))
-                given[name] = next(n for n in numbers if n.casefold() not in taken)
-                taken.add(given[name].casefold())
-            note = f"{one.student} is the name of more than one student"
-            one = replace(one, student=given[name], note=f"{one.note}; {note}".strip("; "))
-        out.append(one)
-    return out

@@ -110,6 +110,8 @@ _CAUSES = [
     ("MemoryError", r"", "memory", "The code asked for more memory than it may have."),
 ]
 
+_PLACE = re.compile(r" \(<cell [^<>]{1,200}>, line \d{1,9}\)$")
+
 
 def explain_error(error: Mapping, name: str = "", source: str = "") -> Finding:
     """What an error means to a student. `name` is the function or class that was asked for."""
@@ -126,6 +128,7 @@ def explain_error(error: Mapping, name: str = "", source: str = "") -> Finding:
     if check == "unanswered":
         return Finding(check, "error", cause, error["line"], error["statement"])
     place = f"Line {error['line']}: " if error["line"] else ""
+    text = _PLACE.sub("", text) if error["line"] else text  # Python's own name for the place
     said = f"{kind}: {text}" if text else kind
     return Finding(
         check,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from autograder.build import read_source, readable
 from autograder.calls import Call, Draw
 from autograder.course import Lesson
 from autograder.asking import Exercise
+from autograder.findings import told_once
 from autograder.intake import read
 from autograder.marking import Marking
 from autograder.observe import seed_for
@@ -101,6 +103,7 @@ class Grader:
         error = None
         try:
             results = Marking(box, lesson, submission, models, self._draw).results()
+            results = _told_once(results, lesson)
         except (course.CourseError, ChildFailed):
             raise
         except Exception:  # a fault of ours; the other submissions are graded all the same
@@ -114,6 +117,16 @@ class Grader:
         if not answers.have_reference():
             return exercise.cases(Draw(answers.PUBLIC_SEED))
         return exercise.cases(Draw(seed_for(exercise.task, self.private)))
+
+
+def _told_once(results: tuple[Result, ...], lesson: Lesson) -> tuple[Result, ...]:
+    """The results, with what is wrong in a cell told for the first task that it fails."""
+    cells = {cell.task: cell.of or cell.id for cell in lesson.tasks}
+    found: dict[str, dict] = {}
+    for result in results:
+        found.setdefault(cells[result.task], {})[result.task] = result.findings
+    told = {task: said for of_cell in found.values() for task, said in told_once(of_cell).items()}
+    return tuple(replace(result, findings=told[result.task]) for result in results)
 
 
 def _all_zero(lesson: Lesson) -> tuple[Result, ...]:

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 from autograder.answered import asked_for, defined, same_text
@@ -18,7 +19,7 @@ from autograder.course import Lesson
 from autograder.repair import clean, match, raw_cells
 from autograder.submission import RawCell, StudentCell, Submission
 
-__all__ = ["StudentCell", "Submission", "Unreadable", "read", "read_bytes"]
+__all__ = ["StudentCell", "Submission", "Unreadable", "read", "read_bytes", "read_from"]
 
 LARGEST_FILE = 20_000_000  # bytes
 LARGEST_CELL = 200_000  # characters
@@ -46,12 +47,30 @@ def read(
     The lesson is told from the cells, and from the file's name where they leave it open.
     """
     path = Path(path)
-    shown = clean(os.fspath(path).encode("utf-8", "replace").decode("utf-8"))
-    named = lesson_in_name(path.stem, lessons)
-    try:
+
+    def take() -> bytes:
         if below is not None:
             refuse_linked_folders(path, Path(below))
-        cells, repairs = _small_cells(parse_notebook(read_bytes(path)))
+        return read_bytes(path)
+
+    name = clean(os.fspath(path).encode("utf-8", "replace").decode("utf-8"))
+    return read_from(take, name, path.stem, lessons, expected)
+
+
+def read_from(
+    take: Callable[[], bytes],
+    shown: str,
+    stem: str,
+    lessons: dict[str, Lesson],
+    expected: str | None = None,
+) -> Submission:
+    """As `read`, for a notebook that lies elsewhere: `take` gives its bytes or raises `Unreadable`.
+
+    shown: how the notebook is called in what is said of it. stem: its file's name.
+    """
+    named = lesson_in_name(stem, lessons)
+    try:
+        cells, repairs = _small_cells(parse_notebook(take()))
         name = recognise(cells, lessons, named, expected)
         placed, more = match(lessons[name], cells)
     except Unreadable as error:
