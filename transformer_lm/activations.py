@@ -118,7 +118,10 @@ def gpt2_stack(model):
     """Return the part that holds the blocks ``h``: the ``GPT2Model`` itself."""
     stack = getattr(model, "transformer", model)
     if not hasattr(stack, "h"):
-        raise TypeError(f"expected a GPT-2 model, got {type(model).__name__}")
+        words = f"expected a GPT-2 model, got {type(model).__name__}"
+        if hasattr(model, "blocks"):
+            words += "; modeling_lm.to_gpt2 makes a GPT-2 of a LanguageModel"
+        raise TypeError(words)
     return stack
 
 
