@@ -1,9 +1,11 @@
 """Taps: functions that wait where a value flows through a model, and may change it.
 
 A tap is built in when the first function waits there and taken out when the last one has gone.
-Outputs and inputs of modules, and the residual stream, are reached with hooks. The quantities of
-the heads are no module's output: while one of them is asked for, the attention's ``forward`` is
-replaced by one that computes the same, step by step.
+Outputs and inputs of modules, and the residual stream, are reached with hooks: patches come before
+all hooks that others have set (such as those with which transformers collects hidden states), and
+records after them, so that both are told what the model goes on with. The quantities of the heads
+are no module's output: while one of them is asked for, the attention's ``forward`` is replaced by
+one that computes the same, step by step.
 """
 
 import math
@@ -18,7 +20,9 @@ from transformer_lm.heads import attention_pattern, merge_heads, split_heads
 class _Taps:
     """The functions that wait at one module, by place; called with a place and its value."""
 
-    def __init__(self):
+    def __init__(self, first):
+        """first: build them in before the hooks that are there already, or behind them."""
+        self.first = first
         self.functions = {}
         self.undo = ExitStack()
 
@@ -38,7 +42,7 @@ class _Taps:
             del self.functions[place]
 
 
-_IN_USE = {}  # (module, kind of tap): _Taps, while somebody reads or writes there
+_IN_USE = {}  # (module, kind of tap, first or not): _Taps, while somebody reads or writes there
 
 
 @contextmanager
@@ -47,7 +51,8 @@ def tapped(taps, is_record):
     added = []
     try:
         for target, function in taps:
-            here, entry = (target.module, target.kind), (is_record, function)
+            first = not is_record or target.kind == "attention"  # one forward serves both
+            here, entry = (target.module, target.kind, first), (is_record, function)
             if here not in _IN_USE:
                 _IN_USE[here] = _installed(*here)
             _IN_USE[here].add(target.place, entry)
@@ -60,9 +65,9 @@ def tapped(taps, is_record):
                 _IN_USE.pop(here).undo.close()
 
 
-def _installed(module, kind):
+def _installed(module, kind, first):
     """Return new taps, built into the module."""
-    taps = _Taps()
+    taps = _Taps(first)
     with taps.undo:  # takes back a half-done installation
         INSTALL[kind](module, taps)
         taps.undo = taps.undo.pop_all()
@@ -75,14 +80,14 @@ def _install_input(module, taps):
             raise RuntimeError(f"{type(module).__name__} was called with named inputs alone")
         return (taps("input", inputs[0]), *inputs[1:])
 
-    taps.undo.callback(module.register_forward_pre_hook(hook).remove)
+    taps.undo.callback(module.register_forward_pre_hook(hook, prepend=taps.first).remove)
 
 
 def _install_output(module, taps):
     def hook(module, inputs, output):
         return taps("output", output)
 
-    taps.undo.callback(module.register_forward_hook(hook).remove)
+    taps.undo.callback(module.register_forward_hook(hook, prepend=taps.first).remove)
 
 
 def _install_block(block, taps):
@@ -117,13 +122,17 @@ def _install_block(block, taps):
         (block.mlp.register_forward_hook, after_mlp),
         (block.register_forward_hook, after_block),
     ):
-        taps.undo.callback(register(hook).remove)
+        taps.undo.callback(register(hook, prepend=taps.first).remove)
 
 
 def _install_attention(attention, taps):
     """The heads' quantities are nobody's output, so the forward itself is replaced for a while."""
+    before = vars(attention).get("forward")  # somebody else's replacement, or nothing
     attention.forward = partial(_attention_forward, attention, taps)
-    taps.undo.callback(delattr, attention, "forward")
+    if before is None:
+        taps.undo.callback(delattr, attention, "forward")
+    else:
+        taps.undo.callback(setattr, attention, "forward", before)
 
 
 INSTALL = {
