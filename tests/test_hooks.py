@@ -34,7 +34,7 @@ def nudge(value):
     return value + 0.3 * torch.randn(value.shape, dtype=value.dtype)
 
 
-# --- What is read -----------------------------------------------------------------------------
+# --- What is read ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", QUANTITIES)
@@ -142,7 +142,7 @@ def test_a_star_never_stands_for_a_quantity(model):
     assert set(acts) == {"h.0.ln_1", "h.0.attn", "h.0.ln_2", "h.0.mlp"}
 
 
-# --- What is written --------------------------------------------------------------------------
+# --- What is written ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", QUANTITIES)
@@ -244,7 +244,7 @@ def test_scores_of_minus_infinity_silence_a_head_without_nan(model):
     )
 
 
-# --- Patches in patches, and records among them ----------------------------------------------
+# --- Patches in patches, and records among them ---------------------------------------------------
 
 
 def test_of_two_patches_the_inner_one_sees_what_the_outer_one_made(model):
@@ -294,7 +294,7 @@ def test_blocks_may_end_in_any_order(model):
     assert count_hooks(model) == 0 and torch.equal(logits(model), logits(model))
 
 
-# --- Gradients ---------------------------------------------------------------------------------
+# --- Gradients ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", [*QUANTITIES, "mlp", "mlp.act"])
@@ -389,7 +389,7 @@ def test_a_patch_may_edit_what_it_is_given_in_place(model):
     model.zero_grad()
 
 
-# --- Nothing is left behind -------------------------------------------------------------------
+# --- Nothing is left behind -----------------------------------------------------------------------
 
 
 EVERYTHING = {f"h.*.{name}": nudge for name in QUANTITIES} | {"ln_f:input": nudge, "wte": nudge}
@@ -464,7 +464,7 @@ def test_a_hook_of_ones_own_stays_and_is_heard(model):
     handle.remove()
 
 
-# --- What is refused ----------------------------------------------------------------------------
+# --- What is refused ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

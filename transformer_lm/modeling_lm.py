@@ -17,6 +17,7 @@ from transformer_lm.modeling_attention import MultiHeadSelfAttention
 from transformer_lm.pretrained import quiet, read_model
 
 INITIAL_SPREAD = 0.02  # of all weights, as in GPT-2: small logits, so a loss of ln(vocab_size)
+ACTIVATION = "gelu_new"  # what GPT-2's format calls the gelu with a tanh
 
 
 class MLP(nn.Module):
@@ -154,7 +155,8 @@ def to_gpt2(model):
         n_embd=model.hidden,
         n_layer=len(model.blocks),
         n_head=model.num_heads,
-        activation_function="gelu_new",
+        activation_function=ACTIVATION,
+        layer_norm_epsilon=model.norm.eps,
         resid_pdrop=model.dropout.p,
         embd_pdrop=model.dropout.p,
         attn_pdrop=model.dropout.p,
@@ -195,6 +197,7 @@ def from_gpt2(gpt2, attention=MultiHeadSelfAttention):
     is not built as GPT-2 is, or computes something else with this attention.
     """
     config = gpt2.config
+    _check_make(gpt2)
     model = LanguageModel(
         config.vocab_size, config.n_positions, config.n_embd, config.n_layer, config.n_head,
         attention,
@@ -263,6 +266,19 @@ def _bias(linear):
     )
 
 
+def _check_make(gpt2):
+    """Raise ValueError where a GPT-2 has other parts than a LanguageModel."""
+    config, width = gpt2.config, gpt2.config.n_inner
+    if width not in (None, 4 * config.n_embd):
+        raise ValueError(f"the GPT-2 has an MLP of {width} neurons, not of {4 * config.n_embd}")
+    if config.activation_function not in (ACTIVATION, "gelu_pytorch_tanh"):
+        raise ValueError(
+            f"the GPT-2 has the activation {config.activation_function!r}, not {ACTIVATION!r}"
+        )
+    if not torch.equal(gpt2.lm_head.weight, gpt2.transformer.wte.weight):
+        raise ValueError("the GPT-2 reads and predicts tokens with two matrices, not with one")
+
+
 def _check_interface(attention, hidden):
     for name in ("q", "k", "v", "mix"):
         weight = getattr(getattr(attention, name, None), "weight", None)
@@ -287,6 +303,5 @@ def _check_same(model, gpt2):
         raise ValueError(
             "with the same weights, a GPT-2 gives other logits than this model (they differ by up "
             f"to {(ours - theirs).abs().max():.2g}); its attention computes something else: look "
-            "at the causal mask, at the scale sqrt(head_size) and at what is done to q and k. Its "
-            "other parts may differ too: the activation, or an MLP that is not four times as wide"
+            "at the causal mask, at the scale sqrt(head_size) and at what is done to q and k"
         )
