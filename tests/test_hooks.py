@@ -94,6 +94,17 @@ def test_while_writing_with_a_cache_the_keys_grow(model):
     torch.testing.assert_close(acts["h.1.pattern"], whole)
 
 
+def test_with_sdpa_and_a_cache_the_last_token_sees_all_others(model):
+    config = copy.deepcopy(model.config)
+    twin = GPT2LMHeadModel._from_config(config, attn_implementation="sdpa").eval().double()
+    twin.load_state_dict(model.state_dict())
+    with record(twin, "h.1.pattern") as acts, torch.no_grad():
+        cache = twin(IDS[:, :4], use_cache=True).past_key_values
+        found = twin(IDS[:, 4:], past_key_values=cache).logits
+    torch.testing.assert_close(acts["h.1.pattern"], run(model, IDS)["h.1.pattern"][:, :, 4:])
+    torch.testing.assert_close(found, logits(model)[:, 4:])
+
+
 def test_a_patch_is_in_force_while_writing_with_a_cache(model):
     def silent(z):
         return torch.zeros_like(z)
@@ -352,10 +363,11 @@ def test_gradients_pass_through_a_patch_to_what_it_is_made_of(model):
 
 
 def test_padding_gives_no_nan_in_any_gradient(model):
-    with record(model, "h.*.scores", keep_gradients=True):
+    with record(model, "h.*.scores", keep_gradients=True) as acts:
         inputs = model_inputs(IDS, MASK.flip(1))
         model(**inputs).logits[MASK.flip(1).bool()].sum().backward()
     assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+    assert all(torch.isfinite(scores.grad).all() for scores in acts.values())
     model.zero_grad()
 
 
@@ -432,6 +444,16 @@ def test_nothing_is_left_where_the_second_name_is_wrong(model):
         pytest.raises(ValueError, match="h.0.zz"),
         patch(model, {"h.0.z": nudge, "h.0.zz": nudge}),
     ):
+        pass
+    assert is_clean(model)
+
+
+def test_nothing_is_left_of_a_tap_that_could_be_built_in_only_half(model, monkeypatch):
+    def refuse(hook, **how):
+        raise RuntimeError("no hook today")
+
+    monkeypatch.setattr(model.transformer.h[1].mlp, "register_forward_hook", refuse)
+    with pytest.raises(RuntimeError, match="no hook today"), record(model, "h.*.stream_in"):
         pass
     assert is_clean(model)
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -109,6 +110,17 @@ def test_dropout_is_on_in_training_alone():
 def test_a_sequence_that_is_too_long_is_refused():
     with pytest.raises(ValueError, match="a sequence of 12 tokens, but this model takes 11"):
         made()(ids(length=12))
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["MLP(hidden)(x[batch, seq, hidden])", "Block(hidden, num_heads)(x[batch, seq, hidden])"],
+)
+def test_the_shape_comments_are_true(call):
+    from autograder.shapes import check_source, plan
+
+    found = check_source(Path(modeling_lm.__file__).read_text(encoding="utf-8"), plan(call))
+    assert {v.verdict for v in found} == {"true"}
 
 
 # --- GPT-2's format -------------------------------------------------------------------------------

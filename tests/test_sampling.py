@@ -1,11 +1,13 @@
 """transformer_lm.sampling: each rule is a distribution, and the one that its name says."""
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
+from transformer_lm import sampling
 from transformer_lm.sampling import generate, greedy, temperature, top_k, top_p
 from transformer_lm.training import evaluate
 
@@ -99,6 +101,17 @@ def test_top_p_is_measured_after_the_temperature():
 def test_numbers_without_a_meaning_are_refused(rule, words):
     with pytest.raises(ValueError, match=words):
         rule(LOGITS)
+
+
+@pytest.mark.parametrize(
+    "call", ["greedy({})", "temperature({})", "top_k({}, k)", "top_p({}, 0.5)"]
+)
+def test_the_shape_comments_are_true(call):
+    from autograder.shapes import check_source, plan
+
+    asked = plan(call.format("logits[batch_size, vocab_size]"))
+    found = check_source(Path(sampling.__file__).read_text(encoding="utf-8"), asked)
+    assert {v.verdict for v in found} == {"true"}
 
 
 # --- Writing --------------------------------------------------------------------------------------
