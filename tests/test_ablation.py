@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
 
-from transformer_lm import ablation
+from transformer_lm import ablation, head_scores
 from transformer_lm.activations import count_hooks, record, residual_stream
 
 LAYERS, HEADS, HIDDEN, SIZE, VOCAB = 3, 4, 40, 10, 60
@@ -113,12 +113,14 @@ def test_the_same_seed_draws_the_same(model):
 
 
 @pytest.mark.parametrize("how", ablation.HOW)
-def test_the_callers_tensor_is_never_edited(model, how):
-    x = torch.randn(3, 6, HIDDEN, dtype=torch.float64)
-    kept = x.clone()
-    with ablation.ablate(model, [(0, 1)], how=how), torch.no_grad():
-        model.transformer.h[0].attn.c_proj(x)
-    assert torch.equal(x, kept)
+def test_what_was_recorded_before_is_never_edited(model, how):
+    with record(model, "h.0.z", keep_gradients=True) as acts:
+        model(IDS)
+        z, kept = acts["h.0.z"], acts["h.0.z"].detach().clone()
+        with ablation.ablate(model, [(0, 1)], how=how):
+            model(IDS)
+    assert torch.equal(z, kept)
+    assert not torch.equal(acts["h.0.z"][:, 1], kept[:, 1])
 
 
 def test_no_hook_stays_whatever_is_raised(model):
@@ -211,19 +213,20 @@ def test_repeated_tokens_repeat():
 def test_head_scores_read_the_right_stripe(model, monkeypatch):
     """Patterns made by hand: a previous-token head, an induction head, a head on itself."""
     length = 5
-    patterns = torch.zeros(1, 2, 3, 2 * length + 1, 2 * length + 1)
+    patterns = torch.zeros(2, 1, 3, 2 * length + 1, 2 * length + 1)
     for query in range(1, 2 * length + 1):
-        patterns[0, :, 0, query, query - 1] = 0.75
-        patterns[0, :, 2, query, query] = 1
+        patterns[:, 0, 0, query, query - 1] = 0.75
+        patterns[:, 0, 2, query, query] = 1
     for query in range(length + 1, 2 * length + 1):  # token 0 is a prefix
-        patterns[0, :, 1, query, query - length + 1] = 0.5
-    monkeypatch.setattr(ablation, "attention_patterns", lambda model, ids: patterns)
-    assert ablation.previous_token_scores(model, None).tolist() == [[0.75, 0, 0]]
-    assert ablation.induction_scores(model, None, length).tolist() == [[0, 0.5, 0]]
+        patterns[:, 0, 1, query, query - length + 1] = 0.5
+    monkeypatch.setattr(head_scores, "attention_patterns", lambda *_: patterns)
+    ids = torch.zeros(1, 2 * length + 1, dtype=torch.long)
+    assert head_scores.previous_token_scores(model, ids).tolist() == [[0.75, 0, 0]] * 2
+    assert head_scores.induction_scores(model, ids, length).tolist() == [[0, 0.5, 0]] * 2
 
 
 def test_copy_loss_is_read_from_the_right_tokens(model, monkeypatch):
     """Losses made by hand for a prefix and two copies of 4: entry t is the loss of token t + 1."""
     losses = torch.tensor([[9.0, 1, 2, 3, 9, 10, 20, 30]])
-    monkeypatch.setattr(ablation, "target_log_probs", lambda model, ids: -losses)
-    assert ablation.copy_loss(model, None, 4) == (2, 20)
+    monkeypatch.setattr(head_scores, "target_log_probs", lambda model, ids: -losses)
+    assert head_scores.copy_loss(model, None, 4) == (2, 20)

@@ -157,6 +157,22 @@ def test_the_simple_and_the_parameter_version_equal_pytorchs_own():
     torch.testing.assert_close(model(x), expected, rtol=0, atol=1e-12)
 
 
+def test_bare_parameters_begin_as_normal_numbers_of_the_inputs_scale():
+    """Mean 0 and spread 1 / sqrt(input_size), within four standard errors, and no two alike."""
+    torch.manual_seed(0)
+    model = ParameterAttention(400, 50)
+    matrices = list(model.parameters())
+    assert [list(w.shape) for w in matrices] == [[400, 50]] * 3
+    error = (400 * 50) ** -0.5
+    for w in matrices:
+        w = w.detach() * 400**0.5
+        assert abs(w.mean()) < 4 * error and abs(w.std() - 1) < 4 * error
+        assert abs((w.abs() < 1).double().mean() - 0.683) < 0.02  # normal, not uniform
+    assert not torch.equal(matrices[0], matrices[1]) and not torch.equal(matrices[1], matrices[2])
+    values = torch.randn(300, 400) @ matrices[2]
+    assert 0.9 < values.std() < 1.1
+
+
 def test_a_stack_of_heads_equals_one_wide_projection_with_the_same_weights():
     stack = HeadStack(INPUT_SIZE, HEAD_SIZE, context_length=9, num_heads=NUM_HEADS).double()
     wide = MultiHeadSelfAttention(INPUT_SIZE, HIDDEN, NUM_HEADS, causal=True).double()

@@ -37,6 +37,16 @@ FIGURES = {
     "spectra": lambda style: plots.spectra({"model": [1, 3, 2]}, style=style),
     "lesion_dots": lambda style: plots.lesion_dots([-1, -2, -3], -1.5, style=style),
     "layer_head_grid": lambda style: plots.layer_head_grid(torch.randn(3, 4), style=style),
+    "layer_position_grid": lambda style: plots.layer_position_grid(
+        torch.randn(3, 5), list("abcde"), style=style
+    ),
+    "loss_curves": lambda style: plots.loss_curves(
+        {"mine": ([0, 10, 20], [4.0, 3.0, 2.5])}, levels={"uniform": 4.1, "bigrams": 2.4},
+        style=style,
+    ),
+    "eigenvalue_plane": lambda style: plots.eigenvalue_plane(
+        {"head 0": torch.tensor([1 + 2j, 1 - 2j, 30 + 0j])}, style=style
+    ),
     "top_k_bars": lambda style: plots.top_k_bars([0.6, 0.3], [" the", "$5\n"], style=style),
     "lens_bars": lambda style: plots.lens_bars(
         torch.log_softmax(torch.randn(3, 20), -1), str, k=3, style=style
@@ -176,3 +186,27 @@ def test_weights_with_a_sign_share_one_scale_in_the_head_grid():
 def test_a_marked_dot_stands_at_its_value():
     _, marked = panels(plots.marked_scatter([0.0, -2.0, -1.0], {"day": 1}))[0].get_lines()
     assert (list(marked.get_xdata()), list(marked.get_ydata())) == ([1], [-2])
+
+
+def test_layers_of_the_position_grid_go_up_and_tokens_stand_below():
+    ax = panels(plots.layer_position_grid(torch.rand(3, 2), ["To", " day"]))[0]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["To", "·day"]
+    assert ax.get_ylim()[0] < ax.get_ylim()[1] and ax.get_ylabel() == "layer"
+
+
+def test_loss_levels_can_be_told_apart_and_stand_at_their_loss():
+    ax = panels(FIGURES["loss_curves"]("light"))[0]
+    curve, *levels = ax.get_lines()
+    assert list(curve.get_ydata()) == [4.0, 3.0, 2.5]
+    assert [line.get_ydata()[0] for line in levels] == [4.1, 2.4]
+    assert len({line.get_linestyle() for line in levels}) == 2
+
+
+def test_a_step_zero_is_not_lost_on_a_logarithmic_axis():
+    ax = panels(plots.loss_curves({"mine": ([0, 10], [4.0, 3.0])}, log=True))[0]
+    assert list(ax.get_lines()[0].get_xdata()) == [1, 10]
+
+
+def test_eigenvalues_stand_in_the_complex_plane():
+    head, *_ = panels(FIGURES["eigenvalue_plane"]("light"))[0].get_lines()
+    assert list(head.get_xdata()) == [1, 1, 30] and list(head.get_ydata()) == [2, -2, 0]

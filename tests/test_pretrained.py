@@ -211,7 +211,7 @@ def test_gpt2s_own_configuration_has_the_structure_the_library_reads():
 
 
 def test_importing_the_library_does_not_import_transformers():
-    modules = "activations, weights, ablation, plots, pretrained"
+    modules = "ablation, circuits, modeling_lm, patching, plots, pretrained, training, weights"
     program = (
         f"import sys\nfrom transformer_lm import {modules}\nprint('transformers' in sys.modules)"
     )

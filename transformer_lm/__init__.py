@@ -1,8 +1,13 @@
 """Attention, written to be read: the library of the course.
 
-`modeling_attention` is the course in code, top to bottom. `test_values` holds fixed weights and
-results to test an implementation with. `pretrained`, `activations`, `weights`, `ablation` and
-`plots` look inside a trained GPT-2.
+To build: `modeling_attention` is the course in code, top to bottom, and `test_values` holds fixed
+weights and results to test an implementation with. `modeling_lm` puts a language model around the
+attention, `training` trains it, `sampling` lets it write.
+
+To look inside a trained GPT-2: `pretrained` loads one. `hooks` reads and writes what flows through
+it, by name; `activations` reads heads and residual stream. `ablation` cuts heads out, `attribution`
+takes logits apart, `patching` finds out who tells whom, `head_scores` what a head looks at.
+`weights` reads what was learned, `circuits` what follows from it, and `plots` draws.
 
 Conventions, kept everywhere:
 

@@ -25,14 +25,17 @@ def simple_attention(x):
 class ParameterAttention(nn.Module):
     """Queries, keys and values get matrices of their own, as bare parameters and without a batch.
 
-    The matrices are [input_size, hidden] and multiply from the right: x @ w_query.
+    The matrices are [input_size, hidden] and multiply from the right: x @ w_query. They begin as
+    normal numbers divided by sqrt(input_size), so that inputs of spread 1 give queries, keys and
+    values of spread 1. (`torch.rand` would not do: its numbers are all positive.)
     """
 
     def __init__(self, input_size, hidden):
         super().__init__()
-        self.w_query = nn.Parameter(torch.rand(input_size, hidden))
-        self.w_key = nn.Parameter(torch.rand(input_size, hidden))
-        self.w_value = nn.Parameter(torch.rand(input_size, hidden))
+        spread = input_size**-0.5
+        self.w_query = nn.Parameter(torch.randn(input_size, hidden) * spread)
+        self.w_key = nn.Parameter(torch.randn(input_size, hidden) * spread)
+        self.w_value = nn.Parameter(torch.randn(input_size, hidden) * spread)
 
     def forward(self, x):
         """softmax(Q K^T / sqrt(hidden)) V for one sequence.

@@ -45,7 +45,7 @@ def load_gpt2(name=DEFAULT_MODEL, *, verbose=False):
             no attention probabilities.
     """
     folder, source = _find(str(name))
-    model = _load_model(folder, name)
+    model = read_model(folder, name)
     tokenizer = _load_tokenizer(folder, name, model.config.vocab_size)
     check_attentions(model)
     if verbose:
@@ -224,13 +224,17 @@ def _load_config(folder, name):
     return config
 
 
-def _load_model(folder, name):
+def read_model(folder, name=None):
+    """Return the ``GPT2LMHeadModel`` of a folder as load_gpt2 does, with or without a tokenizer.
+
+    name: what the model is called in messages; the folder where None.
+    """
     from safetensors import SafetensorError
     from transformers import GPT2LMHeadModel
 
-    _load_config(folder, name)
+    _load_config(folder, folder if name is None else name)
     try:
-        with _quiet_unless_large(folder):
+        with quiet(unless_large=folder):
             model = GPT2LMHeadModel.from_pretrained(
                 folder, attn_implementation="eager", dtype=torch.float32
             )
@@ -240,12 +244,16 @@ def _load_model(folder, name):
 
 
 @contextmanager
-def _quiet_unless_large(folder):
-    """Keep transformers' progress bar for weights that take seconds to read."""
+def quiet(unless_large=None):
+    """Switch transformers' progress bars off while the ``with`` block runs.
+
+    unless_large: a folder of weights; where they take seconds to read, the bars stay.
+    """
     from transformers.utils import logging
 
-    size = sum(path.stat().st_size for path in Path(folder).glob("*.safetensors"))
-    if size > BYTES_WORTH_A_PROGRESS_BAR or not logging.is_progress_bar_enabled():
+    weights = [] if unless_large is None else Path(unless_large).glob("*.safetensors")
+    is_large = sum(path.stat().st_size for path in weights) > BYTES_WORTH_A_PROGRESS_BAR
+    if is_large or not logging.is_progress_bar_enabled():
         yield
         return
     logging.disable_progress_bar()
