@@ -106,7 +106,8 @@ def pick_head(draw: Draw, place: int, heads: int) -> int:
 
 def read_by_c_proj(draw: Draw, place: int) -> tuple[torch.Tensor, torch.Tensor, int, int, str]:
     """What c_proj reads, for other sequences as well; the number of heads, a head, and words."""
-    batch_size, heads, size = draw.sizes(3, 2, 5)
+    heads = draw.choice((2, 3, 5) if place else (3, 5))  # of two, all but one is the next one
+    batch_size, size = draw.sizes(2, 2, 5, other_than=[heads])
     z, reference = (draw.normal(n, 7, heads * size) + 0.5 for n in (batch_size, batch_size + 1))
     head = pick_head(draw, place, heads)
     text = f"{batch_size} sequences of 7 tokens, {heads} heads of size {size}, head {head}"
@@ -570,7 +571,7 @@ lesion_grid.wrong("grid.sign",
 lesion_grid.wrong("grid.not subtracted",
                   "These are the measures with a lesion; subtract the clean one.", effect=itself)
 lesion_grid.wrong("grid.heads and layers swapped", "Layers should be rows and heads columns.",
-                  finish=torch.t)
+                  finish=lambda grid: grid.transpose(0, 1))
 lesion_grid.wrong("grid.last token alone",
                   "Only the last token's prediction is measured; all next tokens are asked for.",
                   measure=lambda m, ids: final_log_prob(m, ids).mean())
