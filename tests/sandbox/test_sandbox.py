@@ -182,6 +182,9 @@ def test_time_that_the_machine_did_not_give_does_not_count(light, course, monkey
         with box.child() as child:
             run(child, slow, seconds=0.3)
             run(child, slow, seconds=300)
+    short = Limits(child_seconds=0.3)
+    with Sandbox(course, runner=RUNNER, limits=short) as box, box.child() as child:
+        run(child, slow, seconds=300)
 
 
 def test_a_busy_machine_is_no_excuse_for_ever(light, course, monkeypatch):
