@@ -20,7 +20,7 @@ from .warm import Warm, WarmDied
 WATCH_SECONDS = 0.1
 PATIENCE = 5  # times its limit that a call may take where the machine has no processor for it
 REAPER_SECONDS = 10
-LAST_WORDS_SECONDS = 0.5
+LAST_WORDS_SECONDS = 5  # an end takes a moment, and several on a busy machine
 CRASHES = {
     "SIGSEGV": "crashed the interpreter (segmentation fault)",
     "SIGBUS": "crashed the interpreter (bus error)",
