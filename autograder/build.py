@@ -237,8 +237,8 @@ def build(course: Path, run: bool = True, only: str = "", say=lambda text: None)
         source = read_source(path)
         target = course / "notebooks" / path.stem / f"{path.stem}.ipynb"
         new = release(source)
-        if kept := _keep_replaced(target, as_text(new), course / "build" / "replaced"):
-            say(f"{path.stem}: the notebook as it was is now {kept.relative_to(course)}")
+        if _keep_replaced(target, as_text(new), course / "build" / "replaced"):
+            say(f"{path.stem}: the notebook as it was is kept in build/replaced/")
         write(new, target)
         if run:
             say(f"running {path.stem}")
@@ -247,14 +247,14 @@ def build(course: Path, run: bool = True, only: str = "", say=lambda text: None)
     return written
 
 
-def _keep_replaced(path: Path, new: str, folder: Path) -> Path | None:
-    """Copies a file that is about to become `new`, under a name made from its content."""
-    if not path.exists():
-        return None
-    old = path.read_bytes()
-    if old == new.encode("utf-8"):
-        return None
-    kept = folder / f"{path.stem}-{hashlib.sha256(old).hexdigest()[:8]}.ipynb"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_bytes(old)
-    return kept
+def _keep_replaced(path: Path, new: str, folder: Path) -> bool:
+    """Whether the file is about to become another; it is then copied into `folder`.
+
+    Its name there is made from its content, so that an earlier one stays.
+    """
+    old = path.read_bytes() if path.exists() else b""
+    if not old or old == new.encode("utf-8"):
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{path.stem}-{hashlib.sha256(old).hexdigest()[:8]}.ipynb").write_bytes(old)
+    return True

@@ -68,8 +68,9 @@ def configure(config, root: Path | None = None) -> None:
     _write_sources(folder, root / "build" / "source")
     config.CourseDirectory.course_id = "attention"
     config.CourseDirectory.root = str(root)
-    config.CourseDirectory.source_directory = str(root / "build" / "source")
-    config.CourseDirectory.release_directory = str(root / "build" / "release")
+    # Below the root, and relative: nbgrader takes a whole path for a regular expression.
+    config.CourseDirectory.source_directory = "build/source"
+    config.CourseDirectory.release_directory = "build/release"
     # No file beside a notebook is copied: not an answer into the release, not a link out of it.
     config.CourseDirectory.ignore = ["*"]
     config.Autograde.exporter_class = SubmissionReader

@@ -30,11 +30,11 @@
 # | Difficulty | ●●○○○ |
 # | Importance | ●●●●● |
 #
-# Eight puzzles, ten points. In each, you fill in one function and run the check
-# below it. Stuck? `hint("shape_gym.axes", 1)` gives a nudge, `2` a push, `3` nearly
-# the answer. The worked solutions are in `solutions/00_shape_gym.ipynb`; they are
-# most useful after an attempt of your own. Words in the
-# [glossary](../../docs/glossary.md) are linked the first time they matter.
+# Eight puzzles, ten points. In each, you fill in one function and run the check below
+# it. Stuck? `hint("shape_gym.axes", 1)` gives a nudge, `2` a push, `3` nearly the
+# answer. The worked solutions come with the whole course, in
+# `solutions/00_shape_gym.ipynb`; they are most useful after an attempt of your own.
+# Words in the [glossary](../../docs/glossary.md) are linked the first time they matter.
 
 # %% role="setup"
 import warnings

@@ -32,9 +32,9 @@
 # | Importance | ●●●●○ |
 #
 # Seven exercises, ten points. `hint("simple.rnn", 1)` gives the first of three hints;
-# the worked solutions are in `solutions/01_attention_without_weights.ipynb`.
-# Axes, broadcasting and `transpose` are assumed:
-# [lesson 00](../00_shape_gym/00_shape_gym.ipynb) is the warm-up.
+# the worked solutions come with the whole course, in
+# `solutions/01_attention_without_weights.ipynb`. Axes, broadcasting and `transpose` are
+# assumed: [lesson 00](../00_shape_gym/00_shape_gym.ipynb) is the warm-up.
 
 # %% role="setup"
 import matplotlib.pyplot as plt

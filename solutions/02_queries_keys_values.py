@@ -31,10 +31,10 @@
 # | Difficulty | ●●●○○ |
 # | Importance | ●●●●● |
 #
-# Nine exercises, twelve points. The worked solutions are in
+# Nine exercises, twelve points. The worked solutions come with the whole course, in
 # `solutions/02_queries_keys_values.ipynb`; look at them after an attempt of your own.
-# Stuck? Each exercise has three hints: 1 is a nudge, 2 a push, 3 nearly the answer. They
-# look like this:
+# Stuck? Each exercise has three hints: 1 is a nudge, 2 a push, 3 nearly the answer.
+# They look like this:
 
 # %% role="setup"
 import ast

@@ -31,7 +31,7 @@
 # | Difficulty | ●●●○○ |
 # | Importance | ●●●●● |
 #
-# Eleven exercises, twelve points. The solutions are in
+# Eleven exercises, twelve points. The solutions come with the whole course, in
 # `solutions/03_masks_and_dropout.ipynb`; they are worth more after an attempt of your
 # own. When stuck, ask for a hint first. It looks like this:
 

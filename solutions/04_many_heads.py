@@ -19,8 +19,9 @@
 # **Time** 75 to 100 minutes · **Difficulty** ●●●○○ · **Importance** ●●●●●
 #
 # There are 9 exercises. Hints come in three steps, `hint("heads.split", 1)` and so on;
-# the solutions with all figures are in `solutions/04_many_heads.ipynb`. Terms:
-# [head](../../docs/glossary.md#head), [head size](../../docs/glossary.md#head-size),
+# the solutions with all figures come with the whole course, in
+# `solutions/04_many_heads.ipynb`. Terms: [head](../../docs/glossary.md#head),
+# [head size](../../docs/glossary.md#head-size),
 # [causal mask](../../docs/glossary.md#causal-mask).
 
 # %% role="setup"

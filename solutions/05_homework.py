@@ -44,8 +44,8 @@
 # have not seen, and what you say about the shapes on the way.
 #
 # Stuck? `hint("self_attention.forward", 1)` nudges; steps 2 and 3 say more (a cell
-# below tries it). For self-study, the solutions with all figures are in
-# `solutions/05_homework.ipynb`. Words you do not know are in the
+# below tries it). For self-study, the solutions with all figures come with the whole
+# course, in `solutions/05_homework.ipynb`. Words you do not know are in the
 # [glossary](../../docs/glossary.md).
 
 # %% role="setup"

@@ -33,7 +33,7 @@
 # | Importance | ●●●●● |
 #
 # Nine exercises, twelve points. Stuck? `hint("inside.config", 1)` gives a nudge, `2` a
-# push, `3` nearly the answer. The worked solutions are in
+# push, `3` nearly the answer. The worked solutions come with the whole course, in
 # `solutions/09_inside_gpt2.ipynb`; look at them after an attempt of your own.
 
 # %% role="setup"

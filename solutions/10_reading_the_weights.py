@@ -39,7 +39,7 @@
 # | Importance | ●●●○○ |
 #
 # Fourteen exercises, fourteen points. Stuck? `hint("weights.params", 1)` gives a nudge,
-# `2` a push, `3` nearly the answer. The worked solutions are in
+# `2` a push, `3` nearly the answer. The worked solutions come with the whole course, in
 # `solutions/10_reading_the_weights.ipynb`; look at them after an attempt of your own.
 
 # %% role="setup"

@@ -34,7 +34,7 @@
 # | Difficulty | ●●●○○ |
 # | Importance | ●●●●○ |
 #
-# Nine exercises, twelve points. The worked solutions are in
+# Nine exercises, twelve points. The worked solutions come with the whole course, in
 # `solutions/11_reading_activations.ipynb`; look at them after an attempt of your own.
 # Each exercise has three hints, from a nudge to nearly there:
 # `hint("activations.text", 1)`. Words you do not know are in the

@@ -33,10 +33,11 @@
 # | Difficulty | ●●●●○ |
 # | Importance | ●●●●● |
 #
-# Nine exercises, fourteen points. The worked solutions are in
+# Nine exercises, fourteen points. The worked solutions come with the whole course, in
 # `solutions/12_causal_experiments.ipynb`; look at them after an attempt of your own.
-# Each exercise has three hints: `hint("causal.clean", 1)`. The last exercise uses *your*
-# `MultiHeadSelfAttention` from lesson 05, in `transformer_lm/modeling_attention.py`.
+# Each exercise has three hints: `hint("causal.clean", 1)`. The last exercise uses
+# *your* `MultiHeadSelfAttention` from lesson 05, in
+# `transformer_lm/modeling_attention.py`.
 
 # %% role="setup"
 import math

@@ -78,7 +78,7 @@ def load(home, endpoint: str) -> subprocess.CompletedProcess:
     environment |= {"HF_HOME": str(home), "HF_ENDPOINT": endpoint, "HF_HUB_DISABLE_XET": "1"}
     environment |= {"HF_HUB_OFFLINE": "0", "PYTHONPATH": str(ROOT)}
     return subprocess.run(
-        [sys.executable, "-c", LOAD], env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", LOAD], env=environment, capture_output=True, text=True, timeout=600
     )
 
 

@@ -71,7 +71,7 @@ def nbgrader(folder: Path, *args: str) -> subprocess.CompletedProcess:
         capture_output=True,
         text=True,
         env={**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"},
-        timeout=300,
+        timeout=900,
     )
 
 

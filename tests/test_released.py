@@ -190,7 +190,8 @@ def test_building_keeps_the_notebook_that_it_replaces(small):
     build(small, run=False, say=said.append)
     assert nbformat.read(written, as_version=4).cells
     (kept,) = (small / "build" / "replaced").iterdir()
-    assert kept.read_text() == work and kept.name in said[0]
+    assert kept.read_text() == work and kept.name.startswith("00_small-")
+    assert said == ["00_small: the notebook as it was is kept in build/replaced/"]
 
 
 def test_building_what_is_there_keeps_and_says_nothing(small):

@@ -9,7 +9,11 @@ MIB = 1 << 20
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """Bounds on one child. Sizes are in bytes, times in seconds."""
+    """Bounds on one child. Sizes are in bytes, times in seconds.
+
+    What the child waits for a processor on a busy machine is added to its times, within reason
+    (`child.PATIENCE`).
+    """
 
     call_seconds: float = 10.0  # one request, unless it says otherwise
     child_seconds: float = 60.0  # all requests of one child together

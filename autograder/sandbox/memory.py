@@ -9,6 +9,8 @@ import secrets
 import time
 from pathlib import Path
 
+from .family import family
+
 PREFIX = "attention-course"
 GROUPS = Path("/sys/fs/cgroup")
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
@@ -115,18 +117,7 @@ def _make(folder: Path, settings: dict[str, int]) -> bool:
 
 def family_memory(root: int) -> int:
     """Bytes of memory in use by a process and its descendants (shared pages shared out)."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc") if os.path.isdir("/proc") else []:
-        if name.isdigit():
-            with contextlib.suppress(OSError, IndexError):
-                stat = Path(f"/proc/{name}/stat").read_bytes()
-                children.setdefault(int(stat.rpartition(b")")[2].split()[1]), []).append(int(name))
-    total, queue = 0, [root]
-    while queue:
-        pid = queue.pop()
-        queue += children.get(pid, [])
-        total += _memory_of(pid)
-    return total
+    return sum(_memory_of(pid) for pid in family(root))
 
 
 def _memory_of(pid: int) -> int:

@@ -51,7 +51,7 @@ class Classroom:
             capture_output=True,
             text=True,
             env={**os.environ, "PATH": f"{scripts}:{os.environ['PATH']}"},
-            timeout=600,
+            timeout=1800,
             check=False,
         )
         self.ran.append(done)

@@ -35,7 +35,7 @@ def table(who: str, *args: str) -> subprocess.CompletedProcess:
         env={**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
         check=False,
     )
 

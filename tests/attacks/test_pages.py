@@ -67,7 +67,7 @@ def after_loading(path, tmp_path) -> Page:
         [BROWSER, *FLAGS, profile, path.resolve().as_uri()],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
         env={**os.environ, "HOME": str(tmp_path)},
     )

@@ -14,6 +14,7 @@ import torch
 
 from autograder.sandbox import ChildFailed, Limits, Sandbox, Tier, memory, probe
 from autograder.sandbox import box as box_module
+from autograder.sandbox.family import family, processor_seconds, waiting_seconds
 from tests.sandbox.conftest import RUNNER, SMALL, ask_honestly, ask_lightly, left_over
 
 
@@ -141,18 +142,87 @@ def test_a_crash_is_named(box):
     assert failed.value.reason == "Your code crashed the interpreter (segmentation fault)."
 
 
-def test_each_limit_has_its_sentence(light, course):
-    limits = Limits(cpu_seconds=1, child_seconds=3, drained=4 << 20)
-    programs = {
-        "while True: pass": "Your code used more than 1 s of processor time.",
-        "import time\ntime.sleep(60)": "Your code did not finish within 3 s in all.",
-        "while True: print('x' * 100_000)": "Your code printed more than 4 MiB.",
-    }
+@pytest.mark.parametrize(
+    ("limits", "source", "reason"),
+    [
+        (
+            Limits(cpu_seconds=1, call_seconds=300, child_seconds=300),
+            "while True: pass",
+            "Your code used more than 1 s of processor time.",
+        ),
+        (
+            Limits(call_seconds=300, child_seconds=3),
+            "import time\ntime.sleep(900)",
+            "Your code did not finish within 3 s in all.",
+        ),
+        (
+            Limits(call_seconds=300, child_seconds=300, drained=4 << 20),
+            "while True: print('x' * 100_000)",
+            "Your code printed more than 4 MiB.",
+        ),
+    ],
+    ids=["processor", "time", "output"],
+)
+def test_each_limit_has_its_sentence(light, course, limits, source, reason):
     with Sandbox(course, limits=limits, runner=RUNNER) as box:
-        for source, reason in programs.items():
-            with box.child() as child, pytest.raises(ChildFailed) as failed:
-                run(child, source)
-            assert failed.value.reason == reason
+        with box.child() as child, pytest.raises(ChildFailed) as failed:
+            run(child, source)
+        assert failed.value.reason == reason
+
+
+def test_time_that_the_machine_did_not_give_does_not_count(light, course, monkeypatch):
+    slow = "import time\ntime.sleep(1)"
+    with Sandbox(course, runner=RUNNER) as box:
+        monkeypatch.setattr("autograder.sandbox.child.waiting_seconds", lambda pids: 0.0)
+        with box.child() as child, pytest.raises(ChildFailed, match="within 0.3 s"):
+            run(child, slow, seconds=0.3)
+        # All that it waited counts, but for what it was given already.
+        monkeypatch.setattr("autograder.sandbox.child.PATIENCE", 1000)
+        monkeypatch.setattr("autograder.sandbox.child.waiting_seconds", lambda pids: 100.0)
+        with box.child() as child:
+            run(child, slow, seconds=0.3)
+            run(child, slow, seconds=300)
+    short = Limits(child_seconds=0.3)
+    with Sandbox(course, runner=RUNNER, limits=short) as box, box.child() as child:
+        run(child, slow, seconds=300)
+
+
+def test_a_busy_machine_is_no_excuse_for_ever(light, course, monkeypatch):
+    monkeypatch.setattr("autograder.sandbox.child.waiting_seconds", lambda pids: 1e9)
+    with Sandbox(course, runner=RUNNER) as box:
+        with box.child() as child, pytest.raises(ChildFailed, match="within 0.3 s"):
+            run(child, "import time\ntime.sleep(600)", seconds=0.3)
+        with box.child() as child, pytest.raises(ChildFailed, match="within 0.3 s"):
+            monkeypatch.setattr("autograder.sandbox.child.PATIENCE", 1e9)
+            monkeypatch.setattr("autograder.sandbox.child.processor_seconds", lambda pids: 99)
+            run(child, "import time\ntime.sleep(600)", seconds=0.3)
+
+
+def test_two_that_share_a_processor_wait_for_each_other():
+    program = (
+        "import os, sys\nos.sched_setaffinity(0, [int(sys.argv[1])])\nsys.stdin.read(1)\n"
+        "while True: pass"
+    )
+    cpu = str(min(os.sched_getaffinity(0)))
+    both = [
+        subprocess.Popen([sys.executable, "-c", program, cpu], stdin=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    try:
+        for process in both:
+            process.stdin.write(b"!")
+            process.stdin.flush()
+        pids = [process.pid for process in both]
+        deadline = time.monotonic() + 60
+        while not all(waiting_seconds([p]) and processor_seconds([p]) for p in pids):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert set(family(os.getpid())) >= {os.getpid(), *pids}
+        assert processor_seconds(pids) > 0 and waiting_seconds([1 << 30]) == 0
+    finally:
+        for process in both:
+            process.kill()
+            process.communicate()
 
 
 def test_memory_is_capped_from_outside_where_the_kernel_gives_no_group(box, monkeypatch):
@@ -247,7 +317,7 @@ with Sandbox({str(course)!r}, runner={str(RUNNER)!r}) as box, box.child() as chi
     class Gone:
         warm_pid = -1
 
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while left_over(Gone, folder) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left_over(Gone, folder) == []

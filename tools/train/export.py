@@ -103,7 +103,7 @@ The last three rows are measured on `<|endoftext|> x x`, x being 50 random token
 {grown_line(name)}All in all {figures["tokens"] / 1e6:.1f} million tokens, rows of \
 {recipe.NUM_POSITIONS}, AdamW; the whole course of it
 is in `training_log.json`, the recipe and the one command that rebuilds the model are in
-`tools/train`.
+`tools/train` of the course's repository.
 
 **Copy rows.** A copy row repeats one segment of 6 to {recipe.NUM_POSITIONS // 3 - 1} tokens, at
 uneven distances, inside random tokens; half of the segments are random tokens, half are pieces of
