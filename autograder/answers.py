@@ -18,8 +18,8 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from autograder.calls import Call, Draw, Outcome, from_reply, run_here
 from autograder.asking import Exercise, Finding, Mistake, Sight
+from autograder.calls import Call, Draw, Outcome, from_reply, run_here
 from autograder.judge import judge
 from autograder.sandbox.inside.runner import encode
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from autograder import course
-from autograder.course import Cell, CourseError, Lesson
 from autograder.asking import Finding
+from autograder.course import Cell, CourseError, Lesson
 from autograder.magics import plain_python
 from autograder.sandbox import ChildFailed, Sandbox
 from autograder.shapes import Verdict, judge, plan, prepare, record

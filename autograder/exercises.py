@@ -20,14 +20,14 @@ import itertools
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 
+from autograder.asking import Exercise, Finding, Mistake, Sight
 from autograder.calls import Call, Draw
 from autograder.cases import cases_from
-from autograder.asking import Exercise, Finding, Mistake, Sight
 
 Cases = str | Callable[[Draw], Call | list[Call]]
 

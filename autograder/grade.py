@@ -13,10 +13,10 @@ from functools import cache
 from pathlib import Path
 
 from autograder import answers, course
+from autograder.asking import Exercise
 from autograder.build import read_source, readable
 from autograder.calls import Call, Draw
 from autograder.course import Lesson
-from autograder.asking import Exercise
 from autograder.findings import told_once
 from autograder.intake import read
 from autograder.marking import Marking

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from autograder.calls import Outcome
 from autograder.asking import Finding, Sight
+from autograder.calls import Outcome
 from autograder.explain import explain_error
 from autograder.sandbox.inside.runner import Other
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autograder import answers, course, rubric
+from autograder.asking import Exercise, Finding
 from autograder.calls import Call
 from autograder.comments import comment_findings
 from autograder.course import Cell, Lesson
-from autograder.asking import Exercise, Finding
 from autograder.explain import explain_error
 from autograder.magics import plain_python
 from autograder.observe import observe, question

@@ -9,8 +9,8 @@ import re
 import torch
 
 from autograder import answers, cards, course
-from autograder.calls import Draw, run_here
 from autograder.asking import Exercise, Finding
+from autograder.calls import Draw, run_here
 
 
 class CheckFailed(AssertionError):

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import torch
 
-from autograder.calls import Call, Draw, Made
-from autograder.judging.forms import results_in_one_tensor
-from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
 from autograder.asking import Exercise, Finding, Sight
+from autograder.calls import Call, Draw, Made
+from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
 from autograder.judge import compare, difference
+from autograder.judging.forms import results_in_one_tensor
 
 
 def _model(

@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import torch
 
-from autograder.calls import Call, Draw, Outcome
 from autograder.asking import Exercise, Finding, Sight
+from autograder.calls import Call, Draw, Outcome
 from autograder.judge import compare, difference
 
 PROJECTIONS = ("q", "k", "v")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from autograder.calls import Call, Draw, Namespace
-from autograder.judging.forms import large_negative_as_inf
-from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
 from autograder.asking import Exercise
+from autograder.calls import Call, Draw, Namespace
+from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
+from autograder.judging.forms import large_negative_as_inf
 
 
 # --- the parts -----------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autograder.calls import Call, Draw
 from autograder.asking import Exercise, Finding, Sight
+from autograder.calls import Call, Draw
 from autograder.judge import compare
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import torch
 
-from autograder.calls import Call, Draw
 from autograder.asking import Exercise, Finding, Sight
+from autograder.calls import Call, Draw
 from autograder.judge import compare
 
 PROJECTIONS = ("q", "k", "v")

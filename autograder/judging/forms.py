@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import torch
 
-from autograder.calls import Outcome
 from autograder.asking import Finding, Sight
+from autograder.calls import Outcome
 from autograder.judge import compare
 
 HIDDEN_SCORE = -1e8  # what a student may write for minus infinity lies below this
