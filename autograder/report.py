@@ -41,6 +41,7 @@ class Result:
     passed: bool
     needs_person: bool = False
     findings: tuple[Finding, ...] = ()
+    earned: float | None = None  # before deductions and bonus, where there can be any
 
     def to_json(self) -> dict:
         return {

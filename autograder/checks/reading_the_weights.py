@@ -9,7 +9,7 @@ import torch
 from autograder.calls import Call, Draw, Namespace, Outcome
 from autograder.checks.forms import results_in_one_tensor
 from autograder.checks.gpt2_cases import draw_gpt2, says
-from autograder.exercise import Exercise, Finding, Sight
+from autograder.exercise import Exercise, Finding, Sight, lazily
 from autograder.judge import compare
 
 
@@ -86,7 +86,7 @@ def _any_order(sight: Sight) -> list[Finding]:
             sight,
             outcomes=tuple(map(_sorted_pairs, sight.outcomes)),
             expected=tuple(map(_sorted_pairs, sight.expected)),
-            mistakes=tuple((c, m, tuple(map(_sorted_pairs, o))) for c, m, o in sight.mistakes),
+            mistakes=tuple((c, m, lazily(_sorted_pairs, o)) for c, m, o in sight.mistakes),
         )
     )
 
