@@ -154,8 +154,8 @@ def _given(call: Call, probs: torch.Tensor | None) -> dict | None:
 
 
 def _multi_softmax(calls, outcomes) -> list[dict | None]:
-    """The same where the probabilities rise with the right scores: those are right, and what makes
-    probabilities of them is not."""
+    """The same where the probabilities rise with the right scores, but are no softmax of anything:
+    the scores are right, and what makes probabilities of them is not."""
     return [_rising(call, _returned(calls, outcomes, call)) for call in calls]
 
 
@@ -169,7 +169,8 @@ def _rising(call: Call, probs: torch.Tensor | None) -> dict | None:
     falls = (ordered.diff(dim=-1) < -1e-6).any()
     even = (probs.max(-1).values - probs.min(-1).values).max() < 1e-6
     leaks = (probs[scores.isinf()].abs() > 1e-7).any()
-    return None if falls or even or leaks else _taken(probs)
+    softmax = (probs[scores.isfinite()] > 0).all() and (probs.sum(-1) - 1).abs().max() < 1e-4
+    return None if falls or even or leaks or softmax else _taken(probs)
 
 
 def _right(call: Call, probs: torch.Tensor | None) -> bool:
