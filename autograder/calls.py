@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from autograder.sandbox.inside.runner import Runner, decode, encode
+from autograder.sandbox.inside.runner import MAX_HELD, Runner, decode, encode
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
@@ -44,7 +44,8 @@ class Call:
     name: the function or class in the student's namespace. init: the class's arguments, or None
     for a function. weights: tensors by attribute path. on: a label under which the object is kept
     for later calls. method: a method to call, by default the object itself. train: training mode.
-    seed: set before the call. gradients: also return gradients. inspect: build only.
+    seed: set before the call. gradients: also return gradients. inspect: build only. mend: build
+    even where `__init__` stops with an error, and put right layers where the weights belong.
     says: what is tried, in words ('3 sequences of 5 tokens').
     """
 
@@ -60,6 +61,7 @@ class Call:
     seed: int | None = None
     gradients: bool = False
     inspect: bool = False
+    mend: bool = False
     says: str = ""
 
     def double(self) -> Call:
@@ -86,6 +88,7 @@ class Outcome:
     gradients: Any = None
     changed: tuple[int, ...] = ()
     left: tuple[str, ...] = ()  # what was left behind in a model that was given: hooks, weights
+    held: tuple[torch.Tensor, ...] = ()  # where an error stopped it: what its variables held
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ def to_request(calls: list[Call]) -> tuple[dict, dict[str, torch.Tensor]]:
                 "kwargs": {k: _wire(v, tensors) for k, v in call.kwargs.items()},
                 "weights": {k: _wire(v, tensors) for k, v in call.weights.items()},
                 **{k: getattr(call, k) for k in ("on", "method", "train", "seed")},
-                **{k: getattr(call, k) for k in ("gradients", "inspect")},
+                **{k: getattr(call, k) for k in ("gradients", "inspect", "mend")},
             }
         )
     return {"op": "call", "calls": wired}, tensors
@@ -170,6 +173,7 @@ def _outcome(raw: Mapping, tensors: Mapping) -> Outcome:
         gradients=decode(raw.get("gradients"), tensors),
         changed=tuple(map(int, raw.get("changed") or ())),
         left=tuple(str(each)[:100] for each in list(raw.get("left") or ())[:10]),
+        held=tuple(tensors[key] for key in list(raw.get("held") or ())[:MAX_HELD]),
     )
 
 

@@ -202,10 +202,11 @@ def matches(got: Outcome, other: Outcome, rtol: float) -> bool:
     return outcome_difference(got, other, rtol) is None
 
 
-def compare(sight: Sight) -> list[Finding]:
+def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]:
     """The usual judge: every call must give what is expected; else say which mistake it was.
 
     Where a call changed its input in place, that is a mistake too (call it 'input changed').
+    named: the mistake that it is known to be, as (check, message); else it is looked for.
     """
     rtol = sight.exercise.rtol
     failures = []
@@ -235,7 +236,7 @@ def compare(sight: Sight) -> list[Finding]:
     if not failures:
         return []
     call, got, found = failures[0]
-    named = name_mistake(sight)
+    named = named or name_mistake(sight)
     if found is None:
         finding = explain_error(got.error, sight.exercise.name, sight.source)
         finding = replace(finding, tried=call.says)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from autograder import answers, course, rubric
 from autograder.asking import Exercise, Finding
-from autograder.calls import Call
+from autograder.calls import Call, Outcome
 from autograder.comments import comment_findings
 from autograder.course import Cell, Lesson
 from autograder.explain import explain_error
@@ -72,7 +72,14 @@ class Marking:
         self.alone = self.alone or seen.alone
         if seen.error is not None:
             return [explain_error(seen.error, exercise.name, seen.source)]
-        return answers.findings(exercise, calls, seen.outcomes, seen.source)
+
+        asked = asked.without_added() if seen.alone else asked
+
+        def ask(others: list[Call]) -> Sequence[Outcome]:
+            """What comes of other calls of the same answer, in a child of its own."""
+            return observe(self.box, asked, lambda: others)[1].outcomes
+
+        return answers.findings(exercise, calls, seen.outcomes, seen.source, ask)
 
     def _by_rubric(self, exercise: Cell, results: dict[str, Result]) -> list[Result]:
         own = next(c for c in self.submission.cells if c.id == exercise.id)

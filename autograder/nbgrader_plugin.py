@@ -44,6 +44,7 @@ from autograder.cards import Card
 from autograder.feedback import SCHEME, inert
 from autograder.grade import Grader, model_answers
 from autograder.intake import Unreadable, read, read_bytes
+from autograder.one_thread import one_thread
 from autograder.repair import match, raw_cells, rebuild
 from autograder.report import Report, Result
 from autograder.submission import Submission
@@ -57,6 +58,7 @@ def configure(config, root: Path | None = None) -> None:
     root: where all that nbgrader writes lies (submitted/, autograded/, feedback/, gradebook.db,
     and the source and released notebooks in build/); the course's folder where none is given.
     """
+    one_thread()
     folder = course.root()
     root = root or folder
     # nbgrader calls `alembic` by name: it must be found where this Python's own scripts lie.

@@ -1,34 +1,48 @@
 """The homework's rubric: what is taken off and what is added, each with its reason.
 
-Per class: one point off for PEP 8, one for shape comments, one for scores that are not scaled
-(an answer that is right but for the scale loses that point and no other). One point more for a
+Per class: one point off for PEP 8, one for shape comments, one for a wrong scale, one for layers
+that are not as they were asked for (where no task is about the layers). An answer that is right but
+for its scale or its layers loses that point and no other. One point more for a
 `SelfAttention.forward` of three statements. A class never falls below zero.
+
+What a rubric takes or gives is a finding of its own, with its points. `Result.points` is the number
+that is left, for nbgrader's cell; `Result.earned` is what the task was worth before that.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from autograder.asking import Finding
+from autograder.layers import PREFIX as LAYER
 from autograder.report import Result
 from autograder.style import pep8
 
-SCALE = "scale.missing"
+SCALE = "scale."  # the checks of all mistakes in the scale begin so
+# What is forgiven for one point where all else is right: how the check begins, what it is about.
+FORGIVEN = {SCALE: "the scale", LAYER: "the layers"}
+WIDTHS = ("wrong width", f"{LAYER}width")  # the checks of a layer of a wrong width
 THREE_LINES = 3
 
 
 @dataclass(frozen=True)
 class Rubric:
-    """What holds for one class: the task that can earn the bonus, if any."""
+    """What holds for one class.
 
+    layers: the task that is about the layers, if any; it loses its points where they are wrong.
+    bonus_task, bonus_class: what can earn the bonus, if anything.
+    """
+
+    layers: str = ""
     bonus_task: str = ""
     bonus_class: str = ""
 
 
 # By the id of the exercise cell.
 RUBRICS = {
-    "self_attention": Rubric("self_attention.forward", "SelfAttention"),
+    "self_attention": Rubric("self_attention.init", "self_attention.forward", "SelfAttention"),
     "multi_head": Rubric(),
 }
 
@@ -44,63 +58,87 @@ def apply(
     rubric = RUBRICS.get(exercise)
     if rubric is None or not results:
         return results
-    results, scale = _forgive_scale(results)
-    deductions = [*scale, *_style(source, released), *_comments(comments)]
-    results = _bonus(rubric, results, source, blocked=bool(scale))
+    results, owed = _forgive(rubric, results)
+    for task, deduction in owed:
+        results = _take_one(results, deduction, task)
+    results = _bonus(rubric, results, source)
     results = [replace(results[0], findings=(*results[0].findings, *comments)), *results[1:]]
-    for deduction in deductions:
+    widths = any(f.check in WIDTHS for r in results for f in r.findings)
+    for deduction in [*_style(source, released), *_comments(comments, widths)]:
         results = _take_one(results, deduction)
     return results
 
 
-def _forgive_scale(results: list[Result]) -> tuple[list[Result], list[Finding]]:
-    """Gives back the points of tasks that fail for the missing scale only; says what it costs."""
-    unscaled = [r for r in results if r.findings and r.findings[0].check == SCALE]
-    if not unscaled:
-        return results, []
-    message = "1 point off: the scores are not scaled."
-    given = [replace(r, points=r.max_points) if r in unscaled else r for r in results]
-    return given, [Finding(SCALE, "deduction", message)]
+def _forgive(rubric: Rubric, results: list[Result]) -> tuple[list[Result], list]:
+    """Gives back the points of tasks that are right but for what is forgiven.
+
+    Returns the results and what is owed for it: (task, deduction), once for each kind in a class.
+    Layers are not charged twice where a task of their own has lost its points.
+    """
+    paid = {LAYER} if any(r.task == rubric.layers and not r.passed for r in results) else set()
+    given, owed = [], []
+    for result in results:
+        forgiven = {f: _kind(f) for f in result.findings if f.fails and _kind(f)}
+        if result.task == rubric.layers or not forgiven:
+            given.append(result)
+            continue
+        for finding, kind in forgiven.items():
+            if kind not in paid:
+                paid.add(kind)
+                owed.append((result.task, _deduction(finding, FORGIVEN[kind])))
+        others = tuple(f for f in result.findings if f not in forgiven)
+        if not any(f.fails for f in others):
+            right = SCALE not in forgiven.values()  # with right layers the answer is right
+            result = replace(result, points=result.max_points, passed=right)
+        given.append(replace(result, findings=others))
+    return given, owed
 
 
-def _style(source: str, released: str) -> list[Finding]:
+def _kind(finding: Finding) -> str:
+    """The kind of what is forgiven that a finding is about, or ''."""
+    return next((kind for kind in FORGIVEN if finding.check.startswith(kind)), "")
+
+
+def _deduction(finding: Finding, what: str, more: int = 0) -> Finding:
+    others = f" (and {more} more)" if more else ""
+    message = f"1 point off for {what}: {finding.message}{others}"
+    return replace(finding, verdict="deduction", message=message, points=-1.0)
+
+
+def _style(source: str, released: str) -> Iterable[Finding]:
     found = pep8(source, released)
-    if not found:
-        return []
-    first = found[0]
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    message = f"1 point off for PEP 8: {first.message}{more}"
-    return [replace(first, message=message)]
+    return [_deduction(found[0], "PEP 8", len(found) - 1)] if found else []
 
 
-def _comments(comments: list[Finding]) -> list[Finding]:
-    costly = [f for f in comments if f.verdict in ("false", "missing")]
-    if not costly:
-        return []
-    more = f" (and {len(costly) - 1} more)" if len(costly) > 1 else ""
-    message = f"1 point off for shape comments: {costly[0].message}{more}"
-    return [replace(costly[0], verdict="deduction", message=message)]
+def _comments(comments: list[Finding], widths: bool) -> Iterable[Finding]:
+    """widths: whether a layer of a wrong width is charged already. It makes comments false that
+    would be true of the right one, so that they cost nothing more."""
+    costly = [f for f in comments if f.verdict == "missing" or f.verdict == "false" and not widths]
+    return [_deduction(costly[0], "shape comments", len(costly) - 1)] if costly else []
 
 
-def _take_one(results: list[Result], deduction: Finding) -> list[Result]:
-    """Takes a point off the task that has most left, and says so there."""
-    best = max(range(len(results)), key=lambda i: results[i].points)
-    result = results[best]
-    if result.points <= 0:
-        return results
-    taken = replace(
-        result, points=max(0.0, result.points - 1), findings=(*result.findings, deduction)
+def _take_one(results: list[Result], deduction: Finding, task: str = "") -> list[Result]:
+    """Takes a point off a task, by default the one that has most left, and says so there."""
+    places = range(len(results))
+    best = max(
+        places, key=lambda i: (results[i].task == task and results[i].points > 0, results[i].points)
     )
-    return [*results[:best], taken, *results[best + 1 :]]
+    result = results[best]
+    taken = min(-deduction.points, result.points)
+    if taken <= 0:
+        return results
+    deduction = replace(deduction, points=-taken)
+    result = replace(result, points=result.points - taken, findings=(*result.findings, deduction))
+    return [*results[:best], result, *results[best + 1 :]]
 
 
-def _bonus(rubric: Rubric, results: list[Result], source: str, blocked: bool) -> list[Result]:
+def _bonus(rubric: Rubric, results: list[Result], source: str) -> list[Result]:
     def better(result: Result) -> Result:
-        right = result.task == rubric.bonus_task and result.passed and not blocked
+        right = result.task == rubric.bonus_task and result.passed
         if not right or not forward_in_three(source, rubric.bonus_class):
             return result
         message = "1 point more: forward in three lines."
-        bonus = Finding("three lines", "bonus", message)
+        bonus = Finding("three lines", "bonus", message, points=1.0)
         return replace(result, points=result.points + 1, findings=(*result.findings, bonus))
 
     return [better(r) for r in results]

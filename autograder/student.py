@@ -69,11 +69,15 @@ def find(task: str) -> Exercise:
 def look(exercise: Exercise, namespace: dict) -> tuple[list[Finding], str]:
     """Findings for the public cases, and what was tried, in words."""
     calls = exercise.cases(Draw(answers.PUBLIC_SEED))
-    state = torch.get_rng_state()
-    outcomes = run_here(namespace, calls)
-    torch.set_rng_state(state)
+
+    def ask(calls):
+        state = torch.get_rng_state()
+        outcomes = run_here(namespace, calls)
+        torch.set_rng_state(state)
+        return outcomes
+
     said = list(dict.fromkeys(c.says for c in calls if c.says))
-    return answers.findings(exercise, calls, outcomes), "; ".join(said)
+    return answers.findings(exercise, calls, ask(calls), ask=ask), "; ".join(said)
 
 
 def _namespace(frame) -> dict:

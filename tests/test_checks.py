@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from autograder import answers, course
-from autograder.calls import Draw, Outcome, run_here
 from autograder.asking import Sight
+from autograder.calls import Draw, Outcome, run_here
 from autograder.judge import judge, matches
 
 EXERCISES = course.exercises()

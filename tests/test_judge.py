@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from autograder import answers, course
-from autograder.calls import Call, Draw, Outcome
 from autograder.asking import Exercise, Sight
+from autograder.calls import Call, Draw, Outcome
 from autograder.explain import explain_error
 from autograder.judge import compare, difference, judge, matches, name_mistake
 from autograder.sandbox.inside.runner import Other

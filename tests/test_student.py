@@ -80,8 +80,8 @@ def test_hints_come_in_three_steps(capsys):
 
 
 def test_the_card_is_html_in_a_notebook_and_escapes_what_it_quotes():
-    from autograder.cards import Card
     from autograder.asking import Finding
+    from autograder.cards import Card
 
     finding = Finding("x", "wrong", "<script>alert(1)</script> `<b>`", 3, "<img onerror=x>")
     html = Card("a.b", False, (finding,))._repr_html_()

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import torch
 
-from autograder.asking import Exercise, Finding, Sight
-from autograder.calls import Call, Draw, Made
+from autograder.asking import Exercise, Finding, Sight, lazily
+from autograder.calls import Call, Draw, Made, Outcome
 from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
 from autograder.judge import compare, difference
 from autograder.judging.forms import results_in_one_tensor
@@ -139,9 +139,9 @@ def _judge_own(sight: Sight) -> list[Finding]:
     """The logits are right, and they were computed by attention modules with q, k, v and mix."""
     plain = replace(
         sight,
-        expected=tuple(replace(o, gradients=None) for o in sight.expected),
+        expected=tuple(map(_without_gradients, sight.expected)),
         mistakes=tuple(
-            (check, text, tuple(replace(o, gradients=None) for o in outcomes))
+            (check, text, lazily(_without_gradients, outcomes))
             for check, text, outcomes in sight.mistakes
         ),
     )
@@ -168,6 +168,10 @@ def _judge_own(sight: Sight) -> list[Finding]:
                 )
                 return [Finding("own.not used", "wrong", text)]
     return []
+
+
+def _without_gradients(outcome: Outcome) -> Outcome:
+    return replace(outcome, gradients=None)
 
 
 def _different(gradients: list) -> list:

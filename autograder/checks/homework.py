@@ -1,24 +1,24 @@
 """Lesson 05, the graded homework: `SelfAttention` and `MultiHeadSelfAttention`.
 
-The tasks of one class are judged each on its own: an answer that scales wrongly can still get the
-point for its mask. What a task is worth when a later step is wrong is decided by `STAGES`.
+The tasks of one class are judged each on its own: a slip costs the step that it is made in, and an
+answer that scales wrongly can still get the points for its mask and its output.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
 
 from autograder.asking import Exercise, Finding, Sight
 from autograder.calls import Call, Draw, Outcome
-from autograder.judge import compare, difference
+from autograder.judge import compare, difference, name_mistake
 
 PROJECTIONS = ("q", "k", "v")
-
-# A named mistake belongs to one step of the computation; the steps before it were right.
-STAGES = ("init", "scores", "mask", "output")
+LAYERS = (*PROJECTIONS, "mix")
+STEPS = ("scores", "mask", "output")  # of MultiHeadSelfAttention; each has a task of its own
 
 
 def _weights(draw: Draw, input_size: int, hidden: int, mix: bool) -> dict:
@@ -185,20 +185,25 @@ def _is_spread(call: Call) -> bool:
 
 
 def _judge_spread(sight: Sight) -> list[Finding]:
-    """Whether it is the probabilities that are dropped: not single features, and rescaled."""
+    """Whether it is the probabilities that are dropped: not single features, and rescaled.
+
+    What is expected is random too: only its mean is compared. It may be what a mistake in an
+    earlier step gives; where that says nothing about dropout, nothing is said of it.
+    """
     (call,), (got,), (expected,) = sight.calls, sight.outcomes, sight.expected
     value = got.value
     if got.error or not isinstance(value, torch.Tensor) or value.shape != expected.value.shape:
         return compare(replace(sight, mistakes=()))
-    num_heads = call.init[2]
-    share = (value / call.weights["v.bias"]).unflatten(-1, (num_heads, -1))
-    if (share - share[..., :1]).abs().max() > 1e-3:
+    found, usual = _shares(call, value), _shares(call, expected.value)
+    if _uneven(usual) or not usual.mean().abs() > 1e-3:
+        return []
+    if _uneven(found):
         text = (
             "In training, single features of the values or of the heads' outputs are dropped. "
             "Apply `self.dropout` to the probabilities."
         )
         return [Finding("dropout.on features", "wrong", text, tried=call.says)]
-    if not 0.7 < share.mean() < 1.3:
+    if not 0.7 < found.mean() / usual.mean() < 1.3:
         text = (
             "In training, what is kept is not divided by 1 - p, so that sums come out too small "
             "or too large. `nn.Dropout` does that."
@@ -207,78 +212,187 @@ def _judge_spread(sight: Sight) -> list[Finding]:
     return []
 
 
-def _judge_stage(stage: str):
-    """The judge of one task: right up to and with this step, whatever later steps do."""
+def _shares(call: Call, value: torch.Tensor) -> torch.Tensor:
+    """How much of its value each feature of each head shows: [batch_size, seq_len, heads, size]."""
+    return (value / call.weights["v.bias"]).unflatten(-1, (call.init[2], -1))
+
+
+def _uneven(shares: torch.Tensor) -> bool:
+    """Whether the features of one head differ in what they show."""
+    return bool((shares - shares[..., :1]).abs().max() > 1e-3)
+
+
+# --- one task, one step --------------------------------------------------------------------------
+def _judge_step(step: str):
+    """The judge of a task before the last: right where its step is, whatever other steps do.
+
+    What is wrong is this step's unless a known mistake explains it that belongs to another.
+    """
 
     def judge(sight: Sight) -> list[Finding]:
-        part = _only(sight, lambda c: not c.train)
-        if stage != "output":
-            if _probabilities_right(part) or not compare(part):
-                return []
-            if stage == "mask" and _mask_right(part):
-                return []
-        # What happens in training only is looked at last, so that other mistakes keep their names.
-        findings = compare(part) or compare(_only(sight, lambda c: c.train and not _is_spread(c)))
-        if not findings and any(map(_is_spread, sight.calls)):
-            findings = _judge_spread(_only(sight, _is_spread))
-        if not findings:
+        if step == "mask" and (_mask_right(sight) or _probabilities_right(sight)):
+            named = None if _same_by_default(sight) else name_mistake(sight)
+            return compare(sight, named) if named and "mask" in _steps(sight, named[0]) else []
+        if _probabilities_right(sight) or _output_right(sight):
             return []
-        named = findings[0].check
-        if STAGES.index(STAGE_OF.get(named, "scores")) > STAGES.index(stage):
-            return []
-        return findings
+        for check, message, steps in _explanations(sight):
+            return compare(sight, _seen(step, sight, check, message)) if step in steps else []
+        return compare(sight, _seen(step, sight))
 
     return judge
 
 
+def _judge_output(sight: Sight) -> list[Finding]:
+    """The judge of the last step: right where it makes the right thing of what it was given.
+
+    Where an earlier step is wrong by a known mistake, what follows is compared with what right
+    steps make of that.
+    """
+    found = _judge_all(sight)
+    still = _only(sight, _still)
+    if not found or "output" in _steps(sight, found[0].check) or not compare(still):
+        return found
+    right = _probabilities_right(still)
+    for each in sight.mistakes:
+        check, text, outcomes = each
+        alone = _only(replace(sight, mistakes=(each,)), _still)
+        explains = name_mistake(alone) if right else next(_explanations(alone), None)
+        if explains and "output" not in _steps(sight, check):
+            found = _judge_all(replace(sight, expected=outcomes, mistakes=()))
+            if not found:
+                return []
+    return found
+
+
+def _judge_all(sight: Sight) -> list[Finding]:
+    """What is found in any call. What happens in training only is looked at last, so that other
+    mistakes keep their names."""
+    found = compare(_only(sight, _still))
+    found = found or compare(_only(sight, lambda c: c.train and not _is_spread(c)))
+    if not found and any(map(_is_spread, sight.calls)):
+        found = _judge_spread(_only(sight, _is_spread))
+    return found
+
+
+def _still(call: Call) -> bool:
+    """Whether a call is made in evaluation."""
+    return not call.train
+
+
+def _steps(sight: Sight, check: str) -> list[str]:
+    """The steps that a known mistake belongs to; none for what is not known."""
+    return sight.stages.get(check, "").split()
+
+
+def _explanations(sight: Sight) -> Iterator[tuple[str, str, list[str]]]:
+    """The known mistakes that could be this one, as (check, message, steps), the likeliest first.
+
+    One that gives the same in all is likelier than one that gives the same probabilities (or the
+    same output, where no probabilities came back).
+    """
+    wholly = name_mistake(sight)
+    if wholly is not None:
+        yield *wholly, _steps(sight, wholly[0])
+    for check, text, outcomes in sight.mistakes:
+        if (check, text) != wholly and _alike(sight, outcomes):
+            yield check, text, _steps(sight, check)
+
+
 def _only(sight: Sight, wanted: Callable[[Call], bool]) -> Sight:
     """What was seen of some of the calls."""
-    chosen = [i for i, call in enumerate(sight.calls) if wanted(call)]
-
-    def pick(items):
-        return tuple(items[i] for i in chosen)
-
-    named = tuple((c, m, pick(o)) for c, m, o in sight.mistakes)
-    return replace(
-        sight,
-        calls=pick(sight.calls),
-        outcomes=pick(sight.outcomes),
-        expected=pick(sight.expected),
-        mistakes=named,
-    )
+    return sight.only(i for i, call in enumerate(sight.calls) if wanted(call))
 
 
 def _pairs(sight: Sight):
+    """The calls that return probabilities, each with what came back and what should have."""
     for call, got, expected in zip(sight.calls, sight.outcomes, sight.expected, strict=True):
         if call.kwargs.get("return_attention"):
             yield call, got, expected
 
 
 def _probabilities(outcome: Outcome, like: torch.Tensor) -> torch.Tensor | None:
-    """The student's probabilities as [batch_size * num_heads, seq_len, seq_len], if they are."""
+    """The student's probabilities as [batch_size * num_heads, seq_len, seq_len], if they are.
+
+    Where an error came up later, what the variables held: probabilities, or scores for them.
+    """
     value = outcome.value
-    if not isinstance(value, tuple | list) or len(value) != 2:
+    if isinstance(value, tuple | list) and len(value) == 2:
+        return _in_form(value[1], like)
+    held = [t for t in (_in_form(each, like) for each in outcome.held) if t is not None]
+    held = [p for t in held if t.is_floating_point() for p in (t, t.softmax(-1))]
+    found = next((p for p in held if difference(p, like, 1e-4) is None), None)
+    return found if found is not None else next(filter(_sums_to_1, held), None)
+
+
+def _in_form(value, like: torch.Tensor) -> torch.Tensor | None:
+    if not isinstance(value, torch.Tensor) or value.numel() != like.numel():
         return None
-    probs = value[1]
-    if not isinstance(probs, torch.Tensor) or probs.numel() != like.numel():
-        return None
-    return probs.reshape(like.shape)
+    return value.reshape(like.shape)
+
+
+def _sums_to_1(probs: torch.Tensor) -> bool:
+    sums = probs.sum(-1)
+    return torch.allclose(sums, torch.ones_like(sums), rtol=0, atol=1e-4)
+
+
+def _alike(sight: Sight, others: Sequence[Outcome]) -> bool:
+    """Whether a mistake gives the probabilities that came back, whatever else it gives; where none
+    came back, the output."""
+    places = [i for i, call in enumerate(sight.calls) if call.kwargs.get("return_attention")]
+    like = {i: sight.expected[i].value[1] for i in places}
+    probs = {i: _probabilities(sight.outcomes[i], like[i]) for i in places}
+    if any(p is None for p in probs.values()):
+        return _output_right(replace(sight, expected=others))
+    for i in places:
+        other = _probabilities(others[i], like[i])
+        if other is None or not _same_in_any_order(sight, i, probs[i], other):
+            return False
+    return bool(places)
+
+
+def _same_in_any_order(sight: Sight, place: int, probs: torch.Tensor, want: torch.Tensor) -> bool:
+    """Whether probabilities are the same, in batch-major or in head-major order."""
+    batch_size, seq_len = sight.calls[place].args[0].shape[:2]
+    by_head = want.reshape(batch_size, -1, seq_len, seq_len).transpose(0, 1).reshape(want.shape)
+    return any(difference(probs, w, sight.exercise.rtol) is None for w in (want, by_head))
 
 
 def _probabilities_right(sight: Sight) -> bool:
     """Whether the probabilities are right, in batch-major or in head-major order."""
-    for call, got, expected in _pairs(sight):
-        want = expected.value[1]  # [batch_size * num_heads, seq_len, seq_len]
-        probs = _probabilities(got, want)
-        if probs is None:
+    for place, call in enumerate(sight.calls):
+        if call.kwargs.get("return_attention"):
+            want = sight.expected[place].value[1]  # [batch_size * num_heads, seq_len, seq_len]
+            probs = _probabilities(sight.outcomes[place], want)
+            if probs is None or not _same_in_any_order(sight, place, probs, want):
+                return False
+    return True
+
+
+def _outputs(value) -> Sequence:
+    """What of a returned value may be the output."""
+    return value if isinstance(value, tuple | list) else [value]
+
+
+def _output_right(sight: Sight) -> bool:
+    """Whether the outputs are right, in whatever form the probabilities come beside them."""
+    for got, expected in zip(sight.outcomes, sight.expected, strict=True):
+        if got.error or expected.error:
             return False
-        batch_size = call.args[0].shape[0]
-        seq_len = want.shape[-1]
-        by_head = want.reshape(batch_size, -1, seq_len, seq_len).transpose(0, 1)
-        if difference(probs, want, sight.exercise.rtol) is None:
-            continue
-        if difference(probs, by_head.reshape(want.shape), sight.exercise.rtol) is not None:
+        want, parts = _outputs(expected.value)[0], _outputs(got.value)
+        if all(difference(part, want, sight.exercise.rtol) is not None for part in parts):
             return False
+    return True
+
+
+def _same_by_default(sight: Sight) -> bool:
+    """Whether a call that says nothing of the mask gives what it gives with causal=False."""
+    pairs = itertools.pairwise(zip(sight.calls, sight.outcomes, strict=True))
+    for (one, first), (other, second) in pairs:
+        asked = "causal" in one.init_kwargs and "causal" not in other.init_kwargs
+        if asked and not (first.error or second.error):
+            same = (difference(part, second.value, 1e-4) for part in _outputs(first.value))
+            if isinstance(second.value, torch.Tensor) and None not in same:
+                return False
     return True
 
 
@@ -287,67 +401,48 @@ def _mask_right(sight: Sight) -> bool:
 
     Judged from the probabilities' pattern, so that it holds whatever the scores are.
     """
+    return _pattern(sight) == ""
+
+
+def _seen(step: str, sight: Sight, *named: str) -> tuple[str, str] | None:
+    """A name for what is wrong, as (check, message): a known mistake's, or for a mask what the
+    probabilities show of it. An error in the mask's own lines says more than what it left."""
+    if step != "mask":
+        return named or None
+    if any(o.error for o in sight.outcomes):
+        return None
+    if named:
+        return named
+    said = {
+        "open": "With causal=True later tokens keep a share of the attention.",
+        "closed": "With causal=True more is hidden than the later tokens.",
+        "always": "Tokens are hidden although causal is False.",
+        "sums": "The rows of the probabilities do not sum to 1 where tokens are hidden.",
+    }
+    found = _pattern(sight)
+    return (f"mask.{found}", said[found]) if found in said else None
+
+
+def _pattern(sight: Sight) -> str:
+    """What is wrong with the pattern of what is hidden, in a word; '' where nothing is."""
     for call, got, expected in _pairs(sight):
         probs = _probabilities(got, expected.value[1])
         if probs is None or not torch.isfinite(probs).all():
-            return False
+            return "unseen"
         future = torch.ones(probs.shape[-2:]).triu(1).bool()
         hidden = (probs.abs() < 1e-7).all(0)
-        sums = probs.sum(-1)
-        if not torch.allclose(sums, torch.ones_like(sums), rtol=0, atol=1e-4):
-            return False
-        if call.init_kwargs.get("causal"):
-            if not torch.equal(hidden, future):
-                return False
-        elif hidden.any():
-            return False
-    return True
+        if not call.init_kwargs.get("causal"):
+            if hidden.any():
+                return "always"
+        elif (future & ~hidden).any():
+            return "open"
+        elif (hidden & ~future).any():
+            return "closed"
+        # The last token sees all others: where its row does not sum to 1, no mask is to blame.
+        if _sums_to_1(probs[:, -1:]) and not _sums_to_1(probs):
+            return "sums"
+    return ""
 
-
-# Which step a named mistake belongs to; any other belongs to the first, 'scores'.
-STAGE_OF = {
-    **dict.fromkeys(
-        (
-            "mask.none",
-            "mask.diagonal hidden",
-            "mask.one step late",
-            "mask.inverted",
-            "mask.after softmax",
-            "mask.filled with 0",
-            "mask.NaN",
-            "mask.always",
-            "mask.from the scores",
-        ),
-        "mask",
-    ),
-    **dict.fromkeys(
-        (
-            "softmax.dim",
-            "softmax.twice",
-            "merge.scrambled",
-            "merge.mean",
-            "merge.sum",
-            "mix.missing",
-            "mix.twice",
-            "mix.transposed",
-            "mix.lost bias",
-            "dropout.missing",
-            "dropout.on scores",
-            "dropout.on the output",
-            "dropout.in evaluation",
-            "dropout.on features",
-            "dropout.not rescaled",
-            "probabilities.head-major",
-            "probabilities.4-D",
-            "probabilities.missing",
-            "probabilities.are scores",
-            "probabilities.transposed",
-            "probabilities.averaged",
-            "output.order",
-        ),
-        "output",
-    ),
-}
 
 EXERCISES = [
     Exercise(
@@ -355,6 +450,7 @@ EXERCISES = [
         "SelfAttention",
         _init_cases,
         judge=_judge_init,
+        layers=PROJECTIONS,
         hints=(
             "Three projections learn: one each for queries, keys and values. Which PyTorch layer "
             "is a matrix product plus a bias?",
@@ -368,6 +464,7 @@ EXERCISES = [
         "self_attention.forward",
         "SelfAttention",
         _forward_cases,
+        layers=PROJECTIONS,
         hints=(
             "Four steps: project, score, turn scores into probabilities, average the values.",
             "x has a batch in front. `transpose(1, 2)` (or `transpose(-2, -1)`) swaps tokens and "
@@ -380,7 +477,9 @@ EXERCISES = [
         "multi_head.scores",
         "MultiHeadSelfAttention",
         _multi_head_cases(False, False),
-        judge=_judge_stage("scores"),
+        judge=_judge_step("scores"),
+        stages=STEPS,
+        layers=LAYERS,
         hints=(
             "Project once for all heads, then cut the last dimension into num_heads pieces.",
             "[batch_size, seq_len, hidden] -> view [batch_size, seq_len, num_heads, head_size] -> "
@@ -393,7 +492,9 @@ EXERCISES = [
         "multi_head.mask",
         "MultiHeadSelfAttention",
         _multi_head_cases(True, False, zeros=True),
-        judge=_judge_stage("mask"),
+        judge=_judge_step("mask"),
+        stages=STEPS,
+        layers=LAYERS,
         hints=(
             "Token i may look at tokens 0 to i, itself included. Which entries of a "
             "[seq_len, seq_len] table does that hide?",
@@ -406,7 +507,9 @@ EXERCISES = [
         "multi_head.output",
         "MultiHeadSelfAttention",
         _multi_head_cases(False, False, training=True),
-        judge=_judge_stage("output"),
+        judge=_judge_output,
+        stages=STEPS,
+        layers=LAYERS,
         hints=(
             "Undo the split step by step, in reverse order: the heads go back beside head_size.",
             "After `transpose`, memory is not in order: `.contiguous().view(...)` or "

@@ -45,7 +45,8 @@ def _stack_cases(draw: Draw) -> list[Call]:
 def _judge_stack(sight: Sight) -> list[Finding]:
     """As usual, once the heads can be found: weights that reach no head judge nothing."""
     for got in sight.outcomes:
-        if got.error is None and got.unset:
+        lost = [p for p, why in got.unset.items() if not why.startswith("the same tensor")]
+        if got.error is None and lost:
             if not got.parameters:
                 text = (
                     "PyTorch finds no parameters in this module. Heads in a plain Python list "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import torch
 
@@ -16,22 +15,6 @@ PROJECTIONS = ("q", "k", "v")
 
 def _wrong(check: str, message: str, call: Call | None = None) -> list[Finding]:
     return [Finding(check, "wrong", message, tried=call.says if call else "")]
-
-
-def _only(sight: Sight, chosen: list[int]) -> Sight:
-    """The same sight, of these calls alone."""
-
-    def pick(items):
-        return tuple(items[i] for i in chosen)
-
-    named = tuple((c, m, pick(o)) for c, m, o in sight.mistakes)
-    return replace(
-        sight,
-        calls=pick(sight.calls),
-        outcomes=pick(sight.outcomes),
-        expected=pick(sight.expected),
-        mistakes=named,
-    )
 
 
 # --- the causal mask, two ways -------------------------------------------------------------------
@@ -207,7 +190,7 @@ def _judge_dropout(sight: Sight) -> list[Finding]:
     """Still in evaluation; in training each weight is 0 or rescaled, alone and at random."""
     errors = [i for i, o in enumerate(sight.outcomes) if o.error is not None]
     if errors:
-        return compare(_only(sight, errors[:1]))
+        return compare(sight.only(errors[:1]))
     still, nothing, first, second = sight.outcomes
     weights, p, _ = sight.calls[2].args
     for call, got in zip(sight.calls[2:], (first, second), strict=True):
@@ -431,11 +414,11 @@ def _judge_attention(sight: Sight) -> list[Finding]:
     gradients = [i for i, c in enumerate(sight.calls) if c.gradients]
     values = [i for i, c in enumerate(sight.calls) if not (c.gradients or c.train)]
     for part in (values, gradients):
-        found = compare(_only(sight, part))
+        found = compare(sight.only(part))
         if found:
             return found
     if training.error is not None:
-        return compare(_only(sight, [len(sight.calls) - 1]))
+        return compare(sight.only([len(sight.calls) - 1]))
     return _judge_training(sight.calls[-1], training.value, sight.expected[-2].value)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 
-from autograder.asking import Exercise, Finding, Sight
+from autograder.asking import Exercise, Finding, Sight, lazily
 from autograder.calls import Call, Draw, Namespace, Outcome
 from autograder.checks.gpt2_cases import draw_gpt2, says
 from autograder.judge import compare
@@ -86,7 +86,7 @@ def _any_order(sight: Sight) -> list[Finding]:
             sight,
             outcomes=tuple(map(_sorted_pairs, sight.outcomes)),
             expected=tuple(map(_sorted_pairs, sight.expected)),
-            mistakes=tuple((c, m, tuple(map(_sorted_pairs, o))) for c, m, o in sight.mistakes),
+            mistakes=tuple((c, m, lazily(_sorted_pairs, o)) for c, m, o in sight.mistakes),
         )
     )
 

@@ -1,280 +1,139 @@
-"""Answers of lesson 05, and its wrong programs, as one computation with switches.
-
-The computation follows equation 1 and section 3.2.2 of Vaswani et al. (2017); each switch is one
-mistake, so that what a mistake gives is certain.
-"""
+"""Answers of lesson 05, and its wrong programs by name."""
 
 from __future__ import annotations
 
-import torch
-from torch import nn
-
 from autograder.asking import Mistake
+from autograder.reference.homework_fits import GIVEN, MULTI_SCALE, SINGLE_SCALE, SOFTMAX
+from autograder.reference.homework_programs import ManyHeads, SingleHead, program
 
 
-class _Single(nn.Module):
-    """Self-attention with one head; `how` holds the switches of a mistake."""
-
-    how: dict = {}
-
-    def __init__(self, input_size, hidden):
-        super().__init__()
-        self.q = nn.Linear(input_size, hidden)
-        self.k = nn.Linear(input_size, hidden)
-        self.v = nn.Linear(input_size, hidden)
-
-    def project(self, name, x):
-        layer = getattr(self, self.how.get(name, name))
-        if self.how.get("bias") is False:
-            return x @ layer.weight.T
-        return layer(x)
-
-    def forward(self, x):
-        q, k, v = (self.project(n, x) for n in ("q", "k", "v"))
-        sizes = {"hidden": q.shape[-1], "input_size": x.shape[-1], "seq_len": x.shape[1]}
-        scores = q @ k.transpose(1, 2) * scale_factor(self.how, sizes, sizes["hidden"])
-        if "mask" in self.how:
-            scores = mask(scores, self.how["mask"])
-        if self.how.get("no_softmax"):
-            return scores @ v
-        probs = normalise(scores, self.how)
-        probs = probs * scale_after(self.how, sizes["hidden"])
-        return probs @ v
-
-
-class _Multi(_Single):
-    """Self-attention with many heads; `how` holds the switches of a mistake."""
-
-    def __init__(self, input_size, hidden, num_heads, causal=False, dropout=0):
-        super().__init__(input_size, hidden)
-        self.mix = nn.Linear(hidden, hidden)
-        self.dropout = nn.Dropout(dropout)
-        self.num_heads, self.causal = num_heads, causal
-
-    def split(self, t):
-        b, s, hidden = t.shape
-        h, d = self.num_heads, hidden // self.num_heads
-        match self.how.get("split"):
-            case "scrambled":  # [b, s, hidden] reshaped straight to [b, h, s, d]
-                return t.reshape(b, h, s, d)
-            case "interleaved":
-                return t.reshape(b, s, d, h).permute(0, 3, 1, 2)
-            case "batch scrambled":
-                return t.reshape(b * h, s, d).reshape(b, h, s, d)
-            case "transposed first":
-                return t.transpose(1, 2).reshape(b, h, s, d)
-        return t.reshape(b, s, h, d).transpose(1, 2)
-
-    def merge(self, att):
-        b, h, s, d = att.shape
-        match self.how.get("merge"):
-            case "scrambled":
-                return att.reshape(b, s, h * d)
-            case "interleaved":
-                return att.permute(0, 2, 3, 1).reshape(b, s, h * d)
-            case "mean" | "sum":
-                one = att.mean(1) if self.how["merge"] == "mean" else att.sum(1)
-                return one.repeat(1, 1, h)
-        return att.transpose(1, 2).reshape(b, s, h * d)
-
-    def mixed(self, att):
-        match self.how.get("mix"):
-            case "transposed":
-                return att @ self.mix.weight + self.mix.bias
-            case "lost bias":
-                return att @ self.mix.weight.T
-        return self.mix(att)
-
-    def forward(self, x, return_attention=False):
-        b, s, _ = x.shape
-        q, k, v = (self.split(self.project(n, x)) for n in ("q", "k", "v"))
-        d, hidden = q.shape[-1], q.shape[-1] * self.num_heads
-        sizes = {
-            "hidden": hidden,
-            "num_heads": self.num_heads,
-            "seq_len": s,
-            "input_size": x.shape[-1],
-            "head_size": d,
-        }
-        scores = q @ k.transpose(-2, -1) * scale_factor(self.how, sizes, d)
-        if self.how.get("dropout") == "scores":
-            scores = self.dropout(scores)
-        how_mask = self.how.get("mask", "right")
-        if self.causal or how_mask == "always":
-            scores = mask(scores, how_mask)
-        probs = normalise(scores, self.how) * scale_after(self.how, d)
-        if self.causal and how_mask == "after softmax":
-            probs = probs.tril()
-        if self.how.get("heads") == "first":
-            probs, v = probs[:, :1].expand_as(probs), v[:, :1].expand_as(v)
-        if self.how.get("dropout", "probabilities") == "probabilities":
-            probs = self.dropout(probs)
-        if self.how.get("dropout") == "always":
-            probs = nn.functional.dropout(probs, self.dropout.p)
-        att = self.merge(probs @ v)
-        for _ in range(self.how.get("mixes", 1)):
-            att = self.mixed(att)
-        if self.how.get("dropout") == "output":
-            att = self.dropout(att)
-        if not return_attention or self.how.get("returns") == "no probabilities":
-            return att
-        probs = scores if self.how.get("returns") == "scores" else probs
-        if self.how.get("returns") == "4-D":
-            return att, probs
-        if self.how.get("returns") == "head-major":
-            probs = probs.transpose(0, 1)
-        if self.how.get("returns") == "averaged":
-            return att, probs.mean(1)
-        if self.how.get("returns") == "transposed":
-            probs = probs.transpose(-2, -1)
-        probs = probs.reshape(b * self.num_heads, s, s)
-        return (probs, att) if self.how.get("returns") == "swapped" else (att, probs)
-
-
-def scale_factor(how: dict, sizes: dict, size: int) -> float:
-    """What scores are multiplied by: 1 / sqrt(size) when right."""
-    match how.get("scale", "right"):
-        case "none" | "after softmax":
-            return 1.0
-        case "size":
-            return 1 / size
-        case "multiplied":
-            return size**0.5
-        case "fourth root":
-            return size**-0.25
-        case "right":
-            return size**-0.5
-    return sizes[how["scale"]] ** -0.5
-
-
-def scale_after(how: dict, size: int) -> float:
-    """What probabilities are multiplied by: 1 unless the scale came too late."""
-    return size**-0.5 if how.get("scale") == "after softmax" else 1.0
-
-
-def normalise(scores, how: dict):
-    """The softmax over the keys, or what is done instead of it."""
-    match how.get("softmax", "right"):
-        case "dim -2":
-            return scores.softmax(-2)
-        case "dim 0":
-            return scores.softmax(0)
-        case "dim 1":
-            return scores.softmax(1)
-        case "twice":
-            return scores.softmax(-1).softmax(-1)
-        case "all":
-            return scores.flatten(-2).softmax(-1).reshape(scores.shape)
-        case "none":
-            return scores
-        case "sigmoid":
-            return scores.sigmoid()
-        case "sum":
-            return scores / scores.sum(-1, keepdim=True)
-        case "log":
-            return scores.log_softmax(-1)
-    return scores.softmax(-1)
-
-
-def mask(scores, how: str):
-    """Hides the future; or what some do instead."""
-    s = scores.shape[-1]
-    ones = torch.ones(s, s)
-    match how:
-        case "none" | "after softmax":
-            return scores
-        case "diagonal hidden":
-            return scores.masked_fill(ones.triu(0).bool(), float("-inf"))
-        case "one step late":
-            return scores.masked_fill(ones.triu(2).bool(), float("-inf"))
-        case "inverted":
-            return scores.masked_fill(ones.tril(0).bool(), float("-inf"))
-        case "past hidden":
-            return scores.masked_fill(ones.tril(-1).bool(), float("-inf"))
-        case "filled with 0":
-            return scores.masked_fill(ones.triu(1).bool(), 0.0)
-        case "filled with tiny":
-            return scores.masked_fill(ones.triu(1).bool(), 1e-9)
-        case "from scores":
-            return scores.masked_fill(scores.tril() == 0, float("-inf"))
-        case "nan":
-            return scores + ones.triu(1) * float("-inf")
-    return scores.masked_fill(ones.triu(1).bool(), float("-inf"))
-
-
-def _mistake(name: str, base: type, check: str, message: str, **how) -> Mistake:
-    return Mistake(check, message, {name: type(name, (base,), {"how": how})})
+def _mistake(name: str, base: type, check: str, message: str, stage: str, how: dict) -> Mistake:
+    return Mistake(check, message, program(name, base, how), stage)
 
 
 _SHARED = [
-    ("scale.missing", "The scores are not scaled.", {"scale": "none"}),
+    ("scale.missing", "The scores are not scaled.", "scores", {"scale": "none"}),
     (
         "scale.not a root",
         "The scores are divided by the size itself (or twice by its root), not by its square root.",
+        "scores",
         {"scale": "size"},
     ),
     (
         "scale.multiplied",
         "The scores are multiplied by the square root instead of divided by it.",
+        "scores",
         {"scale": "multiplied"},
     ),
     (
         "scale.after softmax",
         "The scale comes after the softmax; it belongs on the scores.",
+        "scores",
         {"scale": "after softmax"},
     ),
     (
         "scale.fourth root",
         "The scores are divided by the fourth root: the square root was taken twice.",
+        "scores",
         {"scale": "fourth root"},
     ),
     (
         "scale.input_size",
         "The scores are scaled by the square root of input_size.",
+        "scores",
         {"scale": "input_size"},
     ),
-    ("scale.seq_len", "The scores are scaled by the square root of seq_len.", {"scale": "seq_len"}),
+    (
+        "scale.seq_len",
+        "The scores are scaled by the square root of seq_len.",
+        "scores",
+        {"scale": "seq_len"},
+    ),
     (
         "softmax.dim",
         "The softmax runs over the queries: its columns sum to 1, not its rows. Use "
         "dim=-1, the keys.",
+        "output",
         {"softmax": "dim -2"},
     ),
-    ("softmax.dim", "The softmax runs over the batch. Use dim=-1, the keys.", {"softmax": "dim 0"}),
-    ("softmax.twice", "The softmax is applied twice.", {"softmax": "twice"}),
+    (
+        "softmax.dim",
+        "The softmax runs over the batch. Use dim=-1, the keys.",
+        "output",
+        {"softmax": "dim 0"},
+    ),
+    ("softmax.twice", "The softmax is applied twice.", "output", {"softmax": "twice"}),
     (
         "softmax.dim",
         "One softmax runs over all queries and keys together. Use dim=-1.",
+        "output",
         {"softmax": "all"},
     ),
     (
         "softmax.missing",
         "There is no softmax: the values are averaged with raw scores.",
+        "output",
         {"softmax": "none"},
     ),
-    ("softmax.sigmoid", "A sigmoid stands where the softmax belongs.", {"softmax": "sigmoid"}),
+    (
+        "softmax.sigmoid",
+        "A sigmoid stands where the softmax belongs.",
+        "output",
+        {"softmax": "sigmoid"},
+    ),
     (
         "softmax.divided by the sum",
         "The scores are divided by their sum instead of put through a softmax.",
+        "output",
         {"softmax": "sum"},
     ),
-    ("softmax.log", "This is a log-softmax: its rows do not sum to 1.", {"softmax": "log"}),
+    (
+        "softmax.not normalised",
+        "The exponentials are not divided by their sum: the rows do not sum to 1.",
+        "output",
+        {"softmax": "exp"},
+    ),
+    (
+        "softmax.log",
+        "This is a log-softmax: its rows do not sum to 1.",
+        "output",
+        {"softmax": "log"},
+    ),
     (
         "projections.q and k swapped",
         "Queries and keys are swapped: the scores come out transposed.",
+        "scores",
         {"q": "k", "k": "q"},
     ),
-    ("projections.v from k", "The values are made with the keys' layer.", {"v": "k"}),
-    ("projections.v from q", "The values are made with the queries' layer.", {"v": "q"}),
-    ("projections.k from q", "The keys are made with the queries' layer.", {"k": "q"}),
-    ("projections.q from k", "The queries are made with the keys' layer.", {"q": "k"}),
-    ("projections.rotated", "The three projections are mixed up.", {"q": "k", "k": "v", "v": "q"}),
-    ("projections.rotated", "The three projections are mixed up.", {"q": "v", "k": "q", "v": "k"}),
-    ("projections.q and v swapped", "Queries and values are swapped.", {"q": "v", "v": "q"}),
-    ("projections.k and v swapped", "Keys and values are swapped.", {"k": "v", "v": "k"}),
+    ("projections.v from k", "The values are made with the keys' layer.", "output", {"v": "k"}),
+    ("projections.v from q", "The values are made with the queries' layer.", "output", {"v": "q"}),
+    ("projections.k from q", "The keys are made with the queries' layer.", "scores", {"k": "q"}),
+    ("projections.k from v", "The keys are made with the values' layer.", "scores", {"k": "v"}),
+    ("projections.q from v", "The queries are made with the values' layer.", "scores", {"q": "v"}),
+    ("projections.q from k", "The queries are made with the keys' layer.", "scores", {"q": "k"}),
+    (
+        "projections.rotated",
+        "The three projections are mixed up.",
+        "scores",
+        {"q": "k", "k": "v", "v": "q"},
+    ),
+    (
+        "projections.rotated",
+        "The three projections are mixed up.",
+        "scores",
+        {"q": "v", "k": "q", "v": "k"},
+    ),
+    (
+        "projections.q and v swapped",
+        "Queries and values are swapped.",
+        "scores",
+        {"q": "v", "v": "q"},
+    ),
+    ("projections.k and v swapped", "Keys and values are swapped.", "scores", {"k": "v", "v": "k"}),
     (
         "projections.lost bias",
         "The biases of the layers are left out. Call the layers: `self.q(x)`.",
+        "scores",
         {"bias": False},
     ),
 ]
@@ -283,6 +142,7 @@ _SINGLE = [
     (
         "mask.not asked for",
         "Later tokens are hidden. This class has no mask: every token looks at all others.",
+        "mask",
         {"mask": "right"},
     ),
 ]
@@ -292,190 +152,258 @@ _MULTI = [
         "dropout.in evaluation",
         "Dropout is at work in evaluation too. `self.dropout` knows the mode; "
         "`F.dropout` has to be told: `training=self.training`.",
+        "output",
         {"dropout": "always"},
     ),
     (
         "dropout.missing",
         "In training, nothing is dropped. Apply `self.dropout` to the probabilities.",
+        "output",
         {"dropout": "missing"},
     ),
     (
         "dropout.on scores",
         "The dropout is on the scores: a score of 0 is not a probability of 0. "
         "Apply it after the softmax.",
+        "output",
         {"dropout": "scores"},
     ),
     (
         "dropout.on the output",
         "The dropout is on the output. Apply it to the probabilities.",
+        "scores",
         {"dropout": "output"},
     ),
     (
         "scale.hidden",
         "The scores are scaled by the square root of hidden; each head has "
         "head_size = hidden / num_heads of it.",
+        "scores",
         {"scale": "hidden"},
     ),
     (
         "scale.num_heads",
         "The scores are scaled by the square root of num_heads.",
+        "scores",
         {"scale": "num_heads"},
     ),
-    ("softmax.dim", "The softmax runs over the heads. Use dim=-1, the keys.", {"softmax": "dim 1"}),
+    (
+        "softmax.dim",
+        "The softmax runs over the heads. Use dim=-1, the keys.",
+        "output",
+        {"softmax": "dim 1"},
+    ),
     (
         "split.scrambled",
         "The heads are split with a reshape alone, which mixes tokens with "
         "features. Split the last dimension first, then transpose.",
+        "scores",
         {"split": "scrambled"},
     ),
     (
         "split.interleaved",
         "The heads take every num_heads-th feature; each should take a block "
         "of head_size features in a row.",
+        "scores",
         {"split": "interleaved"},
     ),
     (
         "split.scrambled",
         "Tokens and features were swapped before the heads were split.",
+        "scores",
         {"split": "transposed first"},
+    ),
+    (
+        "values.scrambled",
+        "The values are split into heads with a reshape alone, which mixes tokens with features.",
+        "output",
+        {"split v": "scrambled"},
+    ),
+    (
+        "values.interleaved",
+        "The values' heads take every num_heads-th feature; each should take a block of head_size "
+        "features in a row.",
+        "output",
+        {"split v": "interleaved"},
     ),
     (
         "merge.scrambled",
         "The heads are merged with a reshape alone, without transposing back.",
+        "output",
         {"merge": "scrambled"},
     ),
     (
         "merge.scrambled",
         "The heads are merged feature by feature; they should stand one after the other.",
+        "output",
         {"merge": "interleaved"},
     ),
     (
         "split and merge.scrambled",
         "The heads are split and merged with a reshape alone, which mixes tokens with features.",
+        "scores output",
         {"split": "scrambled", "merge": "scrambled"},
     ),
     (
-        "split.interleaved",
+        "split and merge.interleaved",
         "The heads take every num_heads-th feature, and are merged in that way too; each should "
         "take a block of head_size features in a row.",
+        "scores output",
         {"split": "interleaved", "merge": "interleaved"},
     ),
-    ("mask.none", "With causal=True nothing is hidden.", {"mask": "none"}),
+    ("mask.none", "With causal=True nothing is hidden.", "mask", {"mask": "none"}),
     (
         "mask.diagonal hidden",
         "The mask hides the current token too; its first row has nothing left. Use diagonal=1.",
+        "mask",
         {"mask": "diagonal hidden"},
     ),
     (
         "mask.one step late",
         "The mask starts one place too late: each token sees the next one.",
+        "mask",
         {"mask": "one step late"},
     ),
     (
         "mask.inverted",
         "The mask is the wrong way round: the past is hidden, not the future.",
+        "mask",
         {"mask": "inverted"},
     ),
     (
         "mask.inverted",
         "The mask is the wrong way round: the past is hidden, not the future.",
+        "mask",
         {"mask": "past hidden"},
     ),
     (
         "mask.after softmax",
         "The mask is applied after the softmax: rows no longer sum to 1, and "
         "the future still counts in them.",
+        "mask",
         {"mask": "after softmax"},
     ),
     (
         "mask.filled with 0",
         "Hidden scores are set to 0, and exp(0) is 1. Use minus infinity.",
+        "mask",
         {"mask": "filled with 0"},
     ),
     (
         "mask.filled with 0",
         "Hidden scores are set to a tiny number, and exp of it is 1. Use minus infinity.",
+        "mask",
         {"mask": "filled with tiny"},
     ),
     (
         "mask.NaN",
         "The mask gives NaN: 0 times infinity is not a number. Use masked_fill.",
+        "mask",
         {"mask": "nan"},
     ),
     (
         "mask.from the scores",
         "The mask is made from the scores: a score that happens to be 0 is hidden too. "
         "Make it from positions, such as `torch.ones(seq_len, seq_len)`.",
+        "mask",
         {"mask": "from scores"},
     ),
-    ("mask.always", "The mask is applied when causal is False too.", {"mask": "always"}),
-    ("mix.missing", "`self.mix` is not applied.", {"mixes": 0}),
-    ("mix.twice", "`self.mix` is applied twice.", {"mixes": 2}),
+    (
+        "mask.condition inverted",
+        "The mask is applied when causal is False, and not when it is True.",
+        "mask",
+        {"mask": "condition inverted"},
+    ),
+    (
+        "mask.by default",
+        "Later tokens are hidden where nobody asks for it: causal is True by default.",
+        "mask",
+        {"causal by default": True},
+    ),
+    ("mask.always", "The mask is applied when causal is False too.", "mask", {"mask": "always"}),
+    ("mix.missing", "`self.mix` is not applied.", "output", {"mixes": 0}),
+    ("mix.twice", "`self.mix` is applied twice.", "output", {"mixes": 2}),
     (
         "mix.transposed",
         "The weight of `self.mix` is used the wrong way round. Call the layer: `self.mix(...)`.",
+        "output",
         {"mix": "transposed"},
     ),
     (
         "mix.lost bias",
         "The bias of `self.mix` is left out. Call the layer: `self.mix(...)`.",
+        "output",
         {"mix": "lost bias"},
     ),
     (
         "heads.all equal",
         "All heads do what the first head does. Each has its own block of features.",
+        "scores",
         {"heads": "first"},
     ),
-    ("merge.mean", "The heads are averaged; they should stand side by side.", {"merge": "mean"}),
-    ("merge.sum", "The heads are added up; they should stand side by side.", {"merge": "sum"}),
+    (
+        "merge.mean",
+        "The heads are averaged; they should stand side by side.",
+        "output",
+        {"merge": "mean"},
+    ),
+    (
+        "merge.sum",
+        "The heads are added up; they should stand side by side.",
+        "output",
+        {"merge": "sum"},
+    ),
     (
         "probabilities.head-major",
         "The probabilities are in head-major order; head h of item b "
         "should stand at b * num_heads + h.",
+        "output",
         {"returns": "head-major"},
     ),
     (
         "probabilities.4-D",
         "The probabilities are 4-D; reshape them to [batch_size * num_heads, seq_len, seq_len].",
+        "output",
         {"returns": "4-D"},
     ),
     (
         "probabilities.missing",
         "return_attention=True does not return the probabilities too.",
+        "output",
         {"returns": "no probabilities"},
     ),
     (
         "probabilities.are scores",
         "What is returned as probabilities are the scores.",
+        "output",
         {"returns": "scores"},
     ),
     (
         "probabilities.transposed",
         "The returned probabilities are transposed: a row should be a query, and sum to 1.",
+        "output",
         {"returns": "transposed"},
     ),
     (
         "probabilities.averaged",
         "The returned probabilities are averaged over the heads; each head has its own.",
+        "output",
         {"returns": "averaged"},
     ),
     (
         "output.order",
         "Output and probabilities are returned in the wrong order.",
+        "output",
         {"returns": "swapped"},
     ),
 ]
 
-_SINGLE_MISTAKES = [
-    _mistake("SelfAttention", _Single, check, message, **how)
-    for check, message, how in [*_SHARED, *_SINGLE]
-]
+_SINGLE_MISTAKES = [_mistake("SelfAttention", SingleHead, *each) for each in _SHARED + _SINGLE]
 _MULTI_MISTAKES = [
-    _mistake("MultiHeadSelfAttention", _Multi, check, message, **how)
-    for check, message, how in _SHARED + _MULTI
+    _mistake("MultiHeadSelfAttention", ManyHeads, *each) for each in _SHARED + _MULTI
 ]
-_single = {"SelfAttention": _Single}
-_multi = {"MultiHeadSelfAttention": _Multi}
+_single = {"SelfAttention": SingleHead}
+_multi = {"MultiHeadSelfAttention": ManyHeads}
 
 SOLVE = {
     "self_attention.init": _single,
@@ -489,4 +417,11 @@ MISTAKES = {
     "multi_head.scores": _MULTI_MISTAKES,
     "multi_head.mask": _MULTI_MISTAKES,
     "multi_head.output": _MULTI_MISTAKES,
+}
+# The likeliest first. Whether the mask is right is read from its pattern, whatever the scale.
+FITTED = {
+    "self_attention.forward": [SINGLE_SCALE],
+    "multi_head.scores": [MULTI_SCALE, SOFTMAX, GIVEN],
+    "multi_head.mask": [SOFTMAX],
+    "multi_head.output": [MULTI_SCALE, SOFTMAX, GIVEN],
 }

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from autograder.asking import Mistake
-from autograder.reference.homework import mask, normalise, scale_after, scale_factor
+from autograder.reference.homework_programs import mask, normalise, scale_after, scale_factor
 
 
 # --- heads in a row ------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from autograder.asking import Mistake
-from autograder.reference import homework
-from autograder.reference.homework import normalise, scale_after, scale_factor
+from autograder.reference import homework_programs as homework
+from autograder.reference.homework_programs import normalise, scale_after, scale_factor
 
 INFINITY = float("inf")
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from autograder.asking import Mistake, mistake
-from autograder.reference.homework import normalise, scale_after, scale_factor
+from autograder.reference.homework_programs import normalise, scale_after, scale_factor
 
 
 # --- the right answers ---------------------------------------------------------------------------

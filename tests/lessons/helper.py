@@ -1,8 +1,8 @@
 """Judges a piece of source text as the answer to a task, in this process."""
 
 from autograder import answers, course
-from autograder.calls import Draw, run_here
 from autograder.asking import Finding
+from autograder.calls import Draw, run_here
 from autograder.sandbox.inside.runner import Runner
 
 

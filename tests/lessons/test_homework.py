@@ -403,16 +403,16 @@ def reshaped(how: str) -> str:
 
 ONES = "torch.ones(seq, seq)"
 # name: (program, tasks that are lost)
-ALL, LATER, LAST, MASK = "scores mask output", "mask output", "output", "mask"
+ALL, FIRST, MASK, LAST = "scores mask output", "scores", "mask", "output"
 MULTI_WRONG = {
-    "scale.missing": (multi(scores="scores = q @ k.mT"), "scores output"),
-    "scale.hidden": (multi(scores="scores = q @ k.mT / (h * d) ** 0.5"), "scores output"),
-    "scale.num_heads": (multi(scores="scores = q @ k.mT / h ** 0.5"), "scores output"),
-    "scale.not a root": (multi(scores="scores = q @ k.mT / d"), "scores output"),
-    "split.scrambled": (multi(split=reshaped("f(x).reshape(bs, h, seq, d)")), "scores output"),
+    "scale.missing": (multi(scores="scores = q @ k.mT"), FIRST),
+    "scale.hidden": (multi(scores="scores = q @ k.mT / (h * d) ** 0.5"), FIRST),
+    "scale.num_heads": (multi(scores="scores = q @ k.mT / h ** 0.5"), FIRST),
+    "scale.not a root": (multi(scores="scores = q @ k.mT / d"), FIRST),
+    "split.scrambled": (multi(split=reshaped("f(x).reshape(bs, h, seq, d)")), FIRST),
     "split.interleaved": (
         multi(split=reshaped("f(x).view(bs, seq, d, h).permute(0, 3, 1, 2)")),
-        "scores output",
+        FIRST,
     ),
     "split and merge.scrambled": (
         multi(
@@ -451,7 +451,7 @@ MULTI_WRONG = {
         MASK,
     ),
     "mask.NaN": (multi(mask=f"scores = scores + {ONES}.triu(1) * -torch.inf"), MASK),
-    "mask.always": (multi(scores=PARTS["scores"] + "\n" + PARTS["mask"], mask="pass"), LATER),
+    "mask.always": (multi(scores=PARTS["scores"] + "\n" + PARTS["mask"], mask="pass"), MASK),
     "softmax.twice": (multi(probs="probs = self.dropout(scores.softmax(-1).softmax(-1))"), LAST),
     "probabilities.head-major": (
         multi(shape="probs = probs.transpose(0, 1).reshape(h * bs, seq, seq)"),
@@ -464,7 +464,7 @@ MULTI_WRONG = {
     "projections.v from k": (multi(split=PARTS["split"] + "\nv = k"), "output"),
     "projections.lost bias": (
         multi(split=reshaped("(x @ f.weight.T).view(bs, seq, h, d).transpose(1, 2)")),
-        "scores output",
+        FIRST,
     ),
     "dropout.missing": (multi(probs="probs = scores.softmax(-1)"), LAST),
     "dropout.on scores": (multi(probs="probs = self.dropout(scores).softmax(-1)"), LAST),
@@ -489,6 +489,7 @@ MULTI_WRONG = {
         ),
         LAST,
     ),
+    "mask.by default": (multi().replace("causal=False", "causal=True"), MASK),
     "mask.from the scores": (
         multi(mask="scores = scores.masked_fill(scores.tril() == 0, -torch.inf)"),
         MASK,
@@ -499,10 +500,10 @@ MULTI_WRONG = {
     "probabilities.averaged": (multi(shape="probs = probs.mean(1)"), LAST),
     "heads.all equal": (
         multi(split=reshaped("f(x)[:, None, :, :d].expand(bs, h, seq, d)")),
-        "scores output",
+        FIRST,
     ),
     "multi_head.output.gradient": (multi(att="att = probs.detach() @ v"), LAST),
-    "unanswered": (multi(att="raise NotImplementedError()"), ALL),
+    "unanswered": (multi(scores="raise NotImplementedError()"), ALL),
     "shapes do not fit": (multi(scores="scores = q @ k / self.scale"), ALL),
 }
 
@@ -518,12 +519,11 @@ def test_a_wrong_multi_head_attention_is_told_which_mistake_it_made(mistake):
     "program",
     [
         multi(split=PARTS["split"] + "\nq, k, v = q.squeeze(), k.squeeze(), v.squeeze()"),
-        multi().replace("causal=False", "causal=True"),
         multi(
             probs="probs = self.dropout(scores.softmax(-1))", att="att = self.dropout(probs @ v)"
         ),
     ],
-    ids=["a squeeze", "causal unless told otherwise", "dropout twice"],
+    ids=["a squeeze", "dropout twice"],
 )
 def test_what_shows_in_few_cases_only_costs_the_last_task(program):
     lost = [t for t in ("scores", "mask", "output") if findings(f"multi_head.{t}", program)]

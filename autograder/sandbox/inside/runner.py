@@ -33,6 +33,8 @@ MAX_ITEMS = 10_000
 MAX_DEPTH = 12
 MAX_PRINTED = 20_000
 MAX_PICTURES = 6
+MAX_HELD = 20  # tensors that are shown of a call which an error stopped
+MAX_HELD_SIZE = 20_000
 
 
 # --- values that cross the wall ------------------------------------------------------------------
@@ -196,6 +198,7 @@ class Runner:
             ]
         except BaseException as error:
             outcome["error"] = describe(error)
+            outcome["held"] = _held(error, out)
         outcome["left"] = sorted({trace for m, state in modules for trace in _left(m, state)})
         return outcome
 
@@ -207,7 +210,9 @@ class Runner:
             if call.get("build") is not None:
                 args = [decode(a, tensors, MAKERS) for a in call["build"]["args"]]
                 kwargs = call["build"]["kwargs"].items()
-                found = found(*args, **{k: decode(v, tensors, MAKERS) for k, v in kwargs})
+                kwargs = {k: decode(v, tensors, MAKERS) for k, v in kwargs}
+                mends = call.get("mend")
+                found = _mended(found, args, kwargs) if mends else found(*args, **kwargs)
             if call.get("on"):
                 self.objects[call["on"]] = found
         parameters = {}
@@ -216,12 +221,26 @@ class Runner:
             outcome["parameters"] = {n: list(p.shape) for n, p in parameters.items()}
             outcome["buffers"] = {n: list(b.shape) for n, b in found.named_buffers()}
             outcome["state"] = list(found.state_dict())
+        if call.get("mend"):
+            _put_layers(found, call["weights"], tensors)
         if call.get("weights"):
             outcome["unset"] = _set_weights(found, call["weights"], tensors)
             parameters = _parameters(found)
         if isinstance(found, torch.nn.Module):
             found.train(bool(call.get("train")))
         return (getattr(found, call["method"]) if call.get("method") else found), parameters
+
+
+def _held(error: BaseException, out: dict) -> list[str]:
+    """The tensors in the student's variables where an error came up, the last made first."""
+    found: dict[int, torch.Tensor] = {}
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename.startswith("<cell "):
+            for value in frame.f_locals.values():
+                if type(value) is torch.Tensor and value.numel() <= MAX_HELD_SIZE:
+                    found[id(value)] = value
+    last = list(found.values())[: -MAX_HELD - 1 : -1]
+    return [encode(value, out)["$tensor"] for value in last]
 
 
 def _parts(source: str, last: str) -> list[tuple]:
@@ -296,9 +315,45 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
     return a.shape == b.shape and bool(torch.equal(a.detach().nan_to_num(), b.nan_to_num()))
 
 
+def _mended(kind, args: list, kwargs: dict):
+    """An object of a module class, as far as its __init__ gets."""
+    if not (isinstance(kind, type) and issubclass(kind, torch.nn.Module)):
+        return kind(*args, **kwargs)
+    made = kind.__new__(kind)
+    torch.nn.Module.__init__(made)
+    with contextlib.suppress(Exception):
+        made.__init__(*args, **kwargs)
+    return made
+
+
+def _put_layers(target, weights: dict, tensors: Mapping) -> None:
+    """Gives each layer that is named in the weights a weight and a bias of the right shape.
+
+    An `nn.Linear` is changed in place, for it may have a second name; what is none, or was given
+    weights under another name already, makes way for one.
+    """
+    used = set()
+    for path in weights:
+        *parents, name, kind = path.split(".")
+        holder = target
+        for parent in parents:
+            holder = getattr(holder, parent, None)
+        if kind != "weight" or not isinstance(holder, torch.nn.Module):
+            continue
+        layer = getattr(holder, name, None)
+        if not isinstance(layer, torch.nn.Linear) or id(layer) in used:
+            layer = torch.nn.Linear(1, 1)
+            setattr(holder, name, layer)
+        used.add(id(layer))
+        weight = decode(weights[path], tensors)
+        layer.out_features, layer.in_features = weight.shape
+        layer.weight = torch.nn.Parameter(torch.zeros_like(weight))
+        layer.bias = torch.nn.Parameter(weight.new_zeros(len(weight)))
+
+
 def _set_weights(target, weights: dict, tensors: Mapping) -> dict:
     """Sets tensors by attribute path (`q.weight`); returns those that could not be set, and why."""
-    unset = {}
+    unset, seen = {}, {}
     for path, reference in weights.items():
         tensor = decode(reference, tensors).clone()
         *parents, last = path.split(".")
@@ -316,6 +371,9 @@ def _set_weights(target, weights: dict, tensors: Mapping) -> dict:
                 unset[path] = f"shape {list(old.shape)}, not {list(tensor.shape)}"
             else:
                 old.data = tensor
+                if id(old) in seen:
+                    unset[path] = f"the same tensor as {seen[id(old)]!r}"
+                seen.setdefault(id(old), path)
     return unset
 
 

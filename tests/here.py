@@ -1,0 +1,92 @@
+"""Grades answers to the homework in this process: as marks are given, but for the sandbox.
+
+For programs of our own only: nothing holds them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from autograder import course
+from autograder.calls import Draw
+from autograder.grade import model_answers
+from autograder.marking import Marking
+from autograder.observe import seed_for
+from autograder.report import Result
+from autograder.sandbox.inside.runner import Runner
+from autograder.shapes import record
+from autograder.submission import StudentCell, Submission
+from tests.conftest import ROOT
+
+LESSON = "05_homework"
+SEED = 20260301
+
+
+class Here:
+    """Stands for the sandbox: each child is a namespace of this process."""
+
+    @contextlib.contextmanager
+    def child(self) -> Iterator[Here]:
+        child = Here()
+        child.runner = Runner({})
+        yield child
+
+    def request(self, header: dict, tensors: dict, seconds: float) -> tuple[dict, dict]:
+        sys.modules["course_record"] = record  # as it is called in the sandbox
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            return self.runner.handle(header, tensors)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What one class of the homework earned."""
+
+    results: tuple[Result, ...]
+
+    @property
+    def points(self) -> dict[str, float]:
+        """By the last word of each task, before deductions and bonus."""
+        return {r.task.rpartition(".")[2]: r.earned for r in self.results}
+
+    @property
+    def total(self) -> float:
+        return sum(r.points for r in self.results)
+
+    @property
+    def taken(self) -> dict[str, float]:
+        """Deductions and bonus by the name of their check."""
+        return {f.check: f.points for r in self.results for f in r.findings if f.points}
+
+    @property
+    def said(self) -> list[str]:
+        """What is said where something is wrong, each sentence once."""
+        found = [f for r in self.results for f in r.findings if f.fails or f.points]
+        return list(dict.fromkeys(f.message for f in found))
+
+
+def grade(cell: str, source: str, seed: int = SEED) -> Marks:
+    """Marks of one exercise cell of the homework, 'self_attention' or 'multi_head'."""
+    whole = course.lessons(ROOT)[LESSON]
+    kept = tuple(
+        c
+        for c in whole.cells
+        if c.role == "setup" or c.id == cell or c.role == "check" and c.of == cell
+    )
+    lesson = replace(whole, cells=kept)
+    cells = tuple(
+        StudentCell(c.id, c.role, c.kind, source if c.id == cell else c.source, c.id == cell)
+        for c in kept
+    )
+    marking = Marking(
+        box=Here(),
+        lesson=lesson,
+        submission=Submission("", LESSON, cells, (), None),
+        models=dict(model_answers(ROOT, LESSON)),
+        draw=lambda exercise: exercise.cases(Draw(seed_for(exercise.task, seed))),
+    )
+    results = marking.results()
+    return Marks(tuple(r for r in results if r.max_points))
