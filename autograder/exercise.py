@@ -25,6 +25,7 @@ class Finding:
     tried: str = ""
     expected: str = ""
     got: str = ""
+    points: float = 0.0
 
     @property
     def fails(self) -> bool:
