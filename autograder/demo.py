@@ -24,6 +24,7 @@ from traitlets.config import Config
 
 from autograder import course
 from autograder.grade import model_answers
+from autograder.gradebook import Export, open_points
 from autograder.nbgrader_plugin import configure
 from autograder.report import number
 from autograder.sandbox import strongest
@@ -196,27 +197,21 @@ def _print_marks(console: Console, folder: Path, students: list[Student]) -> Non
         ("story", "left"),
         ("points", "right"),
         ("late", "right"),
-        ("waiting", "left"),
+        ("not marked yet", "right"),
     ):
         table.add_column(name, justify=justify)
     with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", "attention") as gradebook:
-        rows = ["student,score,max_score,late_penalty,needs_manual_grade"]
         for student in students:
             found = gradebook.find_submission(LESSON, student.name)
-            late = found.late_submission_penalty or 0
-            waiting = "to be read by a person" if found.needs_manual_grade else ""
+            late, waiting = found.late_submission_penalty or 0, open_points(found)
             table.add_row(
                 student.name,
                 escape(student.story),
                 number(found.score - late),
-                number(late) if late else "",
-                waiting,
+                number(-late) if late else "",
+                number(waiting) if waiting else "",
             )
-            rows.append(
-                f"{student.name},{found.score - late},{found.max_score},{late},"
-                f"{found.needs_manual_grade}"
-            )
-    (folder / "grades.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        Export(to=str(folder / "grades.csv")).export(gradebook)
     console.print(table)
     console.print(f"feedback pages: {folder / 'feedback'}/STUDENT/{LESSON}/{LESSON}.html")
     console.print(f"gradebook:      {folder / 'gradebook.db'} and {folder / 'grades.csv'}")

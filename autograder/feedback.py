@@ -179,26 +179,37 @@ class FeedbackExporter(Exporter):
 
 def page(nb, title: str, score: float, max_score: float, late_penalty: float = 0.0) -> str:
     """The feedback page of one graded notebook."""
-    cells = [
-        {
-            "kind": cell.cell_type,
-            "source": _headings(cell.source) if _is_prose(cell) else cell.source,
-            "data": cell.metadata.get("nbgrader", {}),
-            "task": cell.metadata.get("course", {}).get("task", ""),
-            "outputs": shown(cell),
-        }
-        for cell in nb.cells
-        if not _left_out(cell)
-    ]
+    cells = [_shown_cell(cell) for cell in nb.cells if not _left_out(cell)]
+    graded = [cell for cell in cells if cell["data"].get("grade")]
     return _template().render(
         title=plain(title),
         cells=cells,
-        score=score,
+        score=max(0.0, score),
         max_score=max_score,
         late_penalty=late_penalty,
-        graded=[c for c in cells if c["data"].get("grade")],
+        not_marked=sum(cell["data"]["points"] for cell in graded if cell["data"].get("open")),
+        graded=graded,
         colours=Markup(HtmlFormatter(style="default").get_style_defs(".code")),
     )
+
+
+def _shown_cell(cell) -> dict:
+    """What the page shows of a cell, with its mark where it has one.
+
+    earned: the points before deductions and bonus, which stand on lines of their own (taken). A
+    mark that a person gave stands as it is.
+    """
+    data, course = cell.metadata.get("nbgrader", {}), cell.metadata.get("course", {})
+    taken = [] if data.get("by_hand") else course.get("taken", [])
+    return {
+        "kind": cell.cell_type,
+        "source": _headings(cell.source) if _is_prose(cell) else cell.source,
+        "data": data,
+        "task": course.get("task", ""),
+        "outputs": shown(cell),
+        "earned": float(data.get("score") or 0.0) - sum(line["points"] for line in taken),
+        "taken": taken,
+    }
 
 
 def _is_prose(cell) -> bool:
@@ -228,5 +239,11 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(markdown=markdown, code=code, points=lambda x: f"{float(x or 0):g}")
+    environment.filters.update(
+        markdown=markdown,
+        code=code,
+        plain=plain,
+        points=lambda x: f"{float(x or 0):g}",
+        change=lambda x: f"{x:+g}".replace("-", "\N{MINUS SIGN}") if x else "",
+    )
     return environment.get_template("feedback.html")

@@ -3,23 +3,24 @@
 `configure` sets up everything, so that `nbgrader generate_assignment`, `autograde`,
 `generate_feedback`, `export`, `validate` and formgrader work from the course's folder:
 
-* `SubmissionReader` reads what students handed in, whatever it is, and gives nbgrader the released
-  notebook with the text of the student's own cells;
+* `converters` finds what students handed in, and `SubmissionReader` reads it, whatever it is, and
+  gives nbgrader the released notebook with the text of the student's own cells;
 * `Grade` grades it in the sandbox and writes one number into each grade cell's outputs, which
   nbgrader's own `SaveAutoGrades` reads;
-* `SaveBonus` records points above a task's maximum as nbgrader's extra credit.
+* `SaveMore` records what one number cannot say: points above a task's maximum, as nbgrader's extra
+  credit, and notebooks that the grader failed on, as not marked yet;
+* `exchange` brings notebooks to students and back, `gradebook` and `feedback` say what came of it.
 """
 
 from __future__ import annotations
 
 import atexit
-import glob
 import logging
 import os
-import shutil
 import sys
 import warnings
 from functools import cache
+from html import escape
 from pathlib import Path
 
 import nbformat
@@ -34,22 +35,22 @@ from nbgrader.preprocessors import (
     OverwriteCells,
     SaveAutoGrades,
 )
-from nbgrader.utils import parse_utc
 from sqlalchemy.exc import SAWarning
 from traitlets import Bool
 
-from autograder import course, figures
+from autograder import converters, course, exchange, figures, gradebook
+from autograder.asking import Finding
 from autograder.build import write_sources
 from autograder.cards import Card
 from autograder.feedback import SCHEME, inert
-from autograder.grade import Grader, model_answers
-from autograder.intake import Unreadable, read, read_bytes
+from autograder.grade import FAULT, Grader, model_answers
+from autograder.intake import read
 from autograder.one_thread import one_thread
 from autograder.repair import match, raw_cells, rebuild
 from autograder.report import Report, Result
 from autograder.submission import Submission
 
-PROMPT = "autograder"
+NOTHING = "No notebook was handed in."
 
 
 def configure(config, root: Path | None = None) -> None:
@@ -60,7 +61,7 @@ def configure(config, root: Path | None = None) -> None:
     """
     one_thread()
     folder = course.root()
-    root = root or folder
+    root = (root or folder).resolve()
     # nbgrader calls `alembic` by name: it must be found where this Python's own scripts lie.
     scripts = str(Path(sys.executable).parent)
     if scripts not in os.environ.get("PATH", "").split(os.pathsep):
@@ -73,20 +74,22 @@ def configure(config, root: Path | None = None) -> None:
     # Below the root, and relative: nbgrader takes a whole path for a regular expression.
     config.CourseDirectory.source_directory = "build/source"
     config.CourseDirectory.release_directory = "build/release"
-    # No file beside a notebook is copied: not an answer into the release, not a link out of it.
-    config.CourseDirectory.ignore = ["*"]
     config.Autograde.exporter_class = SubmissionReader
     config.Autograde.sanitize_preprocessors = [OverwriteCells, CheckCellMetadata]
     config.Autograde.autograde_preprocessors = [
         Grade,
         LimitOutput,
         SaveAutoGrades,
-        SaveBonus,
+        SaveMore,
         AssignLatePenalties,
         CheckCellMetadata,
     ]
-    Autograde.init_notebooks = find_submissions
+    config.GenerateFeedback.preprocessors = [gradebook.GetMarks]
     config.GenerateFeedback.exporter_class = "autograder.feedback.FeedbackExporter"
+    config.ExportApp.plugin_class = gradebook.Export
+    converters.install()
+    exchange.configure(config)
+    gradebook.share()
 
 
 @cache  # nbgrader reads its configuration two or three times
@@ -123,14 +126,22 @@ class SubmissionReader(NotebookExporter):
     def from_filename(self, filename, resources=None, **kwargs):
         if not (isinstance(self.parent, Autograde) and self.parent._sanitizing):
             return super().from_filename(filename, resources=resources, **kwargs)
-        name = resources["nbgrader"]["notebook"]
+        name, folder = resources["nbgrader"]["notebook"], Path(filename).parent
         lessons = course.lessons(course.root())
-        handed_in = Path(self.parent.coursedir.root) / self.parent.coursedir.submitted_directory
-        submission = read(Path(filename), lessons, expected=name, below=handed_in)
+        submitted = Path(self.parent.coursedir.root) / self.parent.coursedir.submitted_directory
+        found = converters.handed_in(folder, name)
+        graded = {
+            "file": os.fsencode(found.relative_to(folder)).decode("utf-8", "replace"),
+            "fingerprint": converters.fingerprint(folder, found),
+        }
+        if found.name != f"{name}.ipynb" and os.path.lexists(found):
+            self.log.warning("Read as %s: %s", name, found)
+        submission = read(found, lessons, expected=name, below=submitted)
         notebook = rebuild(lessons[name], submission)
         notebook.metadata["course"] = {
             "repairs": list(submission.repairs),
-            "error": submission.error,
+            "error": submission.error if os.path.lexists(found) else NOTHING,
+            "graded": graded,
         }
         return self.from_notebook_node(notebook, resources=resources, **kwargs)
 
@@ -168,6 +179,10 @@ class Grade(NbGraderPreprocessor):
                 cell.outputs, cell.execution_count = [], None
                 if _graded(cell):
                     cell.outputs = outputs(results[task], report, cell.metadata.nbgrader.points)
+                    cell.metadata.course["taken"] = [
+                        {"verdict": f.verdict, "message": f.message, "points": f.points}
+                        for f in taken(results[task])
+                    ]
                 elif cell.id in shown:
                     cell.outputs = figures.outputs(shown[cell.id])
             elif cell.source not in released:
@@ -175,6 +190,7 @@ class Grade(NbGraderPreprocessor):
         note = _note(report)
         nb.cells = [*([note] if note else []), *_with_schemes(nb.cells, name)]
         nb.metadata.pop("course", None)
+        nb.metadata[converters.GRADED] = said.get("graded", {})
         return nb, resources
 
     def _shown(self, nb, lesson):
@@ -200,18 +216,37 @@ def _graded(cell) -> bool:
     return bool(cell.metadata.get("nbgrader", {}).get("grade", False))
 
 
+def taken(result: Result) -> list[Finding]:
+    """What was taken off or added: lines of their own, beside what is right or wrong."""
+    return [f for f in result.findings if f.verdict in ("deduction", "bonus")]
+
+
 def outputs(result: Result, report: Report, most: float) -> list:
-    """A grade cell's outputs: the card, the isolation that held, and the points as a number."""
-    card = Card(result.task, result.passed, result.findings)
-    data = {"text/plain": repr(card), "text/html": card._repr_html_()}
+    """A grade cell's outputs: card, deductions, the isolation that held, the points as a number."""
+    found = tuple(f for f in result.findings if f not in taken(result))
+    card = Card(result.task, result.passed, found)
+    shown = [(repr(card), card._repr_html_()), *map(_line, taken(result))]
     points = max(0.0, min(float(result.points), float(most)))
     return [
-        nbformat.v4.new_output("display_data", data=data),
+        *(
+            nbformat.v4.new_output("display_data", data={"text/plain": text, "text/html": html})
+            for text, html in shown
+        ),
         nbformat.v4.new_output("stream", name="stdout", text=f"isolation: {report.isolation}\n"),
         nbformat.v4.new_output(
             "execute_result", data={"text/plain": repr(points)}, execution_count=None
         ),
     ]
+
+
+def _line(finding: Finding) -> tuple[str, str]:
+    """A deduction or a bonus as text and as HTML."""
+    amount = f"{finding.verdict} {finding.points:+g}" if finding.points else finding.verdict
+    html = (
+        '<div style="border-left:4px solid #9a6700;padding:4px 12px;margin:4px 0;max-width:60em">'
+        f'<b style="color:#9a6700">{escape(amount)}</b> {escape(finding.message)}</div>'
+    )
+    return f"[{amount}] {finding.message}", html
 
 
 def _note(report: Report):
@@ -223,64 +258,28 @@ def _note(report: Report):
     return nbformat.v4.new_markdown_cell(f"**Before grading**\n\n{text}", id="before-grading")
 
 
-class SaveBonus(NbGraderPreprocessor):
-    """Writes points above the maximum of a task to the gradebook as extra credit."""
+class SaveMore(NbGraderPreprocessor):
+    """Writes to the gradebook what the number in a cell cannot say.
+
+    Points above the maximum of a task become extra credit. Where the grader itself failed, nobody
+    has marked the task yet.
+    """
 
     def preprocess(self, nb, resources):
-        where = resources["nbgrader"]
-        results = {r.task: r for r in resources["autograder"].results}
+        where, report = resources["nbgrader"], resources["autograder"]
         with Gradebook(where["db_url"]) as gradebook:
             for cell in nb.cells:
-                data = cell.metadata.get("nbgrader", {})
-                if not data.get("grade"):
+                if not _graded(cell):
                     continue
-                result = results[cell.metadata["course"]["task"]]
+                result = report.result(cell.metadata["course"]["task"])
                 grade = gradebook.find_grade(
-                    data["grade_id"], where["notebook"], where["assignment"], where["student"]
+                    cell.metadata.nbgrader["grade_id"],
+                    where["notebook"],
+                    where["assignment"],
+                    where["student"],
                 )
-                bonus = max(0.0, result.points - result.max_points)
-                if bonus or grade.extra_credit:
-                    grade.extra_credit = bonus
-                    gradebook.db.commit()
+                grade.extra_credit = max(0.0, result.points - result.max_points)
+                if report.error == FAULT:
+                    grade.auto_score, grade.needs_manual_grade = None, True
+            gradebook.db.commit()
         return nb, resources
-
-
-def find_submissions(converter: Autograde) -> None:
-    """Before nbgrader looks for files: gives a renamed notebook the name that it looks for.
-
-    nbgrader passes over a folder without a notebook, and over a notebook of another name; both
-    would leave a student without a mark. It has no hook as early as this, so that this function
-    stands in for the converter's method.
-    """
-    where = converter.coursedir
-    pattern = where.format_path(where.submitted_directory, where.student_id, where.assignment_id)
-    for name in sorted(glob.glob(pattern)):
-        folder = Path(name)
-        if folder.is_dir() and not folder.is_symlink():
-            give_expected_name(folder, where.assignment_id)
-            drop_unreadable_timestamp(folder)
-    super(Autograde, converter).init_notebooks()
-
-
-def give_expected_name(folder: Path, lesson: str) -> None:
-    """Copies the notebook of `folder` that answers `lesson` to NAME.ipynb, if missing."""
-    wanted = folder / f"{lesson}.ipynb"
-    if wanted.exists() or wanted.is_symlink():
-        return
-    lessons = course.lessons(course.root())
-    for path in sorted(folder.glob("*.ipynb")):
-        if read(path, lessons).lesson == lesson:
-            wanted.write_bytes(read_bytes(path))
-            return
-    wanted.write_text("", encoding="utf-8")
-
-
-def drop_unreadable_timestamp(folder: Path) -> None:
-    """Removes a timestamp.txt that is no file or no date: nbgrader would end the whole run."""
-    path = folder / "timestamp.txt"
-    if not path.exists() and not path.is_symlink():
-        return
-    try:
-        parse_utc(read_bytes(path, 200).decode("utf-8").strip())
-    except (Unreadable, OSError, OverflowError, ValueError):
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
