@@ -4,6 +4,6 @@ from autograder.one_thread import one_thread
 
 one_thread()  # before torch is imported
 
-from autograder.nbgrader_plugin import configure  # noqa: E402
+from autograder.grading.nbgrader_plugin import configure  # noqa: E402
 
 configure(get_config())

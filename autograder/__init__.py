@@ -7,15 +7,15 @@ In a notebook: `from autograder import check, hint`. In a course's `solutions/ex
 import importlib
 
 _HOMES = {
-    "check": "autograder.student",
-    "hint": "autograder.student",
-    "exercise": "autograder.exercises",
-    "Call": "autograder.calls",
-    "Draw": "autograder.calls",
-    "Made": "autograder.calls",
-    "Namespace": "autograder.calls",
-    "Finding": "autograder.asking",
-    "Sight": "autograder.asking",
+    "check": "autograder.notebook",
+    "hint": "autograder.notebook",
+    "exercise": "autograder.course.exercises",
+    "Call": "autograder.course.calls",
+    "Draw": "autograder.course.calls",
+    "Made": "autograder.course.calls",
+    "Namespace": "autograder.course.calls",
+    "Finding": "autograder.course.asking",
+    "Sight": "autograder.course.asking",
 }
 __all__ = list(_HOMES)
 

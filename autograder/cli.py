@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     """Runs a command; what goes wrong with the course or the machine becomes a sentence."""
-    from autograder.course import CourseError
+    from autograder.course.lesson import CourseError
     from autograder.sandbox import ChildFailed
 
     try:
@@ -136,8 +136,8 @@ def _isolation(parser: argparse.ArgumentParser) -> None:
 
 
 def _check(args) -> int:
-    from autograder.grade import Grader
-    from autograder.report import print_report
+    from autograder.grading.grade import Grader
+    from autograder.reports.report import print_report
 
     console, reports = _Terminal(), []
     with Grader(args.isolation, args.seed) as grader:
@@ -162,8 +162,8 @@ def _shapes(args) -> int:
 
 
 def _build(args) -> int:
-    from autograder import course
-    from autograder.build import build
+    from autograder.course import lesson as course
+    from autograder.course.build import build
 
     console = Console(stderr=True)
     with _writing():
@@ -175,8 +175,8 @@ def _build(args) -> int:
 def _release(args) -> int:
     from rich.progress import track
 
-    from autograder import course
-    from autograder.release import build_release
+    from autograder.course import lesson as course
+    from autograder.course.handout import build_release
 
     def watch(exercises: list):
         return track(exercises, "computing the answers", console=Console(stderr=True))
@@ -196,7 +196,7 @@ def _release(args) -> int:
 @contextmanager
 def _writing():
     """Says in a sentence which file cannot be written."""
-    from autograder.course import CourseError
+    from autograder.course.lesson import CourseError
 
     try:
         yield
@@ -205,13 +205,13 @@ def _writing():
 
 
 def _demo(args) -> int:
-    from autograder.demo import run
+    from autograder.grading.demo import run
 
     return run(args.folder.resolve())
 
 
 def _grade(args) -> int:
-    from autograder.batch import grade_source
+    from autograder.grading.batch import grade_source
 
     return grade_source(args.source, args.lesson, args.json, args.isolation, args.seed, _Terminal())
 

@@ -413,7 +413,7 @@ show(
 # %%
 KEEP = False
 if KEEP:
-    from autograder.keep import keep
+    from autograder.course.keep import keep
 
     keep("SelfAttention")
 
@@ -618,7 +618,7 @@ for causal in (False, True):
 # %%
 KEEP = False
 if KEEP:
-    from autograder.keep import keep
+    from autograder.course.keep import keep
 
     keep("MultiHeadSelfAttention")
 
@@ -853,7 +853,7 @@ POINTS = {
 
 def passes(task):
     """Whether the check of this task finds nothing wrong right now."""
-    from autograder.student import find, look
+    from autograder.notebook import find, look
 
     findings, _ = look(find(task), globals())
     return not any(f.fails for f in findings)

@@ -21,7 +21,7 @@ def course_root() -> Path:
 @pytest.fixture(scope="session")
 def grader():
     """A grader with a private seed, so that a failure can be looked at again."""
-    from autograder.grade import Grader
+    from autograder.grading.grade import Grader
     from autograder.sandbox import strongest
 
     with Grader(strongest(), private=20260301, folder=ROOT) as opened:
@@ -31,8 +31,8 @@ def grader():
 @pytest.fixture
 def hand_in(tmp_path):
     """Writes a notebook with these answers (by cell id) into a file; returns its path."""
-    from autograder import course
-    from autograder.demo import fill_in
+    from autograder.course import lesson as course
+    from autograder.grading.demo import fill_in
 
     def write(lesson: str, answers: dict[str, str], name: str = "") -> Path:
         released = course.lessons(ROOT)[lesson]
@@ -49,7 +49,7 @@ def hand_out(tmp_path_factory, worker_id) -> Path:
 
     For reading: a test that writes into it copies it first.
     """
-    from autograder.release import build_release
+    from autograder.course.handout import build_release
 
     shared = tmp_path_factory.getbasetemp()
     shared = shared if worker_id == "master" else shared.parent
@@ -63,6 +63,6 @@ def hand_out(tmp_path_factory, worker_id) -> Path:
 @pytest.fixture
 def model():
     """The model answers of lesson 05, by cell id."""
-    from autograder.grade import model_answers
+    from autograder.grading.grade import model_answers
 
     return dict(model_answers(ROOT, "05_homework"))

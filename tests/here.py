@@ -11,15 +11,15 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from autograder import course
-from autograder.calls import Draw
-from autograder.grade import model_answers
-from autograder.marking import Marking
-from autograder.observe import seed_for
-from autograder.report import Result
+from autograder.course import lesson as course
+from autograder.course.calls import Draw
+from autograder.grading.grade import model_answers
+from autograder.grading.marking import Marking
+from autograder.grading.observe import seed_for
+from autograder.intake.submission import StudentCell, Submission
+from autograder.reports.report import Result
 from autograder.sandbox.inside.runner import Runner
 from autograder.shapes import record
-from autograder.submission import StudentCell, Submission
 from tests.conftest import ROOT
 
 LESSON = "05_homework"

@@ -6,8 +6,8 @@ import subprocess
 import nbformat
 import pytest
 
-from autograder.build import build, read_source, readable, release, sources, write
-from autograder.course import CourseError
+from autograder.course.build import build, read_source, readable, release, sources, write
+from autograder.course.lesson import CourseError
 from tests.conftest import ROOT
 
 SOURCES = sources(ROOT)
@@ -92,7 +92,7 @@ def test_a_check_without_an_exercise_is_refused(tmp_path):
 
 
 def test_every_check_with_points_has_an_exercise_that_a_machine_marks():
-    from autograder import course
+    from autograder.course import lesson as course
 
     for lesson in course.lessons(ROOT).values():
         for cell in lesson.with_role("check"):
@@ -100,7 +100,7 @@ def test_every_check_with_points_has_an_exercise_that_a_machine_marks():
 
 
 def test_every_exercise_is_asked_somewhere():
-    from autograder import course
+    from autograder.course import lesson as course
 
     asked = {c.task for ls in course.lessons(ROOT).values() for c in ls.with_role("check")}
     assert asked == set(course.exercises())

@@ -6,10 +6,11 @@ from functools import cache
 import pytest
 import torch
 
-from autograder import answers, course
-from autograder.asking import Sight
-from autograder.calls import Draw, Outcome, run_here
-from autograder.judge import judge, matches
+from autograder.course import answers
+from autograder.course import lesson as course
+from autograder.course.asking import Sight
+from autograder.course.calls import Draw, Outcome, run_here
+from autograder.judging.compare import judge, matches
 
 EXERCISES = course.exercises()
 NAMED = [(t, i) for t in EXERCISES for i, _ in enumerate(answers._reference(t)[1])]

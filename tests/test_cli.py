@@ -24,9 +24,9 @@ def run(*args: str) -> subprocess.CompletedProcess:
 @pytest.fixture(scope="module")
 def one_of_each(tmp_path_factory):
     """The JSON lines for a solution, a blank one, one that is not a notebook, one that is not."""
-    from autograder import course
-    from autograder.demo import fill_in
-    from autograder.grade import model_answers
+    from autograder.course import lesson as course
+    from autograder.grading.demo import fill_in
+    from autograder.grading.grade import model_answers
 
     folder = tmp_path_factory.mktemp("mixed")
     released = course.lessons(ROOT)[HOMEWORK]

@@ -67,7 +67,7 @@ def test_a_slip_that_cannot_be_decided_costs_nothing(graded):
 
 
 def test_a_student_sees_the_same_verdicts(model, capsys):
-    from autograder.comments import check_comments
+    from autograder.grading.shape_comments import check_comments
 
     source = model["self_attention"]
     findings, _ = check_comments("self_attention.shape_comments", lambda name: source)

@@ -1,7 +1,7 @@
 """Claims about reading the files of a course's exercises."""
 
-from autograder.calls import Draw
-from autograder.exercises import load
+from autograder.course.calls import Draw
+from autograder.course.exercises import load
 
 FILE = """
 from autograder import exercise

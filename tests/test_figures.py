@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
 
-from autograder import figures
+from autograder.grading import figures
 from tests.attacks.entries import HOMEWORK
 
 

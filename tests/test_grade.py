@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from autograder import course
-from autograder.grade import model_answers
+from autograder.course import lesson as course
+from autograder.grading.grade import model_answers
 from autograder.sandbox.child import Child
 from tests.conftest import ROOT
 
@@ -191,7 +191,7 @@ def test_gradients_switched_off_in_a_cell_cost_nothing(grader, hand_in, model):
 
 
 def test_the_same_seed_gives_the_same_report(hand_in, model):
-    from autograder.grade import Grader
+    from autograder.grading.grade import Grader
 
     path = hand_in(HOMEWORK, {**model, **replaced(model, "multi_head", "transpose(1, 2)", "mT")})
     reports = []
@@ -248,7 +248,7 @@ def test_a_fault_of_ours_is_told_and_stops_nobody_else(grader, hand_in, model, m
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("autograder.grade.Marking.results", fails)
+        patch.setattr("autograder.grading.grade.Marking.results", fails)
         report = graded(grader, hand_in, model)
     assert report.score == 0
     assert "a person has to look" in report.error

@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from autograder import answers, course
-from autograder.asking import Exercise, Sight
-from autograder.calls import Call, Draw, Outcome
-from autograder.explain import explain_error
-from autograder.judge import compare, difference, judge, matches, name_mistake
+from autograder.course import answers
+from autograder.course import lesson as course
+from autograder.course.asking import Exercise, Sight
+from autograder.course.calls import Call, Draw, Outcome
+from autograder.judging.compare import compare, difference, judge, matches, name_mistake
+from autograder.judging.explain import explain_error
 from autograder.sandbox.inside.runner import Other
 
 RTOL = 1e-4

@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from autograder.asking import Exercise, Sight
-from autograder.calls import Call, Draw, run_here
+from autograder.course.asking import Exercise, Sight
+from autograder.course.calls import Call, Draw, run_here
 from autograder.judging.dropout import of_function, of_module
 
 SEEDS = range(20)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.keep import MARK, KeepError, keep
+from autograder.course.keep import MARK, KeepError, keep
 
 STUDENTS_FILE = '''"""Attention."""
 

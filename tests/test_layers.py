@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.asking import Exercise, Sight
-from autograder.calls import Call, Draw, run_here
-from autograder.cases import draw_weights
+from autograder.course.asking import Exercise, Sight
+from autograder.course.calls import Call, Draw, run_here
+from autograder.course.cases import draw_weights
 from autograder.judging.layers import judge_layers
 
 

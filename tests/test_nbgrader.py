@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder import course
-from autograder.demo import fill_in
-from autograder.grade import model_answers
+from autograder.course import lesson as course
+from autograder.grading.demo import fill_in
+from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
 
 HOMEWORK = "05_homework"

@@ -9,9 +9,9 @@ import zipfile
 import nbformat
 import pytest
 
-from autograder.build import read_source, sources
-from autograder.course import CourseError
-from autograder.release import build_release, strip_bodies
+from autograder.course.build import read_source, sources
+from autograder.course.handout import build_release, strip_bodies
+from autograder.course.lesson import CourseError
 from tests.conftest import ROOT
 
 
@@ -113,7 +113,7 @@ def test_checks_work_in_the_hand_out_without_the_reference(hand_out, tmp_path):
     script.write_text(
         right + "\nfrom autograder import check\n"
         "import autograder\nprint(autograder.__file__)\n"
-        "from autograder.answers import have_reference\n"
+        "from autograder.course.answers import have_reference\n"
         "print('reference' if have_reference() else 'no reference')\n"
         'check("self_attention.forward")\ncheck("multi_head.output")\n'
         "class SelfAttention(SelfAttention):\n"

@@ -9,11 +9,12 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder import course, released, whole
-from autograder.build import build, write_sources
-from autograder.demo import fill_in
-from autograder.grade import model_answers
-from autograder.released import FILE, HANDED_OUT, KEPT, CourseError
+from autograder.course import lesson as course
+from autograder.course import released, whole
+from autograder.course.build import build, write_sources
+from autograder.course.released import FILE, HANDED_OUT, KEPT, CourseError
+from autograder.grading.demo import fill_in
+from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
 
 HOMEWORK = "05_homework"
@@ -68,7 +69,7 @@ def test_a_solved_notebook_is_not_the_lesson(tmp_path):
 # --- a course: built, and kept -------------------------------------------------------------------
 def test_what_was_built_is_kept_and_read_again(small, monkeypatch):
     first = cells(small)
-    monkeypatch.setattr("autograder.build.release", None)
+    monkeypatch.setattr("autograder.course.build.release", None)
     assert cells(small) == first
 
 
@@ -82,7 +83,7 @@ def test_another_source_is_another_lesson(small):
 def test_another_builder_builds_anew(small, monkeypatch):
     cells(small)
     monkeypatch.setattr(released, "_builder", lambda: "a later edition")
-    monkeypatch.setattr("autograder.build.release", lambda source: source)
+    monkeypatch.setattr("autograder.course.build.release", lambda source: source)
     assert "return a + b" in "".join(cells(small))
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from autograder.rubric import forward_in_three
-from autograder.style import pep8
+from autograder.judging.rubric import forward_in_three
+from autograder.judging.style import pep8
 
 CLASS = """class SelfAttention(nn.Module):
     def __init__(self, input_size, hidden):

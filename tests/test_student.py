@@ -5,7 +5,7 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 
 from autograder import check, hint
-from autograder.student import CheckFailed, UnknownTask
+from autograder.notebook import CheckFailed, UnknownTask
 from transformer_lm import modeling_attention
 
 SelfAttention = modeling_attention.SelfAttention  # what `check` finds in this module
@@ -80,8 +80,8 @@ def test_hints_come_in_three_steps(capsys):
 
 
 def test_the_card_is_html_in_a_notebook_and_escapes_what_it_quotes():
-    from autograder.asking import Finding
-    from autograder.cards import Card
+    from autograder.course.asking import Finding
+    from autograder.reports.cards import Card
 
     finding = Finding("x", "wrong", "<script>alert(1)</script> `<b>`", 3, "<img onerror=x>")
     html = Card("a.b", False, (finding,))._repr_html_()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.style import pep8
+from autograder.judging.style import pep8
 
 CLEAN = """class A:
     def f(self, x):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from autograder.asking import Exercise
-from autograder.calls import Call, Draw
+from autograder.course.asking import Exercise
+from autograder.course.calls import Call, Draw
 
 
 def _rnn_cases(draw: Draw) -> list[Call]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from autograder.calls import Draw, Made
+from autograder.course.calls import Draw, Made
 
 BY = "transformer_lm.stand_ins:gpt2"
 

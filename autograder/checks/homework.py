@@ -12,9 +12,9 @@ from dataclasses import replace
 
 import torch
 
-from autograder.asking import Exercise, Finding, Sight
-from autograder.calls import Call, Draw, Outcome
-from autograder.judge import compare, difference, name_mistake
+from autograder.course.asking import Exercise, Finding, Sight
+from autograder.course.calls import Call, Draw, Outcome
+from autograder.judging.compare import compare, difference, name_mistake
 
 PROJECTIONS = ("q", "k", "v")
 LAYERS = (*PROJECTIONS, "mix")

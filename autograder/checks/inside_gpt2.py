@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from autograder.asking import Exercise
-from autograder.calls import Call, Draw, Namespace
 from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
+from autograder.course.asking import Exercise
+from autograder.course.calls import Call, Draw, Namespace
 from autograder.judging.forms import large_negative_as_inf
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from autograder.asking import Exercise, Finding, Sight
-from autograder.calls import Call, Draw
-from autograder.judge import compare
+from autograder.course.asking import Exercise, Finding, Sight
+from autograder.course.calls import Call, Draw
+from autograder.judging.compare import compare
 
 
 def _sizes(draw: Draw) -> tuple[int, int, int, int]:

@@ -6,9 +6,9 @@ import math
 
 import torch
 
-from autograder.asking import Exercise, Finding, Sight
-from autograder.calls import Call, Draw, Outcome
-from autograder.judge import compare, difference
+from autograder.course.asking import Exercise, Finding, Sight
+from autograder.course.calls import Call, Draw, Outcome
+from autograder.judging.compare import compare, difference
 
 PROJECTIONS = ("q", "k", "v")
 

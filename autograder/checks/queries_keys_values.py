@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import torch
 
-from autograder.asking import Exercise, Finding, Sight
-from autograder.calls import Call, Draw
-from autograder.judge import compare
+from autograder.course.asking import Exercise, Finding, Sight
+from autograder.course.calls import Call, Draw
+from autograder.judging.compare import compare
 
 PROJECTIONS = ("q", "k", "v")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from autograder.asking import Exercise
-from autograder.calls import Call, Draw
 from autograder.checks.gpt2_cases import draw_gpt2, draw_ids, says
+from autograder.course.asking import Exercise
+from autograder.course.calls import Call, Draw
 from autograder.judging.forms import large_negative_as_inf, results_in_one_tensor
 
 WORDS = ("Be", "who", "you", "are", "and", "say", "what", "feel,", "mind", "matter", "don't")

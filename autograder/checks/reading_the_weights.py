@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import torch
 
-from autograder.asking import Exercise, Finding, Sight, lazily
-from autograder.calls import Call, Draw, Namespace, Outcome
 from autograder.checks.gpt2_cases import draw_gpt2, says
-from autograder.judge import compare
+from autograder.course.asking import Exercise, Finding, Sight, lazily
+from autograder.course.calls import Call, Draw, Namespace, Outcome
+from autograder.judging.compare import compare
 from autograder.judging.forms import results_in_one_tensor
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import torch
 
-from autograder.asking import Exercise, Finding, Sight
-from autograder.calls import Call, Draw
-from autograder.judge import compare, difference
+from autograder.course.asking import Exercise, Finding, Sight
+from autograder.course.calls import Call, Draw
+from autograder.judging.compare import compare, difference
 
 
 def _tensor(draw: Draw, numbered: bool, *shape: int) -> torch.Tensor:

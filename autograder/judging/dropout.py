@@ -12,9 +12,9 @@ import math
 
 import torch
 
-from autograder.asking import Finding, Sight
-from autograder.calls import Call
-from autograder.judge import compare, difference
+from autograder.course.asking import Finding, Sight
+from autograder.course.calls import Call
+from autograder.judging.compare import compare, difference
 from autograder.judging.layers import layer_findings
 from autograder.judging.parts import only
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from autograder.asking import Finding, Sight
-from autograder.judge import compare
+from autograder.course.asking import Finding, Sight
+from autograder.judging.compare import compare
 
 
 def named_errors(sight: Sight, *, errors: Sequence[tuple[str, str, str]]) -> list[Finding]:

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import torch
 
-from autograder.asking import Finding, Sight
-from autograder.calls import Outcome
-from autograder.judge import compare
+from autograder.course.asking import Finding, Sight
+from autograder.course.calls import Outcome
+from autograder.judging.compare import compare
 
 HIDDEN_SCORE = -1e8  # what a student may write for minus infinity lies below this
 

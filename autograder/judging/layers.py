@@ -14,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 
-from autograder.asking import Finding, Sight
-from autograder.calls import Call, Outcome
-from autograder.judge import compare, outcome_difference
+from autograder.course.asking import Finding, Sight
+from autograder.course.calls import Call, Outcome
+from autograder.judging.compare import compare, outcome_difference
 
 # What is said of each kind of problem. `{name}` is a parameter or buffer, `{layer}` whose it is.
 SAYS = {

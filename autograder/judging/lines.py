@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from autograder.asking import Finding, Sight
-from autograder.judge import compare, difference
+from autograder.course.asking import Finding, Sight
+from autograder.judging.compare import compare, difference
 
 
 def line_by_line(sight: Sight, *, what: str, message: str) -> list[Finding]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from autograder.asking import Sight
-from autograder.calls import Call
+from autograder.course.asking import Sight
+from autograder.course.calls import Call
 
 
 def only(sight: Sight, wanted: Callable[[Call], bool]) -> Sight:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 
-from autograder.asking import Mistake
+from autograder.course.asking import Mistake
 
 
 def _states(x, w_input, w_hidden, bias, *, squash=torch.tanh, recur=True, first=0.0, linear=False):

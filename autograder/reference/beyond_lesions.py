@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from autograder.asking import Mistake
+from autograder.course.asking import Mistake
 from autograder.reference.causal_experiments import logits_of
 from transformer_lm.modeling_attention import MultiHeadSelfAttention
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import torch
 import torch.nn.functional as F
 
-from autograder.asking import Mistake
+from autograder.course.asking import Mistake
 
 
 # --- reading -------------------------------------------------------------------------------------

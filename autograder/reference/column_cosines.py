@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from autograder.asking import mistake
+from autograder.course.asking import mistake
 from autograder.reference.reading_the_weights import moments, over_layers
 
 

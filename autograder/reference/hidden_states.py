@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from autograder.asking import mistake
+from autograder.course.asking import mistake
 
 
 # --- hidden states -------------------------------------------------------------------------------

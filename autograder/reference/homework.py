@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.asking import Mistake
+from autograder.course.asking import Mistake
 from autograder.reference.homework_fits import GIVEN, MULTI_SCALE, SINGLE_SCALE, SOFTMAX
 from autograder.reference.homework_programs import ManyHeads, SingleHead, program
 

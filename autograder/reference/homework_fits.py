@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from autograder.asking import Fitted
-from autograder.calls import Call
+from autograder.course.asking import Fitted
+from autograder.course.calls import Call
 from autograder.reference.homework_programs import ManyHeads, SingleHead, mask, program
 
 WIDEST = 1000.0  # how far from the right factor another may lie

@@ -7,7 +7,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from autograder.asking import mistake
+from autograder.course.asking import mistake
 
 
 # --- sizes ---------------------------------------------------------------------------------------

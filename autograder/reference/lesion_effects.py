@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from autograder.asking import Mistake
+from autograder.course.asking import Mistake
 from autograder.reference.causal_experiments import (
     AXIS,
     changed_input,

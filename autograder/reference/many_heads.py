@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from autograder.asking import Mistake
+from autograder.course.asking import Mistake
 from autograder.reference.homework_programs import mask, normalise, scale_after, scale_factor
 
 

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from autograder.asking import Mistake
+from autograder.course.asking import Mistake
 from autograder.reference import homework_programs as homework
 from autograder.reference.homework_programs import normalise, scale_after, scale_factor
 

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from autograder.asking import mistake
+from autograder.course.asking import mistake
 
 
 # --- gauge freedom -------------------------------------------------------------------------------

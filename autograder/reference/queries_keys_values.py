@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from autograder.asking import Mistake, mistake
+from autograder.course.asking import Mistake, mistake
 from autograder.reference.homework_programs import normalise, scale_after, scale_factor
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from autograder.asking import Mistake
+from autograder.course.asking import Mistake
 
 
 # --- text ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import torch
 
-from autograder.asking import mistake
+from autograder.course.asking import mistake
 
 
 # --- sizes and counts ----------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from autograder.asking import Mistake
+from autograder.course.asking import Mistake
 from autograder.reference.reading_activations import STALE, heads_of, stale, wide_outputs
 
 

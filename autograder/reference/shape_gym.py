@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import torch
 
-from autograder.asking import Mistake
+from autograder.course.asking import Mistake
 
 
 def _offset(index, shape):

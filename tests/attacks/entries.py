@@ -18,9 +18,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder import course
-from autograder.demo import fill_in
-from autograder.grade import model_answers
+from autograder.course import lesson as course
+from autograder.grading.demo import fill_in
+from autograder.grading.grade import model_answers
 
 HOMEWORK = "05_homework"
 NAME = f"{HOMEWORK}.ipynb"

@@ -10,9 +10,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.collect import collect
-from autograder.grade import Grader
-from autograder.report import Report
+from autograder.grading.grade import Grader
+from autograder.intake.collect import collect
+from autograder.reports.report import Report
 from autograder.sandbox import Limits
 from tests.attacks.entries import HOMEWORK, NAME, ROOT, Entry, hand_in, honest
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from autograder.grade import Grader
+from autograder.grading.grade import Grader
 from tests.attacks import stock
 from tests.attacks.entries import HOMEWORK, ROOT, Entry, entries
 from tests.attacks.run import SHORT, Outcome, attack, honest_scores_full

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.grade import Grader
+from autograder.grading.grade import Grader
 from tests.attacks.entries import HOMEWORK, ROOT, entries
 from tests.attacks.run import SHORT, attack, honest_scores_full
 

@@ -13,8 +13,8 @@ from nbconvert.exporters import HTMLExporter
 from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
-from autograder import course
-from autograder.feedback import inert, page
+from autograder.course import lesson as course
+from autograder.reports.feedback import inert, page
 from tests.attacks import hostile
 from tests.attacks.entries import HOMEWORK, NAME, ROOT
 

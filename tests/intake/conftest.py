@@ -1,6 +1,6 @@
 import pytest
 
-from autograder.intake import read
+from autograder.intake.read import read
 from tests.intake.lesson_files import make_lessons, save, solved
 
 

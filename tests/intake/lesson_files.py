@@ -6,8 +6,8 @@ from pathlib import Path
 
 import nbformat
 
-from autograder.build import as_text, read_source, release
-from autograder.course import Lesson, read_lesson
+from autograder.course.build import as_text, read_source, release
+from autograder.course.lesson import Lesson, read_lesson
 
 HOMEWORK = '''# %% [markdown]
 # # Homework

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder import collect as module
-from autograder.collect import collect
+from autograder.intake import collect as module
+from autograder.intake.collect import collect
 
 NOTEBOOK = b'{"cells": []}'
 

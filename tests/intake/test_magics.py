@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.magics import parse, plain_python
+from autograder.intake.magics import parse, plain_python
 
 ASKED = '"""\nWhy?\n!ls\n"""\n' * 10
 

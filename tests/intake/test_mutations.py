@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from autograder.intake import read
-from autograder.repair import match, raw_cells, rebuild
+from autograder.intake.read import read
+from autograder.intake.repair import match, raw_cells, rebuild
 from tests.intake.lesson_files import code, save, solved, words
 
 JUNK = st.recursive(

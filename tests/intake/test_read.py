@@ -8,8 +8,8 @@ import tracemalloc
 import nbformat
 import pytest
 
-from autograder import intake
-from autograder.intake import read
+from autograder.intake import read as intake
+from autograder.intake.read import read
 from tests.intake.lesson_files import ADD, BOX, at, code, save, strip
 
 

@@ -5,7 +5,7 @@ import copy
 import nbformat
 import pytest
 
-from autograder.repair import match, raw_cells, rebuild
+from autograder.intake.repair import match, raw_cells, rebuild
 from tests.intake.lesson_files import ADD, BOX, BOX_REST, BOX_TOP, at, code, place, strip, words
 
 

@@ -17,9 +17,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from autograder import course
-from autograder.demo import fill_in
-from autograder.grade import model_answers
+from autograder.course import lesson as course
+from autograder.grading.demo import fill_in
+from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
 
 HOMEWORK = "05_homework"
@@ -28,7 +28,7 @@ SCRIPTS = Path(sys.executable).parent
 # nbgrader's commands from a process that has imported all of it already, each in a child of its
 # own; as another user, who may not be able to read the folder that Python lies in.
 WARM = """import json, os, pwd, sys
-import autograder.nbgrader_plugin
+import autograder.grading.nbgrader_plugin
 import nbgrader.apps.nbgraderapp as apps
 for line in sys.stdin:
     job = json.loads(line)

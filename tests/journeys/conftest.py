@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.grade import model_answers
+from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
 from tests.journeys.walk import Place, clone, unzip
 

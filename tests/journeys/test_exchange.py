@@ -16,8 +16,8 @@ from nbgrader.api import Gradebook
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange import ExchangeError
 
-from autograder import converters, exchange
-from autograder.converters import SECRET, TIMESTAMP
+from autograder.grading import converters, exchange
+from autograder.grading.converters import SECRET, TIMESTAMP
 from tests.journeys.classroom import (
     HOMEWORK,
     NAME,
@@ -46,7 +46,7 @@ def term(place):
     room = Classroom(
         place / "course",
         f"c.Exchange.root = {str(place / 'exchange')!r}\n"
-        "c.AssignLatePenalties.plugin_class = 'autograder.demo.LatePerDay'\n",
+        "c.AssignLatePenalties.plugin_class = 'autograder.grading.demo.LatePerDay'\n",
     )
     settings = place / "etc"  # as an administrator's /etc/jupyter
     settings.mkdir()

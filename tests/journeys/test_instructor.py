@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 
-from autograder import course
-from autograder.demo import fill_in
+from autograder.course import lesson as course
+from autograder.grading.demo import fill_in
 from tests.conftest import ROOT
 from tests.journeys.walk import Place, commands_of, solve
 

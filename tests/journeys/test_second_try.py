@@ -8,8 +8,8 @@ import pytest
 from nbgrader.api import Gradebook
 from sqlalchemy import text
 
-from autograder import gradebook
-from autograder.converters import what_was_graded
+from autograder.grading import gradebook
+from autograder.grading.converters import what_was_graded
 from tests.conftest import ROOT
 from tests.journeys.classroom import (
     HOMEWORK,
@@ -153,8 +153,8 @@ def test_a_run_that_was_cut_off_is_taken_up_again(term):
 # --- a check that was wrong ----------------------------------------------------------------------
 WRONG_CHECK = """
 from dataclasses import replace
-from autograder import course
-from autograder.asking import Finding
+from autograder.course import lesson as course
+from autograder.course.asking import Finding
 checks, task = course.exercises(), "self_attention.init"
 wrong = [Finding(task + ".odd", "wrong", "This check was too strict.")]
 checks[task] = replace(checks[task], judge=lambda sight: wrong)

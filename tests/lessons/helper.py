@@ -1,8 +1,9 @@
 """Judges a piece of source text as the answer to a task, in this process."""
 
-from autograder import answers, course
-from autograder.asking import Finding
-from autograder.calls import Draw, run_here
+from autograder.course import answers
+from autograder.course import lesson as course
+from autograder.course.asking import Finding
+from autograder.course.calls import Draw, run_here
 from autograder.sandbox.inside.runner import Runner
 
 

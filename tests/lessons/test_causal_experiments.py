@@ -5,8 +5,8 @@ import textwrap
 
 import pytest
 
-from autograder import course
-from autograder.calls import Draw
+from autograder.course import lesson as course
+from autograder.course.calls import Draw
 from tests.lessons.helper import names
 
 SIGNATURES = {

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from autograder.course import lessons, root
+from autograder.course.lesson import lessons, root
 from tests.lessons.helper import findings, names
 
 HEAD = """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from autograder.asking import Finding, Sight
-from autograder.judge import compare
+from autograder.course.asking import Finding, Sight
+from autograder.judging.compare import compare
 
 
 def judge_size(sight: Sight) -> list[Finding]:

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import torch
 
-from autograder.asking import Finding, Sight
-from autograder.calls import Outcome
-from autograder.judge import compare, difference
+from autograder.course.asking import Finding, Sight
+from autograder.course.calls import Outcome
+from autograder.judging.compare import compare, difference
 
 PARTS = ("q.weight", "k.weight", "v.weight", "mix.weight")
 

@@ -13,7 +13,12 @@ from given import found
 for name in list(sys.modules):
     if name.split(".")[0] in ("autograder", "solutions"):
         found.append(name)
-for name in ("autograder.reference", "autograder.judge", "autograder.sandbox", "solutions"):
+for name in (
+    "autograder.reference",
+    "autograder.judging.compare",
+    "autograder.sandbox",
+    "solutions",
+):
     try:
         importlib.import_module(name)
         found.append(name)

@@ -1,0 +1,152 @@
+"""What an exercise is, and what is found when an answer to it is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from autograder.course.calls import Call, Draw, Outcome
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing found in an answer.
+
+    verdict: 'right' | 'wrong' | 'error' for values, 'true' | 'false' | 'missing' | 'cannot tell'
+    for shape comments, 'deduction' | 'bonus' | 'review' for what a rubric adds. A 'wrong' or an
+    'error' fails the question. line and statement point into the student's cell. points: what a
+    rubric adds for it, below zero for a deduction.
+    """
+
+    check: str
+    verdict: str
+    message: str
+    line: int | None = None
+    statement: str = ""
+    tried: str = ""
+    expected: str = ""
+    got: str = ""
+    points: float = 0.0
+
+    @property
+    def fails(self) -> bool:
+        return self.verdict in ("wrong", "error")
+
+
+class Lazy(Sequence):
+    """Outcomes of one program, each made by `make(place)` when it is first asked for.
+
+    A known mistake that differs on the first call is so not run on the others.
+    """
+
+    def __init__(self, count: int, make: Callable[[int], Outcome]):
+        self._count, self._make = count, make
+        self._made: dict[int, Outcome] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place):
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(*place.indices(self._count)))
+        place += self._count if place < 0 else 0
+        if not 0 <= place < self._count:
+            raise IndexError(f"outcome {place} of {self._count}")
+        if place not in self._made:
+            self._made[place] = self._make(place)
+        return self._made[place]
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return (self[i] for i in range(self._count))
+
+
+def lazily(change: Callable[[Outcome], Outcome], outcomes: Sequence[Outcome]) -> Lazy:
+    """The outcomes after `change`, each changed when it is first asked for."""
+    return Lazy(len(outcomes), lambda i: change(outcomes[i]))
+
+
+@dataclass(frozen=True)
+class Sight:
+    """All that a judge may look at: what was asked, what came back, what should have.
+
+    mistakes: the known ones as (check, message, outcomes); an outcome is computed when it is looked
+    at. stages: for some checks of mistakes, the steps that each belongs to (see `Mistake`).
+    """
+
+    exercise: Exercise
+    calls: tuple[Call, ...]
+    outcomes: tuple[Outcome, ...]
+    expected: Sequence[Outcome]
+    mistakes: Sequence[tuple[str, str, Sequence[Outcome]]] = ()
+    source: str = ""
+    stages: Mapping[str, str] = field(default_factory=dict)
+
+    def only(self, chosen: Iterable[int]) -> Sight:
+        """What was seen of the calls at these places."""
+        places = tuple(chosen)
+
+        def pick(outcomes):
+            return Lazy(len(places), lambda i: outcomes[places[i]])
+
+        return replace(
+            self,
+            calls=tuple(self.calls[i] for i in places),
+            outcomes=tuple(self.outcomes[i] for i in places),
+            expected=pick(self.expected),
+            mistakes=tuple((check, text, pick(them)) for check, text, them in self.mistakes),
+        )
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One question that a machine marks.
+
+    task: its name, such as 'simple.softmax'. name: the function or class that answers it.
+    cases: draws the calls, fresh each time. hints: three steps, from a nudge to nearly there.
+    rtol: the largest difference allowed, relative to the largest expected value of the tensor.
+    judge: replaces the comparison of values where that is not enough (see `judge.compare`).
+    stages: the steps of the program, where several tasks are each about one step of it; every known
+    mistake then names its step. layers: attributes that must be `nn.Linear` layers; an answer whose
+    layers are not as asked is looked at again with right ones (see `layers`).
+    """
+
+    task: str
+    name: str
+    cases: Callable[[Draw], list[Call]]
+    hints: tuple[str, str, str]
+    rtol: float = 1e-4
+    judge: Callable[[Sight], list[Finding]] | None = None
+    stages: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A wrong answer with a name: a student whose values equal its values made that mistake.
+
+    stage: the steps that it belongs to, one or several words of `Exercise.stages`.
+    """
+
+    check: str
+    message: str
+    namespace: Mapping[str, object]
+    stage: str = ""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A kind of wrong answer with a free number in it, such as 'any other factor'.
+
+    fit: given the calls and what came back, the program that explains each call if any of its kind
+    does; None where none can.
+    """
+
+    check: str
+    message: str
+    fit: Callable[[Sequence[Call], Sequence[Outcome]], Sequence[Mapping[str, object] | None]]
+    stage: str = ""
+
+
+def mistake(name: str, check: str, message: str, function: object) -> Mistake:
+    """A mistake made in one function, known to the notebook as `name`."""
+    return Mistake(check, message, {name: function})

@@ -1,0 +1,260 @@
+"""From one source a lesson (`solutions/NN_name.py`, py:percent) to the notebooks built from it.
+
+Short cell headers say what a cell is:
+
+    # %% role="setup"                              imports; locked, run before every question
+    # %%                                           code to run and play with
+    # %% exercise="simple.softmax"                 a student's answer, solution between markers
+    # %% exercise="x.y" needs="x.a x.b"            ... that builds on earlier answers
+    # %% check="simple.softmax" points=2           calls the check, worth 2 points
+    # %% [markdown] question="q1" points=2         marked by a person, with a marking scheme
+
+Building twice gives the same bytes: cell ids come from the headers, or from the cell's place.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import re
+from pathlib import Path
+
+import jupytext
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from nbgrader.preprocessors import (
+    CheckCellMetadata,
+    ClearHiddenTests,
+    ClearMarkScheme,
+    ClearOutput,
+    ClearSolutions,
+    ComputeChecksums,
+    LockCells,
+)
+
+from autograder.course.released import CourseError, sources
+from autograder.course.whole import write_whole
+
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
+RELEASE_STEPS = (
+    LockCells,
+    ClearSolutions,
+    ClearOutput,
+    CheckCellMetadata,
+    ComputeChecksums,
+    ClearHiddenTests,
+    ClearMarkScheme,
+    ComputeChecksums,
+    CheckCellMetadata,
+)
+HEADER_KEYS = {"role", "exercise", "check", "question", "points", "needs", "of", "calls"}
+
+
+def read_source(path: Path) -> NotebookNode:
+    """The lesson with solutions and marking schemes: what nbgrader calls the source notebook."""
+    return parse_source(path.read_text(encoding="utf-8"), path)
+
+
+def parse_source(text: str, path: Path) -> NotebookNode:
+    """The same from the text of the file; `path` is for messages."""
+    parsed = jupytext.reads(text, fmt="py:percent")
+    notebook = nbformat.v4.new_notebook(metadata={"kernelspec": KERNEL, "language_info": LANGUAGE})
+    notebook.cells = [_cell(c, i, path) for i, c in enumerate(parsed.cells)]
+    _link_checks(notebook, path)
+    nbformat.validate(notebook)
+    return notebook
+
+
+def grade_id(name: str) -> str:
+    """A task's name as nbgrader and nbformat allow it in an id: letters, digits, _ and -."""
+    return re.sub(r"[^A-Za-z0-9_-]", "-", name)
+
+
+def _cell(parsed: NotebookNode, place: int, path: Path) -> NotebookNode:
+    header = {k: v for k, v in parsed.metadata.items() if k != "lines_to_next_cell"}
+    unknown = set(header) - HEADER_KEYS
+    if unknown:
+        raise CourseError(f"{path.name}, cell {place}: unknown header {sorted(unknown)}")
+    make = (
+        nbformat.v4.new_code_cell if parsed.cell_type == "code" else nbformat.v4.new_markdown_cell
+    )
+    cell = make(parsed.source)
+    cell.id = f"{parsed.cell_type}-{place:03d}"
+    role = header.get("role")
+    course: dict = {"role": role} if role else {}
+    if "exercise" in header:
+        cell.id = grade_id(header["exercise"])
+        course = {"role": "exercise", "task": header["exercise"]}
+        for key in ("needs", "calls"):
+            if key in header:
+                course[key] = _several(header[key], path, place)
+        cell.metadata["nbgrader"] = _nbgrader(cell.id, solution=True)
+    elif "check" in header:
+        cell.id = "check-" + grade_id(header["check"])
+        course = {"role": "check", "task": header["check"]}
+        if "of" in header:
+            course["of"] = grade_id(header["of"])
+        if header.get("points", 0):
+            cell.metadata["nbgrader"] = _nbgrader(
+                cell.id, grade=True, locked=True, points=header["points"]
+            )
+        else:
+            course["role"] = "demo"
+    elif "question" in header:
+        cell.id = grade_id(header["question"])
+        course = {"role": "question", "task": header["question"]}
+        cell.metadata["nbgrader"] = _nbgrader(
+            cell.id, grade=True, solution=True, points=header["points"]
+        )
+    elif role == "setup":
+        cell.id = f"setup-{place:03d}"
+        cell.metadata["nbgrader"] = _nbgrader(cell.id, locked=True)
+    if course:
+        cell.metadata["course"] = course
+    return cell
+
+
+def _several(value, path: Path, place: int) -> list[str]:
+    """A header's value that may be one string of several (split at ';' or blanks) or a list."""
+    if isinstance(value, list):
+        return [str(v) for v in value]
+    return [part.strip() for part in re.split(r";" if ";" in value else r"\s+", value) if part]
+
+
+def _nbgrader(name: str, *, grade=False, solution=False, locked=False, points=None) -> dict:
+    data = {
+        "schema_version": 3,
+        "grade_id": name,
+        "grade": grade,
+        "solution": solution,
+        "locked": locked,
+        "task": False,
+    }
+    return data if points is None else {**data, "points": points}
+
+
+def _link_checks(notebook: NotebookNode, path: Path) -> None:
+    """Says for each check which exercise it judges: of that name, or of its part before the dot."""
+    ids = {c.metadata.course.task: c.id for c in notebook.cells if _role(c) == "exercise"}
+    seen: set[str] = set()
+    for cell in notebook.cells:
+        if cell.id in seen:
+            raise CourseError(f"{path.name}: two cells are called {cell.id!r}")
+        seen.add(cell.id)
+        if _role(cell) == "check" and "of" not in cell.metadata.course:
+            task = cell.metadata.course.task
+            found = ids.get(task) or ids.get(task.partition(".")[0])
+            if found is None:
+                raise CourseError(f"{path.name}: the check {task!r} has no exercise")
+            cell.metadata.course["of"] = found
+        if _role(cell) == "exercise":
+            needs = cell.metadata.course.get("needs", [])
+            unknown = [n for n in needs if n not in ids]
+            if unknown:
+                raise CourseError(f"{path.name}: {cell.id} needs unknown exercises {unknown}")
+            if needs:
+                cell.metadata.course["needs"] = [ids[n] for n in needs]
+
+
+def _role(cell: NotebookNode) -> str:
+    return cell.metadata.get("course", {}).get("role", "")
+
+
+def release(source: NotebookNode) -> NotebookNode:
+    """What students get: solutions, marking schemes and outputs taken out, by nbgrader itself."""
+    notebook, resources = copy.deepcopy(source), {"nbgrader": {"notebook": "lesson"}}
+    for step in RELEASE_STEPS:
+        notebook, resources = step().preprocess(notebook, resources)
+    return notebook
+
+
+def execute(source: NotebookNode, folder: Path, seconds: int = 300) -> NotebookNode:
+    """The lesson with solutions, run from start to end in `folder`."""
+    notebook = readable(source)
+    client = NotebookClient(
+        notebook,
+        timeout=seconds,
+        resources={"metadata": {"path": str(folder)}},
+        record_timing=False,
+        coalesce_streams=True,
+    )
+    client.execute()
+    return notebook
+
+
+def readable(source: NotebookNode) -> NotebookNode:
+    """The lesson with solutions as it is read in `solutions/`: no marks of ours, links that work.
+
+    Links are written for notebooks/NN_name/, one folder deeper.
+    """
+    notebook, _ = ClearMarkScheme().preprocess(copy.deepcopy(source), {})
+    for cell in without_markers(notebook).cells:
+        cell.source = re.sub(r"\]\(\.\./\.\./", "](../", cell.source)
+        cell.source = re.sub(r"\]\(\.\./(\d\d_\w+)/\1\.ipynb", r"](\1.ipynb", cell.source)
+    return notebook
+
+
+def without_markers(notebook: NotebookNode) -> NotebookNode:
+    """Takes the lines `### BEGIN SOLUTION` and `### END SOLUTION` out, for reading."""
+    for cell in notebook.cells:
+        lines = cell.source.split("\n")
+        kept = [line for line in lines if not re.search(r"(BEGIN|END) SOLUTION", line)]
+        cell.source = "\n".join(kept)
+    return notebook
+
+
+def as_text(notebook: NotebookNode) -> str:
+    """A notebook as its file has it: the same notebook gives the same bytes."""
+    return nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n"
+
+
+def write(notebook: NotebookNode, path: Path) -> None:
+    """Writes a notebook, where the file does not hold it already."""
+    text = as_text(notebook)
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        write_whole(path, text)
+
+
+def write_sources(course: Path, target: Path) -> None:
+    """Writes the source notebooks that nbgrader reads, to target/NN_name/NN_name.ipynb."""
+    for path in sources(course):
+        write(read_source(path), target / path.stem / f"{path.stem}.ipynb")
+
+
+def build(course: Path, run: bool = True, only: str = "", say=lambda text: None) -> list[Path]:
+    """Builds every notebook of the course; returns the released ones.
+
+    Writes notebooks/NN_name/NN_name.ipynb (released) and, where `run`, solutions/NN_name.ipynb
+    (executed, with figures). A notebook that is replaced is kept in build/replaced/: somebody may
+    have written answers into it.
+    """
+    written = []
+    for path in sources(course):
+        if not path.stem.startswith(only):
+            continue
+        source = read_source(path)
+        target = course / "notebooks" / path.stem / f"{path.stem}.ipynb"
+        new = release(source)
+        if _keep_replaced(target, as_text(new), course / "build" / "replaced"):
+            say(f"{path.stem}: the notebook as it was is kept in build/replaced/")
+        write(new, target)
+        if run:
+            say(f"running {path.stem}")
+            write(execute(source, course), path.with_suffix(".ipynb"))
+        written.append(target)
+    return written
+
+
+def _keep_replaced(path: Path, new: str, folder: Path) -> bool:
+    """Whether the file is about to become another; it is then copied into `folder`.
+
+    Its name there is made from its content, so that an earlier one stays.
+    """
+    old = path.read_bytes() if path.exists() else b""
+    if not old or old == new.encode("utf-8"):
+        return False
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{path.stem}-{hashlib.sha256(old).hexdigest()[:8]}.ipynb").write_bytes(old)
+    return True

@@ -1,0 +1,230 @@
+"""An exercise, written in one place: its answer, what is tried on it, wrong programs with names.
+
+    @exercise("blocks.layer_norm", "layer_norm(x[b, s, h], weight[h], bias[h], 0.1)", hints=(...))
+    def layer_norm(x, weight, bias, eps, unbiased=False):
+        ...                            # the answer; keywords behind the call's own are switches
+
+    layer_norm.wrong("norm.unbiased", "The variance divides by n - 1, not by n.", unbiased=True)
+    layer_norm.wrong("norm.batch", "The mean runs over the batch.", lambda x, w, b, e: ...)
+
+The decorator gives the answer back as it is, so that other answers can use it. Of a class the
+switches are class attributes. Several exercises on one class share its answer and its mistakes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import inspect
+import itertools
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import ModuleType
+
+from autograder.course.asking import Exercise, Finding, Mistake, Sight
+from autograder.course.calls import Call, Draw
+from autograder.course.cases import cases_from
+
+Cases = str | Callable[[Draw], Call | list[Call]]
+
+
+class ExerciseError(ValueError):
+    """An exercise that cannot be used as it is written; the text says where and why."""
+
+
+@dataclass
+class Written:
+    """An exercise as its author wrote it.
+
+    answer: the function or class that solves it. also: other right answers. mistakes: the wrong
+    programs with names, in the order in which they were written. switches: for each mistake the
+    switches that make it out of the answer, or None where it is a program of its own. where:
+    file and line.
+    """
+
+    exercise: Exercise
+    answer: Callable
+    where: str
+    also: tuple = ()
+    mistakes: list[Mistake] = field(default_factory=list)
+    switches: list[Mapping | None] = field(default_factory=list)
+
+    @property
+    def namespace(self) -> dict[str, object]:
+        """The names that the answer's cell defines."""
+        return {self.exercise.name: self.answer}
+
+    def pairs(self) -> list[Mistake]:
+        """Two slips at once, of those that are switches: each pair that can be set together."""
+        switched = [(m, s) for m, s in zip(self.mistakes, self.switches, strict=True) if s]
+        return [
+            Mistake(
+                f"{one.check} + {two.check}",
+                f"Two things at once. {one.message} And: {two.message}",
+                {self.exercise.name: variant(self.answer, {**a, **b})},
+            )
+            for (one, a), (two, b) in itertools.combinations(switched, 2)
+            if one.check != two.check and not a.keys() & b.keys()
+        ]
+
+
+def exercise(
+    task: str,
+    *cases: Cases,
+    hints: Sequence[str],
+    name: str = "",
+    times: int = 3,
+    sizes: Mapping[str, int | str | Sequence[int]] | None = None,
+    gradients: bool = False,
+    also: Sequence[Callable] = (),
+    judge: Callable[[Sight], list[Finding]] | None = None,
+    rtol: float = 1e-4,
+):
+    """Makes what it decorates the answer to `task`.
+
+    cases: what is tried. A call in the notation of `notation.py`, drawn `times` times with fresh
+    sizes, or a function of a `Draw` that gives a `Call` (drawn `times` times too) or a list of
+    calls (drawn once). `Call`s may leave their name out: it is the answer's. hints: three, from a
+    nudge to nearly there. name: what a student's cell has to define, by default the answer's own
+    name. sizes: for the notation, sizes that are given, chosen from several, or follow from
+    others ('num_heads * head_size'). gradients: the last of the drawn calls looks at gradients
+    too. also: other right answers, for the tests. judge, rtol: see `Exercise`.
+    """
+    where = _caller()
+
+    def decorate(answer):
+        if not callable(answer):
+            raise ExerciseError(f"{where}: @exercise({task!r}) stands on something not callable.")
+        if len(hints) != 3:
+            raise ExerciseError(f"{where}: {task!r} has {len(hints)} hints; there are three steps.")
+        if not cases:
+            raise ExerciseError(f"{where}: {task!r} tries nothing: give a call, or a function.")
+        known = name or answer.__name__
+        draw = _checked(where, cases_from, cases, answer, known, times, sizes or {}, gradients)
+        made = Exercise(task, known, draw, tuple(hints), rtol, judge)
+        own = answer.__dict__.get("exercises", ())
+        answer.exercises = (Written(made, answer, where, tuple(also)), *own)
+        if not own:
+            told = partial(_wrong, answer)
+            answer.wrong = staticmethod(told) if inspect.isclass(answer) else told
+        return answer
+
+    return decorate
+
+
+def _wrong(answer: Callable, check: str, message: str, *programs: Callable, stage="", **switches):
+    """Names a mistake: one or several programs that make it, or switches of the answer.
+
+    check: its name, such as 'scale.missing'; several mistakes may share it. message: what a
+    student is told. stage: the step of the computation that it belongs to, for a judge by stages.
+    """
+    where = _caller()
+    if bool(programs) == bool(switches):
+        raise ExerciseError(
+            f"{where}: wrong({check!r}) needs programs or switches, one of the two."
+        )
+    if switches:
+        _know_switches(answer, switches, where)
+        programs = (variant(answer, switches),)
+    for written in answer.__dict__["exercises"]:
+        for program in programs:
+            namespace = {written.exercise.name: program}
+            written.mistakes.append(Mistake(check, message, namespace, stage))
+            written.switches.append(switches or None)
+
+
+def variant(answer: Callable, switches: Mapping) -> Callable:
+    """The answer with these switches: keywords of a function, attributes of a class."""
+    if inspect.isclass(answer):
+        return type(answer.__name__, (answer,), dict(switches))
+    return partial(answer, **switches)
+
+
+def _know_switches(answer: Callable, switches: Mapping, where: str) -> None:
+    if inspect.isclass(answer):
+        unknown = [s for s in switches if not hasattr(answer, s)]
+        kind = "attributes of the class"
+    else:
+        unknown = [s for s in switches if s not in inspect.signature(answer).parameters]
+        kind = "parameters of the function"
+    if unknown:
+        raise ExerciseError(f"{where}: {answer.__name__} has no switch {unknown}: {kind} are.")
+
+
+def _checked(where: str, make: Callable, *args):
+    try:
+        return make(*args)
+    except ValueError as error:
+        raise ExerciseError(f"{where}: {error}") from None
+
+
+def _caller() -> str:
+    """File and line of who called the public function."""
+    frame = sys._getframe(2)
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+# --- the files of a course -----------------------------------------------------------------------
+def load(folder: Path) -> dict[str, Written]:
+    """All exercises of the files in `folder`, by task, in the order of files and lines.
+
+    The files make up a package, so that they may share what stands in `_shared.py` by
+    `from ._shared import ...`; a name that begins with `_` is no lesson's. Raises `ExerciseError`
+    where a file cannot be imported or two exercises have one name.
+    """
+    package = _package(folder)
+    found: dict[str, Written] = {}
+    for path in sorted(folder.glob("[!_]*.py")):
+        module = _module(f"{package.__name__}.{path.stem}", path)
+        # An answer may have several names in its file: a loop's variable is one.
+        answers = {id(v): v for v in vars(module).values() if _is_answer(v, module)}.values()
+        for written in sorted((w for a in answers for w in a.__dict__["exercises"]), key=_line):
+            task = written.exercise.task
+            if task in found:
+                first = found[task].where
+                raise ExerciseError(f"{written.where}: {task!r} is already at {first}.")
+            found[task] = written
+    return found
+
+
+def _line(written: Written) -> int:
+    return int(written.where.rpartition(":")[2])
+
+
+def _is_answer(value: object, module: ModuleType) -> bool:
+    own = getattr(value, "__dict__", {})
+    return "exercises" in own and getattr(value, "__module__", "") == module.__name__
+
+
+def _package(folder: Path) -> ModuleType:
+    """A package of the folder's files, under a name that no other course's has."""
+    digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
+    package = ModuleType(f"_exercises_{digest}")
+    package.__path__ = [str(folder)]
+    sys.modules[package.__name__] = package
+    for name in [n for n in sys.modules if n.startswith(f"{package.__name__}.")]:
+        del sys.modules[name]
+    return package
+
+
+def _module(name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except ExerciseError:
+        raise
+    except Exception as error:
+        line = next((f.lineno for f in _frames(error) if f.filename == str(path)), None)
+        place = f"{path}:{line}" if line else str(path)
+        raise ExerciseError(f"{place}: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
+    return list(reversed(traceback.extract_tb(error.__traceback__)))

@@ -1,0 +1,98 @@
+"""Marks one submission: every task on its own, then the rubric of each exercise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from autograder.course import answers
+from autograder.course import lesson as course
+from autograder.course.asking import Exercise, Finding
+from autograder.course.calls import Call, Outcome
+from autograder.course.lesson import Cell, Lesson
+from autograder.grading.observe import observe, question
+from autograder.grading.shape_comments import comment_findings
+from autograder.intake.magics import plain_python
+from autograder.intake.submission import StudentCell, Submission
+from autograder.judging import rubric
+from autograder.judging.explain import explain_error
+from autograder.reports.report import Result
+from autograder.sandbox import Sandbox
+
+
+@dataclass
+class Marking:
+    """One submission on its way to its results.
+
+    models: model answers by cell id. draw: makes the calls of an exercise, fresh each time.
+    stopped: by cell, what ended a child, so that no hang is waited for twice. alone: whether the
+    student's own cells are left out, since one of them ended a child.
+    """
+
+    box: Sandbox
+    lesson: Lesson
+    submission: Submission
+    models: dict[str, str]
+    draw: Callable[[Exercise], list[Call]]
+    stopped: dict[str, list[Finding]] = field(default_factory=dict)
+    alone: bool = False
+
+    def results(self) -> tuple[Result, ...]:
+        """The result of every task, in the lesson's order."""
+        results = {cell.task: self._judge(cell) for cell in self.lesson.tasks}
+        for exercise in self.lesson.with_role("exercise"):
+            if exercise.id in rubric.RUBRICS and exercise.id not in self.stopped:
+                for result in self._by_rubric(exercise, results):
+                    results[result.task] = result
+        return tuple(results.values())
+
+    def _judge(self, cell: Cell) -> Result:
+        own = self._own(cell)
+        if cell.role == "question":
+            blank = () if own.answered else (_unanswered("No answer is written."),)
+            return Result(cell.task, 0.0, cell.points, False, own.answered, blank)
+        if not own.answered:
+            blank = (_unanswered("This exercise is not filled in."),)
+            return Result(cell.task, 0.0, cell.points, False, findings=blank)
+        findings = self.stopped.get(own.id) or self._findings(cell)
+        if findings and findings[0].check == "timed out":
+            self.stopped[own.id] = findings
+        passed = not any(f.fails for f in findings)
+        points = cell.points if passed else 0.0
+        return Result(cell.task, points, cell.points, passed, findings=tuple(findings))
+
+    def _own(self, cell: Cell) -> StudentCell:
+        """The student's cell that answers a check or a question."""
+        wanted = cell.of or cell.id
+        return next(c for c in self.submission.cells if c.id == wanted)
+
+    def _findings(self, cell: Cell) -> list[Finding]:
+        exercise = course.exercises()[cell.task]
+        asked = question(self.lesson, self.submission, cell, self.models)
+        asked = asked.without_added() if self.alone else asked
+        calls, seen = observe(self.box, asked, lambda: self.draw(exercise))
+        self.alone = self.alone or seen.alone
+        if seen.error is not None:
+            return [explain_error(seen.error, exercise.name, seen.source)]
+
+        asked = asked.without_added() if seen.alone else asked
+
+        def ask(others: list[Call]) -> Sequence[Outcome]:
+            """What comes of other calls of the same answer, in a child of its own."""
+            return observe(self.box, asked, lambda: others)[1].outcomes
+
+        return answers.findings(exercise, calls, seen.outcomes, seen.source, ask)
+
+    def _by_rubric(self, exercise: Cell, results: dict[str, Result]) -> list[Result]:
+        own = next(c for c in self.submission.cells if c.id == exercise.id)
+        checks = [c for c in self.lesson.with_role("check") if c.of == exercise.id]
+        if not own.answered:
+            return []
+        source = plain_python(own.source)
+        comments = comment_findings(self.box, self.lesson, exercise, source)
+        judged = [results[c.task] for c in checks]
+        return rubric.apply(exercise.id, judged, source, exercise.source, comments)
+
+
+def _unanswered(text: str) -> Finding:
+    return Finding("unanswered", "error", text)

@@ -1,0 +1,84 @@
+"""Shape comments of an exercise: the checker of `shapes/`, in the notebook and in the sandbox."""
+
+from __future__ import annotations
+
+from autograder.course import lesson as course
+from autograder.course.asking import Finding
+from autograder.course.lesson import Cell, CourseError, Lesson
+from autograder.intake.magics import plain_python
+from autograder.sandbox import ChildFailed, Sandbox
+from autograder.shapes import Verdict, judge, plan, prepare, record
+
+CHECK = "shape_comments"
+SECONDS = 20.0
+UNSEEN = "The shapes could not be seen"
+UNREADABLE = "no readable recording"  # as `shapes.judge` says it
+
+
+def comment_findings(box: Sandbox, lesson: Lesson, exercise: Cell, source: str) -> list[Finding]:
+    """Verdicts on the shape comments of one exercise's cell; empty where none are asked for.
+
+    'false' and 'missing' are those that cost; a verdict that is not sure enough to cost a point
+    comes as 'cannot tell', for a person to look at. An answer that twice ends the process which
+    looks at its shapes, or replaces what was seen, counts as one without comments.
+    """
+    if not exercise.calls:
+        return []
+    asked = plan("; ".join(exercise.calls))
+    setup = "\n".join(c.source for c in lesson.with_role("setup"))
+    try:
+        job = prepare(source, asked, setup=setup)
+        try:
+            recording = _recording(box, job)
+        except ChildFailed:  # a busy machine, perhaps
+            recording = _recording(box, job)
+        verdicts = judge(source, asked, recording, starter=exercise.source)
+    except ChildFailed as failed:
+        if failed.kind == "cannot start":
+            raise
+        return [Finding(CHECK, "missing", f"{UNSEEN}: {failed.reason}")]
+    except (SyntaxError, ValueError) as error:
+        return [Finding(CHECK, "cannot tell", f"{UNSEEN}: {error}")]
+    if any(UNREADABLE in v.message for v in verdicts):
+        return [Finding(CHECK, "missing", f"{UNSEEN}: your code changed what was written down.")]
+    return [_finding(v) for v in verdicts]
+
+
+def _recording(box: Sandbox, job: dict) -> object:
+    with box.child() as child:
+        header, _ = child.request({"op": "shapes", "job": job}, {}, seconds=SECONDS)
+    return header.get("recording")
+
+
+def check_comments(task: str, source_of) -> tuple[list[Finding], str]:
+    """The same for a student's own notebook, in this process. `source_of(name)` finds the text."""
+    wanted = task.removesuffix(f".{CHECK}")
+    for lesson in course.lessons(course.root()).values():
+        for exercise in lesson.with_role("exercise"):
+            if exercise.id == wanted and exercise.calls:
+                return _here(lesson, exercise, source_of)
+    raise CourseError(f"No exercise called {wanted!r} asks for shape comments.")
+
+
+def _here(lesson: Lesson, exercise: Cell, source_of) -> tuple[list[Finding], str]:
+    name = exercise.calls[0].partition("(")[0]
+    source = source_of(name)
+    if source is None:
+        message = f"There is no `{name}` yet. Run the cell that defines it first."
+        return [Finding(CHECK, "error", message)], ""
+    text, asked = plain_python(source), plan("; ".join(exercise.calls))
+    setup = "\n".join(c.source for c in lesson.with_role("setup"))
+    try:
+        recording = record.run(prepare(text, asked, setup=setup))
+        verdicts = judge(text, asked, recording, starter=exercise.source)
+    except (SyntaxError, ValueError) as error:
+        return [Finding(CHECK, "error", f"The shapes could not be seen: {error}")], ""
+    tried = "three sets of sizes, pairwise different, and every tensor on the way"
+    return [_finding(v) for v in verdicts], tried
+
+
+def _finding(verdict: Verdict) -> Finding:
+    word = verdict.verdict
+    if word in ("false", "missing") and not verdict.deducts:
+        word = "cannot tell"
+    return Finding(CHECK, word, verdict.message, verdict.line, verdict.statement)

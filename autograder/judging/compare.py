@@ -1,0 +1,306 @@
+"""Right or wrong, and if wrong, why: compares what came back with what should have.
+
+Values are compared in float64 with a tolerance relative to the size of what is expected. Where
+they differ, the wrong answers that we know (`reference/`) are compared too: the one that matches
+on every call names the mistake.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import torch
+
+from autograder.course.asking import Finding, Sight
+from autograder.course.calls import Outcome
+from autograder.judging.explain import explain_error
+from autograder.sandbox.inside.runner import Other
+
+# What a call may leave behind in a model that it was given: (its trace, what is said of it).
+LEFT = {
+    "hook left in": (
+        "a hook",
+        "the values are right, but a hook is still in the model afterwards: it will run in every "
+        "later experiment. Remove it, also where the model raises an error (`try` ... `finally`)",
+    ),
+    "model changed": (
+        "changed weights",
+        "the values are right, but the model's weights are not what they were: every later "
+        "experiment runs on a damaged model. Leave the weights alone, or put them back",
+    ),
+    "another mode": (
+        "another mode",
+        "the values are right, but the model is left in another mode (training or evaluation) "
+        "than it was given in",
+    ),
+}
+FLOOR = 1e-6  # where all that is expected is zero, differences up to this are rounding
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a value differs from what was expected; `text` says it without showing the value."""
+
+    kind: str  # type | length | shape | dtype | nan | values
+    text: str
+    expected: str = ""
+    got: str = ""
+
+
+def difference(
+    got, expected, rtol: float, where: str = "the result", size: float = 0.0
+) -> Difference | None:
+    """None where `got` is `expected` up to the tolerance, else how they differ.
+
+    The tolerance is rtol times the largest magnitude in a tensor, or `size` if that is larger.
+    """
+    if isinstance(got, Other):
+        kind = got.name.rpartition(".")[2]
+        return Difference("type", f"{where} is a {kind}", word(expected), f"a {kind}")
+    if isinstance(expected, torch.Tensor):
+        return _tensor_difference(got, expected, rtol, where, size)
+    if isinstance(expected, (tuple, list)):
+        if not isinstance(got, (tuple, list)):
+            text = f"{where} should hold {len(expected)} things"
+            return Difference("type", text, word(expected), word(got))
+        if len(got) != len(expected):
+            text = f"{where} holds {len(got)} things, not {len(expected)}"
+            return Difference("length", text, word(expected), word(got))
+        pairs = enumerate(zip(got, expected, strict=True), 1)
+        return _first(difference(g, e, rtol, f"part {i} of {where}") for i, (g, e) in pairs)
+    if isinstance(expected, dict):
+        if not isinstance(got, dict):
+            return Difference("type", f"{where} should be a dict", word(expected), word(got))
+        lost = [str(k) for k in expected if str(k) not in got]
+        if lost or len(got) != len(expected):
+            text = f"{where} has other keys" + (f"; {', '.join(lost)} is missing" if lost else "")
+            return Difference("length", text, word(expected), word(got))
+        return _first(
+            difference(got[str(k)], e, rtol, f"{where}[{k!r}]") for k, e in expected.items()
+        )
+    if isinstance(expected, bool) or expected is None or isinstance(expected, str):
+        got = got.item() if isinstance(got, torch.Tensor) and got.numel() == 1 else got
+        same = type(got) is type(expected) and got == expected
+        if same:
+            return None
+        return Difference("values", f"{where} is not right", word(expected), word(got))
+    return _tensor_difference(got, torch.tensor(expected), rtol, where)
+
+
+def _first(differences):
+    return next((d for d in differences if d is not None), None)
+
+
+def _tensor_difference(
+    got, expected: torch.Tensor, rtol: float, where: str, size: float = 0.0
+) -> Difference | None:
+    if isinstance(got, (int, float)) and not isinstance(got, bool):
+        try:
+            got = torch.tensor(got, dtype=torch.float64)
+        except OverflowError:
+            return Difference("values", f"{where} is far too large", word(expected), word(got))
+    if isinstance(got, list) and expected.dim() > 0:
+        try:
+            got = torch.tensor(got)
+        except (OverflowError, TypeError, ValueError, RuntimeError):
+            return Difference("type", f"{where} is a list", word(expected), "a list")
+    if not isinstance(got, torch.Tensor):
+        return Difference("type", f"{where} should be a tensor", word(expected), word(got))
+    if got.shape != expected.shape:
+        text = f"{where} has shape {list(got.shape)}, expected {list(expected.shape)}"
+        return Difference("shape", text, shape(expected), shape(got))
+    if got.is_complex() or expected.dtype == torch.bool and got.dtype != torch.bool:
+        text = f"{where} has dtype {dtype(got)}, expected {dtype(expected)}"
+        return Difference("dtype", text, dtype(expected), dtype(got))
+    g, e = got.double(), expected.double()
+    if g.numel() == 0:
+        return None
+    if not torch.equal(g.isnan(), e.isnan()):
+        count = int((g.isnan() & ~e.isnan()).sum())
+        return Difference("nan", f"{where} has {count} NaN", shape(expected), f"{count} NaN")
+    infinite = e.isinf() | g.isinf()
+    if not torch.equal(g[infinite], e[infinite]):
+        text = f"{where} is infinite at other places than expected"
+        return Difference("values", text, shape(expected), shape(got))
+    finite = e.isfinite()
+    if not finite.any():
+        return None
+    exact = not expected.is_floating_point()
+    allowed = 0.0 if exact else max(rtol * max(e[finite].abs().max().item(), size), FLOOR)
+    largest = (g[finite] - e[finite]).abs().max().item()
+    if largest <= allowed:
+        return None
+    wrong = int(((g - e).abs()[finite] > allowed).sum())
+    text = f"{where} has the right shape, but {wrong} of {g.numel()} values differ"
+    if exact or g.numel() == 1:  # here the difference would give the value away
+        return Difference("values", text, shape(expected), "another value")
+    far = _short(largest)
+    text = f"{text}, by at most {far}"
+    return Difference("values", text, shape(expected), f"largest difference {far}")
+
+
+def _short(number: float) -> str:
+    return f"{number:.2g}" if math.isfinite(number) else str(number)
+
+
+def shape(tensor: torch.Tensor) -> str:
+    return f"shape {list(tensor.shape)}"
+
+
+def dtype(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
+
+
+def word(value) -> str:
+    """What kind of thing a value is, without showing it."""
+    if isinstance(value, torch.Tensor):
+        return f"a tensor of {shape(value)}"
+    if isinstance(value, (tuple, list)):
+        return f"a {type(value).__name__} of {len(value)}"
+    if value is None:
+        return "None"
+    names = {"bool": "True or False", "int": "a whole number", "float": "a number", "str": "text"}
+    return names.get(type(value).__name__, f"a {type(value).__name__}")
+
+
+# --- an outcome, a question ----------------------------------------------------------------------
+def outcome_difference(got: Outcome, expected: Outcome, rtol: float) -> Difference | None:
+    """How an outcome without an error differs: its value first, then its gradients."""
+    found = difference(got.value, expected.value, rtol)
+    if found is None and expected.gradients is not None:
+        found = _gradient_difference(got.gradients, expected.gradients, rtol)
+    return found
+
+
+def _gradient_difference(got, expected: dict, rtol: float) -> Difference | None:
+    got = got if isinstance(got, dict) else {}
+    # One scale for all: some gradients are zero by algebra (that of the keys' bias is one).
+    largest = max((_size(g) for g in expected.values() if g is not None), default=0.0)
+    for name, wanted in expected.items():
+        if wanted is None:
+            continue
+        if got.get(name) is None:
+            text = f"no gradient reaches {name}: something was detached on the way"
+            return Difference("gradient", text, "a gradient", "None")
+        found = difference(got[name], wanted, rtol, f"the gradient of {name}", largest)
+        if found is not None:
+            return replace(found, kind="gradient")
+    return None
+
+
+def _size(tensor: torch.Tensor) -> float:
+    """The largest finite magnitude in a tensor."""
+    finite = tensor[tensor.isfinite()]
+    return finite.abs().max().item() if finite.numel() else 0.0
+
+
+def matches(got: Outcome, other: Outcome, rtol: float) -> bool:
+    """Whether this other program gave the same: equal values, or the same kind of error."""
+    if got.error or other.error:
+        return bool(got.error and other.error) and got.error["type"] == other.error["type"]
+    return outcome_difference(got, other, rtol) is None
+
+
+def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]:
+    """The usual judge: every call must give what is expected; else say which mistake it was.
+
+    Where a call changed its input in place, that is a mistake too (call it 'input changed').
+    named: the mistake that it is known to be, as (check, message); else it is looked for.
+    """
+    rtol = sight.exercise.rtol
+    failures = []
+    for call, got, expected in zip(sight.calls, sight.outcomes, sight.expected, strict=True):
+        if expected.error is not None:
+            if not got.error or got.error["type"] != expected.error["type"]:
+                text = f"this should raise a {expected.error['type']}"
+                found = Difference(
+                    "no error",
+                    text,
+                    expected.error["type"],
+                    got.error["type"] if got.error else "no error",
+                )
+                failures.append((call, got, found))
+            elif got.left:
+                failures.append((call, got, _left(got)))
+        elif got.error is not None:
+            failures.append((call, got, None))
+        else:
+            found = outcome_difference(got, expected, rtol)
+            if found is None and set(got.changed) - set(expected.changed):
+                found = Difference("input changed", "the input was changed in place")
+            if found is None and got.left:
+                found = _left(got)
+            if found is not None:
+                failures.append((call, got, found))
+    if not failures:
+        return []
+    call, got, found = failures[0]
+    named = named or name_mistake(sight)
+    if found is None:
+        finding = explain_error(got.error, sight.exercise.name, sight.source)
+        finding = replace(finding, tried=call.says)
+    else:
+        finding = Finding(
+            f"{sight.exercise.task}.{found.kind}",
+            "wrong",
+            _sentence(found.text),
+            tried=call.says,
+            expected=found.expected,
+            got=found.got,
+        )
+        if found.kind == "input changed":
+            finding = replace(
+                finding,
+                message="Your code changes its input in place: whoever "
+                "called it finds other numbers there afterwards. Work on a copy.",
+            )
+    if named is not None and not (found is not None and found.kind in LEFT):
+        check, message = named
+        finding = replace(
+            finding,
+            check=check,
+            verdict="wrong",
+            message=f"{message} ({finding.message})"
+            if found is None
+            else f"{message} {finding.message}",
+        )
+    return [finding]
+
+
+def _left(got: Outcome) -> Difference:
+    """The values are right, but the model is not as it was."""
+    kind = next((k for k, (trace, _) in LEFT.items() if trace in got.left), "another mode")
+    return Difference(kind, LEFT[kind][1])
+
+
+def name_mistake(sight: Sight) -> tuple[str, str] | None:
+    """The first known mistake whose outcomes equal the student's on every call."""
+    rtol = sight.exercise.rtol
+    for check, message, outcomes in sight.mistakes:
+        pairs = zip(sight.outcomes, outcomes, strict=True)
+        if all(matches(got, other, rtol) for got, other in pairs):
+            return check, message
+    return None
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
+
+
+def judge(sight: Sight) -> list[Finding]:
+    """The findings of one question; empty where all is right. Never raises."""
+    if sight.outcomes and all(o.error and o.error["kind"] == "missing" for o in sight.outcomes):
+        return [explain_error(sight.outcomes[0].error, sight.exercise.name, sight.source)]
+    try:
+        return (sight.exercise.judge or compare)(sight)
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+        # A custom judge met a value of a kind it did not expect: the plain comparison says which.
+        return compare(sight) or [
+            Finding(
+                f"{sight.exercise.task}.type",
+                "wrong",
+                "What came back cannot be compared with what was expected: it is another "
+                "kind of thing. Look at what the exercise asks you to return.",
+            )
+        ]

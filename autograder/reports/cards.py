@@ -1,0 +1,103 @@
+"""The card that a check shows: HTML in a notebook, plain text in a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+from autograder.course.asking import Finding
+from autograder.reports.findings import rows as finding_rows
+
+_STYLE = {
+    True: ("#1a7f37", "passed"),
+    False: ("#b42318", "not yet"),
+}
+
+
+@dataclass(frozen=True)
+class Card:
+    """What one check says: its task, whether it passed, its findings, what was tried."""
+
+    task: str
+    passed: bool
+    findings: tuple[Finding, ...]
+    tried: str = ""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """The card's lines as (label, text)."""
+        rows: list[tuple[str, str]] = []
+        if self.passed and self.tried:
+            rows.append(("tried", self.tried))
+        for finding in self.findings:
+            rows += finding_rows(finding)
+        if not self.passed:
+            rows.append(("hint", f'hint("{self.task}", 1)'))
+        return rows
+
+    def _repr_html_(self) -> str:
+        color, word = _STYLE[self.passed]
+        cells = "".join(
+            f'<tr><td style="text-align:left;vertical-align:top;padding:1px 12px 1px 0;'
+            f'opacity:.7">{escape(label)}</td>'
+            f'<td style="text-align:left;white-space:pre-wrap">{_html(label, text)}</td></tr>'
+            for label, text in self.rows()
+        )
+        return (
+            f'<div role="status" style="border-left:4px solid {color};padding:4px 12px;'
+            f'margin:4px 0;max-width:60em"><b style="color:{color}">{word}</b> '
+            f"<code>{escape(self.task)}</code>"
+            f'<table style="border:none;margin:4px 0 0 0">{cells}</table></div>'
+        )
+
+    def __repr__(self) -> str:
+        word = _STYLE[self.passed][1]
+        width = max((len(label) for label, _ in self.rows()), default=0)
+        lines = [f"{label:>{width + 2}}  {text}" for label, text in self.rows()]
+        return "\n".join([f"[{word}] {self.task}", *lines])
+
+
+def _html(label: str, text: str) -> str:
+    if label in ("hint", "line"):
+        return f"<code>{escape(text)}</code>"
+    halves = escape(text).split("`")  # `code` as in Markdown
+    return "".join(f"<code>{h}</code>" if i % 2 else h for i, h in enumerate(halves))
+
+
+def show(card: Card) -> None:
+    """Displays a card where the caller is: a notebook or a terminal."""
+    _display(card, repr(card))
+
+
+def show_hint(task: str, step: int, text: str) -> None:
+    """Displays one hint."""
+    _display(_Hint(task, step, text), f"[hint {step} of 3] {task}\n  {text}")
+
+
+@dataclass(frozen=True)
+class _Hint:
+    task: str
+    step: int
+    text: str
+
+    def _repr_html_(self) -> str:
+        return (
+            '<div role="note" style="border-left:4px solid #9a6700;padding:4px 12px;margin:4px 0;'
+            f'max-width:60em"><b style="color:#9a6700">hint {self.step} of 3</b> '
+            f"<code>{escape(self.task)}</code><br>{_html('', self.text)}</div>"
+        )
+
+    def __repr__(self) -> str:
+        return f"[hint {self.step} of 3] {self.task}\n  {self.text}"
+
+
+def _display(thing, text: str) -> None:
+    try:
+        from IPython import get_ipython
+        from IPython.display import display
+    except ImportError:
+        print(text)
+        return
+    if get_ipython() is None:
+        print(text)
+    else:
+        display(thing)

@@ -1,0 +1,77 @@
+"""A finding in words. The one place that says how it reads: on a card, in a table, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autograder.course.asking import Finding
+
+SHAPES = "shape_comments"
+TAKEN = ("deduction", "bonus")  # verdicts of what a rubric takes and gives
+UNANSWERED = "unanswered"
+
+
+def rows(finding: Finding) -> list[tuple[str, str]]:
+    """The lines of one finding as (label, text)."""
+    if finding.verdict in TAKEN:
+        points = f"{finding.points:+g}: " if finding.points else ""
+        return [(finding.verdict, f"{points}{finding.message}"), *_place(finding)]
+    if finding.check == SHAPES and finding.line:
+        said = finding.message.removeprefix(f"Line {finding.line}: ")
+        about = f"`{finding.statement}`" if finding.verdict == "true" else said
+        return [(f"line {finding.line}", f"{finding.verdict}: {about}")]
+    parts = (
+        ("tried", finding.tried),
+        ("expected", finding.expected),
+        ("got", finding.got),
+        ("likely" if finding.fails else "note", finding.message),
+    )
+    return [(label, text) for label, text in parts if text] + _place(finding)
+
+
+def _place(finding: Finding) -> list[tuple[str, str]]:
+    return [("line", f"{finding.line}: {finding.statement}")] if finding.statement else []
+
+
+def to_json(finding: Finding) -> dict:
+    """Every field of a finding."""
+    return {
+        "check": finding.check,
+        "verdict": finding.verdict,
+        "message": finding.message,
+        "line": finding.line,
+        "statement": finding.statement,
+        "tried": finding.tried,
+        "expected": finding.expected,
+        "got": finding.got,
+        "points": finding.points,
+    }
+
+
+def told_once(found: Mapping[str, tuple[Finding, ...]]) -> dict[str, tuple[Finding, ...]]:
+    """The findings of the tasks that one cell answers, each cause in full for the first task only.
+
+    A cell that cannot be read fails each of its tasks in the same words: the later ones refer to
+    the first. That its shapes cannot be seen either follows from it, and is not told.
+    """
+    broken = any(f.verdict == "error" for findings in found.values() for f in findings)
+    first: dict[tuple, str] = {}
+    out = {}
+    for task, findings in found.items():
+        said = []
+        for finding in findings:
+            if broken and finding.verdict == "cannot tell" and not finding.line:
+                continue
+            cause = (finding.check, finding.verdict, finding.message, finding.line)
+            earlier = first.setdefault(cause, task)
+            if earlier != task and finding.fails and finding.check != UNANSWERED:
+                finding = _refer(finding, earlier)
+            said.append(finding)
+        out[task] = tuple(said)
+    return out
+
+
+def _refer(finding: Finding, task: str) -> Finding:
+    line = f" (line {finding.line})" if finding.line else ""
+    message = f"The same as for {task}{line}."
+    return Finding(finding.check, finding.verdict, message, finding.line)
