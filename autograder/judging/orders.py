@@ -1,0 +1,53 @@
+"""Answers whose values may stand in any order, such as 'each pair once'."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+
+from autograder.asking import Finding, Sight
+from autograder.calls import Outcome
+from autograder.judge import compare
+
+
+def in_any_order(sight: Sight, *, part: int | None = None) -> list[Finding]:
+    """The usual judge, but the values of a result [n] may stand in any order.
+
+    part: which of several results that is, counted from 0; the only one where None. A list of
+    numbers may stand for the tensor.
+
+        judge=partial(in_any_order, part=1)
+    """
+
+    def sorted_all(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
+        return tuple(replace(o, value=_with_sorted(o.value, part)) for o in outcomes)
+
+    return compare(
+        replace(
+            sight,
+            outcomes=sorted_all(sight.outcomes),
+            expected=sorted_all(sight.expected),
+            mistakes=tuple((check, text, sorted_all(o)) for check, text, o in sight.mistakes),
+        )
+    )
+
+
+def _with_sorted(value, part: int | None):
+    if part is None:
+        return _sorted(value)
+    if not isinstance(value, (tuple, list)) or part >= len(value):
+        return value
+    return tuple(_sorted(v) if i == part else v for i, v in enumerate(value))
+
+
+def _sorted(values):
+    """The numbers in ascending order; whatever is no row of numbers stays as it is."""
+    if isinstance(values, list):
+        try:
+            values = torch.tensor(values, dtype=torch.float64)
+        except (OverflowError, TypeError, ValueError, RuntimeError):
+            return values
+    if not isinstance(values, torch.Tensor) or values.dim() != 1 or values.is_complex():
+        return values
+    return values.sort().values
