@@ -38,7 +38,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _run(args: argparse.Namespace) -> int:
     """Runs a command; what goes wrong with the course or the machine becomes a sentence."""
-    from autograder.course.lesson import CourseError
+    from autograder.course.settings import CourseError
     from autograder.sandbox import ChildFailed
 
     try:
@@ -73,7 +73,7 @@ class _Terminal(Console):
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="autograder", description="Checks and grades the notebooks of the attention course."
+        prog="autograder", description="Checks and grades the notebooks of a course."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     release = commands.add_parser(
         "release", help="write the students' hand-out: a folder and a zip"
     )
-    release.add_argument("target", nargs="?", type=Path, default=Path("build/hand-out/attention"))
+    release.add_argument("target", nargs="?", type=Path)
     release.set_defaults(run=_release)
 
     demo = commands.add_parser("demo", help="grade a small made-up class through nbgrader")
@@ -162,12 +162,12 @@ def _shapes(args) -> int:
 
 
 def _build(args) -> int:
-    from autograder.course import lesson as course
     from autograder.course.build import build
+    from autograder.course.course import Course
 
     console = Console(stderr=True)
     with _writing():
-        written = build(course.root(), run=not args.no_run, only=args.only, say=console.print)
+        written = build(Course.find(), run=not args.no_run, only=args.only, say=console.print)
     console.print(f"{len(written)} lessons built")
     return PASSED
 
@@ -175,28 +175,31 @@ def _build(args) -> int:
 def _release(args) -> int:
     from rich.progress import track
 
-    from autograder.course import lesson as course
+    from autograder.course.course import Course
     from autograder.course.handout import build_release
 
-    def watch(exercises: list):
-        return track(exercises, "computing the answers", console=Console(stderr=True))
+    def watch(files: list):
+        return track(files, "computing the answers", console=Console(stderr=True))
+
+    course = Course.find()
+    target = args.target or Path("build") / "hand-out" / course.settings.id
 
     with _writing():
-        archive, edited = build_release(course.root(), args.target.resolve(), watch)
+        archive, edited = build_release(course, target.resolve(), watch)
     if edited:
         print(
             f"autograder: notebooks/ holds something else than solutions/ builds in the lessons "
             f"{', '.join(edited)} (answers, perhaps); the hand-out has them as they are built.",
             file=sys.stderr,
         )
-    print(f"hand-out: {args.target}\nzip:      {archive}")
+    print(f"hand-out: {target}\nzip:      {archive}")
     return PASSED
 
 
 @contextmanager
 def _writing():
     """Says in a sentence which file cannot be written."""
-    from autograder.course.lesson import CourseError
+    from autograder.course.settings import CourseError
 
     try:
         yield

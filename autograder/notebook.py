@@ -8,10 +8,10 @@ import re
 
 import torch
 
-from autograder.course import answers
-from autograder.course import lesson as course
 from autograder.course.asking import Exercise, Finding
-from autograder.course.calls import Draw, run_here
+from autograder.course.calls import run_here
+from autograder.course.course import Course
+from autograder.judging.verdict import findings
 from autograder.reports import cards
 
 
@@ -40,12 +40,11 @@ def check(task: str) -> None:
     if task.endswith(".shape_comments"):
         from autograder.grading.shape_comments import check_comments
 
-        findings, tried = check_comments(task, _source_of(namespace))
+        found, tried = check_comments(Course.find(), task, _source_of(namespace))
     else:
-        exercise = find(task)
-        findings, tried = look(exercise, namespace)
-    failing = [f for f in findings if f.fails or f.verdict in ("false", "missing")]
-    cards.show(cards.Card(task, not failing, tuple(findings), tried))
+        found, tried = look(find(task), namespace)
+    failing = [f for f in found if f.fails or f.verdict in ("false", "missing")]
+    cards.show(cards.Card(task, not failing, tuple(found), tried))
     if failing:
         raise CheckFailed(f"{task}: {failing[0].message}")
 
@@ -60,7 +59,7 @@ def hint(task: str, step: int = 1) -> None:
 
 def find(task: str) -> Exercise:
     """The exercise of that name; `UnknownTask` names the nearest where there is none."""
-    known = course.exercises()
+    known = Course.find().exercises
     if task in known:
         return known[task]
     near = difflib.get_close_matches(str(task), known, n=1, cutoff=0.4)
@@ -70,7 +69,8 @@ def find(task: str) -> Exercise:
 
 def look(exercise: Exercise, namespace: dict) -> tuple[list[Finding], str]:
     """Findings for the public cases, and what was tried, in words."""
-    calls = exercise.cases(Draw(answers.PUBLIC_SEED))
+    course = Course.find()
+    calls = course.public_calls(exercise)
 
     def ask(calls):
         state = torch.get_rng_state()
@@ -79,7 +79,8 @@ def look(exercise: Exercise, namespace: dict) -> tuple[list[Finding], str]:
         return outcomes
 
     said = list(dict.fromkeys(c.says for c in calls if c.says))
-    return answers.findings(exercise, calls, ask(calls), ask=ask), "; ".join(said)
+    known = course.answers(exercise, calls)
+    return findings(exercise, calls, ask(calls), known, ask=ask), "; ".join(said)
 
 
 def _namespace(frame) -> dict:

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 import torch
 
-from autograder.asking import Exercise, Sight
-from autograder.calls import Call, Draw, run_here
+from autograder.course.asking import Exercise, Sight
+from autograder.course.calls import Call, Draw, run_here
 from autograder.judging.orders import in_any_order
 
 

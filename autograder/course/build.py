@@ -15,9 +15,11 @@ Building twice gives the same bytes: cell ids come from the headers, or from the
 from __future__ import annotations
 
 import copy
+import difflib
 import hashlib
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jupytext
 import nbformat
@@ -33,8 +35,12 @@ from nbgrader.preprocessors import (
     LockCells,
 )
 
-from autograder.course.released import CourseError, sources
+from autograder.course.released import sources
+from autograder.course.settings import CourseError
 from autograder.course.whole import write_whole
+
+if TYPE_CHECKING:
+    from autograder.course.course import Course
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
@@ -61,10 +67,18 @@ def parse_source(text: str, path: Path) -> NotebookNode:
     """The same from the text of the file; `path` is for messages."""
     parsed = jupytext.reads(text, fmt="py:percent")
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": KERNEL, "language_info": LANGUAGE})
-    notebook.cells = [_cell(c, i, path) for i, c in enumerate(parsed.cells)]
-    _link_checks(notebook, path)
+    places = [f"{path}:{line}" for line in _first_lines(text, len(parsed.cells))]
+    notebook.cells = [_cell(c, i, places[i]) for i, c in enumerate(parsed.cells)]
+    _link_checks(notebook, places)
     nbformat.validate(notebook)
     return notebook
+
+
+def _first_lines(text: str, count: int) -> list[int]:
+    """The line on which each cell begins, for messages."""
+    lines = [n for n, line in enumerate(text.split("\n"), start=1) if line.startswith("# %%")]
+    missing = count - len(lines)  # text before the first marker makes a cell too
+    return [1] * missing + lines[: count - missing]
 
 
 def grade_id(name: str) -> str:
@@ -72,11 +86,14 @@ def grade_id(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_-]", "-", name)
 
 
-def _cell(parsed: NotebookNode, place: int, path: Path) -> NotebookNode:
+def _cell(parsed: NotebookNode, place: int, where: str) -> NotebookNode:
     header = {k: v for k, v in parsed.metadata.items() if k != "lines_to_next_cell"}
     unknown = set(header) - HEADER_KEYS
     if unknown:
-        raise CourseError(f"{path.name}, cell {place}: unknown header {sorted(unknown)}")
+        known = ", ".join(sorted(HEADER_KEYS))
+        raise CourseError(
+            f"{where}: the header of a cell has no key {min(unknown)!r}; there are {known}."
+        )
     make = (
         nbformat.v4.new_code_cell if parsed.cell_type == "code" else nbformat.v4.new_markdown_cell
     )
@@ -89,7 +106,7 @@ def _cell(parsed: NotebookNode, place: int, path: Path) -> NotebookNode:
         course = {"role": "exercise", "task": header["exercise"]}
         for key in ("needs", "calls"):
             if key in header:
-                course[key] = _several(header[key], path, place)
+                course[key] = _several(header[key])
         cell.metadata["nbgrader"] = _nbgrader(cell.id, solution=True)
     elif "check" in header:
         cell.id = "check-" + grade_id(header["check"])
@@ -116,7 +133,7 @@ def _cell(parsed: NotebookNode, place: int, path: Path) -> NotebookNode:
     return cell
 
 
-def _several(value, path: Path, place: int) -> list[str]:
+def _several(value) -> list[str]:
     """A header's value that may be one string of several (split at ';' or blanks) or a list."""
     if isinstance(value, list):
         return [str(v) for v in value]
@@ -135,25 +152,33 @@ def _nbgrader(name: str, *, grade=False, solution=False, locked=False, points=No
     return data if points is None else {**data, "points": points}
 
 
-def _link_checks(notebook: NotebookNode, path: Path) -> None:
+def _link_checks(notebook: NotebookNode, places: list[str]) -> None:
     """Says for each check which exercise it judges: of that name, or of its part before the dot."""
     ids = {c.metadata.course.task: c.id for c in notebook.cells if _role(c) == "exercise"}
     seen: set[str] = set()
-    for cell in notebook.cells:
+    for cell, where in zip(notebook.cells, places, strict=True):
         if cell.id in seen:
-            raise CourseError(f"{path.name}: two cells are called {cell.id!r}")
+            raise CourseError(f"{where}: another cell is called {cell.id!r} too.")
         seen.add(cell.id)
         if _role(cell) == "check" and "of" not in cell.metadata.course:
             task = cell.metadata.course.task
             found = ids.get(task) or ids.get(task.partition(".")[0])
             if found is None:
-                raise CourseError(f"{path.name}: the check {task!r} has no exercise")
+                near = difflib.get_close_matches(task, ids, n=1, cutoff=0.5)
+                likely = f" Did you mean {near[0]!r}?" if near else ""
+                raise CourseError(
+                    f"{where}: the check {task!r} has no exercise cell in this lesson, neither of "
+                    f"that name nor of {task.partition('.')[0]!r}.{likely}"
+                )
             cell.metadata.course["of"] = found
         if _role(cell) == "exercise":
             needs = cell.metadata.course.get("needs", [])
             unknown = [n for n in needs if n not in ids]
             if unknown:
-                raise CourseError(f"{path.name}: {cell.id} needs unknown exercises {unknown}")
+                raise CourseError(
+                    f"{where}: {cell.id!r} needs {unknown[0]!r}, which is no exercise of this "
+                    "lesson."
+                )
             if needs:
                 cell.metadata.course["needs"] = [ids[n] for n in needs]
 
@@ -192,7 +217,7 @@ def readable(source: NotebookNode) -> NotebookNode:
     notebook, _ = ClearMarkScheme().preprocess(copy.deepcopy(source), {})
     for cell in without_markers(notebook).cells:
         cell.source = re.sub(r"\]\(\.\./\.\./", "](../", cell.source)
-        cell.source = re.sub(r"\]\(\.\./(\d\d_\w+)/\1\.ipynb", r"](\1.ipynb", cell.source)
+        cell.source = re.sub(r"\]\(\.\./([\w-]+)/\1\.ipynb", r"](\1.ipynb", cell.source)
     return notebook
 
 
@@ -217,32 +242,35 @@ def write(notebook: NotebookNode, path: Path) -> None:
         write_whole(path, text)
 
 
-def write_sources(course: Path, target: Path) -> None:
-    """Writes the source notebooks that nbgrader reads, to target/NN_name/NN_name.ipynb."""
-    for path in sources(course):
+def write_sources(course: Course, target: Path) -> None:
+    """Writes the source notebooks that nbgrader reads, to target/NAME/NAME.ipynb."""
+    for path in sources(course.folder, course.settings.sources):
         write(read_source(path), target / path.stem / f"{path.stem}.ipynb")
 
 
-def build(course: Path, run: bool = True, only: str = "", say=lambda text: None) -> list[Path]:
+def build(course: Course, run: bool = True, only: str = "", say=lambda text: None) -> list[Path]:
     """Builds every notebook of the course; returns the released ones.
 
-    Writes notebooks/NN_name/NN_name.ipynb (released) and, where `run`, solutions/NN_name.ipynb
-    (executed, with figures). A notebook that is replaced is kept in build/replaced/: somebody may
-    have written answers into it.
+    Writes notebooks/NAME/NAME.ipynb (released) and, where `run`, solutions/NAME.ipynb (executed,
+    with figures). Raises `CourseError` for what cannot be resolved, such as a check without an
+    exercise. A notebook that is replaced is kept in build/replaced/: somebody may have written
+    answers into it.
     """
+    course.check()
+    folder = course.folder
     written = []
-    for path in sources(course):
+    for path in sources(folder, course.settings.sources):
         if not path.stem.startswith(only):
             continue
         source = read_source(path)
-        target = course / "notebooks" / path.stem / f"{path.stem}.ipynb"
+        target = folder / course.settings.notebooks / path.stem / f"{path.stem}.ipynb"
         new = release(source)
-        if _keep_replaced(target, as_text(new), course / "build" / "replaced"):
+        if _keep_replaced(target, as_text(new), folder / "build" / "replaced"):
             say(f"{path.stem}: the notebook as it was is kept in build/replaced/")
         write(new, target)
         if run:
             say(f"running {path.stem}")
-            write(execute(source, course), path.with_suffix(".ipynb"))
+            write(execute(source, folder), path.with_suffix(".ipynb"))
         written.append(target)
     return written
 

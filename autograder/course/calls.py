@@ -191,6 +191,50 @@ def clean_error(error: Mapping) -> dict:
     }
 
 
+PACKED = ("name", "on", "method", "train", "seed", "gradients", "inspect", "says")
+
+
+def pack_call(call: Call, tensors: dict[str, torch.Tensor]) -> dict:
+    """A call as plain data, to be written down; its tensors go into `tensors`."""
+    values = {"args": call.args, "kwargs": dict(call.kwargs), "init": call.init}
+    values |= {"init_kwargs": dict(call.init_kwargs), "weights": dict(call.weights)}
+    return {
+        **{name: getattr(call, name) for name in PACKED},
+        **{name: _packed(value, tensors) for name, value in values.items()},
+    }
+
+
+def _packed(value, tensors: dict):
+    """As `_wire`, down into lists and dicts, which may hold what is made on the other side."""
+    if isinstance(value, (Made, Namespace)):
+        return _wire(value, tensors)
+    if isinstance(value, dict):
+        return {"$dict": [[k, _packed(v, tensors)] for k, v in value.items()]}
+    if isinstance(value, (list, tuple)):
+        kind = "$tuple" if isinstance(value, tuple) else "$list"
+        return {kind: [_packed(v, tensors) for v in value]}
+    return encode(value, tensors)
+
+
+def unpack_call(packed: Mapping, tensors: Mapping[str, torch.Tensor]) -> Call:
+    """The inverse of `pack_call`."""
+    names = ("args", "kwargs", "init", "init_kwargs", "weights")
+    values = {name: decode(packed[name], tensors, UNPACK) for name in names}
+    return Call(**{name: packed[name] for name in PACKED}, **values)
+
+
+def _unpack_namespace(content: list, tensors: Mapping) -> Namespace:
+    return Namespace({k: decode(v, tensors, UNPACK) for k, v in content})
+
+
+def _unpack_made(content: Mapping, tensors: Mapping) -> Made:
+    values = {k: decode(v, tensors, UNPACK) for k, v in content["values"]}
+    return Made(content["by"], values)
+
+
+UNPACK = {"$namespace": _unpack_namespace, "$made": _unpack_made}
+
+
 def run_here(namespace: dict, calls: list[Call]) -> tuple[Outcome, ...]:
     """Runs the calls in this process: for references, and in a student's own notebook."""
     header, tensors = to_request(calls)

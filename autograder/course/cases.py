@@ -135,6 +135,17 @@ def _tensor(tree: Mapping, draw: Draw, sizes: Mapping):
             return getattr(draw.normal(*shape), dtype)()
 
 
+def linear_layers(answer: Callable, draw_all: Callable[[Draw], list[Call]]) -> list[str]:
+    """The attributes that are `nn.Linear` layers in an answer that is a class."""
+    if not (inspect.isclass(answer) and issubclass(answer, nn.Module)):
+        return []
+    call = next((c for c in draw_all(Draw(0)) if c.init is not None), None)
+    if call is None:
+        return []
+    built = answer(*call.init, **call.init_kwargs)
+    return [name for name, part in built.named_children() if isinstance(part, nn.Linear)]
+
+
 def draw_weights(draw: Draw, module: nn.Module) -> dict:
     """Fresh numbers for every parameter of a module: no bias zero, no two alike."""
     drawn = {}

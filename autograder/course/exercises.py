@@ -25,9 +25,9 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from autograder.course.asking import Exercise, Finding, Mistake, Sight
+from autograder.course.asking import Exercise, Finding, Fitted, Mistake, Sight
 from autograder.course.calls import Call, Draw
-from autograder.course.cases import cases_from
+from autograder.course.cases import cases_from, linear_layers
 
 Cases = str | Callable[[Draw], Call | list[Call]]
 
@@ -42,8 +42,8 @@ class Written:
 
     answer: the function or class that solves it. also: other right answers. mistakes: the wrong
     programs with names, in the order in which they were written. switches: for each mistake the
-    switches that make it out of the answer, or None where it is a program of its own. where:
-    file and line.
+    switches that make it out of the answer, or None where it is a program of its own. fitted:
+    kinds of mistakes with a free number in them. where: file and line.
     """
 
     exercise: Exercise
@@ -52,6 +52,7 @@ class Written:
     also: tuple = ()
     mistakes: list[Mistake] = field(default_factory=list)
     switches: list[Mapping | None] = field(default_factory=list)
+    fitted: list[Fitted] = field(default_factory=list)
 
     @property
     def namespace(self) -> dict[str, object]:
@@ -83,6 +84,8 @@ def exercise(
     also: Sequence[Callable] = (),
     judge: Callable[[Sight], list[Finding]] | None = None,
     rtol: float = 1e-4,
+    stages: Sequence[str] = (),
+    layers: Sequence[str] | None = None,
 ):
     """Makes what it decorates the answer to `task`.
 
@@ -92,7 +95,8 @@ def exercise(
     nudge to nearly there. name: what a student's cell has to define, by default the answer's own
     name. sizes: for the notation, sizes that are given, chosen from several, or follow from
     others ('num_heads * head_size'). gradients: the last of the drawn calls looks at gradients
-    too. also: other right answers, for the tests. judge, rtol: see `Exercise`.
+    too. also: other right answers, for the tests. judge, rtol, stages: see `Exercise`. layers: the
+    attributes that must be `nn.Linear` layers, by default those that are in the answer.
     """
     where = _caller()
 
@@ -105,12 +109,16 @@ def exercise(
             raise ExerciseError(f"{where}: {task!r} tries nothing: give a call, or a function.")
         known = name or answer.__name__
         draw = _checked(where, cases_from, cases, answer, known, times, sizes or {}, gradients)
-        made = Exercise(task, known, draw, tuple(hints), rtol, judge)
+        linear = _checked(where, linear_layers, answer, draw) if layers is None else layers
+        made = Exercise(task, known, draw, tuple(hints), rtol, judge, tuple(stages), tuple(linear))
         own = answer.__dict__.get("exercises", ())
         answer.exercises = (Written(made, answer, where, tuple(also)), *own)
         if not own:
             told = partial(_wrong, answer)
-            answer.wrong = staticmethod(told) if inspect.isclass(answer) else told
+            kinds = partial(_fits, answer)
+            is_class = inspect.isclass(answer)
+            answer.wrong = staticmethod(told) if is_class else told
+            answer.fits = staticmethod(kinds) if is_class else kinds
         return answer
 
     return decorate
@@ -135,6 +143,12 @@ def _wrong(answer: Callable, check: str, message: str, *programs: Callable, stag
             namespace = {written.exercise.name: program}
             written.mistakes.append(Mistake(check, message, namespace, stage))
             written.switches.append(switches or None)
+
+
+def _fits(answer: Callable, check: str, message: str, fit: Callable, stage: str = "") -> None:
+    """Names a kind of mistake with a free number in it; fit: see `asking.Fitted`."""
+    for written in answer.__dict__["exercises"]:
+        written.fitted.append(Fitted(check, message, fit, stage))
 
 
 def variant(answer: Callable, switches: Mapping) -> Callable:
@@ -176,7 +190,7 @@ def load(folder: Path) -> dict[str, Written]:
     `from ._shared import ...`; a name that begins with `_` is no lesson's. Raises `ExerciseError`
     where a file cannot be imported or two exercises have one name.
     """
-    package = _package(folder)
+    package = package_of(folder)
     found: dict[str, Written] = {}
     for path in sorted(folder.glob("[!_]*.py")):
         module = _module(f"{package.__name__}.{path.stem}", path)
@@ -200,7 +214,7 @@ def _is_answer(value: object, module: ModuleType) -> bool:
     return "exercises" in own and getattr(value, "__module__", "") == module.__name__
 
 
-def _package(folder: Path) -> ModuleType:
+def package_of(folder: Path) -> ModuleType:
     """A package of the folder's files, under a name that no other course's has."""
     digest = hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
     package = ModuleType(f"_exercises_{digest}")
@@ -224,6 +238,11 @@ def _module(name: str, path: Path) -> ModuleType:
         place = f"{path}:{line}" if line else str(path)
         raise ExerciseError(f"{place}: {type(error).__name__}: {error}") from error
     return module
+
+
+def load_module(path: Path) -> ModuleType:
+    """One file of a course, as a module. Raises `ExerciseError` where it cannot be imported."""
+    return _module(f"{package_of(path.parent).__name__}.{path.stem}", path)
 
 
 def _frames(error: BaseException) -> list[traceback.FrameSummary]:

@@ -1,7 +1,7 @@
 """What leaves the house: the students' hand-out, and the course files that the sandbox shows.
 
-Both hold the students' `transformer_lm`, in which the bodies of the exercises are taken out, and
-no answer: no `solutions/`, no `autograder/reference/`, and nothing of what stands in `notebooks/`,
+Both hold the students' copy of the course's library, in which the bodies of the exercises are taken
+out, and no answer: nothing of the sources, and nothing of what stands in the course's notebooks,
 which somebody may have filled in.
 """
 
@@ -13,19 +13,21 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 
-from autograder.course import answers, released
-from autograder.course import lesson as course
+from autograder.course import data, released
+from autograder.course.course import Course
 from autograder.course.keep import MARK
+from autograder.course.settings import CourseError, Given
 from autograder.course.whole import write_whole
 
-EXERCISE_MODULES = ("modeling_attention.py",)
-# Of our own package, what students need: everything but the answers and the instructor's side.
-NOT_FOR_STUDENTS = {"reference", "nbgrader_plugin.py", "feedback.py", "demo.py"}
+ENGINE = Path(__file__).resolve().parents[1]
+# Of the engine, what students need: everything but the instructor's side.
+NOT_FOR_STUDENTS = {"nbgrader_plugin.py", "converters.py", "exchange.py", "gradebook.py"}
+STAND_IN = ENGINE / "sandbox" / "inside" / "stand_in"
 TO_DO = 'raise NotImplementedError("Your code from the notebook goes here.")'
 LEFT_BEHIND = ("~", ".bak", ".orig", ".rej", ".tmp", ".pyc")  # by editors, by `keep`, by Python
-ROOT_FILES = ("pyproject.toml", "environment.yml", "constraints.txt", "install.py", "LICENSE")
 
 
 def strip_bodies(source: str) -> str:
@@ -41,13 +43,15 @@ def strip_bodies(source: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def students_package(folder: Path, target: Path, complete: bool = False) -> None:
-    """Copies `transformer_lm` to `target`; unless `complete`, without the exercises' bodies."""
-    _copy(folder / "transformer_lm", target, lambda path: path.suffix == ".py")
-    if not complete:
-        for name in EXERCISE_MODULES:
-            path = target / name
-            path.write_text(strip_bodies(path.read_text(encoding="utf-8")), encoding="utf-8")
+def students_library(course: Course, target: Path, complete: bool = False) -> None:
+    """Copies the course's library into `target`; unless `complete`, without what students write."""
+    name = course.settings.library
+    if not name:
+        return
+    _copy(course.folder / name, target / name, lambda path: path.suffix == ".py")
+    for module in () if complete else course.settings.fill_in:
+        path = target / name / module
+        path.write_text(strip_bodies(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _copy(folder: Path, target: Path, wanted: Callable[[Path], bool] = lambda path: True) -> None:
@@ -63,113 +67,150 @@ def _copy(folder: Path, target: Path, wanted: Callable[[Path], bool] = lambda pa
             shutil.copyfile(path, target / inside)
 
 
-STAND_IN = '''"""Where answers are graded, checks and hints do nothing."""
-
-
-def check(task):
-    """Does nothing here."""
-
-
-def hint(task, step=1):
-    """Does nothing here."""
-'''
-KEEP_STAND_IN = '''"""Where answers are graded, nothing is kept."""
-
-
-def keep(*names, force=False):
-    """Does nothing here."""
-'''
-
-
 @contextmanager
-def sandbox_course(folder: Path, complete: bool = False) -> Iterator[Path]:
+def sandbox_course(course: Course, given: Given) -> Iterator[Path]:
     """A folder with all of the course that the student's code may see while it is graded.
 
-    complete: with the library's own attention classes and the models on board, for the lessons
-    that build on them.
+    given: what the lesson is given, such as the library with its bodies, or files.
     """
     with tempfile.TemporaryDirectory(prefix="course-") as name:
         target = Path(name)
-        students_package(folder, target / "transformer_lm", complete)
-        (target / "autograder").mkdir()
-        (target / "autograder" / "__init__.py").write_text(STAND_IN, encoding="utf-8")
-        (target / "autograder" / "keep.py").write_text(KEEP_STAND_IN, encoding="utf-8")
-        if complete and (folder / "models").is_dir():
-            _copy(folder / "models", target / "models")
+        students_library(course, target, given.complete)
+        _copy(STAND_IN, target, lambda path: path.suffix == ".py")
+        for each in given.files:
+            _copy_named(course.folder, each, target)
         for path in (target, *target.rglob("*")):
             path.chmod(0o755 if path.is_dir() else 0o644)
         yield target
 
 
+def _copy_named(folder: Path, name: str, target: Path) -> None:
+    """Copies a file or a folder of the course, under its own name; nothing where it is missing."""
+    if (folder / name).is_dir():
+        _copy(folder / name, target / name)
+    elif (folder / name).is_file():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(folder / name, target / name)
+
+
 def build_release(
-    folder: Path, target: Path, watch: Callable[[list], Iterable] = iter
+    course: Course, target: Path, watch: Callable[[list], Iterable] = iter
 ) -> tuple[Path, list[str]]:
     """Writes the hand-out to `target` (replacing it) and beside it as a zip.
 
-    Its lessons are those that the sources build. watch: wraps the list of exercises whose answers
-    are computed, to show how far it is. Returns the zip, and the lessons whose file in the course's
-    `notebooks/` is another.
+    Its lessons are those that the sources build. watch: wraps the list of the files of exercises
+    whose answers are computed, to show how far it is. Returns the zip, and the lessons whose file
+    in the course's notebooks is another.
     """
-    _refuse_to_replace(target)
-    _refuse_kept_classes(folder)
+    if not course.has_answers:
+        raise CourseError("This command is the instructor's; the hand-out has no answers in it.")
+    course.check()
+    _refuse_to_replace(course, target)
+    _refuse_kept_classes(course)
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".hand-out-", dir=target.parent) as work:
         made = Path(work) / target.name
-        _write_hand_out(folder, made, watch)
+        _write_hand_out(course, made, watch)
         if target.exists():
             shutil.rmtree(target)
         made.rename(target)
-    return _zip(target), released.edited(folder)
+    texts = released.texts(course.folder, course.settings.sources)
+    return _zip(target), released.edited(texts, course.folder / course.settings.notebooks)
 
 
-def _refuse_to_replace(target: Path) -> None:
+def _refuse_to_replace(course: Course, target: Path) -> None:
     """Raises `CourseError` where the target is something else, or somebody works in it."""
     if not target.exists():
         return
     if not (target / ".hand-out").exists():
-        raise course.CourseError(
+        raise CourseError(
             f"{target} exists and is not a hand-out made here. Name another folder, or remove it."
         )
-    if (target / released.HANDED_OUT).exists() and (lessons := released.edited(target)):
-        raise course.CourseError(
+    if not (target / released.HANDED_OUT).exists():
+        return
+    texts = released.texts(target, course.settings.sources)
+    if lessons := released.edited(texts, target / course.settings.notebooks):
+        raise CourseError(
             f"Somebody works in {target}: its notebooks of {', '.join(lessons)} were changed since "
             "they were written. Name another folder, or remove this one."
         )
 
 
-def _refuse_kept_classes(folder: Path) -> None:
+def _refuse_kept_classes(course: Course) -> None:
     """Raises `CourseError` where `keep` put somebody's own class in the place of the library's."""
-    for name in EXERCISE_MODULES:
-        path = folder / "transformer_lm" / name
+    for name in course.settings.fill_in:
+        path = course.folder / course.settings.library / name
         if MARK in path.read_text(encoding="utf-8"):
-            raise course.CourseError(
+            raise CourseError(
                 f"{path} holds a class kept from a notebook, which is not for students to see. Put "
-                f"the file back as it was (git checkout {path.relative_to(folder)}), then release."
+                f"the file back as it was (git checkout {path.relative_to(course.folder)}), then "
+                "release."
             )
 
 
-def _write_hand_out(folder: Path, target: Path, watch: Callable[[list], Iterable]) -> None:
+def _write_hand_out(course: Course, target: Path, watch: Callable[[list], Iterable]) -> None:
+    folder, settings = course.folder, course.settings
     target.mkdir()
     write_whole(target / ".hand-out", "Made by `autograder release`.\n")
-    for name, text in released.texts(folder).items():
-        write_whole(target / "notebooks" / name / f"{name}.ipynb", text)
-    students_package(folder, target / "transformer_lm")
+    texts = released.texts(folder, settings.sources)
+    for name, text in texts.items():
+        write_whole(target / settings.notebooks / name / f"{name}.ipynb", text)
+    students_library(course, target)
     _copy(
-        folder / "autograder",
-        target / "autograder",
-        lambda path: path.suffix == ".py" and not NOT_FOR_STUDENTS & set(path.parts),
+        ENGINE,
+        target / ENGINE.name,
+        lambda path: (
+            path.suffix in (".py", ".html", ".css") and not NOT_FOR_STUDENTS & set(path.parts)
+        ),
     )
-    released.write_handed_out(folder, target)
-    exercises = list(course.exercises().values())
-    answers.write(watch(exercises), target / "autograder" / answers.FILE.name)
-    for name in ("models", "docs"):
-        _copy(folder / name, target / name)
-    for name in ROOT_FILES:
-        if (folder / name).exists():
-            shutil.copyfile(folder / name, target / name)
-    shutil.copyfile(
-        folder / "autograder" / "templates" / "students_readme.md", target / "README.md"
-    )
+    released.write_handed_out(texts, target)
+    data.write(course, target / data.CHECKS, watch)
+    judges = folder / settings.exercises / data.JUDGES
+    _copy(judges, target / data.FOLDER / data.JUDGES, lambda path: path.suffix == ".py")
+    for name in settings.hand_out:
+        _copy_named(folder, name, target)
+    write_whole(target / "pyproject.toml", _students_pyproject(course))
+    readme = folder / (settings.readme or "README.md")
+    if readme.is_file():
+        shutil.copyfile(readme, target / "README.md")
+
+
+def _students_pyproject(course: Course) -> str:
+    """The course's own pyproject.toml; with what pip needs, where the course is no package."""
+    text = (course.folder / "pyproject.toml").read_text(encoding="utf-8")
+    if "\n[project]" in f"\n{text}":
+        return text
+    packages = [f"{ENGINE.name}*"] + [f"{course.settings.library}*"] * bool(course.settings.library)
+    needs = [n for n in metadata.requires(_distribution()) or [] if "extra ==" not in n]
+    lines = [
+        "[build-system]",
+        'requires = ["setuptools>=77"]',
+        'build-backend = "setuptools.build_meta"',
+        "",
+        "[project]",
+        f'name = "{course.settings.id}-hand-out"',
+        'version = "1"',
+        'requires-python = ">=3.11"',
+        "dependencies = [",
+        *(f"    {need!r}," for need in needs),
+        "]",
+        "",
+        "[project.scripts]",
+        f'autograder = "{ENGINE.name}.cli:main"',
+        "",
+        "[tool.setuptools.packages.find]",
+        f"include = {packages}",
+        "",
+        "[tool.setuptools.package-data]",
+        f'{ENGINE.name} = ["**/*.html", "**/*.css"]',
+        "",
+    ]
+    return "\n".join(lines) + "\n" + text
+
+
+def _distribution() -> str:
+    """The name under which the engine was installed."""
+    return metadata.packages_distributions()[ENGINE.name][0]
 
 
 def _zip(target: Path) -> Path:

@@ -1,4 +1,4 @@
-"""`keep`: copies a class from the student's notebook into transformer_lm/modeling_attention.py."""
+"""`keep`: copies a class from the student's notebook into the course's library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 
 from autograder.course.whole import write_whole
 
-FILE = Path("transformer_lm") / "modeling_attention.py"
 MARK = "# kept from your notebook"
 
 
@@ -32,7 +31,7 @@ def keep(
 
     Nothing else in the file is touched, and the file as it was stays beside it as `.py.bak`.
 
-    path: the file, by default transformer_lm/modeling_attention.py of the course. cells: the
+    path: the file, by default the module of the course's library that students fill in. cells: the
     sources to look in, by default the cells run in this notebook so far. force: also where the file
     is the complete library, whose classes are not the students' to fill in. Raises `KeepError`
     where the file is left as it was.
@@ -76,9 +75,12 @@ def keep(
 
 
 def _course_file() -> Path:
-    from autograder.course.lesson import root
+    from autograder.course.course import Course
 
-    return root() / FILE
+    course = Course.find()
+    if not course.settings.fill_in:
+        raise KeepError("This course has no file that classes are kept in.")
+    return course.folder / course.settings.library / course.settings.fill_in[0]
 
 
 def _cells_run() -> Sequence[str]:

@@ -2,7 +2,7 @@
 
 It is never read from `notebooks/`, whose files people fill in and save. A course builds it from its
 sources and keeps what it built in `build/`, to be quick the next time. The hand-out has no sources:
-there it is read from a data file beside the package, which `autograder release` writes.
+there it is read from a data file, which `autograder release` writes.
 """
 
 from __future__ import annotations
@@ -10,47 +10,45 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
+from autograder.course.settings import CourseError
 from autograder.course.whole import write_whole
 
-FILE = "released.json"
-HANDED_OUT = Path("autograder") / FILE  # where the hand-out has it
-KEPT = Path("build") / FILE  # where a course keeps what it built
+HANDED_OUT = Path("released") / "lessons.json"  # where the hand-out has it
+KEPT = Path("build") / "released.json"  # where a course keeps what it built
 BUILDERS = ("jupytext", "nbformat", "nbgrader")  # packages that have a say in what is built
 
 Entry = dict[str, str]  # "notebook", "sha256" of it and, in a course, "made_from"
 
 
-class CourseError(Exception):
-    """Something of the course itself is missing or broken; the text says what to do."""
-
-
-def sources(folder: Path) -> list[Path]:
+def sources(folder: Path, where: str) -> list[Path]:
     """The hand-written lessons of a course, in order; none in the hand-out."""
-    return sorted(folder.glob("solutions/[0-9][0-9]_*.py"))
+    return sorted((folder / where).glob("[!_]*.py"))
 
 
-def texts(folder: Path) -> dict[str, str]:
-    """The released notebooks of a course or a hand-out, as files' texts by name, in order."""
+def texts(folder: Path, where: str) -> dict[str, str]:
+    """The released notebooks of a course or a hand-out, as files' texts by name, in order.
+
+    where: the course's folder of sources.
+    """
     handed_out = folder / HANDED_OUT
-    entries = _handed_out(handed_out) if handed_out.exists() else _built(folder)
+    entries = _handed_out(handed_out) if handed_out.exists() else _built(folder, where)
     return {name: entries[name]["notebook"] for name in sorted(entries)}
 
 
-def write_handed_out(folder: Path, target: Path) -> None:
-    """Writes the data file of the hand-out `target`, from the course in `folder`."""
-    entries = {name: _entry(text) for name, text in texts(folder).items()}
+def write_handed_out(texts: Mapping[str, str], target: Path) -> None:
+    """Writes the data file of the hand-out `target`."""
+    entries = {name: _entry(text) for name, text in texts.items()}
     write_whole(target / HANDED_OUT, _dumped(entries))
 
 
-def edited(folder: Path) -> list[str]:
-    """The lessons whose file in `notebooks/` is not what was released: filled in, or older."""
+def edited(texts: Mapping[str, str], notebooks: Path) -> list[str]:
+    """The lessons whose file in `notebooks` is not what was released: filled in, or older."""
     return [
-        name
-        for name, text in texts(folder).items()
-        if _read(folder / "notebooks" / name / f"{name}.ipynb") != text
+        name for name, text in texts.items() if _read(notebooks / name / f"{name}.ipynb") != text
     ]
 
 
@@ -75,11 +73,11 @@ def _handed_out(path: Path) -> dict[str, Entry]:
 
 
 # --- what a course builds ------------------------------------------------------------------------
-def _built(folder: Path) -> dict[str, Entry]:
-    found = sources(folder)
+def _built(folder: Path, where: str) -> dict[str, Entry]:
+    found = sources(folder, where)
     if not found:
         raise CourseError(
-            f"{folder} holds no lessons: neither a course's sources (solutions/00_name.py) nor a "
+            f"{folder} holds no lessons: neither a course's sources ({where}/NAME.py) nor a "
             f"hand-out's {HANDED_OUT}. Take the missing files anew from where you got the folder."
         )
     kept = _entries(folder / KEPT)

@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import track
 
-from autograder.course.lesson import CourseError
+from autograder.course.settings import CourseError
 from autograder.grading.grade import FAULT, Grader
 from autograder.intake import read as intake
 from autograder.intake.collect import opened, shown

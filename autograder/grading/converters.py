@@ -29,7 +29,7 @@ from nbgrader.converters.base import BaseConverter, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
 
-from autograder.course import lesson as course
+from autograder.course.course import Course
 from autograder.intake.read import Unreadable, read, read_bytes
 
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
@@ -147,7 +147,7 @@ class GradeSubmissions(Autograde, _Step):
     def init_notebooks(self) -> None:
         """Gives every student's folder a place in the run, also one without a notebook."""
         lesson = self.coursedir.assignment_id
-        if lesson not in course.lessons(course.root()):
+        if lesson not in Course.find().lessons:
             return super().init_notebooks()
         self._expect(lesson)
         found = glob.glob(self._format_source(lesson, self.coursedir.student_id))
@@ -235,7 +235,7 @@ def _notebooks(folder: Path) -> list[Path]:
 
 
 def _is_answered(path: Path, lesson: str) -> bool:
-    submission = read(path, course.lessons(course.root()))
+    submission = read(path, Course.find().lessons)
     roles = ("exercise", "question")
     return submission.lesson == lesson and any(
         cell.answered for cell in submission.cells if cell.role in roles

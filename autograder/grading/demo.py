@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import nbformat
 from nbgrader.api import Gradebook
@@ -22,16 +23,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from traitlets.config import Config
 
-from autograder.course import lesson as course
+from autograder.course.course import Course
+from autograder.course.exercises import load_module
+from autograder.course.lesson import Lesson
+from autograder.course.settings import CourseError
 from autograder.grading.grade import model_answers
 from autograder.grading.gradebook import Export, open_points
 from autograder.grading.nbgrader_plugin import configure
 from autograder.reports.report import number
 from autograder.sandbox import strongest
-
-LESSON = "05_homework"
-DUE = "2026-03-02 12:00:00"
-ON_TIME, LATE = "2026-03-01 18:30:00 UTC", "2026-03-04 09:00:00 UTC"
 
 Answers = dict[str, str]  # the text of exercise and question cells, by cell id
 
@@ -43,8 +43,8 @@ class Student:
     name: str
     story: str
     change: Callable[[Answers], Answers | str]  # answers, or the whole file as text
-    handed_in: str = ON_TIME
-    file: str = f"{LESSON}.ipynb"
+    handed_in: str = "2026-03-01 18:30:00 UTC"
+    file: str = ""
 
 
 def swap(cell: str, old: str, new: str) -> Callable[[Answers], Answers]:
@@ -63,55 +63,23 @@ def put(cell: str, before: str) -> Callable[[Answers], Answers]:
     return lambda answers: {**answers, cell: before + "\n" + answers[cell]}
 
 
-THREE_LINES = """
-class SelfAttention(nn.Module):
-    def __init__(self, input_size, hidden):
-        super().__init__()
-        self.q = nn.Linear(input_size, hidden)
-        self.k = nn.Linear(input_size, hidden)
-        self.v = nn.Linear(input_size, hidden)
-        self.scale = hidden**0.5
-
-    def forward(self, x):
-        scores = self.q(x) @ self.k(x).transpose(1, 2)  # [batch_size, seq_len, seq_len]
-        probs = (scores / self.scale).softmax(dim=-1)  # [batch_size, seq_len, seq_len]
-        return probs @ self.v(x)  # [batch_size, seq_len, hidden]
-""".strip()
-
-UNSCALED = THREE_LINES.replace("(scores / self.scale)", "scores")
-SWAPPED_COMMENT = THREE_LINES.replace(
-    "[batch_size, seq_len, hidden]", "[batch_size, hidden, seq_len]"
-)
-CROWDED = THREE_LINES.replace("scores = self.q(x) @ ", "scores=self.q(x)@")
-HOSTILE = "import os\nimport torch\ntorch.allclose = lambda *a, **k: True\nos._exit(0)"
-CHATTY = "import sys\nimport warnings\nwarnings.warn('a warning')\nprint('note', file=sys.stderr)"
-
-
-def _class() -> list[Student]:
-    single, multi = "self_attention", "multi_head"
-    return [
-        Student("ada", "everything right", lambda a: a),
-        Student("ben", "forgot to scale", lambda a: {**a, single: UNSCALED}),
-        Student("chloe", "three lines, for the bonus", lambda a: {**a, single: THREE_LINES}),
-        Student("dev", "three lines, one comment false", lambda a: {**a, single: SWAPPED_COMMENT}),
-        Student("emil", "handed in blank", lambda a: {}),
-        Student("fay", "right, but late", lambda a: a, handed_in=LATE),
-        Student("gil", "right, with warnings on stderr", put(single, CHATTY)),
-        Student("hana", "a loop without end", put(multi, "while True:\n    pass")),
-        Student("ivan", "not a notebook any more", lambda a: '{"cells": [ broken'),
-        Student("jo", "renamed the file", lambda a: a, file="homework final (2).ipynb"),
-        Student("kim", "three lines, but crowded", lambda a: {**a, single: CROWDED}),
-        Student("lea", "hides nothing when causal", swap(multi, "if self.causal", "if False")),
-        Student("mallory", "patches torch and exits", put(multi, HOSTILE)),
-    ]
+def made_up_class(course: Course) -> ModuleType:
+    """The course's module with LESSON, DUE and STUDENTS; `CourseError` where there is none."""
+    if not course.settings.demo:
+        raise CourseError(
+            f"The course {course.settings.id} has no made-up class. [tool.autograder] demo = "
+            '"FILE.py" in its pyproject.toml names one.'
+        )
+    return load_module(course.folder / course.settings.demo)
 
 
 def run(folder: Path) -> int:
     """Runs the demo in `folder`; returns the exit status."""
-    console = Console()
+    console, course = Console(), Course.find()
+    made_up = made_up_class(course)
+    lesson, students = made_up.LESSON, made_up.STUDENTS
     folder.mkdir(parents=True, exist_ok=True)
-    students = _class()
-    hand_in(folder, students)
+    hand_in(course, folder, lesson, students)
     if strongest() == "limits":
         os.environ.setdefault("AUTOGRADER_ISOLATION", "limits")
         console.print(
@@ -124,40 +92,42 @@ def run(folder: Path) -> int:
     api = NbGraderAPI(config=config)
     api.log.setLevel("WARNING")
     if not (folder / "gradebook.db").exists():
-        _succeed(api.generate_assignment(LESSON))
-        with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", "attention") as gradebook:
-            gradebook.update_or_create_assignment(LESSON, duedate=DUE)
+        _succeed(api.generate_assignment(lesson))
+        with Gradebook(
+            f"sqlite:///{folder / 'gradebook.db'}", Course.find().settings.id
+        ) as gradebook:
+            gradebook.update_or_create_assignment(lesson, duedate=made_up.DUE)
     with _bar(console) as bar:
         work = bar.add_task("grading", total=len(students))
         for student in students:
             bar.update(work, description=f"grading {student.name}")
-            _succeed(api.autograde(LESSON, student.name, force=False))
-            _succeed(api.generate_feedback(LESSON, student.name, force=False))
+            _succeed(api.autograde(lesson, student.name, force=False))
+            _succeed(api.generate_feedback(lesson, student.name, force=False))
             bar.advance(work)
         bar.update(work, description="graded")
-    _print_marks(console, folder, students)
+    _print_marks(console, folder, lesson, students)
     return 0
 
 
-def hand_in(folder: Path, students: list[Student]) -> None:
+def hand_in(course: Course, folder: Path, name: str, students: list[Student]) -> None:
     """Writes the submissions that are not there yet."""
-    lesson = course.lessons(course.root())[LESSON]
+    lesson = course.lessons[name]
     answers = {
         cell: text.partition("**Marking scheme.**")[0].rstrip()
-        for cell, text in model_answers(course.root(), LESSON).items()
+        for cell, text in model_answers(course, name).items()
     }
     for student in students:
-        place = folder / "submitted" / student.name / LESSON
+        place = folder / "submitted" / student.name / name
         if place.exists():
             continue
         written = student.change(dict(answers))
         text = written if isinstance(written, str) else fill_in(lesson, written)
         place.mkdir(parents=True)
-        (place / student.file).write_text(text, encoding="utf-8")
+        (place / (student.file or f"{name}.ipynb")).write_text(text, encoding="utf-8")
         (place / "timestamp.txt").write_text(student.handed_in, encoding="utf-8")
 
 
-def fill_in(lesson: course.Lesson, answers: Answers) -> str:
+def fill_in(lesson: Lesson, answers: Answers) -> str:
     """The released notebook with these answers in it, as a file's text."""
     notebook = nbformat.from_dict(json.loads(nbformat.writes(lesson.notebook)))
     for cell in notebook.cells:
@@ -185,12 +155,12 @@ def _bar(console: Console) -> Progress:
 
 def _succeed(result: dict) -> None:
     if not result["success"]:
-        raise course.CourseError(f"nbgrader stopped: {result.get('error') or result.get('log')}")
+        raise CourseError(f"nbgrader stopped: {result.get('error') or result.get('log')}")
 
 
-def _print_marks(console: Console, folder: Path, students: list[Student]) -> None:
+def _print_marks(console: Console, folder: Path, lesson: str, students: list[Student]) -> None:
     table = Table(
-        title=f"{LESSON}: marks given by the machine (questions Q1 to Q5 are for a person)"
+        title=f"{lesson}: marks given by the machine (questions Q1 to Q5 are for a person)"
     )
     for name, justify in (
         ("student", "left"),
@@ -200,9 +170,9 @@ def _print_marks(console: Console, folder: Path, students: list[Student]) -> Non
         ("not marked yet", "right"),
     ):
         table.add_column(name, justify=justify)
-    with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", "attention") as gradebook:
+    with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", Course.find().settings.id) as gradebook:
         for student in students:
-            found = gradebook.find_submission(LESSON, student.name)
+            found = gradebook.find_submission(lesson, student.name)
             late, waiting = found.late_submission_penalty or 0, open_points(found)
             table.add_row(
                 student.name,
@@ -213,5 +183,5 @@ def _print_marks(console: Console, folder: Path, students: list[Student]) -> Non
             )
         Export(to=str(folder / "grades.csv")).export(gradebook)
     console.print(table)
-    console.print(f"feedback pages: {folder / 'feedback'}/STUDENT/{LESSON}/{LESSON}.html")
+    console.print(f"feedback pages: {folder / 'feedback'}/STUDENT/{lesson}/{lesson}.html")
     console.print(f"gradebook:      {folder / 'gradebook.db'} and {folder / 'grades.csv'}")

@@ -12,22 +12,20 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from autograder.course import answers
-from autograder.course import lesson as course
 from autograder.course.asking import Exercise
 from autograder.course.build import read_source, readable
 from autograder.course.calls import Call, Draw
+from autograder.course.course import Course
 from autograder.course.handout import sandbox_course
 from autograder.course.lesson import Lesson
+from autograder.course.settings import CourseError, Given
 from autograder.grading.marking import Marking
 from autograder.grading.observe import seed_for
 from autograder.intake.read import read
 from autograder.intake.submission import Submission
 from autograder.reports.findings import told_once
 from autograder.reports.report import Report, Result
-from autograder.sandbox import ChildFailed, Limits, Sandbox
-
-FIRST_LESSON_WITH_MODELS = "09"  # from here on setup cells import transformers
+from autograder.sandbox import ChildFailed, Limits, Sandbox, copies, files
 
 FAULT = (
     "The grader itself failed on this notebook: it has no marks yet, and a person has to look at "
@@ -47,14 +45,14 @@ class Grader:
         self,
         tier: str = "auto",
         private: int | None = None,
-        folder: Path | None = None,
+        course: Course | None = None,
         limits: Limits | None = None,
     ):
-        self.folder = folder or course.root()
-        self.lessons = course.lessons(self.folder)
+        self.course = course or Course.find()
+        self.lessons = self.course.lessons
         self.tier, self.private, self.limits = tier, private, limits
         self._stack = ExitStack()
-        self._boxes: dict[bool, Sandbox] = {}
+        self._boxes: dict[Given, Sandbox] = {}
 
     def __enter__(self) -> Grader:
         return self
@@ -70,13 +68,18 @@ class Grader:
 
     def box(self, lesson: Lesson) -> Sandbox:
         """The warm sandbox for this lesson's questions."""
-        models = lesson.name >= FIRST_LESSON_WITH_MODELS
-        if models not in self._boxes:
-            files = self._stack.enter_context(sandbox_course(self.folder, complete=models))
-            preload = ("transformers.models.gpt2.modeling_gpt2",) if models else ()
-            box = Sandbox(files, tier=self.tier, limits=self.limits, preload=preload)
-            self._boxes[models] = self._stack.enter_context(box)
-        return self._boxes[models]
+        given = replace(self.course.settings.given_to(lesson.name), lessons=())
+        if given not in self._boxes:
+            files = self._stack.enter_context(sandbox_course(self.course, given))
+            box = Sandbox(
+                files,
+                tier=self.tier,
+                limits=self.limits,
+                preload=given.preload,
+                hide=hidden(self.course),
+            )
+            self._boxes[given] = self._stack.enter_context(box)
+        return self._boxes[given]
 
     def grade(self, path: Path, expected: str | None = None) -> Report:
         """Grades one notebook file. Never raises for what a student handed in."""
@@ -100,12 +103,12 @@ class Grader:
                 _most(lesson) if lesson else 0.0,
             )
         box = self.box(lesson)
-        models = model_answers(self.folder, lesson.name)
+        models = model_answers(self.course, lesson.name)
         error = None
         try:
-            results = Marking(box, lesson, submission, models, self._draw).results()
+            results = Marking(self.course, box, lesson, submission, models, self._draw).results()
             results = _told_once(results, lesson)
-        except (course.CourseError, ChildFailed):
+        except (CourseError, ChildFailed):
             raise
         except Exception:  # a fault of ours; the other submissions are graded all the same
             logging.getLogger(__name__).exception("grading %s failed", name)
@@ -115,8 +118,8 @@ class Grader:
 
     def _draw(self, exercise: Exercise) -> list[Call]:
         """Fresh cases; in the hand-out, which has no reference, the public ones."""
-        if not answers.have_reference():
-            return exercise.cases(Draw(answers.PUBLIC_SEED))
+        if not self.course.has_answers:
+            return self.course.public_calls(exercise)
         return exercise.cases(Draw(seed_for(exercise.task, self.private)))
 
 
@@ -138,11 +141,24 @@ def _most(lesson: Lesson) -> float:
     return sum(c.points for c in lesson.with_role("check"))
 
 
+def hidden(course: Course) -> list[Path]:
+    """What of this machine no student's code may see: the course, and installed copies of it."""
+    folders = files.libraries()
+    found = [course.folder, *map(Path, copies.installed_copies(course.secret_files, folders))]
+    if course.settings.library:
+        found += [Path(folder) / course.settings.library for folder in folders]
+    return found
+
+
 @cache
-def model_answers(folder: Path, lesson: str) -> dict[str, str]:
-    """The model answers of a lesson by cell id; empty where its source is not at hand."""
-    path = folder / "solutions" / f"{lesson}.py"
+def _model_answers(folder: Path, sources: str, lesson: str) -> dict[str, str]:
+    path = folder / sources / f"{lesson}.py"
     if not path.exists():
         return {}
     notebook = readable(read_source(path))
     return {c.id: c.source for c in notebook.cells if c.metadata.get("course", {}).get("task")}
+
+
+def model_answers(course: Course, lesson: str) -> dict[str, str]:
+    """The model answers of a lesson by cell id; empty where its source is not at hand."""
+    return _model_answers(course.folder, course.settings.sources, lesson)

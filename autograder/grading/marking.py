@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from autograder.course import answers
-from autograder.course import lesson as course
 from autograder.course.asking import Exercise, Finding
 from autograder.course.calls import Call, Outcome
+from autograder.course.course import Course
 from autograder.course.lesson import Cell, Lesson
 from autograder.grading.observe import observe, question
 from autograder.grading.shape_comments import comment_findings
@@ -16,6 +15,8 @@ from autograder.intake.magics import plain_python
 from autograder.intake.submission import StudentCell, Submission
 from autograder.judging import rubric
 from autograder.judging.explain import explain_error
+from autograder.judging.rubric import Rubric
+from autograder.judging.verdict import findings
 from autograder.reports.report import Result
 from autograder.sandbox import Sandbox
 
@@ -29,6 +30,7 @@ class Marking:
     student's own cells are left out, since one of them ended a child.
     """
 
+    course: Course
     box: Sandbox
     lesson: Lesson
     submission: Submission
@@ -41,8 +43,9 @@ class Marking:
         """The result of every task, in the lesson's order."""
         results = {cell.task: self._judge(cell) for cell in self.lesson.tasks}
         for exercise in self.lesson.with_role("exercise"):
-            if exercise.id in rubric.RUBRICS and exercise.id not in self.stopped:
-                for result in self._by_rubric(exercise, results):
+            by = rubrics(self.course).get(exercise.id)
+            if by is not None and exercise.id not in self.stopped:
+                for result in self._by_rubric(by, exercise, results):
                     results[result.task] = result
         return tuple(results.values())
 
@@ -54,12 +57,12 @@ class Marking:
         if not own.answered:
             blank = (_unanswered("This exercise is not filled in."),)
             return Result(cell.task, 0.0, cell.points, False, findings=blank)
-        findings = self.stopped.get(own.id) or self._findings(cell)
-        if findings and findings[0].check == "timed out":
-            self.stopped[own.id] = findings
-        passed = not any(f.fails for f in findings)
+        found = self.stopped.get(own.id) or self._findings(cell)
+        if found and found[0].check == "timed out":
+            self.stopped[own.id] = found
+        passed = not any(f.fails for f in found)
         points = cell.points if passed else 0.0
-        return Result(cell.task, points, cell.points, passed, findings=tuple(findings))
+        return Result(cell.task, points, cell.points, passed, findings=tuple(found))
 
     def _own(self, cell: Cell) -> StudentCell:
         """The student's cell that answers a check or a question."""
@@ -67,7 +70,7 @@ class Marking:
         return next(c for c in self.submission.cells if c.id == wanted)
 
     def _findings(self, cell: Cell) -> list[Finding]:
-        exercise = course.exercises()[cell.task]
+        exercise = self.course.exercises[cell.task]
         asked = question(self.lesson, self.submission, cell, self.models)
         asked = asked.without_added() if self.alone else asked
         calls, seen = observe(self.box, asked, lambda: self.draw(exercise))
@@ -81,9 +84,10 @@ class Marking:
             """What comes of other calls of the same answer, in a child of its own."""
             return observe(self.box, asked, lambda: others)[1].outcomes
 
-        return answers.findings(exercise, calls, seen.outcomes, seen.source, ask)
+        known = self.course.answers(exercise, calls)
+        return findings(exercise, calls, seen.outcomes, known, seen.source, ask)
 
-    def _by_rubric(self, exercise: Cell, results: dict[str, Result]) -> list[Result]:
+    def _by_rubric(self, by: Rubric, exercise: Cell, results: dict[str, Result]) -> list[Result]:
         own = next(c for c in self.submission.cells if c.id == exercise.id)
         checks = [c for c in self.lesson.with_role("check") if c.of == exercise.id]
         if not own.answered:
@@ -91,8 +95,15 @@ class Marking:
         source = plain_python(own.source)
         comments = comment_findings(self.box, self.lesson, exercise, source)
         judged = [results[c.task] for c in checks]
-        return rubric.apply(exercise.id, judged, source, exercise.source, comments)
+        return rubric.apply(by, judged, source, exercise.source, comments)
 
 
 def _unanswered(text: str) -> Finding:
     return Finding("unanswered", "error", text)
+
+
+def rubrics(course: Course) -> dict[str, Rubric]:
+    """The rubrics of a course, by the id of the exercise's cell."""
+    where = f"{course.folder / 'pyproject.toml'}: [tool.autograder.rubric.{{}}]"
+    tables = course.settings.rubric.items()
+    return {name: rubric.rubric_from(table, where.format(name)) for name, table in tables}

@@ -38,9 +38,9 @@ from nbgrader.preprocessors import (
 from sqlalchemy.exc import SAWarning
 from traitlets import Bool
 
-from autograder.course import lesson as course
 from autograder.course.asking import Finding
 from autograder.course.build import write_sources
+from autograder.course.course import Course
 from autograder.grading import converters, exchange, figures, gradebook
 from autograder.grading.grade import FAULT, Grader, model_answers
 from autograder.intake.read import read
@@ -61,16 +61,16 @@ def configure(config, root: Path | None = None) -> None:
     and the source and released notebooks in build/); the course's folder where none is given.
     """
     one_thread()
-    folder = course.root()
-    root = (root or folder).resolve()
+    course = Course.find()
+    root = (root or course.folder).resolve()
     # nbgrader calls `alembic` by name: it must be found where this Python's own scripts lie.
     scripts = str(Path(sys.executable).parent)
     if scripts not in os.environ.get("PATH", "").split(os.pathsep):
         os.environ["PATH"] = os.pathsep.join([scripts, os.environ.get("PATH", os.defpath)])
     # nbgrader's own queries, nothing that an instructor could act on.
     warnings.filterwarnings("ignore", category=SAWarning, module=r"nbgrader\.")
-    _write_sources(folder, root / "build" / "source")
-    config.CourseDirectory.course_id = "attention"
+    _write_sources(course, root / "build" / "source")
+    config.CourseDirectory.course_id = course.settings.id
     config.CourseDirectory.root = str(root)
     # Below the root, and relative: nbgrader takes a whole path for a regular expression.
     config.CourseDirectory.source_directory = "build/source"
@@ -94,13 +94,13 @@ def configure(config, root: Path | None = None) -> None:
 
 
 @cache  # nbgrader reads its configuration two or three times
-def _write_sources(folder: Path, target: Path) -> None:
+def _write_sources(course: Course, target: Path) -> None:
     """Writes what nbgrader's source folder lacks; `notebooks/` is the students' and is left alone.
 
     Where it may not be written, a Jupyter server is to start all the same.
     """
     try:
-        write_sources(folder, target)
+        write_sources(course, target)
     except OSError as error:
         logging.getLogger(__name__).warning(
             "%s cannot be written (%s): nbgrader works where its folder can be written to; see "
@@ -128,7 +128,7 @@ class SubmissionReader(NotebookExporter):
         if not (isinstance(self.parent, Autograde) and self.parent._sanitizing):
             return super().from_filename(filename, resources=resources, **kwargs)
         name, folder = resources["nbgrader"]["notebook"], Path(filename).parent
-        lessons = course.lessons(course.root())
+        lessons = Course.find().lessons
         submitted = Path(self.parent.coursedir.root) / self.parent.coursedir.submitted_directory
         found = converters.handed_in(folder, name)
         graded = {
@@ -157,7 +157,7 @@ class Grade(NbGraderPreprocessor):
 
     def preprocess(self, nb, resources):
         name = resources["nbgrader"]["notebook"]
-        lesson = course.lessons(course.root())[name]
+        lesson = Course.find().lessons[name]
         said = nb.metadata.get("course", {})
         error = said.get("error")
         cells = () if error else match(lesson, raw_cells(nb))[0]
@@ -204,7 +204,7 @@ def _with_schemes(cells: list, lesson: str) -> list:
 
     The feedback page leaves these cells out.
     """
-    models, more = model_answers(course.root(), lesson), []
+    models, more = model_answers(Course.find(), lesson), []
     for cell in cells:
         more.append(cell)
         if cell.metadata.get("course", {}).get("role") == "question" and cell.id in models:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from autograder.course import lesson as course
 from autograder.course.asking import Finding
-from autograder.course.lesson import Cell, CourseError, Lesson
+from autograder.course.course import Course
+from autograder.course.lesson import Cell, Lesson
+from autograder.course.settings import CourseError
 from autograder.intake.magics import plain_python
 from autograder.sandbox import ChildFailed, Sandbox
 from autograder.shapes import Verdict, judge, plan, prepare, record
@@ -50,10 +51,10 @@ def _recording(box: Sandbox, job: dict) -> object:
     return header.get("recording")
 
 
-def check_comments(task: str, source_of) -> tuple[list[Finding], str]:
+def check_comments(course: Course, task: str, source_of) -> tuple[list[Finding], str]:
     """The same for a student's own notebook, in this process. `source_of(name)` finds the text."""
     wanted = task.removesuffix(f".{CHECK}")
-    for lesson in course.lessons(course.root()).values():
+    for lesson in course.lessons.values():
         for exercise in lesson.with_role("exercise"):
             if exercise.id == wanted and exercise.calls:
                 return _here(lesson, exercise, source_of)

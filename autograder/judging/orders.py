@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import torch
 
-from autograder.asking import Finding, Sight
-from autograder.calls import Outcome
-from autograder.judge import compare
+from autograder.course.asking import Finding, Sight
+from autograder.course.calls import Outcome
+from autograder.judging.compare import compare
 
 
 def in_any_order(sight: Sight, *, part: int | None = None) -> list[Finding]:

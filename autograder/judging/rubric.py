@@ -1,9 +1,10 @@
-"""The homework's rubric: what is taken off and what is added, each with its reason.
+"""A rubric: what is taken off and what is added for one exercise, each with its reason.
 
-Per class: one point off for PEP 8, one for shape comments, one for a wrong scale, one for layers
+A course names it in its settings, by the id of the exercise's cell: `[tool.autograder.rubric.ID]`.
+One point off for PEP 8, one for shape comments, one for each slip that it forgives, one for layers
 that are not as they were asked for (where no task is about the layers). An answer that is right but
-for its scale or its layers loses that point and no other. One point more for a
-`SelfAttention.forward` of three statements. A class never falls below zero.
+for what is forgiven, or for its layers, loses that point and no other. One point more for a short
+method, where the rubric offers it. An exercise never falls below zero.
 
 What a rubric takes or gives is a finding of its own, with its points. `Result.points` is the number
 that is left, for nbgrader's cell; `Result.earned` is what the task was worth before that.
@@ -12,51 +13,55 @@ that is left, for nbgrader's cell; `Result.earned` is what the task was worth be
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 
 from autograder.course.asking import Finding
+from autograder.course.settings import CourseError
 from autograder.judging.look_again import PREFIX as LAYER
 from autograder.judging.style import pep8
 from autograder.reports.report import Result
 
-SCALE = "scale."  # the checks of all mistakes in the scale begin so
-# What is forgiven for one point where all else is right: how the check begins, what it is about.
-FORGIVEN = {SCALE: "the scale", LAYER: "the layers"}
 WIDTHS = ("wrong width", f"{LAYER}width")  # the checks of a layer of a wrong width
-THREE_LINES = 3
 
 
 @dataclass(frozen=True)
 class Rubric:
-    """What holds for one class.
+    """What holds for one exercise.
 
     layers: the task that is about the layers, if any; it loses its points where they are wrong.
-    bonus_task, bonus_class: what can earn the bonus, if anything.
+    forgives: slips that cost one point where all else is right: how their checks begin, and what
+    they are about in words. short_task, short_class, short_lines: the task that earns a point more
+    where `forward` of that class has at most so many lines.
     """
 
     layers: str = ""
-    bonus_task: str = ""
-    bonus_class: str = ""
+    forgives: Mapping[str, str] = field(default_factory=dict)
+    short_task: str = ""
+    short_class: str = ""
+    short_lines: int = 3
 
 
-# By the id of the exercise cell.
-RUBRICS = {
-    "self_attention": Rubric("self_attention.init", "self_attention.forward", "SelfAttention"),
-    "multi_head": Rubric(),
-}
+def rubric_from(table: Mapping, where: str) -> Rubric:
+    """A rubric from its table in the settings; raises `CourseError` for what it does not know."""
+    known = {f.name for f in fields(Rubric)}
+    unknown = sorted(set(table) - known)
+    if unknown:
+        raise CourseError(
+            f"{where} has no key {unknown[0]!r}; there are {', '.join(sorted(known))}."
+        )
+    return Rubric(**table)
 
 
 def apply(
-    exercise: str, results: list[Result], source: str, released: str, comments: list[Finding]
+    rubric: Rubric, results: list[Result], source: str, released: str, comments: list[Finding]
 ) -> list[Result]:
     """The results of one exercise's tasks after deductions and bonus.
 
     source: the student's cell; released: the cell as handed out; comments: verdicts on its shape
     comments, of which those that say 'deduction' by `deducts` cost a point.
     """
-    rubric = RUBRICS.get(exercise)
-    if rubric is None or not results:
+    if not results:
         return results
     results, owed = _forgive(rubric, results)
     for task, deduction in owed:
@@ -75,28 +80,30 @@ def _forgive(rubric: Rubric, results: list[Result]) -> tuple[list[Result], list]
     Returns the results and what is owed for it: (task, deduction), once for each kind in a class.
     Layers are not charged twice where a task of their own has lost its points.
     """
+    forgives = {**rubric.forgives, LAYER: "the layers"}
     paid = {LAYER} if any(r.task == rubric.layers and not r.passed for r in results) else set()
     given, owed = [], []
     for result in results:
-        forgiven = {f: _kind(f) for f in result.findings if f.fails and _kind(f)}
+        kinds = {f: _kind(forgives, f) for f in result.findings if f.fails}
+        forgiven = {f: kind for f, kind in kinds.items() if kind}
         if result.task == rubric.layers or not forgiven:
             given.append(result)
             continue
         for finding, kind in forgiven.items():
             if kind not in paid:
                 paid.add(kind)
-                owed.append((result.task, _deduction(finding, FORGIVEN[kind])))
+                owed.append((result.task, _deduction(finding, forgives[kind])))
         others = tuple(f for f in result.findings if f not in forgiven)
         if not any(f.fails for f in others):
-            right = SCALE not in forgiven.values()  # with right layers the answer is right
+            right = set(forgiven.values()) == {LAYER}  # with right layers the answer is right
             result = replace(result, points=result.max_points, passed=right)
         given.append(replace(result, findings=others))
     return given, owed
 
 
-def _kind(finding: Finding) -> str:
+def _kind(forgives: Mapping, finding: Finding) -> str:
     """The kind of what is forgiven that a finding is about, or ''."""
-    return next((kind for kind in FORGIVEN if finding.check.startswith(kind)), "")
+    return next((kind for kind in forgives if finding.check.startswith(kind)), "")
 
 
 def _deduction(finding: Finding, what: str, more: int = 0) -> Finding:
@@ -134,18 +141,19 @@ def _take_one(results: list[Result], deduction: Finding, task: str = "") -> list
 
 def _bonus(rubric: Rubric, results: list[Result], source: str) -> list[Result]:
     def better(result: Result) -> Result:
-        right = result.task == rubric.bonus_task and result.passed
-        if not right or not forward_in_three(source, rubric.bonus_class):
+        right = result.task == rubric.short_task and result.passed
+        if not right or not short_forward(source, rubric.short_class, rubric.short_lines):
             return result
-        message = "1 point more: forward in three lines."
-        bonus = Finding("three lines", "bonus", message, points=1.0)
+        words = {1: "one line", 2: "two lines", 3: "three lines"}
+        lines = words.get(rubric.short_lines, f"{rubric.short_lines} lines")
+        bonus = Finding(lines, "bonus", f"1 point more: forward in {lines}.", points=1.0)
         return replace(result, points=result.points + 1, findings=(*result.findings, bonus))
 
     return [better(r) for r in results]
 
 
-def forward_in_three(source: str, name: str) -> bool:
-    """Whether class `name` computes all of its forward in at most three statements and lines.
+def short_forward(source: str, name: str, most: int = 3) -> bool:
+    """Whether class `name` computes all of its forward in at most `most` statements and lines.
 
     What stands elsewhere does not count as short: methods of its own beside __init__ and forward,
     functions, lambdas, texts that are run, and names that the cell does not define. PyTorch's
@@ -169,7 +177,7 @@ def forward_in_three(source: str, name: str) -> bool:
         body = body[1:]
     simple = all(isinstance(n, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr) for n in body)
     lines = {n.lineno for n in body} | {n.end_lineno for n in body}
-    return simple and 0 < len(body) <= THREE_LINES and len(lines) <= THREE_LINES
+    return simple and 0 < len(body) <= most and len(lines) <= most
 
 
 # What a short forward may be made of, besides the names that it defines itself.

@@ -1,0 +1,163 @@
+"""A course is a folder: its settings, its lessons, its exercises, and what their answers are.
+
+`Course.find()` opens the one that this process works in, and it is passed on from there. An
+instructor's folder holds sources and answers; the students' hand-out holds the same lessons and
+checks as data (`course/data.py`), and no answer.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+from autograder.course import released
+from autograder.course.answers import PUBLIC_SEED, Answers, compute
+from autograder.course.asking import Exercise
+from autograder.course.calls import Call, Draw
+from autograder.course.data import CHECKS, Checks
+from autograder.course.exercises import ExerciseError, Written, load
+from autograder.course.lesson import Lesson, read_lesson
+from autograder.course.settings import CourseError, Settings, has_settings, read_settings
+
+SECRET = ("*.py", "*.ipynb")  # what of the sources' folder no student's code may read
+
+
+@dataclass(frozen=True)
+class Course:
+    """One course. `Course.find` and `Course.at` open it; what is asked for is read then, once."""
+
+    folder: Path
+    settings: Settings
+
+    @classmethod
+    def find(cls, start: Path | None = None) -> Course:
+        """The course at `start` (by default the current folder) or above it.
+
+        `AUTOGRADER_COURSE` names another. Raises `CourseError` where there is none.
+        """
+        named = os.environ.get("AUTOGRADER_COURSE")
+        if named:
+            return cls.at(Path(named))
+        here = Path(start or Path.cwd()).resolve()
+        for folder in (here, *here.parents):
+            if has_settings(folder):
+                return cls.at(folder)
+        raise CourseError(
+            f"No course was found at {here} or above it: no pyproject.toml with a table "
+            "[tool.autograder]. Run this from the course's folder, or set AUTOGRADER_COURSE to it."
+        )
+
+    @classmethod
+    def at(cls, folder: Path) -> Course:
+        """The course in this very folder, the same object each time."""
+        return _opened(Path(folder).resolve())
+
+    @cached_property
+    def lessons(self) -> dict[str, Lesson]:
+        """All lessons by name, in order, as they were released."""
+        texts = released.texts(self.folder, self.settings.sources)
+        return {name: read_lesson(name, text) for name, text in texts.items()}
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether expected values can be computed here: not so in the students' hand-out."""
+        return (self.folder / self.settings.exercises).is_dir()
+
+    @cached_property
+    def written(self) -> dict[str, Written]:
+        """The exercises as their authors wrote them, by task; empty in the hand-out."""
+        if not self.has_answers:
+            return {}
+        try:
+            return load(self.folder / self.settings.exercises)
+        except ExerciseError as error:
+            raise CourseError(str(error)) from None
+
+    @cached_property
+    def _checks(self) -> Checks:
+        path = self.folder / CHECKS
+        if not path.exists():
+            raise CourseError(
+                f"{self.folder} has neither exercises ({self.settings.exercises}) nor a hand-out's "
+                f"{CHECKS}. Take the missing files anew from where you got the folder."
+            )
+        return Checks(path)
+
+    @cached_property
+    def exercises(self) -> dict[str, Exercise]:
+        """Every exercise that a machine marks, by task."""
+        if self.has_answers:
+            return {task: each.exercise for task, each in self.written.items()}
+        return self._checks.exercises
+
+    def public_calls(self, exercise: Exercise) -> list[Call]:
+        """What `check` tries in a student's notebook."""
+        return exercise.cases(Draw(PUBLIC_SEED))
+
+    def answers(self, exercise: Exercise, calls: Sequence[Call]) -> Answers:
+        """What should come back for these calls, and what each known mistake gives.
+
+        In the hand-out they are known for the public calls only.
+        """
+        if self.has_answers:
+            return compute(self.written[exercise.task], calls)
+        return self._checks.answers(exercise.task)
+
+    @cached_property
+    def secret_files(self) -> list[Path]:
+        """The files that hold answers."""
+        folder = self.folder / self.settings.sources
+        return sorted(path for pattern in SECRET for path in folder.rglob(pattern))
+
+    def check(self) -> None:
+        """Raises `CourseError` where something named is not there, with its file and line."""
+        tasks = {c.task for lesson in self.lessons.values() for c in lesson.with_role("check")}
+        asked = {c.task: lesson for lesson in self.lessons.values() for c in lesson.cells}
+        for lesson in self.lessons.values():
+            for cell in lesson.with_role("check"):
+                if cell.task not in self.exercises:
+                    place = released.line_of(self.folder / self.settings.sources, lesson.name, cell)
+                    raise CourseError(
+                        f"{place}: the check {cell.task!r} has no exercise in "
+                        f"{self.settings.exercises}.{_near(cell.task, self.exercises)}"
+                    )
+        for task, each in self.written.items():
+            if task not in asked:
+                raise CourseError(
+                    f"{each.where}: no lesson asks for {task!r}: a cell "
+                    f'`# %% check="{task}" points=1` would.{_near(task, tasks)}'
+                )
+            _check_stages(each)
+        cells = {c.id for lesson in self.lessons.values() for c in lesson.with_role("exercise")}
+        for name in self.settings.rubric:
+            if name not in cells:
+                raise CourseError(
+                    f"{self.folder / 'pyproject.toml'}: [tool.autograder.rubric.{name}]: no lesson "
+                    f"has an exercise cell of that name.{_near(name, cells)}"
+                )
+
+
+@cache
+def _opened(folder: Path) -> Course:
+    return Course(folder, read_settings(folder))
+
+
+def _near(name: str, known) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _check_stages(each: Written) -> None:
+    """Raises `CourseError` where a mistake names a step that the exercise does not have."""
+    for mistake in (*each.mistakes, *each.fitted):
+        unknown = set(mistake.stage.split() or [""]) - set(each.exercise.stages or [""])
+        if each.exercise.stages and unknown:
+            raise CourseError(
+                f"{each.where}: the mistake {mistake.check!r} belongs to the step "
+                f"{mistake.stage!r}; the steps are {', '.join(each.exercise.stages)}."
+            )

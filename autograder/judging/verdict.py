@@ -1,0 +1,39 @@
+"""What is found in an answer: its outcomes against what should come back and known mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from autograder.course.answers import Answers
+from autograder.course.asking import Exercise, Finding, Sight
+from autograder.course.calls import Call, Outcome
+from autograder.judging.compare import judge
+from autograder.judging.look_again import look_again
+
+
+def findings(
+    exercise: Exercise,
+    calls: Sequence[Call],
+    outcomes: Sequence[Outcome],
+    known: Answers,
+    source: str = "",
+    ask: Callable[[list[Call]], Sequence[Outcome]] | None = None,
+) -> list[Finding]:
+    """What is found in these outcomes; empty where all is right.
+
+    known: the answers to these calls. ask: puts other calls to the same answer. It is used where
+    the answer's layers are not as they were asked for, to see whether all else is right.
+    """
+    calls = list(calls)
+
+    def found_in(outcomes: Sequence[Outcome]) -> list[Finding]:
+        mistakes = (*known.mistakes, *known.fitted(outcomes), *known.pairs)
+        sight = Sight(
+            exercise, tuple(calls), tuple(outcomes), known.expected, mistakes, source, known.stages
+        )
+        return judge(sight)
+
+    found = found_in(outcomes)
+    if not found or ask is None or not exercise.layers:
+        return found
+    return look_again(exercise, calls, outcomes, known.expected, found, ask, found_in)
