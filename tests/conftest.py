@@ -21,21 +21,22 @@ def course_root() -> Path:
 @pytest.fixture(scope="session")
 def grader():
     """A grader with a private seed, so that a failure can be looked at again."""
+    from autograder.course.course import Course
     from autograder.grading.grade import Grader
     from autograder.sandbox import strongest
 
-    with Grader(strongest(), private=20260301, folder=ROOT) as opened:
+    with Grader(strongest(), private=20260301, course=Course.at(ROOT)) as opened:
         yield opened
 
 
 @pytest.fixture
 def hand_in(tmp_path):
     """Writes a notebook with these answers (by cell id) into a file; returns its path."""
-    from autograder.course import lesson as course
+    from autograder.course.course import Course
     from autograder.grading.demo import fill_in
 
     def write(lesson: str, answers: dict[str, str], name: str = "") -> Path:
-        released = course.lessons(ROOT)[lesson]
+        released = Course.at(ROOT).lessons[lesson]
         path = tmp_path / (name or f"{lesson}.ipynb")
         path.write_text(fill_in(released, answers), encoding="utf-8")
         return path
@@ -49,6 +50,7 @@ def hand_out(tmp_path_factory, worker_id) -> Path:
 
     For reading: a test that writes into it copies it first.
     """
+    from autograder.course.course import Course
     from autograder.course.handout import build_release
 
     shared = tmp_path_factory.getbasetemp()
@@ -56,13 +58,14 @@ def hand_out(tmp_path_factory, worker_id) -> Path:
     target = shared / "hand-out" / "attention"
     with FileLock(shared / "hand-out.lock"):
         if not target.exists():
-            build_release(ROOT, target)
+            build_release(Course.at(ROOT), target)
     return target
 
 
 @pytest.fixture
 def model():
     """The model answers of lesson 05, by cell id."""
+    from autograder.course.course import Course
     from autograder.grading.grade import model_answers
 
-    return dict(model_answers(ROOT, "05_homework"))
+    return dict(model_answers(Course.at(ROOT), "05_homework"))

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from autograder.course import lesson as course
 from autograder.course.calls import Draw
+from autograder.course.course import Course
 from autograder.grading.grade import model_answers
 from autograder.grading.marking import Marking
 from autograder.grading.observe import seed_for
@@ -70,7 +70,7 @@ class Marks:
 
 def grade(cell: str, source: str, seed: int = SEED) -> Marks:
     """Marks of one exercise cell of the homework, 'self_attention' or 'multi_head'."""
-    whole = course.lessons(ROOT)[LESSON]
+    whole = Course.at(ROOT).lessons[LESSON]
     kept = tuple(
         c
         for c in whole.cells
@@ -82,10 +82,11 @@ def grade(cell: str, source: str, seed: int = SEED) -> Marks:
         for c in kept
     )
     marking = Marking(
+        course=Course.at(ROOT),
         box=Here(),
         lesson=lesson,
         submission=Submission("", LESSON, cells, (), None),
-        models=dict(model_answers(ROOT, LESSON)),
+        models=dict(model_answers(Course.at(ROOT), LESSON)),
         draw=lambda exercise: exercise.cases(Draw(seed_for(exercise.task, seed))),
     )
     results = marking.results()

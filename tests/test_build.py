@@ -7,7 +7,8 @@ import nbformat
 import pytest
 
 from autograder.course.build import build, read_source, readable, release, sources, write
-from autograder.course.lesson import CourseError
+from autograder.course.course import Course
+from autograder.course.settings import CourseError
 from tests.conftest import ROOT
 
 SOURCES = sources(ROOT)
@@ -92,15 +93,11 @@ def test_a_check_without_an_exercise_is_refused(tmp_path):
 
 
 def test_every_check_with_points_has_an_exercise_that_a_machine_marks():
-    from autograder.course import lesson as course
-
-    for lesson in course.lessons(ROOT).values():
+    for lesson in Course.at(ROOT).lessons.values():
         for cell in lesson.with_role("check"):
-            assert cell.task in course.exercises()
+            assert cell.task in Course.at(ROOT).exercises
 
 
 def test_every_exercise_is_asked_somewhere():
-    from autograder.course import lesson as course
-
-    asked = {c.task for ls in course.lessons(ROOT).values() for c in ls.with_role("check")}
-    assert asked == set(course.exercises())
+    asked = {c.task for ls in Course.at(ROOT).lessons.values() for c in ls.with_role("check")}
+    assert asked == set(Course.at(ROOT).exercises)

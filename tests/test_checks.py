@@ -6,35 +6,44 @@ from functools import cache
 import pytest
 import torch
 
-from autograder.course import answers
-from autograder.course import lesson as course
+from autograder.course.answers import PUBLIC_SEED, compute
 from autograder.course.asking import Sight
 from autograder.course.calls import Draw, Outcome, run_here
+from autograder.course.course import Course
 from autograder.judging.compare import judge, matches
+from tests.conftest import ROOT
 
-EXERCISES = course.exercises()
-NAMED = [(t, i) for t in EXERCISES for i, _ in enumerate(answers._reference(t)[1])]
+WRITTEN = Course.at(ROOT).written
+EXERCISES = {task: each.exercise for task, each in WRITTEN.items()}
+NAMED = [(t, i) for t, each in WRITTEN.items() for i, _ in enumerate(each.mistakes)]
 SEEDS = (1, 2)
 
 
 @cache
 def asked(task: str, seed: int):
-    exercise = EXERCISES[task]
-    calls = tuple(exercise.cases(Draw(seed)))
-    return calls, answers.compute(exercise, list(calls))
+    calls = tuple(EXERCISES[task].cases(Draw(seed)))
+    return calls, compute(WRITTEN[task], calls)
 
 
 def sight(task: str, outcomes, seed: int) -> Sight:
     calls, known = asked(task, seed)
-    return Sight(EXERCISES[task], calls, tuple(outcomes), known.expected, known.mistakes)
+    return Sight(
+        EXERCISES[task],
+        calls,
+        tuple(outcomes),
+        known.expected,
+        known.mistakes,
+        stages=known.stages,
+    )
 
 
 @pytest.mark.parametrize("task", EXERCISES)
 def test_the_reference_in_float32_is_right(task):
     for seed in SEEDS:
         calls, _ = asked(task, seed)
-        solve, _ = answers._reference(task)
-        assert judge(sight(task, run_here(dict(solve), list(calls)), seed)) == []
+        for answer in (WRITTEN[task].answer, *WRITTEN[task].also):
+            outcomes = run_here({EXERCISES[task].name: answer}, list(calls))
+            assert judge(sight(task, outcomes, seed)) == []
 
 
 @pytest.mark.parametrize("task", EXERCISES)
@@ -52,7 +61,7 @@ def test_each_known_mistake_is_named(task, place):
         check, _, outcomes = known.mistakes[place]
         if task in SHARED and not _differs(task, outcomes, seed):
             continue
-        mistake = answers._reference(task)[1][place]
+        mistake = WRITTEN[task].mistakes[place]
         found = judge(sight(task, run_here(dict(mistake.namespace), list(calls)), seed))
         assert found and found[0].check == check
 
@@ -86,7 +95,7 @@ def test_giving_the_input_back_earns_nothing(task):
 
 @pytest.mark.parametrize("task", EXERCISES)
 def test_the_public_values_earn_nothing_on_fresh_inputs(task):
-    _, public = asked(task, answers.PUBLIC_SEED)
+    _, public = asked(task, PUBLIC_SEED)
     assert judge(sight(task, public.expected, 1))
 
 

@@ -24,13 +24,15 @@ def run(*args: str) -> subprocess.CompletedProcess:
 @pytest.fixture(scope="module")
 def one_of_each(tmp_path_factory):
     """The JSON lines for a solution, a blank one, one that is not a notebook, one that is not."""
-    from autograder.course import lesson as course
+    from autograder.course.course import Course
     from autograder.grading.demo import fill_in
     from autograder.grading.grade import model_answers
 
     folder = tmp_path_factory.mktemp("mixed")
-    released = course.lessons(ROOT)[HOMEWORK]
-    (folder / "solved.ipynb").write_text(fill_in(released, model_answers(ROOT, HOMEWORK)))
+    released = Course.at(ROOT).lessons[HOMEWORK]
+    (folder / "solved.ipynb").write_text(
+        fill_in(released, model_answers(Course.at(ROOT), HOMEWORK))
+    )
     (folder / "blank.ipynb").write_text(fill_in(released, {}))
     (folder / "broken.ipynb").write_text('{"cells": [')
     names = ["solved", "blank", "broken", "absent"]

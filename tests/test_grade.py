@@ -5,12 +5,12 @@ import signal
 
 import pytest
 
-from autograder.course import lesson as course
+from autograder.course.course import Course
 from autograder.grading.grade import model_answers
 from autograder.sandbox.child import Child
 from tests.conftest import ROOT
 
-LESSONS = list(course.lessons(ROOT))
+LESSONS = list(Course.at(ROOT).lessons)
 HOMEWORK = "05_homework"
 
 
@@ -24,7 +24,7 @@ def test_a_blank_notebook_earns_nothing(grader, hand_in, lesson):
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_the_solution_earns_full_marks(grader, hand_in, lesson):
-    report = grader.grade(hand_in(lesson, model_answers(ROOT, lesson)))
+    report = grader.grade(hand_in(lesson, model_answers(Course.at(ROOT), lesson)))
     wrong = [(r.task, r.findings) for r in report.results if not (r.passed or r.needs_person)]
     assert wrong == []
     assert report.score == report.max_score > 0
@@ -180,7 +180,7 @@ def test_a_helper_defined_in_another_answer_counts(grader, hand_in, model):
 
 def test_both_classes_in_one_cell_count(grader, hand_in, model):
     both = model["self_attention"] + "\n\n\n" + model["multi_head"]
-    blank = course.lessons(ROOT)[HOMEWORK].cell("multi_head").source
+    blank = Course.at(ROOT).lessons[HOMEWORK].cell("multi_head").source
     report = graded(grader, hand_in, model, self_attention=both, multi_head=blank)
     assert report.score == 10
 
@@ -196,7 +196,7 @@ def test_the_same_seed_gives_the_same_report(hand_in, model):
     path = hand_in(HOMEWORK, {**model, **replaced(model, "multi_head", "transpose(1, 2)", "mT")})
     reports = []
     for _ in range(2):
-        with Grader(private=7, folder=ROOT) as one:
+        with Grader(private=7, course=Course.at(ROOT)) as one:
             reports.append(one.grade(path).to_json())
     assert reports[0] == reports[1]
 

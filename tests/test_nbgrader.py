@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.course import lesson as course
+from autograder.course.course import Course
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
@@ -48,8 +48,8 @@ def classroom(tmp_path_factory):
     for student, change in STUDENTS.items():
         place = folder / "submitted" / student / HOMEWORK
         place.mkdir(parents=True)
-        written = change(dict(model_answers(ROOT, HOMEWORK)))
-        lesson = course.lessons(ROOT)[HOMEWORK]
+        written = change(dict(model_answers(Course.at(ROOT), HOMEWORK)))
+        lesson = Course.at(ROOT).lessons[HOMEWORK]
         text = written if isinstance(written, str) else fill_in(lesson, written)
         name = "my homework.ipynb" if student == "zz_right" else f"{HOMEWORK}.ipynb"
         (place / name).write_text(text)
@@ -147,9 +147,9 @@ def test_grading_again_keeps_a_persons_marks(classroom):
 
 def test_validate_tells_a_blank_notebook_from_a_right_one(classroom):
     blank = classroom / "blank.ipynb"
-    blank.write_text(fill_in(course.lessons(ROOT)["00_shape_gym"], {}))
+    blank.write_text(fill_in(Course.at(ROOT).lessons["00_shape_gym"], {}))
     right = classroom / "right.ipynb"
-    answers = model_answers(ROOT, "00_shape_gym")
-    right.write_text(fill_in(course.lessons(ROOT)["00_shape_gym"], answers))
+    answers = model_answers(Course.at(ROOT), "00_shape_gym")
+    right.write_text(fill_in(Course.at(ROOT).lessons["00_shape_gym"], answers))
     assert "Success" in nbgrader(classroom, "validate", "right.ipynb").stdout
     assert "Success" not in nbgrader(classroom, "validate", "blank.ipynb").stdout

@@ -11,7 +11,7 @@ import pytest
 
 from autograder.course.build import read_source, sources
 from autograder.course.handout import build_release, strip_bodies
-from autograder.course.lesson import CourseError
+from autograder.course.settings import CourseError
 from tests.conftest import ROOT
 
 

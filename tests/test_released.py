@@ -9,10 +9,10 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from autograder.course import lesson as course
 from autograder.course import released, whole
 from autograder.course.build import build, write_sources
-from autograder.course.released import FILE, HANDED_OUT, KEPT, CourseError
+from autograder.course.course import Course
+from autograder.course.released import HANDED_OUT, KEPT, CourseError
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
@@ -38,6 +38,7 @@ def small(tmp_path) -> Path:
     """A course of one lesson, not yet built."""
     (tmp_path / "solutions").mkdir()
     (tmp_path / "solutions" / "00_small.py").write_text(SOURCE, encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text("[tool.autograder]\n")
     return tmp_path
 
 
@@ -45,12 +46,12 @@ def small(tmp_path) -> Path:
 def handed_out(tmp_path, small) -> Path:
     """The hand-out of that course, as far as lessons go."""
     target = tmp_path / "hand-out"
-    released.write_handed_out(small, target)
+    released.write_handed_out(released.texts(small, "solutions"), target)
     return target
 
 
 def cells(folder: Path) -> list[str]:
-    text = released.texts(folder)["00_small"]
+    text = released.texts(folder, "solutions")["00_small"]
     return [c.source for c in nbformat.reads(text, as_version=4).cells]
 
 
@@ -59,9 +60,10 @@ def test_a_solved_notebook_is_not_the_lesson(tmp_path):
     shutil.copy(ROOT / "solutions" / f"{HOMEWORK}.py", tmp_path / "solutions")
     place = tmp_path / "notebooks" / HOMEWORK / f"{HOMEWORK}.ipynb"
     place.parent.mkdir(parents=True)
-    lesson = course.lessons(ROOT)[HOMEWORK]
-    place.write_text(fill_in(lesson, model_answers(ROOT, HOMEWORK)), encoding="utf-8")
-    found = course.lessons(tmp_path)[HOMEWORK]
+    lesson = Course.at(ROOT).lessons[HOMEWORK]
+    place.write_text(fill_in(lesson, model_answers(Course.at(ROOT), HOMEWORK)), encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text("[tool.autograder]\n")
+    found = Course.at(tmp_path).lessons[HOMEWORK]
     assert "raise NotImplementedError()" in found.cell("multi_head").source
     assert found.cells == lesson.cells
 
@@ -104,9 +106,9 @@ def test_a_damaged_copy_in_build_is_made_anew(small, damage):
 
 def test_a_lesson_that_is_gone_is_gone(small):
     shutil.copy(small / "solutions" / "00_small.py", small / "solutions" / "01_more.py")
-    assert list(released.texts(small)) == ["00_small", "01_more"]
+    assert list(released.texts(small, "solutions")) == ["00_small", "01_more"]
     (small / "solutions" / "00_small.py").unlink()
-    assert list(released.texts(small)) == ["01_more"]
+    assert list(released.texts(small, "solutions")) == ["01_more"]
 
 
 def test_where_nothing_can_be_written_it_is_built_each_time(small, monkeypatch):
@@ -123,8 +125,8 @@ def test_where_nothing_can_be_written_it_is_built_each_time(small, monkeypatch):
 
 def test_processes_that_start_at_once_do_not_disturb_each_other(small):
     program = (
-        "import hashlib, sys\nfrom pathlib import Path\nfrom autograder import released\n"
-        "texts = released.texts(Path(sys.argv[1]))\n"
+        "import hashlib, sys\nfrom pathlib import Path\nfrom autograder.course import released\n"
+        "texts = released.texts(Path(sys.argv[1]), 'solutions')\n"
         "print(hashlib.sha256(repr(texts).encode()).hexdigest())"
     )
     started = [
@@ -133,13 +135,13 @@ def test_processes_that_start_at_once_do_not_disturb_each_other(small):
     ]
     said = {process.communicate()[0] for process in started}
     assert len(said) == 1 and said != {b""}
-    assert [p.name for p in (small / "build").iterdir()] == [FILE]
+    assert [p.name for p in (small / "build").iterdir()] == [KEPT.name]
 
 
 def test_where_it_is_kept_neither_nbgrader_nor_jupytext_is_imported():
-    course.lessons(ROOT)
+    assert Course.at(ROOT).lessons
     program = (
-        "import sys\nfrom autograder import course\ncourse.lessons()\n"
+        "import sys\nfrom autograder.course.course import Course\nCourse.find().lessons\n"
         "print([m for m in ('nbgrader', 'jupytext', 'nbconvert') if m in sys.modules])"
     )
     done = subprocess.run(
@@ -150,7 +152,7 @@ def test_where_it_is_kept_neither_nbgrader_nor_jupytext_is_imported():
 
 # --- the hand-out --------------------------------------------------------------------------------
 def test_the_hand_out_says_the_same_as_the_course(small, handed_out):
-    assert released.texts(handed_out) == released.texts(small)
+    assert released.texts(handed_out) == released.texts(small, "solutions")
 
 
 def test_a_students_notebook_and_sources_are_not_the_hand_outs_lesson(handed_out):

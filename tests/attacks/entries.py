@@ -18,7 +18,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.course import lesson as course
+from autograder.course.course import Course
+from autograder.course.lesson import Lesson
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
 
@@ -69,14 +70,14 @@ def _read(path: Path) -> Entry:
     return Entry(path.stem, says, text, expect, **facts)
 
 
-def released() -> course.Lesson:
+def released() -> Lesson:
     """The homework as it is handed out."""
-    return course.lessons(ROOT)[HOMEWORK]
+    return Course.at(ROOT).lessons[HOMEWORK]
 
 
 def answers_of(kind: str) -> dict[str, str]:
     """The answers of a homework by cell id: `right` or `wrong` ones, questions answered."""
-    right = model_answers(ROOT, HOMEWORK)
+    right = model_answers(Course.at(ROOT), HOMEWORK)
     if kind == "wrong":
         return {
             **right,

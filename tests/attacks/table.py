@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from autograder.course.course import Course
 from autograder.grading.grade import Grader
 from tests.attacks import stock
 from tests.attacks.entries import HOMEWORK, ROOT, Entry, entries
@@ -48,7 +49,7 @@ def run_all(chosen: list[Entry], tier: str, console: Console) -> list[tuple[Entr
     ):
         os.chmod(marker, 0o711)
         before, os.environ["TMPDIR"], tempfile.tempdir = os.environ.get("TMPDIR"), marker, None
-        with Grader(tier=tier, folder=ROOT, limits=SHORT) as grader:
+        with Grader(tier=tier, course=Course.at(ROOT), limits=SHORT) as grader:
             grader.box(grader.lessons[HOMEWORK])
             os.environ.pop("TMPDIR") if before is None else os.environ.update(TMPDIR=before)
             tempfile.tempdir = None

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.course.course import Course
 from autograder.grading.grade import Grader
 from tests.attacks.entries import HOMEWORK, ROOT, entries
 from tests.attacks.run import SHORT, attack, honest_scores_full
@@ -26,7 +27,7 @@ def short_grader(marker):
     patch = pytest.MonkeyPatch()
     patch.setenv("TMPDIR", str(marker))
     patch.setattr(tempfile, "tempdir", None)
-    with Grader(folder=ROOT, limits=SHORT) as grader:
+    with Grader(course=Course.at(ROOT), limits=SHORT) as grader:
         grader.box(grader.lessons[HOMEWORK])
         patch.undo()
         yield grader

@@ -13,7 +13,7 @@ from nbconvert.exporters import HTMLExporter
 from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
-from autograder.course import lesson as course
+from autograder.course.course import Course
 from autograder.reports.feedback import inert, page
 from tests.attacks import hostile
 from tests.attacks.entries import HOMEWORK, NAME, ROOT
@@ -140,7 +140,7 @@ def test_the_autograded_notebook_holds_no_html_of_the_students(autograded):
 
 
 def test_formgrader_shows_nothing_of_the_students_that_acts(formgrader):
-    lesson = course.lessons(ROOT)[HOMEWORK].notebook
+    lesson = Course.at(ROOT).lessons[HOMEWORK].notebook
     own, found = Counter(Page(in_formgrader(lesson)).active), Page(formgrader.read_text()).active
     assert "data-harm" in formgrader.read_text()
     assert Counter(found)["script"] == own["script"]

@@ -17,7 +17,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from autograder.course import lesson as course
+from autograder.course.course import Course
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
@@ -78,7 +78,7 @@ def nbgrader(command: list[str], place: Path, environment: dict, user: str = "")
 
 def right() -> dict[str, str]:
     """All answers of the homework, by cell."""
-    return dict(model_answers(ROOT, HOMEWORK))
+    return dict(model_answers(Course.at(ROOT), HOMEWORK))
 
 
 def half() -> dict[str, str]:
@@ -88,7 +88,7 @@ def half() -> dict[str, str]:
 
 def filled(answers: dict[str, str]) -> str:
     """The homework with these answers, as a file's text."""
-    return fill_in(course.lessons(ROOT)[HOMEWORK], answers)
+    return fill_in(Course.at(ROOT).lessons[HOMEWORK], answers)
 
 
 class Classroom:

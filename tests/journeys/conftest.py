@@ -2,6 +2,7 @@
 
 import pytest
 
+from autograder.course.course import Course
 from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
 from tests.journeys.walk import Place, clone, unzip
@@ -24,7 +25,7 @@ def right_answers():
     """The model answers of a lesson by cell id, without their marking schemes."""
 
     def answers(lesson: str) -> dict[str, str]:
-        written = model_answers(ROOT, lesson)
+        written = model_answers(Course.at(ROOT), lesson)
         return {k: v.partition("**Marking scheme.**")[0].rstrip() for k, v in written.items()}
 
     return answers

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from autograder.course import lesson as course
+from autograder.course.course import Course
 from autograder.grading.demo import fill_in
 from tests.conftest import ROOT
 from tests.journeys.walk import Place, commands_of, solve
@@ -31,7 +31,7 @@ def hand_in(place: Place, classroom: dict[str, dict[str, str]]) -> None:
     for student, answers in classroom.items():
         target = place.folder / "submitted" / student / HOMEWORK / f"{HOMEWORK}.ipynb"
         target.parent.mkdir(parents=True)
-        target.write_text(fill_in(course.lessons(ROOT)[HOMEWORK], answers), encoding="utf-8")
+        target.write_text(fill_in(Course.at(ROOT).lessons[HOMEWORK], answers), encoding="utf-8")
 
 
 def marks(place: Place) -> dict[str, float]:
@@ -87,7 +87,7 @@ def test_an_instructor_who_solved_in_place_hands_out_no_answer(course_folder, ri
 
 def _answers_in(folder, right_answers) -> list[str]:
     """Lines of the model answers of 05 that are long enough to be told from others."""
-    text, asked = _all_text(folder), course.lessons(ROOT)[HOMEWORK].cell
+    text, asked = _all_text(folder), Course.at(ROOT).lessons[HOMEWORK].cell
     found = []
     for cell in ("self_attention", "multi_head"):
         given = asked(cell).source
@@ -113,7 +113,7 @@ def test_formgrader_opens_where_the_readme_says_and_lists_the_lessons(course_fol
     with course_folder.serving(start) as server:
         assert "formgrader" in server.get(address).lower()
         listed = {a["name"]: a for a in json.loads(server.get(f"{address}/api/assignments"))}
-        assert list(listed) == list(course.lessons(ROOT))
+        assert list(listed) == list(Course.at(ROOT).lessons)
         assert listed[HOMEWORK]["num_submissions"] == 1
         (ada,) = json.loads(server.get(f"{address}/api/submissions/{HOMEWORK}"))
         assert ada["student"] == "ada" and ada["needs_manual_grade"]

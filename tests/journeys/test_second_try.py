@@ -153,9 +153,9 @@ def test_a_run_that_was_cut_off_is_taken_up_again(term):
 # --- a check that was wrong ----------------------------------------------------------------------
 WRONG_CHECK = """
 from dataclasses import replace
-from autograder.course import lesson as course
+from autograder.course.course import Course
 from autograder.course.asking import Finding
-checks, task = course.exercises(), "self_attention.init"
+checks, task = Course.find().exercises, "self_attention.init"
 wrong = [Finding(task + ".odd", "wrong", "This check was too strict.")]
 checks[task] = replace(checks[task], judge=lambda sight: wrong)
 """

@@ -1,10 +1,11 @@
 """Judges a piece of source text as the answer to a task, in this process."""
 
-from autograder.course import answers
-from autograder.course import lesson as course
 from autograder.course.asking import Finding
 from autograder.course.calls import Draw, run_here
+from autograder.course.course import Course
+from autograder.judging.verdict import findings as judged
 from autograder.sandbox.inside.runner import Runner
+from tests.conftest import ROOT
 
 
 def findings(task: str, source: str, seed: int = 0, needs: str = "") -> list[Finding]:
@@ -12,14 +13,19 @@ def findings(task: str, source: str, seed: int = 0, needs: str = "") -> list[Fin
 
     needs: source that runs first, such as the answers to earlier exercises.
     """
-    exercise = course.exercises()[task]
+    exercise = Course.at(ROOT).exercises[task]
     namespace: dict = {}
     runner = Runner(namespace)
     prelude = "import math\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
     assert runner.run_cell({"id": "setup", "source": prelude + needs}) is None
     error = runner.run_cell({"id": "answer", "source": source})
     calls = exercise.cases(Draw(seed))
-    found = answers.findings(exercise, calls, run_here(namespace, calls), source)
+
+    def ask(others):
+        return run_here(namespace, others)
+
+    known = Course.at(ROOT).answers(exercise, calls)
+    found = judged(exercise, calls, ask(calls), known, source, ask)
     assert error is None or found, f"the answer raised {error}, and yet it passed"
     return found
 

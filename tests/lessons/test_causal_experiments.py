@@ -5,8 +5,9 @@ import textwrap
 
 import pytest
 
-from autograder.course import lesson as course
 from autograder.course.calls import Draw
+from autograder.course.course import Course
+from tests.conftest import ROOT
 from tests.lessons.helper import names
 
 SIGNATURES = {
@@ -466,7 +467,7 @@ def test_a_wrong_program_is_told_which_mistake_it_made(task, place):
 
 @pytest.mark.parametrize("task", ["causal.cut", "causal.lesion", "causal.mean"])
 def test_the_first_and_the_last_head_are_cut_whatever_the_seed(task):
-    exercise = course.exercises()[task]
+    exercise = Course.at(ROOT).exercises[task]
     for seed in range(5):
         first, last = (call.says for call in exercise.cases(Draw(seed))[:2])
         assert re.search(r"head 0\b", first)
