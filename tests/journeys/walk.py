@@ -18,7 +18,7 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -204,7 +204,14 @@ def link_environment(folder: Path) -> Place:
     return place
 
 
-def clone(folder: Path) -> Place:
+def without_environment(folder: Path) -> Place:
+    """Makes a folder a place in which nothing is installed yet; the README's set-up comes first."""
+    place = Place(folder, {"PYTHONPATH": ""})
+    place.home.mkdir()
+    return place
+
+
+def clone(folder: Path, settle: Callable[[Path], Place] = link_environment) -> Place:
     """A fresh clone of the repository as it is now, with what is not committed yet."""
     folder.mkdir(parents=True)
     listed = subprocess.run(
@@ -219,15 +226,15 @@ def clone(folder: Path) -> Place:
             (folder / name).write_bytes((ROOT / name).read_bytes())
     for name in ("init -q", "add -A", "-c user.name=a -c user.email=a@b commit -qm start"):
         subprocess.run(["git", *name.split()], cwd=folder, check=True, capture_output=True)
-    return link_environment(folder)
+    return settle(folder)
 
 
-def unzip(archive: Path, folder: Path) -> Place:
+def unzip(archive: Path, folder: Path, settle: Callable[[Path], Place] = link_environment) -> Place:
     """The hand-out, unzipped into an empty folder."""
     with zipfile.ZipFile(archive) as opened:
         opened.extractall(folder)
     (inside,) = folder.iterdir()
-    return link_environment(inside)
+    return settle(inside)
 
 
 # --- people --------------------------------------------------------------------------------------
