@@ -21,7 +21,7 @@ def test_no_hostile_student_gains_a_point_and_no_unlucky_one_loses_one(classroom
         entry, points = ENTRIES[name], scores.get(student, 0)
         if entry.answers == "wrong" or entry.expect == ("refused",):
             assert points == 0, student
-        elif "same" in entry.expect and name != "folder_as_notebook":
+        elif "same" in entry.expect:
             assert points == 10, student
         else:
             assert points < 10, student
@@ -39,7 +39,7 @@ def test_nothing_outside_is_touched_or_copied(classroom):
             assert not path.is_symlink()
             if path.is_file():
                 assert classroom.field.secret not in path.read_text(errors="replace")
-                assert path.suffix in (".ipynb", ".html")
+                assert path.suffix in (".ipynb", ".html") or path.name == "timestamp.txt"
 
 
 def test_each_mark_says_which_isolation_held(classroom):

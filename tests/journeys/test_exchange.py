@@ -256,6 +256,8 @@ def test_what_cannot_be_copied_costs_nobody_elses(at, trouble):
     for student in ("eve", "zoe"):
         assert (at.submitted / student / HOMEWORK / TIMESTAMP).is_file()
     assert (at.submitted / "zoe" / HOMEWORK / NAME).read_text() == "{}"
+    folders = [path for path in at.submitted.rglob("*") if path.is_dir()]
+    assert all(path.stat().st_mode & 0o700 == 0o700 for path in folders)  # for the next update
 
 
 def test_a_folder_that_nbgrader_did_not_write_is_left(at, caplog):
