@@ -19,6 +19,8 @@ BARRIER = re.compile(
 CODE_CALL = re.compile(
     r"(?i)(^|\.)(shape|size|tensor|floattensor|longtensor|view|reshape|dims?|x)$"
 )
+MAX_COMMENT = 400  # characters; in a longer one nobody looks for code
+MAX_COMMENTS = 1_000  # of one source
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ def find_comments(source: str, starter: str | None = None) -> list[Comment]:
             own = not lines[line - 1][:column].strip()
             if PRAGMA.match(text) or (not text and not own):
                 continue
+            if len(found) >= MAX_COMMENTS:
+                break
             barrier = lines[line - 1].strip() in given or (own and bool(BARRIER.search(text)))
             found.append(Comment(line, text, own, column, barrier))
     except (tokenize.TokenError, IndentationError):
@@ -95,6 +99,8 @@ def _opens(text: str) -> bool:
 
 def is_code(text: str) -> bool:
     """Whether a comment is a statement that somebody switched off."""
+    if len(text) > MAX_COMMENT:
+        return False
     text = re.sub(r"^[>\s]+", "", text)
     try:
         body = ast.parse(text).body

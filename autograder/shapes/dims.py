@@ -33,6 +33,9 @@ HYPHENATED = re.compile(
     r"-(size|len|length|dim|dims|heads|head|tokens|state|features)\b",
     re.I,
 )
+# What has been read is never read again (`++`): a repetition of repetitions would take time that
+# doubles with each letter of a long word.
+SPACED = re.compile(r"(?:\w++|\.\.\.|\([\w\s*/]++\)|\s++)++")
 
 
 class NotADim(ValueError):
@@ -96,7 +99,7 @@ def _split_dots(part: str) -> list[str]:
 
 def _parse_spaced(text: str) -> tuple[Expr, ...] | None:
     """`b s (n d)`: names, numbers and groups with nothing but spaces between, as einops writes."""
-    if not re.fullmatch(r"(?:[^\W\d]\w*|\d+|\.\.\.|\([\w\s*/]+\)|\s)+", text):
+    if not SPACED.fullmatch(text):
         return None
     parts = re.findall(r"\([^)]*\)|[^\s()]+", text)
     if len(parts) < 2 or "_".join(parts).lower() in WORDS:

@@ -82,7 +82,7 @@ PROSE = re.compile(
 )
 # A remark behind a shape without brackets: `b x t x c, c = n * d`, `b x t x t (t x t is broadcast)`
 REMARK = re.compile(r"(?:[,;]|\s(?:where|with|and))\s*\w+\s*==?\s*[\w\s*/·×]+$|\s\([^()]*\)\s*$")
-MAX_TEXT = 2_000
+MAX_TEXT = 400  # of one line; what is longer is not read
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,10 @@ def parse(lines: list[tuple[int, str]], vocabulary: Vocabulary) -> list[Claim]:
     found: list[list[Claim]] = []
     joined = _joined(lines)
     for number, text in joined:
-        text = text[:MAX_TEXT].replace("\\rightarrow", "→").replace("\\to", "→")
+        if len(text) > MAX_TEXT:
+            found.append([Claim((), line=number, unsure=True)])
+            continue
+        text = text.replace("\\rightarrow", "→").replace("\\to", "→")
         found.append([replace(c, line=number) for c in _parse_text(text, vocabulary)])
     if sum(map(bool, found)) > 1:  # a sentence over several lines
         found = [
@@ -161,6 +164,9 @@ def _joined(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """A line that begins with an arrow or an operator goes on with the line before."""
     joined: list[tuple[int, str]] = []
     for number, text in lines:
+        if len(text) > MAX_TEXT:
+            joined.append((number, text))
+            continue
         starts = re.match(r"\s*(?:[-=]+>|→|⇒|@|×\s*[\[(]|\*\s*[\[(]|x\s*[\[(])", text)
         if joined and (starts or re.search(r"([-=]>|→|@|,)\s*$", joined[-1][1])):
             joined[-1] = (joined[-1][0], joined[-1][1] + " " + text)

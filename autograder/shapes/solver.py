@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from autograder.shapes import names
 from autograder.shapes.attach import Sighting
 from autograder.shapes.dims import Expr, is_dots, shape_names
+from autograder.shapes.limits import Clock
 from autograder.shapes.match import Matcher, results
 from autograder.shapes.parser import Claim
 from autograder.shapes.recording import Evidence, Execution, tensors
@@ -44,7 +45,9 @@ class Solver:
         stmts: dict[int, Stmt],
         evidence: Evidence,
         matcher: Matcher,
+        clock: Clock,
     ):
+        self.clock = clock
         self.scope, self.matcher, self.stmts = scope, matcher, stmts
         self.runs = {
             i: [e for e in evidence.executions.get(i, []) if e.config in scope.configs]
@@ -179,6 +182,7 @@ class Solver:
 
     def score(self) -> float:
         """True claims first; then usual meanings, and different symbols for different sizes."""
+        self.clock.check()
         bound = self.scope.bound
         true = sum(self.true(case) for case in self.cases)
         usual = sum(

@@ -18,6 +18,7 @@ from autograder.shapes.dims import (
     shape_fits,
     shape_names,
 )
+from autograder.shapes.limits import Clock, TooLong
 from autograder.shapes.match import Matcher, flat, pairs, positional, results, unpacks
 from autograder.shapes.parser import Claim, Term, Vocabulary, legends
 from autograder.shapes.plan import Plan
@@ -83,7 +84,10 @@ def judge(
         text = f"{evidence.problem['type']}: {evidence.problem['message']}"
         return [_cannot(1, "", "", f"the code did not run ({text})")]
     judged = _Judge(source, plan, traced, evidence, starter, strict)
-    return sorted(judged.verdicts(), key=lambda v: v.line)
+    try:
+        return sorted(judged.verdicts(), key=lambda v: v.line)
+    except TooLong as error:
+        return [_cannot(1, "", "", str(error))]
 
 
 def _cannot(line, statement, comment, why) -> Verdict:
@@ -119,6 +123,7 @@ class _Judge:
         self.comments = find_comments(source, starter)
         self.all_comments = "\n".join(c.text for c in self.comments)
         self.ran = tuple(range(len(plan.sizes)))
+        self.clock = Clock()
         self.tensors: frozenset[str] = frozenset()  # names of the function that is judged
 
     def verdicts(self) -> list[Verdict]:
@@ -153,7 +158,7 @@ class _Judge:
             function, self.traced, self.comments, self.lines, vocabulary, self._needs_one
         )
         about = [s for s in seen if s.stmts]
-        self.solver = Solver(scope, about, stmts, self.evidence, matcher)
+        self.solver = Solver(scope, about, stmts, self.evidence, matcher, self.clock)
         self.solver.solve()
         tied = self.solver.ties()
         found, described = [], set()
@@ -180,6 +185,7 @@ class _Judge:
 
     # --- one comment -----------------------------------------------------------------------------
     def _sighting(self, sighting: Sighting, stmts, scope, matcher):
+        self.clock.check()
         found, described = [], set()
         if not sighting.stmts:
             return [], set()

@@ -126,3 +126,29 @@ def test_a_tuple_of_one_is_a_shape():
 def test_a_slip_between_two_names_leaves_the_whole_comment_open(text):
     (claim,) = parse([(1, text)], KNOWN)
     assert claim.unsure
+
+
+HOSTILE = [
+    "k is the projected_input_of_the_attention + bias",
+    "a" * 300 + " + bias",
+    "a b " * 90 + "+",
+    "(" * 350,
+    "[" * 350,
+    "[a" * 130 + "]" * 130,
+    "->" * 190,
+    "-" * 399,
+    "[a, b] -> " * 39,
+    "x " * 190 + "!",
+    "[" + "a, " * 130 + "b]",
+    "a = b, " * 55,
+    "e\u0301" * 190,
+    "[a" + " x" * 150 + "]",
+    "\\times" * 60,
+    "0" * 390 + "x",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_no_text_keeps_the_parser_busy(text):
+    """An exponential reader would not come back from the first of these within the day."""
+    parse([(1, text), (2, text * 50)], Vocabulary())
