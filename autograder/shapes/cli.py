@@ -10,8 +10,8 @@ import json
 import sys
 from pathlib import Path
 
+from autograder.shapes.judge import check_source, write_missing
 from autograder.shapes.plan import PlanError, plan
-from autograder.shapes.verdicts import check_source, write_missing
 
 CLEAN, FOUND, UNREADABLE = 0, 1, 2
 

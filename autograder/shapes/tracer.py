@@ -426,3 +426,8 @@ def _operator(op: ast.operator) -> str:
     return {"MatMult": "@", "Mult": "*", "Add": "+", "Sub": "-", "Div": "/"}.get(
         type(op).__name__, type(op).__name__
     )
+
+
+def flat(targets) -> list[str]:
+    """The names of targets, unpacking undone."""
+    return [t for part in targets for t in (flat(part) if isinstance(part, list) else [part])]
