@@ -37,14 +37,14 @@ PROOFS = (CODE, CALL, LEGEND, CONSTANT)
 class Scope:
     """Sizes by name, in one function.
 
-    home: whether the function is of what the plan calls, so that the plan's names are its own.
+    home: the names of the calls of this function, or of its class; empty for what they call.
     arguments: integers that the class was built with, by configuration. legend: names that a
     comment explains. loops: names that count. bound: the choice for each free name.
     """
 
     plan: Plan
     configs: tuple[int, ...]
-    home: bool = True
+    home: frozenset[str] = frozenset()
     arguments: dict[int, dict[str, int]] = field(default_factory=dict)
     legend: dict[str, Expr] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)
@@ -142,9 +142,8 @@ class Scope:
 
     def sizes(self, config: int) -> dict[str, int]:
         """The plan's sizes in a configuration."""
-        if config < len(self.plan.sizes):
-            return self.plan.sizes[config]
-        return self.plan.public or {}
+        given = self.plan.sizes[config] if config < len(self.plan.sizes) else self.plan.public
+        return {n: s for n, s in (given or {}).items() if not self.home or n in self.home}
 
     def free(self, name: str, execution: Execution) -> bool:
         """Whether only the comments themselves can say what the name means."""
@@ -375,10 +374,11 @@ class Solver:
     def proven(self, name: str, execution: Execution, line: int) -> bool:
         """Whether a name's size rests on more than the comment in this line."""
         proof = self.scope.fixed(name, execution)[1]
-        if proof in PROOFS:
-            return True
         plain = names.normal(name)
+        others = len(self.lines.get(plain, set()) - {line})
+        if proof in PROOFS and (proof != CALL or len(plain) > 2 or others):
+            return True  # a letter of the call need not be the letter of the comments
         attribute = execution.size(f"self.{name}")
         if not proof and attribute is not None and attribute == self.scope.lookup(execution)(name):
             return True
-        return len(self.lines.get(plain, set()) - {line}) >= 2
+        return others >= 2

@@ -100,12 +100,19 @@ def not_set_aside(case: Case) -> str:
 
 
 def numbers_that_hold(case: Case) -> str:
-    """Numbers alone are true for some sizes only."""
-    if not all(not shape_names(t.dims) for t in case.claim.terms()):
-        return ""
-    if any(e.config >= len(case.scope.plan.sizes) for e in case.every):
-        return ""
-    return "numbers are true for some sizes only" if case.last.dims else ""
+    """Numbers are true for some sizes only: where the tensor's size differs from run to run."""
+    why = "numbers are true for some sizes only"
+    dims = case.last.dims
+    if any(d[0] == "num" and d[1] > 1 for t in case.claim.terms() for d in t.dims):
+        if any(e.config >= len(case.scope.plan.sizes) for e in case.every):
+            return "" if not case.names() else why
+        shapes = {s for e in case.runs for s in made(case, e) if len(s) == len(dims)}
+        for i, dim in enumerate(dims):
+            if dim[0] == "num" and dim[1] > 1 and len({s[i] for s in shapes}) > 1:
+                return why
+        if not case.names() and len(dims) in {len(s) for s in shapes}:
+            return why
+    return ""
 
 
 # --- 2. it is surely about this tensor ------------------------------------------------------------
@@ -132,9 +139,19 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
     """The shapes that a statement makes, or takes apart: `b, s, _ = x.shape`."""
     stmt = case.stmt
     text = case.matcher.traced.nodes[stmt.value].text if stmt.value is not None else ""
-    if unpacks(stmt) and text.endswith((".shape", ".size()")):
+    if case.sighting.trailing and unpacks(stmt) and text.endswith((".shape", ".size()")):
         return [s for _, v in execution.events for s in tensors(v)][-1:]
     return results(stmt, execution)
+
+
+def in_order(case: Case) -> str:
+    """Shapes that only a comma joins need not be the operands."""
+    loose = any(s.joined == "," for s in case.claim.stages)
+    last = case.claim.stages[-1].terms[-1].dims
+    right = all(
+        any(shape_fits(last, s, case.scope.lookup(e)) for s in made(case, e)) for e in case.runs
+    )
+    return "it lists shapes in an order of its own" if loose and right else ""
 
 
 def one_shape(case: Case) -> str:
@@ -345,6 +362,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every reading is false", no_comma_is_missing),
     ("every reading is false", nothing_on_the_way),
     ("every reading is false", not_unpacked),
+    ("every reading is false", in_order),
     ("a slip explains it", explained_by_a_slip),
 )
 

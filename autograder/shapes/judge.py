@@ -167,7 +167,7 @@ class _Room:
         scope = Scope(
             source.plan,
             source.configs,
-            function.top in source.plan.entries or len(source.traced.functions) == 1,
+            source.plan.own.get(function.top, frozenset()),
             source.arguments(function.owner) if function.owner else {},
             constants=source.seen.constants,
             loops=frozenset(loops),

@@ -70,7 +70,7 @@ WORDS = frozenset(WORD_TO_CONCEPT) | {w for w in WORD_TO_CHOICES if len(w) > 2}
 
 def normal(name: str) -> str:
     """One spelling for `self.num_heads`, `Num Heads` and `num_heads`; letters keep their case."""
-    name = name.rstrip("'").rsplit(".", 1)[-1]
+    name = name.rsplit(".", 1)[-1]
     if len(name) <= 2:
         return name
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)

@@ -76,6 +76,9 @@ def prepare(source: str, plan: Plan, *, setup: str = "") -> dict:
         "names": list(helper_names(source)),
         "setup": _parts(ast.parse(setup), "setup", ()),
         "source": _parts(tree, "source", plan.entries),
+        "future": any(
+            isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in tree.body
+        ),
         "owner": [n.stmt for n in traced.nodes],
         "configs": len(sizes),
         "calls": [_filled(call, sizes) for call in plan.calls],
@@ -96,7 +99,9 @@ def _filled(tree: dict, sizes: list[dict[str, int]]) -> dict:
         filled["values"] = [value_of(tree["expr"], s) for s in sizes]
     elif tree["kind"] == "tensor":
         filled["shapes"] = [[value_of(d, s) for d in tree["dims"]] for s in sizes]
-    elif tree["kind"] == "list":
+        if "limit" in tree:
+            filled["limits"] = [value_of(tree["limit"], s) for s in sizes]
+    elif tree["kind"] in ("list", "tuple", "dict"):
         filled["items"] = [_filled(t, sizes) for t in tree["items"]]
     elif tree["kind"] in ("call", "attribute"):
         filled["of"] = _filled(tree["of"], sizes)

@@ -80,12 +80,27 @@ def trace(source: str) -> Traced:
     try:
         tree = ast.parse(source)
         wrapper = _Wrapper(_fresh(source, "shape_rec"), _fresh(source, "shape_at"))
-        tree.body = [wrapper.top(s) for s in tree.body if wrapper.keep(s)]
+        tree.body = [
+            wrapper.top(s) for t in tree.body for s in _sizes_of_main(t) if wrapper.keep(s)
+        ]
         ast.fix_missing_locations(tree)
         text = ast.unparse(tree)
     except (RecursionError, MemoryError):
         raise ValueError("The source is nested too deeply to be read.") from None
     return Traced(text, wrapper.nodes, wrapper.stmts, wrapper.functions, wrapper.class_docs)
+
+
+def _sizes_of_main(node: ast.stmt) -> list[ast.stmt]:
+    """The sizes that are set under `if __name__ == "__main__":`, which classes may use."""
+    if not (isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)):
+        return [node]
+    plain = ast.Constant | ast.BinOp | ast.Name | ast.operator | ast.expr_context | ast.UnaryOp
+    return [
+        s
+        for s in node.body
+        if isinstance(s, ast.Assign)
+        and all(isinstance(n, plain | ast.unaryop) for n in ast.walk(s.value))
+    ]
 
 
 def helper_names(source: str) -> tuple[str, str]:

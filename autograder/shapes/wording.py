@@ -93,6 +93,6 @@ def nameable(size: int, execution: Execution, scope: Scope) -> bool:
     words += list(scope.sizes(execution.config))
     find = scope.lookup(execution)
     known = {value for word in words if (value := find(word)) is not None and value > 0}
-    if known & {size, size - 1, size + 1}:
+    if size in known:
         return True
     return any(size % n == 0 and size // n in known for n in known | {2, 3, 4} if n > 1)
