@@ -22,15 +22,15 @@ from autograder.shapes.limits import Clock
 from autograder.shapes.match import Matcher, results
 from autograder.shapes.plan import Plan
 from autograder.shapes.reader import Claim
-from autograder.shapes.recording import Evidence, Execution, tensors
+from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.tracer import Stmt
 
 MAX_DOMAIN, MAX_PAIRS, MAX_CHOICES, ROUNDS, MAX_NAMES = 8, 40, 512, 3, 40
 
 Vector = tuple[int, ...]  # one size a configuration
-# What settles a name. The first four prove it; a word is a guess that other comments must confirm.
-CODE, CALL, LEGEND, CONSTANT, WORD = "code", "call", "legend", "constant", "word"
-PROOFS = (CODE, CALL, LEGEND, CONSTANT)
+WORD = 1.2  # comments: what a word that can mean one thing only weighs
+Unit = tuple[int, int]  # a call of the plan, and a call of the function in it
+CODE, CALL, LEGEND, CONSTANT = "code", "call", "legend", "constant"  # what settles a name
 
 
 @dataclass
@@ -39,7 +39,8 @@ class Scope:
 
     home: the names of the calls of this function, or of its class; empty for what they call.
     arguments: integers that the class was built with, by configuration. legend: names that a
-    comment explains. loops: names that count. bound: the choice for each free name.
+    comment explains. loops: names that count. bound: the choice for each free name, in each call
+    of the function. confirmed: the lines of the true comments in which a name stands alone.
     """
 
     plan: Plan
@@ -48,7 +49,8 @@ class Scope:
     arguments: dict[int, dict[str, int]] = field(default_factory=dict)
     legend: dict[str, Expr] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)
-    bound: dict[str, Vector] = field(default_factory=dict)
+    bound: dict[Unit, dict[str, Vector]] = field(default_factory=dict)
+    confirmed: dict[Unit, dict[str, set[int]]] = field(default_factory=dict)
     loops: frozenset[str] = frozenset()
     seen: dict[tuple[str, int], tuple[int | None, str]] = field(default_factory=dict)
 
@@ -59,7 +61,7 @@ class Scope:
             size = self.fixed(name, execution)[0]
             if size is not None:
                 return size
-            vector = self.bound.get(names.normal(name))
+            vector = self.bound.get(execution.unit, {}).get(names.normal(name))
             if vector is None or execution.config not in self.configs:
                 return None  # the sizes that students know are no evidence for a letter
             return vector[self.configs.index(execution.config)]
@@ -99,8 +101,7 @@ class Scope:
                 parts = {n: self._told(n, execution) for n in names_of(rule)}
                 value = evaluate(rule, lambda n: parts[n][0])
                 if value is not None and value.denominator == 1:
-                    sure = all(proof in PROOFS for _, proof in parts.values())
-                    return int(value), LEGEND if sure else WORD
+                    return int(value), LEGEND
         if name in self.constants:
             return self.constants[name], CONSTANT
         return self._meant(plain, sizes)
@@ -110,10 +111,8 @@ class Scope:
         if (size := execution.size(name)) is not None:
             return size, CODE
         plain, sizes = names.normal(name), self.sizes(execution.config)
-        return next(
-            ((s, CALL) for r, s in sizes.items() if names.normal(r) == plain),
-            self._meant(plain, sizes),
-        )
+        meant = self._meant(plain, sizes)
+        return meant if meant[1] else (self.by_concept(plain, sizes), LEGEND)
 
     def _meant(self, plain: str, sizes: dict[str, int]) -> tuple[int | None, str]:
         if self.home and len(plain) > 2:
@@ -122,8 +121,7 @@ class Scope:
             alike = alike or {s for r, s in sizes.items() if names.normal(r) == slip}
             if len(alike) == 1:
                 return alike.pop(), CALL
-        size = self.by_concept(plain, sizes)
-        return (size, WORD) if size is not None and self.home else (None, "")
+        return None, ""
 
     def by_concept(self, plain: str, sizes: dict[str, int]) -> int | None:
         """The size of a word that can mean one thing only, a slip of the keyboard allowed."""
@@ -148,6 +146,23 @@ class Scope:
     def free(self, name: str, execution: Execution) -> bool:
         """Whether only the comments themselves can say what the name means."""
         return self.fixed(name, execution)[0] is None
+
+    def word(self, name: str) -> Vector | None:
+        """The sizes of a word that can mean one thing only."""
+        sizes = [self.by_concept(name, self.sizes(c)) for c in self.configs]
+        return tuple(sizes) if self.home and sizes and None not in sizes else None
+
+    def proven(self, name: str, execution: Execution, line: int) -> bool:
+        """Whether a name's size rests on more than the comment in this line."""
+        proof = self.fixed(name, execution)[1]
+        plain = names.normal(name)
+        others = len(self.confirmed.get(execution.unit, {}).get(plain, set()) - {line})
+        if proof and (proof != CALL or len(plain) > 2 or others):
+            return True  # a letter of the call need not be the letter of the comments
+        attribute = execution.size(f"self.{name}")
+        if not proof and attribute is not None and attribute == self.lookup(execution)(name):
+            return True
+        return others >= 2
 
     def liked(self, name: str, executions: list[Execution]) -> list[Vector]:
         """The sizes that a name usually stands for, likeliest first."""
@@ -186,18 +201,18 @@ class Solver:
         scope: Scope,
         sightings: list[Sighting],
         stmts: dict[int, Stmt],
-        evidence: Evidence,
+        runs: dict[int, list[Execution]],
         matcher: Matcher,
         clock: Clock,
+        unit: Unit,
     ):
-        self.clock = clock
+        self.clock, self.unit = clock, unit
         self.scope, self.matcher, self.stmts = scope, matcher, stmts
-        self.runs = {
-            i: [e for e in evidence.executions.get(i, []) if e.config in scope.configs]
-            for i in stmts
-        }
+        self.runs = {i: [e for e in found if e.unit == unit] for i, found in runs.items()}
+        self.bound = scope.bound.setdefault(unit, {})
         self.votes = self._votes(sightings)
         self.usual = {n: scope.liked(n, self._some_runs()) for n in self.votes}
+        self.meant = {n: scope.word(n) for n in self.votes}
         self.domains = {n: self._domain(n) for n in self.votes}
         self.cases = [
             _Case(c, s, tuple(sorted(self._symbols(c))))
@@ -205,7 +220,6 @@ class Solver:
             for c in s.claims
             if not c.aside and c.stages
         ]
-        self.lines: dict[str, set[int]] = {}
 
     # --- domains ---------------------------------------------------------------------------------
     def _some_runs(self) -> list[Execution]:
@@ -276,7 +290,7 @@ class Solver:
     # --- the choice ------------------------------------------------------------------------------
     def solve(self) -> None:
         """Fills `scope.bound`."""
-        self.scope.bound.update({n: d[0] for n, d in self.domains.items() if d})
+        self.bound.update({n: d[0] for n, d in self.domains.items() if d})
         best = self.score()
         for _ in range(ROUNDS):
             before = best
@@ -296,15 +310,15 @@ class Solver:
 
     def _make_true(self, case: _Case) -> None:
         """Takes a choice under which the claim is true, where that is no worse for the others."""
-        best, kept = self.score(), tuple(self.scope.bound[n] for n in case.symbols)
+        best, kept = self.score(), tuple(self.bound[n] for n in case.symbols)
         for choice in self._choices(case):
-            self.scope.bound.update(zip(case.symbols, choice, strict=True))
+            self.bound.update(zip(case.symbols, choice, strict=True))
             if self.true(case) and (score := self.score()) > best + 1e-9:
                 best, kept = score, choice
-        self.scope.bound.update(zip(case.symbols, kept, strict=True))
+        self.bound.update(zip(case.symbols, kept, strict=True))
 
     def _best_of(self, groups, best: float) -> float:
-        bound = self.scope.bound
+        bound = self.bound
         for group in groups:
             kept = tuple(bound[n] for n in group)
             for choice in itertools.product(*(self.domains[n] for n in group)):
@@ -318,19 +332,20 @@ class Solver:
     def score(self) -> float:
         """True claims first; then usual meanings, and different symbols for different sizes."""
         self.clock.check()
-        bound = self.scope.bound
+        bound = self.bound
         true = sum(self.true(case) for case in self.cases)
         usual = sum(
             0.1 / (1 + self.usual[n].index(v))
             for n, v in bound.items()
             if v in self.usual.get(n, ())
         )
+        meant = sum(v == self.meant.get(n) for n, v in bound.items())
         alike = len(bound) - len(set(bound.values()))
-        return true + usual - 0.05 * alike
+        return true + usual + WORD * meant - 0.05 * alike
 
     def true(self, case: _Case) -> bool:
         """Whether a claim holds for one of its statements, under the present choice."""
-        key = tuple(self.scope.bound[n] for n in case.symbols)
+        key = tuple(self.bound[n] for n in case.symbols)
         found = case.known.get(key)
         if found is None:
             found = case.known[key] = any(
@@ -350,12 +365,12 @@ class Solver:
     # --- what proves a name ----------------------------------------------------------------------
     def confirm(self) -> None:
         """Counts the lines of true comments in which each name stands alone for a dimension."""
-        self.lines = {}
+        lines = self.scope.confirmed.setdefault(self.unit, {})
         for case in self.cases:
             if not self.true(case):
                 continue
             for name in self._alone(case):
-                self.lines.setdefault(name, set()).add(case.sighting.line)
+                lines.setdefault(name, set()).add(case.sighting.line)
 
     def _alone(self, case: _Case) -> set[str]:
         """The names of a true claim that stand alone where the tensor has their size."""
@@ -370,15 +385,3 @@ class Solver:
                             said = alone(term.dims[d])
                             found |= {names.normal(n) for n in said if lookup(n) == shape[s]}
         return found
-
-    def proven(self, name: str, execution: Execution, line: int) -> bool:
-        """Whether a name's size rests on more than the comment in this line."""
-        proof = self.scope.fixed(name, execution)[1]
-        plain = names.normal(name)
-        others = len(self.lines.get(plain, set()) - {line})
-        if proof in PROOFS and (proof != CALL or len(plain) > 2 or others):
-            return True  # a letter of the call need not be the letter of the comments
-        attribute = execution.size(f"self.{name}")
-        if not proof and attribute is not None and attribute == self.scope.lookup(execution)(name):
-            return True
-        return others >= 2

@@ -192,7 +192,8 @@ class _Reader:
                 raise NotADim("bracket")
             self.take()
             return inner
-        if token.word and token.kind != "times":
+        alone = token.text in ("x", "X") and self.peek(1).kind in ("end", "close")
+        if token.word and (token.kind != "times" or alone):
             return self.name()
         raise NotADim(token.text)
 
@@ -228,6 +229,8 @@ class _Reader:
 
     def group(self) -> Expr:
         """Inside round brackets: `(h d)` is a product, unless its words make one known name."""
+        if self.peek().text in ("=", "=="):  # `len_q(=len_k)`
+            self.take()
         i = 0
         while self.peek(i).word and self.peek(i).kind != "times":
             i += 1

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autograder.shapes.attach import MAKES, Sighting
-from autograder.shapes.binding import Scope, Solver
+from autograder.shapes.binding import Scope
 from autograder.shapes.dims import aligned, evaluate, fits, shape_fits, shape_names
 from autograder.shapes.lexer import tokens
 from autograder.shapes.match import Matcher, results, unpacks
@@ -42,15 +42,11 @@ class Case:
     runs: list[Execution]
     every: list[Execution]
     matcher: Matcher
-    solver: Solver
+    scope: Scope
     tensors: frozenset[str]
     near: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
     bare: frozenset[int] = frozenset()
     styles: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def scope(self) -> Scope:
-        return self.solver.scope
 
     @property
     def last(self) -> Term:
@@ -63,7 +59,7 @@ class Case:
         return [
             n
             for n in sorted(self.names())
-            if not all(self.solver.proven(n, e, self.sighting.line) for e in self.runs[:4])
+            if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
         ]
 
     def by_config(self, values: list) -> list[list]:

@@ -34,6 +34,7 @@ from autograder.shapes.tracer import TURNS, Function, Stmt, Traced, trace
 from autograder.shapes.wording import UNKNOWN, spelled
 
 ACCUSES = ("false", "missing")
+MAX_UNITS = 8  # calls of one function that are looked at
 MAX_LEGENDS = 4_000  # characters of comments in which legends are looked for
 
 
@@ -158,13 +159,14 @@ class _Room:
         self.source, self.function = source, function
         self.stmts = {s.id: s for s in source.of(function)}
         self.runs = {i: source.runs(s) for i, s in self.stmts.items()}
+        self.units = self._different_units()
         self.makers = {
             i for i, s in self.stmts.items() if s.kind in MAKES and self._makes(s, self.runs[i])
         }
         vocabulary = self._vocabulary()
         self.tensors = frozenset(vocabulary.tensors)
         loops = {t for s in self.stmts.values() if s.kind == "header" for t in flat(s.targets)}
-        scope = Scope(
+        self.scope = scope = Scope(
             source.plan,
             source.configs,
             source.plan.own.get(function.top, frozenset()),
@@ -180,17 +182,31 @@ class _Room:
         )
         self.sightings = [s for s in found if s.stmts]
         self.homeless = [s for s in found if not s.stmts]
-        self.solver = Solver(
-            scope, self.sightings, self.stmts, source.seen, self.matcher, source.clock
-        )
-        self.solver.solve()
-        self.solver.confirm()
+        for unit in self.units:
+            solver = Solver(
+                scope, self.sightings, self.stmts, self.runs, self.matcher, source.clock, unit
+            )
+            solver.solve()
+            solver.confirm()
         self.order = sorted(
             (s for s in self.stmts.values() if s.kind in MAKES), key=lambda s: (s.line, s.id)
         )
         behind = {i for s in self.sightings if s.trailing for i in s.stmts}
         self.bare = frozenset(self.makers - behind)
         self.styles = self._styles()
+
+    def _different_units(self) -> list[tuple[int, int]]:
+        """The calls of this function that differ; the runs of the others are left out."""
+        seen: dict[tuple[int, int], list] = {}
+        for i, runs in self.runs.items():
+            for e in runs:
+                seen.setdefault(e.unit, []).append((i, e.config, e.events, e.before, e.after))
+        first: dict[str, tuple[int, int]] = {}
+        for unit in sorted(seen):
+            first.setdefault(repr(seen[unit]), unit)
+        units = list(first.values())[:MAX_UNITS]
+        self.runs = {i: [e for e in runs if e.unit in units] for i, runs in self.runs.items()}
+        return units
 
     def _makes(self, stmt: Stmt, runs: list[Execution]) -> bool:
         return any(results(stmt, e) for e in runs)
@@ -339,7 +355,7 @@ class _Room:
             self.runs[stmt.id],
             self.source.seen.executions.get(stmt.id, []),
             self.matcher,
-            self.solver,
+            self.scope,
             self.tensors,
             [(s, self.runs[s.id]) for s in around],
             self.bare,
@@ -361,7 +377,7 @@ class _Room:
             if unproven:
                 why = f"nothing proves what `{unproven[0]}` stands for"
                 return _cannot(stmt.line, text, sighting.text, why)
-        is_ = ", ".join(spelled(stmt, self.runs[stmt.id], self.solver, sighting.claims))
+        is_ = ", ".join(spelled(stmt, self.runs[stmt.id], self.scope, sighting.claims))
         said = ", ".join(c.text for c in sighting.claims)
         message = f"Line {stmt.line}: {_what(stmt)} is {is_}; your comment says {said}."
         return Verdict(stmt.line, text, sighting.text, "false", message, deducts=True)
@@ -369,7 +385,7 @@ class _Room:
     def _accusation(self, case: Case) -> str:
         stmt, claim = case.stmt, case.claim
         line = case.sighting.line
-        seen = next(iter(spelled(stmt, case.runs, self.solver, (claim,), line)), "unknown")
+        seen = next(iter(spelled(stmt, case.runs, self.scope, (claim,), line)), "unknown")
         said, what = claim.text, _what(stmt)
         steps = len(claim.stages) > 1 or len(claim.stages[-1].terms) > 1
         result = replace(claim, stages=claim.stages[-1:])
@@ -406,7 +422,7 @@ class _Room:
                 continue
             text = self._text(stmt)
             message = f"Line {stmt.line}: `{text}` makes a tensor; its shape is not in a comment."
-            proposal = ", ".join(spelled(stmt, self.runs[stmt.id], self.solver))
+            proposal = ", ".join(spelled(stmt, self.runs[stmt.id], self.scope))
             found.append(Verdict(stmt.line, text, "", "missing", message, proposal=proposal))
         return found
 

@@ -18,8 +18,8 @@ from autograder.shapes.names import concept
 RUNS = 3
 DTYPES = ("long", "int", "bool", "float", "half", "double")
 FILLED = ("ints", "full")  # whole numbers below a size; that size everywhere
-PRIMES = (3, 5, 7, 11, 13, 17, 19, 2, 23, 29, 31, 37, 41, 43)
-LARGE = (97, 89, 101)  # room for every sequence: a block size or a context length
+PRIMES = (3, 5, 7, 11, 13, 17, 19, 2, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
+LARGE = (97, 89, 101, 103, 107, 109)  # room for every sequence: a block size, a context length
 ROOM = re.compile(r"context|block|max_|n_ctx|vocab", re.I)
 
 
@@ -208,8 +208,10 @@ def _choose(free: tuple[str, ...], derived: dict[str, str]) -> tuple[dict[str, i
             order = PRIMES[: max(len(free) + 3, 8)]
             turn = (run * (3 + shift % 5) + shift) % len(order)
             order = order[turn:] + order[:turn]
+            large = iter(LARGE[run:] + LARGE[:run])
             sizes = {
-                r: LARGE[run] if ROOM.search(r) else p for r, p in zip(free, order, strict=False)
+                r: next(large, p) if ROOM.search(r) else p
+                for r, p in zip(free, order, strict=False)
             }
             for name, expr in derived.items():
                 sizes[name] = _value(expr, sizes)

@@ -7,7 +7,6 @@ later), and what repeats itself is kept once.
 """
 
 from __future__ import annotations
-import __future__
 
 import contextlib
 import io
@@ -18,6 +17,7 @@ import torch
 
 MAX_EVENTS = 60_000  # a run
 MAX_KEPT = 24  # different executions of a statement in a run
+MAX_FRAMES = 6  # calls of a function in a run
 MAX_PARTS = 48
 MODULE = "course_shapes"
 
@@ -76,7 +76,7 @@ def _load(job: dict, recorder: _Recorder) -> tuple[dict, dict | None]:
     )
     namespace[job["names"][0]], namespace[job["names"][1]] = recorder.rec, recorder.at
     problem = None
-    flags = __future__.annotations.compiler_flag if job.get("future") else 0
+    flags = annotations.compiler_flag if job.get("future") else 0
     for part in [*job["setup"], *job["source"]]:
         try:
             exec(compile(part["text"], part["file"], "exec", flags, dont_inherit=True), namespace)
@@ -150,6 +150,8 @@ class _Recorder:
         self.active, self.last, self.count = True, -1, 0
         self.open: dict[int, list] = {}
         self.kept: dict[int, list] = {}
+        self.calls: dict[int, int] = {}  # of each function, by the number of its `def`
+        self.frames: dict[int, int] = {}  # which call of its function a frame is
 
     def stop(self) -> None:
         self.active = False
@@ -168,18 +170,26 @@ class _Recorder:
         """A statement begins (`after` = 0) or has just ended (1)."""
         if not self.active or self.count >= MAX_EVENTS:
             return
+        frame = id(sys._getframe(1))
+        begins = after and stmt not in self.open  # the line of a `def`
+        if begins:
+            self.frames[frame] = self.calls.get(stmt, 0)
+            self.calls[stmt] = self.frames[frame] + 1
+        call = self.frames.get(frame, 0)
+        if call >= MAX_FRAMES:
+            return
         self.count += 1
         self.last = stmt
         scope = self.table.number(_scope(names))
-        if not after:
-            if stmt in self.open:  # a loop came round, or a return ended the last call
-                self._keep(stmt, self.open[stmt])
-            self.open[stmt] = [[], scope, None]
-        elif stmt in self.open:
+        if begins:
+            self._keep(stmt, [[], scope, scope, call])
+        elif after:
             self.open[stmt][2] = scope
             self._keep(stmt, self.open.pop(stmt))
-        else:  # the line of a `def`: what came in
-            self._keep(stmt, [[], scope, scope])
+        else:
+            if stmt in self.open:  # a loop came round, or a return ended the last call
+                self._keep(stmt, self.open[stmt])
+            self.open[stmt] = [[], scope, None, call]
 
     def _keep(self, stmt: int, execution: list) -> None:
         kept = self.kept.setdefault(stmt, [])

@@ -336,18 +336,17 @@ def _spaced_names(found: list[Token], words: list[str], vocabulary: Vocabulary) 
 # --- what is no shape -----------------------------------------------------------------------------
 def looks_like_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     """Whether somebody may have meant a shape that cannot be read: `bs, seq, hidden]`."""
-    names_in_a_row, joints = 0, 0
-    for token in found:
-        if token.word and token.kind not in ("times", "and") and token.text.lower() not in PROSE:
-            letter = len(token.text) == 1 and token.text not in "ijIJ"
-            names_in_a_row += letter or vocabulary.is_size(token.text)
-        elif token.kind in ("comma", "open", "close", "arrow", "times", "and"):
-            joints += 1 if token.kind in ("times", "and") else 2
-        elif token.kind not in ("over", "number", "other", "minus"):
-            names_in_a_row, joints = 0, 0
-        if names_in_a_row >= 2 and joints >= 2:
+    named = [t.word and t.kind != "times" and _sized(t, vocabulary) for t in found]
+    for i in range(len(found) - 2):
+        joint = found[i + 1].kind in ("comma", "times", "arrow")
+        if named[i] and joint and named[i + 2]:
             return True
     return False
+
+
+def _sized(token: Token, vocabulary: Vocabulary) -> bool:
+    letter = len(token.text) == 1 and token.text not in "ijIJ"
+    return letter or (vocabulary.is_size(token.text) and token.text.lower() not in PROSE)
 
 
 def explained(found: list[Token], vocabulary: Vocabulary) -> bool:

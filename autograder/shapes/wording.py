@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.shapes.binding import Scope, Solver, Vector
+from autograder.shapes.binding import Scope, Vector
 from autograder.shapes.dims import shape_names
 from autograder.shapes.match import results
 from autograder.shapes.reader import Claim
@@ -15,7 +15,7 @@ UNKNOWN = "?"
 def spelled(
     stmt: Stmt,
     runs: list[Execution],
-    solver: Solver,
+    scope: Scope,
     claims: tuple[Claim, ...] = (),
     line: int = 0,
 ) -> list[str]:
@@ -33,7 +33,7 @@ def spelled(
     shapes = [_made(stmt, e) for e in executions]
     if not shapes or len({tuple(map(len, made)) for made in shapes}) != 1:
         executions, shapes = executions[:1], shapes[:1]
-    known = _known(executions, solver, claims, line)
+    known = _known(executions, scope, claims, line)
     return [
         "[" + ", ".join(_word(sizes, known) for sizes in zip(*column, strict=True)) + "]"
         for column in zip(*shapes, strict=True)
@@ -47,20 +47,19 @@ def _made(stmt: Stmt, execution: Execution) -> list[tuple[int, ...]]:
     return results(stmt, execution)
 
 
-def _known(executions: list[Execution], solver: Solver, claims, line: int) -> dict[Vector, str]:
+def _known(executions: list[Execution], scope: Scope, claims, line: int) -> dict[Vector, str]:
     """Proven names by their sizes, one size an execution."""
     if not executions:
         return {}
-    scope = solver.scope
     words = [n for c in claims for t in c.terms() for n in sorted(shape_names(t.dims))]
-    words += list(scope.bound)
+    words += list(scope.bound.get(executions[0].unit, {}))
     words += [n for n in executions[0].after or executions[0].before if "." not in n]
     words += list(scope.sizes(executions[0].config)) if scope.home else []
     finders = [scope.lookup(e) for e in executions]
     known: dict[Vector, str] = {}
     for word in dict.fromkeys(words):
         sizes = tuple(find(word) for find in finders)
-        if None not in sizes and all(solver.proven(word, e, line) for e in executions):
+        if None not in sizes and all(scope.proven(word, e, line) for e in executions):
             known.setdefault(sizes, word)
     return known
 
@@ -89,7 +88,7 @@ def nameable(size: int, execution: Execution, scope: Scope) -> bool:
     """Whether a name, a product of two or a small number would be right for a size."""
     if size <= 4:
         return True
-    words = [*scope.bound, *(execution.after or execution.before)]
+    words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
     words += list(scope.sizes(execution.config))
     find = scope.lookup(execution)
     known = {value for word in words if (value := find(word)) is not None and value > 0}
