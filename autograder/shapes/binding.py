@@ -28,6 +28,7 @@ from autograder.shapes.tracer import Stmt
 MAX_DOMAIN, MAX_PAIRS, MAX_CHOICES, ROUNDS, MAX_NAMES = 8, 40, 512, 3, 40
 
 Vector = tuple[int, ...]  # one size a configuration
+Confirmed = dict[tuple[int, int, str, int], set[int]]  # by call, configuration, name and size
 WORD = 1.2  # comments: what a word that can mean one thing only weighs
 Unit = tuple[int, int]  # a call of the plan, and a call of the function in it
 CODE, CALL, LEGEND, CONSTANT = "code", "call", "legend", "constant"  # what settles a name
@@ -40,7 +41,8 @@ class Scope:
     home: the names of the calls of this function, or of its class; empty for what they call.
     arguments: integers that the class was built with, by configuration. legend: names that a
     comment explains. loops: names that count. bound: the choice for each free name, in each call
-    of the function. confirmed: the lines of the true comments in which a name stands alone.
+    of the function. confirmed: the lines of the true comments of all functions in which a name
+    stands alone for a size.
     """
 
     plan: Plan
@@ -50,7 +52,7 @@ class Scope:
     legend: dict[str, Expr] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)
     bound: dict[Unit, dict[str, Vector]] = field(default_factory=dict)
-    confirmed: dict[Unit, dict[str, set[int]]] = field(default_factory=dict)
+    confirmed: Confirmed = field(default_factory=dict)
     loops: frozenset[str] = frozenset()
     seen: dict[tuple[str, int], tuple[int | None, str]] = field(default_factory=dict)
 
@@ -156,13 +158,17 @@ class Scope:
         """Whether a name's size rests on more than the comment in this line."""
         proof = self.fixed(name, execution)[1]
         plain = names.normal(name)
-        others = len(self.confirmed.get(execution.unit, {}).get(plain, set()) - {line})
+        size = self.lookup(execution)(name)
+        key = (execution.unit[0], execution.config, plain, size)
+        others = len(self.confirmed.get(key, set()) - {line})
         if proof and (proof != CALL or len(plain) > 2 or others):
             return True  # a letter of the call need not be the letter of the comments
         attribute = execution.size(f"self.{name}")
-        if not proof and attribute is not None and attribute == self.lookup(execution)(name):
+        if not proof and attribute is not None and attribute == size:
             return True
-        return others >= 2
+        roles = self.plan.sizes[execution.config] if execution.config < len(self.plan.sizes) else {}
+        alike = {s for r, s in roles.items() if names.stem(r) == names.stem(plain)}
+        return others >= 2 or (len(plain) > 2 and alike == {size})
 
     def liked(self, name: str, executions: list[Execution]) -> list[Vector]:
         """The sizes that a name usually stands for, likeliest first."""
@@ -364,24 +370,20 @@ class Solver:
 
     # --- what proves a name ----------------------------------------------------------------------
     def confirm(self) -> None:
-        """Counts the lines of true comments in which each name stands alone for a dimension."""
-        lines = self.scope.confirmed.setdefault(self.unit, {})
+        """Notes the lines of true comments in which each name stands alone for a dimension."""
         for case in self.cases:
-            if not self.true(case):
-                continue
-            for name in self._alone(case):
-                lines.setdefault(name, set()).add(case.sighting.line)
+            if self.true(case):
+                terms = [s.terms[-1] for s in case.claim.stages[-1:]]
+                for i in case.sighting.stmts:
+                    for execution in self.runs[i]:
+                        self._note(terms, self.stmts[i], execution, case.sighting.line)
 
-    def _alone(self, case: _Case) -> set[str]:
-        """The names of a true claim that stand alone where the tensor has their size."""
-        found: set[str] = set()
-        terms = [s.terms[-1] for s in case.claim.stages[-1:]]
-        for i in case.sighting.stmts:
-            for execution in self.runs[i][:1]:
-                lookup = self.scope.lookup(execution)
-                for shape in results(self.stmts[i], execution):
-                    for term in terms:
-                        for d, s in aligned(term.dims, len(shape)) or ():
-                            said = alone(term.dims[d])
-                            found |= {names.normal(n) for n in said if lookup(n) == shape[s]}
-        return found
+    def _note(self, terms, stmt: Stmt, execution: Execution, line: int) -> None:
+        lookup = self.scope.lookup(execution)
+        for shape in results(stmt, execution):
+            for term in terms:
+                for d, s in aligned(term.dims, len(shape)) or ():
+                    for name in alone(term.dims[d]):
+                        if lookup(name) == shape[s]:
+                            key = (self.unit[0], execution.config, names.normal(name), shape[s])
+                            self.scope.confirmed.setdefault(key, set()).add(line)

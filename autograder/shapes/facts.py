@@ -62,11 +62,25 @@ class Case:
             if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
         ]
 
-    def by_config(self, values: list) -> list[list]:
-        """Values of executions, those of one configuration together."""
-        found: dict[int, list] = {}
+    def subject(self) -> str:
+        """The tensor that a label names, where the statement does not make it; else empty."""
+        value = (
+            self.matcher.traced.nodes[self.stmt.value].text if self.stmt.value is not None else ""
+        )
+        own = set(flat(self.stmt.targets))
+        if self.stmt.kind == "return":
+            own |= {t.text.split(".")[0] for t in tokens(value)}
+        stages = self.claim.stages
+        if len(stages) > 1 or len(stages[0].terms) > 1:
+            return ""
+        label = stages[0].terms[0].label
+        return label if label in self.tensors - own else ""
+
+    def by_call(self, values: list) -> list[list]:
+        """Values of executions, those of one call of the function together."""
+        found: dict[tuple, list] = {}
         for value, run in zip(values, self.runs, strict=True):
-            found.setdefault(run.config, []).append(value)
+            found.setdefault((run.config, run.unit), []).append(value)
         return list(found.values())
 
 
@@ -132,8 +146,10 @@ def makes_a_tensor(case: Case) -> str:
 
 
 def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
-    """The shapes that a statement makes, or takes apart: `b, s, _ = x.shape`."""
+    """The shapes that a comment is about: what a statement makes, or takes apart; or a label's."""
     stmt = case.stmt
+    if subject := case.subject():
+        return tensors(execution.before.get(subject))
     text = case.matcher.traced.nodes[stmt.value].text if stmt.value is not None else ""
     if case.sighting.trailing and unpacks(stmt) and text.endswith((".shape", ".size()")):
         return [s for _, v in execution.events for s in tensors(v)][-1:]
@@ -155,27 +171,30 @@ def one_shape(case: Case) -> str:
     shapes = [made(case, e) for e in case.runs]
     if any(len(set(m)) > 1 for m in shapes):
         return "this line makes tensors of several shapes"
-    if any(len(set(map(tuple, m))) > 1 for m in case.by_config(shapes)) and any(
+    if any(len(set(map(tuple, m))) > 1 for m in case.by_call(shapes)) and any(
         case.scope.free(n, case.runs[0]) for n in case.names()
     ):
         return "the shape is not the same every time"
     held = [case.matcher.holds(case.claim, case.sighting, case.stmt, e) for e in case.runs]
-    if any(any(h) and not all(h) for h in case.by_config(held)):
+    if any(any(h) and not all(h) for h in case.by_call(held)):
         return "the shape is not the same every time"
     return ""
 
 
 def labelled_as_it(case: Case) -> str:
     """No label names another tensor, or the weight of a layer."""
-    value = case.matcher.traced.nodes[case.stmt.value].text if case.stmt.value is not None else ""
     own = set(flat(case.stmt.targets))
-    if case.stmt.kind == "return":
-        own |= {t.text.split(".")[0] for t in tokens(value)}
+    subject = case.subject()
+    if subject:
+        values = [(e.before.get(subject), e.after.get(subject)) for e in case.runs]
+        if any(a != b and e.finished for (a, b), e in zip(values, case.runs, strict=True)):
+            return "the tensor that is named changes here"
+        return "" if all(tensors(a) for a, _ in values) else "the tensor that is named is not here"
     stages = case.claim.stages
     labels = {t.label for t in stages[-1].terms if t.label}
     if len(stages) == 1 and len(stages[0].terms) > 1:
         labels = set()  # the operands of a product have their own names
-    if labels & (case.tensors - own):
+    if labels & (case.tensors - own) and case.stmt.kind != "return":
         return "the tensor that is named is not what this line makes"
     plain = {label.lower().split("_")[0] for label in labels - case.tensors}
     if plain & set(WEIGHTS) and len(case.last.dims) <= 2:
@@ -199,21 +218,26 @@ def placed_beside_it(case: Case) -> str:
         return "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
     if place == "above":
-        if sum(s in case.bare for s in case.sighting.block) <= 1 and not below:
+        if sum(s in case.bare for s in case.sighting.block) <= 1 and below <= above:
             return ""
         if _always_above(case):
             return ""
-    if place == "below" and below >= 2 and not above:
+    if place == "below" and below >= 2 and above * 10 <= below:
         return ""
-    if place == "between" and max(above, below) >= 3 and not min(above, below):
+    if (
+        place == "between"
+        and max(above, below) >= 3
+        and min(above, below) * 10 <= max(above, below)
+    ):
         return ""
     return "it may be about another line"
 
 
 def _always_above(case: Case) -> bool:
-    """Whether the comments above lines are about the next line in all of this function."""
+    """Whether the comments above lines are about the next line, in all of this file."""
     styles = case.styles
-    return styles.get("above", 0) >= 3 and not styles.get("below") and not styles.get("block")
+    others = styles.get("below", 0) + styles.get("block", 0)
+    return styles.get("above", 0) >= 3 and others * 10 <= styles.get("above", 0)
 
 
 def nothing_near_has_it(case: Case) -> str:
@@ -268,7 +292,9 @@ def explained_by_a_slip(case: Case) -> str:
 
 def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ...]]]:
     """The written shapes that do not hold, each with the shapes that it may be a slip for."""
-    shapes = made(case, execution) + tensors(execution.last(case.stmt.value))
+    shapes = made(case, execution)
+    if not case.subject():
+        shapes = shapes + tensors(execution.last(case.stmt.value))
     lookup = case.scope.lookup(execution)
     stages = case.claim.stages
     wrong = [(case.last, s) for s in shapes if not shape_fits(case.last.dims, s, lookup)]

@@ -7,14 +7,15 @@ between is "cannot tell", and costs nobody a point.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from autograder.shapes import names
 from autograder.shapes.attach import MAKES, Sighting, sightings
-from autograder.shapes.binding import Scope, Solver
+from autograder.shapes.binding import Confirmed, Scope, Solver
 from autograder.shapes.comments import Given, find_comments, given, ignored
-from autograder.shapes.facts import NEAR, Case, evidence
+from autograder.shapes.facts import NEAR, Case, evidence, made
 from autograder.shapes.lexer import tokens
 from autograder.shapes.limits import Clock, TooLong
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
@@ -117,13 +118,17 @@ class _Source:
         self.ignored = ignored(self.source)
         self.clock = Clock()
         self.needed = 0
+        self.styles: Counter[str] = Counter()
+        self.confirmed: Confirmed = {}
 
     def verdicts(self) -> list[Verdict]:
-        found: list[Verdict] = []
+        rooms = []
         for function in self.traced.functions:
             ran = any(s.id in self.seen.executions for s in self.of(function))
             if ran or function.top in self.plan.entries:
-                found += _Room(self, function).verdicts()
+                rooms.append(_Room(self, function))
+                self.styles.update(rooms[-1].styles())
+        found = [v for room in rooms for v in room.verdicts()]
         found = [v for v in found if v.line not in self.ignored]
         missing = sum(v.verdict == "missing" for v in found)
         most = 2 * missing > self.needed
@@ -172,6 +177,7 @@ class _Room:
             source.plan.own.get(function.top, frozenset()),
             source.arguments(function.owner) if function.owner else {},
             constants=source.seen.constants,
+            confirmed=source.confirmed,
             loops=frozenset(loops),
         )
         told = legends(source.text, vocabulary) | legends(function.docstring[:2_000], vocabulary)
@@ -193,7 +199,6 @@ class _Room:
         )
         behind = {i for s in self.sightings if s.trailing for i in s.stmts}
         self.bare = frozenset(self.makers - behind)
-        self.styles = self._styles()
 
     def _different_units(self) -> list[tuple[int, int]]:
         """The calls of this function that differ; the runs of the others are left out."""
@@ -223,7 +228,7 @@ class _Room:
                             made.add(name)
         return Vocabulary(made, sizes)
 
-    def _styles(self) -> dict[str, int]:
+    def styles(self) -> dict[str, int]:
         """How many comments of their own line are true of the line below, and of the one above.
 
         "block" counts those that are true of a later line of the paragraph below only.
@@ -249,11 +254,14 @@ class _Room:
         found: list[Verdict] = []
         described: set[int] = set()
         behind: set[int] = set()
+        self.placed: list[Sighting] = []
         for sighting in sorted(self.sightings, key=lambda s: not s.trailing):
             self.source.clock.check()
             verdicts, stmts = self.sighting(sighting)
             if not (sighting.trailing or stmts - behind):  # a remark above a line that has its own
                 verdicts = [v for v in verdicts if v.verdict != "cannot tell"]
+            if any(v.verdict == "true" for v in verdicts):
+                self.placed.append(sighting)
             found += verdicts
             described |= stmts
             behind |= stmts if sighting.trailing else set()
@@ -307,7 +315,7 @@ class _Room:
         """The statement that a comment is about, where it is true of none."""
         if len(sighting.stmts) == 1 or sighting.place != "between":
             return sighting.stmts[0]
-        up = self.styles["below"] > self.styles["above"]
+        up = self.source.styles["below"] > self.source.styles["above"]
         side = [i for i in sighting.stmts if (self.stmts[i].line < sighting.line) == up]
         bare = [i for i in side or sighting.stmts if i in self.makers]
         return (bare or side or sighting.stmts)[0]
@@ -359,7 +367,7 @@ class _Room:
             self.tensors,
             [(s, self.runs[s.id]) for s in around],
             self.bare,
-            self.styles,
+            self.source.styles,
         )
 
     def _tuple(self, sighting: Sighting, stmt: Stmt) -> Verdict:
@@ -377,7 +385,10 @@ class _Room:
             if unproven:
                 why = f"nothing proves what `{unproven[0]}` stands for"
                 return _cannot(stmt.line, text, sighting.text, why)
-        is_ = ", ".join(spelled(stmt, self.runs[stmt.id], self.scope, sighting.claims))
+        runs = self.runs[stmt.id]
+        is_ = ", ".join(
+            spelled(runs, [results(stmt, e) for e in runs], self.scope, sighting.claims)
+        )
         said = ", ".join(c.text for c in sighting.claims)
         message = f"Line {stmt.line}: {_what(stmt)} is {is_}; your comment says {said}."
         return Verdict(stmt.line, text, sighting.text, "false", message, deducts=True)
@@ -385,8 +396,9 @@ class _Room:
     def _accusation(self, case: Case) -> str:
         stmt, claim = case.stmt, case.claim
         line = case.sighting.line
-        seen = next(iter(spelled(stmt, case.runs, self.scope, (claim,), line)), "unknown")
-        said, what = claim.text, _what(stmt)
+        said, what = claim.text, f"`{case.subject()}`" if case.subject() else _what(stmt)
+        shapes = [made(case, e) for e in case.runs]
+        seen = next(iter(spelled(case.runs, shapes, self.scope, (claim,), line)), "unknown")
         steps = len(claim.stages) > 1 or len(claim.stages[-1].terms) > 1
         result = replace(claim, stages=claim.stages[-1:])
         if steps and self._holds(result, case.sighting, stmt.id):
@@ -422,7 +434,8 @@ class _Room:
                 continue
             text = self._text(stmt)
             message = f"Line {stmt.line}: `{text}` makes a tensor; its shape is not in a comment."
-            proposal = ", ".join(spelled(stmt, self.runs[stmt.id], self.scope))
+            runs = self.runs[stmt.id]
+            proposal = ", ".join(spelled(runs, [results(stmt, e) for e in runs], self.scope))
             found.append(Verdict(stmt.line, text, "", "missing", message, proposal=proposal))
         return found
 
@@ -457,7 +470,7 @@ class _Room:
                 if sighting.trailing and stmt.line <= sighting.line <= stmt.end_line:
                     return True
                 continue
-            if any(c.unreadable for c in sighting.claims):
+            if sighting not in self.placed:
                 return True
             named = {t.text for t in tokens(sighting.text) if t.word}
             own = set(flat(stmt.targets))

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from autograder.shapes.binding import Scope, Vector
 from autograder.shapes.dims import shape_names
-from autograder.shapes.match import results
 from autograder.shapes.reader import Claim
-from autograder.shapes.recording import Execution, Weight
-from autograder.shapes.tracer import Stmt
+from autograder.shapes.recording import Execution
 
 UNKNOWN = "?"
 
 
 def spelled(
-    stmt: Stmt,
     runs: list[Execution],
+    made: list[list[tuple[int, ...]]],
     scope: Scope,
     claims: tuple[Claim, ...] = (),
     line: int = 0,
 ) -> list[str]:
-    """What a statement made, each shape as text.
+    """What a statement made in its runs, each shape as text.
 
     Names of the claims come first, then those of the other comments, of the code and of the call;
     a name is used only where it is proven and right in every run. A size without one is a product,
     one more or less than a named size, or the number that it was in the first run.
     """
-    first: dict[int, Execution] = {}
-    for run in runs:
-        if _made(stmt, run):
-            first.setdefault(run.config, run)
-    executions = [first[c] for c in sorted(first)]
-    shapes = [_made(stmt, e) for e in executions]
+    first: dict[int, tuple[Execution, list[tuple[int, ...]]]] = {}
+    for run, shapes in zip(runs, made, strict=True):
+        if shapes:
+            first.setdefault(run.config, (run, shapes))
+    executions = [first[c][0] for c in sorted(first)]
+    shapes = [first[c][1] for c in sorted(first)]
     if not shapes or len({tuple(map(len, made)) for made in shapes}) != 1:
         executions, shapes = executions[:1], shapes[:1]
     known = _known(executions, scope, claims, line)
@@ -38,13 +36,6 @@ def spelled(
         "[" + ", ".join(_word(sizes, known) for sizes in zip(*column, strict=True)) + "]"
         for column in zip(*shapes, strict=True)
     ]
-
-
-def _made(stmt: Stmt, execution: Execution) -> list[tuple[int, ...]]:
-    value = execution.last(stmt.value)
-    if isinstance(value, Weight) and value.shape is not None:
-        return [value.shape]
-    return results(stmt, execution)
 
 
 def _known(executions: list[Execution], scope: Scope, claims, line: int) -> dict[Vector, str]:
