@@ -25,8 +25,8 @@ class Sighting:
     """The claims of a comment and the statements that they may be about, likeliest first.
 
     place: "end" of a line, "inner" line of a longer statement, a "link" of a chain of calls;
-    "above", "below" or "between" statements; "named" by the label of a tensor, "loose" between
-    blank lines. block: the statements of the paragraph that follows, for one above.
+    "above", "below" or "between" statements; above a "block" of them; "named" by the label of a
+    tensor, "loose" between blank lines. block: the statements of the paragraph that follows, for one above.
     """
 
     claims: tuple[Claim, ...]
@@ -146,6 +146,8 @@ class _Layout:
             return tuple(above if direction < 0 else below), "below" if direction < 0 else "above"
         if above and below:
             return tuple(dict.fromkeys([*above, *below])), "between"
+        if len(above or below) > 1:  # the lines of a block: `if`, `for`
+            return tuple(above or below), "block"
         if above or below:
             return tuple(above or below), "below" if above else "above"
         up, down = self._over(first - 1, -1), self._over(last + 1, 1)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 from autograder.shapes import names
 from autograder.shapes.attach import Sighting
-from autograder.shapes.dims import Expr, aligned, alone, evaluate, names_of, shape_names
+from autograder.shapes.dims import Expr, aligned, alone, evaluate, names_of, shape_fits, shape_names
 from autograder.shapes.limits import Clock
 from autograder.shapes.match import Matcher, results
 from autograder.shapes.plan import Plan
@@ -26,6 +26,7 @@ from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.tracer import Stmt
 
 MAX_DOMAIN, MAX_PAIRS, MAX_CHOICES, ROUNDS, MAX_NAMES = 8, 40, 512, 3, 40
+MAX_EVENTS = 200  # of a statement, in which what a name stands for is looked for
 
 Vector = tuple[int, ...]  # one size a configuration
 Confirmed = dict[tuple[int, int, str, int], set[int]]  # by call, configuration, name and size
@@ -373,15 +374,17 @@ class Solver:
         """Notes the lines of true comments in which each name stands alone for a dimension."""
         for case in self.cases:
             if self.true(case):
-                terms = [s.terms[-1] for s in case.claim.stages[-1:]]
                 for i in case.sighting.stmts:
                     for execution in self.runs[i]:
-                        self._note(terms, self.stmts[i], execution, case.sighting.line)
+                        self._note(case.claim, self.stmts[i], execution, case.sighting.line)
 
-    def _note(self, terms, stmt: Stmt, execution: Execution, line: int) -> None:
+    def _note(self, claim: Claim, stmt: Stmt, execution: Execution, line: int) -> None:
         lookup = self.scope.lookup(execution)
-        for shape in results(stmt, execution):
-            for term in terms:
+        seen = {s for _, v in execution.events[:MAX_EVENTS] for s in tensors(v)}
+        for shape in seen | set(results(stmt, execution)):
+            for term in claim.terms():
+                if not shape_fits(term.dims, shape, lookup):
+                    continue
                 for d, s in aligned(term.dims, len(shape)) or ():
                     for name in alone(term.dims[d]):
                         if lookup(name) == shape[s]:

@@ -56,9 +56,17 @@ class Case:
         return {n for t in self.claim.terms() for n in shape_names(t.dims)}
 
     def unproven(self) -> list[str]:
+        """The names of what is false in the claim that nothing proves."""
+        wrong = self.claim.terms()
+        if len(self.claim.stages) > 1 and not self.claim.others:
+            right = all(
+                any(shape_fits(self.last.dims, s, self.scope.lookup(e)) for s in made(self, e))
+                for e in self.runs
+            )
+            wrong = wrong if right else [self.last]
         return [
             n
-            for n in sorted(self.names())
+            for n in sorted({n for t in wrong for n in shape_names(t.dims)})
             if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
         ]
 
@@ -242,32 +250,37 @@ def _always_above(case: Case) -> bool:
 
 def nothing_near_has_it(case: Case) -> str:
     """No tensor that is alive within three statements has the shape that a comment above claims."""
-    if case.sighting.trailing or len(case.claim.stages) > 1 or _always_above(case):
+    if case.sighting.trailing or len(case.claim.stages) > 1:
         return ""
-    if case.last.label in flat(case.stmt.targets) or case.claim.role == "output":
+    own = set(flat(case.stmt.targets))
+    if case.last.label in own or case.claim.role == "output":
         return ""
+    sure = _always_above(case)  # then only what the line itself changes can be meant
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
-        if all(_alive(dims, e, case) for e in case.runs):
+        if all(_alive(dims, e, case, own, sure) for e in case.runs):
             return "a tensor near this line has that shape"
         for stmt, runs in case.near:
-            if runs and all(
-                any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e))
-                for e in runs
+            if (
+                not sure
+                and runs
+                and all(
+                    any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e))
+                    for e in runs
+                )
             ):
                 return "a tensor near this line has that shape"
     return ""
 
 
-def _alive(dims, execution: Execution, case: Case) -> bool:
-    """Whether a variable around the statement has the shape."""
-    own = set(flat(case.stmt.targets))
+def _alive(dims, execution: Execution, case: Case, own: set[str], only: bool) -> bool:
+    """Whether a variable around the statement has the shape; `only` one that it assigns anew."""
     lookup = case.scope.lookup(execution)
     return any(
         shape_fits(dims, s, lookup)
         for name, value in execution.before.items()
         for s in tensors(value)
-        if name not in own or case.sighting.place == "between"
+        if not only or name in own
     )
 
 
