@@ -26,7 +26,7 @@ class Sighting:
 
     place: "end" of a line, "inner" line of a longer statement, a "link" of a chain of calls;
     "above", "below" or "between" statements; above a "block" of them; "named" by the label of a
-    tensor, "loose" between blank lines. block: the statements of the paragraph that follows, for one above.
+    tensor, "loose" between blank lines. block: the statements of the paragraph below it.
     """
 
     claims: tuple[Claim, ...]

@@ -98,6 +98,8 @@ def _spaced(found: list[Token]) -> Dims:
     if len(parts) < 2 or names.known("_".join(words)):
         return ()
     groups = len(words) < len(parts)
+    if not groups and sum(not w[:1].isdecimal() for w in words) < 2:
+        return ()  # `(dim 3)`
     if not (groups or any(len(w) <= 3 for w in words) or len(parts) > 2):
         return ()
     return _all(parts)
@@ -164,6 +166,8 @@ class _Reader:
         base = self.atom()
         if self.peek().kind != "power":
             return base
+        if base[0] not in ("name", "num"):
+            raise NotADim("power")
         self.take()
         token = self.take() if self.peek().kind == "number" else self.peek()
         if token.text not in ("2", "3", "4"):

@@ -377,6 +377,18 @@ def nothing_on_the_way(case: Case) -> str:
     return ""
 
 
+def not_a_product_on_the_way(case: Case) -> str:
+    """`(q @ k).squeeze(1)  # [..] @ [..] -> [..]` may tell of the product alone."""
+    stages = case.claim.stages
+    if (
+        len(stages) > 1
+        and len(stages[-2].terms) > 1
+        and all(case.matcher.product_on_the_way(case.claim, case.stmt, e) for e in case.runs)
+    ):
+        return "it may be a step on the way"
+    return ""
+
+
 def not_unpacked(case: Case) -> str:
     """`q, k = a, b  # [..]` may be about the one or the other."""
     if unpacks(case.stmt) and len({len(results(case.stmt, e)) for e in case.runs}) > 1:
@@ -396,6 +408,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every name is proven", names_are_proven),
     ("every reading is false", no_comma_is_missing),
     ("every reading is false", nothing_on_the_way),
+    ("every reading is false", not_a_product_on_the_way),
     ("every reading is false", not_unpacked),
     ("every reading is false", in_order),
     ("a slip explains it", explained_by_a_slip),

@@ -259,7 +259,7 @@ class _Room:
             self.source.clock.check()
             verdicts, stmts = self.sighting(sighting)
             if not (sighting.trailing or stmts - behind):  # a remark above a line that has its own
-                verdicts = [v for v in verdicts if v.verdict != "cannot tell"]
+                verdicts = [v for v in verdicts if v.verdict == "true"]
             if any(v.verdict == "true" for v in verdicts):
                 self.placed.append(sighting)
             found += verdicts

@@ -172,6 +172,7 @@ LONGEST = max(len(w.split()) for w in WORDS)
 TOKEN = re.compile(
     r"""(?P<space>\s++)
     | (?P<name>[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+'*+)
+    | (?P<pixels>\d++x\d++)
     | (?P<number>\d++(?:\.\d++)?+)
     | (?P<latex>\\[A-Za-z]++)
     | (?P<dots>\.\.++|…)

@@ -134,6 +134,13 @@ class Matcher:
             seen += [s[-len(dims) :] for s in results(stmt, execution) if len(dims) > 1]
         return any(shape_fits(dims, shape, lookup) for shape in seen)
 
+    def product_on_the_way(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
+        """Whether a product and its result are those of an operation that the line goes on from."""
+        lookup = self.scope.lookup(execution)
+        last = claim.stages[-1].terms[-1].dims
+        on_the_way = any(shape_fits(last, s, lookup) for _, s in self._on_the_way(stmt, execution))
+        return on_the_way and self._product(claim.stages[-2], stmt, execution, lookup)
+
     def skips(self, claim: Claim, execution: Execution) -> bool:
         """Whether a chain names an operation whose input is not the shape that stands before it."""
         return not self._received(claim.stages, execution, self.scope.lookup(execution))

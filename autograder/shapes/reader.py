@@ -18,6 +18,7 @@ from autograder.shapes.shapes_in_text import (
     Vocabulary,
     bare_terms,
     explained,
+    garbled,
     looks_like_one,
     spans,
     strip_lead,
@@ -109,6 +110,8 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
     if bare:
         return [bare]
     shapes = spans(found, text, vocabulary)
+    if garbled(found, shapes, vocabulary):
+        return [Claim(unreadable="the comment is not readable as a shape")]
     if shapes:
         return _chains(found, shapes)
     if _scalar(found):

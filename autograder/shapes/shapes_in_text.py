@@ -64,7 +64,7 @@ class Vocabulary:
     def known(self, name: str) -> bool:
         plain = names.normal(name)
         return (
-            len(plain) <= 2
+            (len(plain) <= 2 and all(c.isascii() or "α" <= c.lower() <= "ω" for c in plain))
             or names.known(name)
             or plain in self.sizes
             or name in self.sizes
@@ -94,6 +94,26 @@ def spans(found: list[Token], text: str, vocabulary: Vocabulary) -> list[Span]:
                 continue
         i += 1
     return _without_indexing(shapes)
+
+
+def garbled(found: list[Token], shapes: list[Span], vocabulary: Vocabulary) -> bool:
+    """Whether brackets that hold sizes cannot be read: `[batch, seq. hidden]`."""
+    for i, end in _pairs(found).items():
+        if any(s.start <= i < s.end for s in shapes) or end - i > LARGEST:
+            continue
+        apart = not (found[i].glued and i and found[i - 1].word)
+        inner = found[i + 1 : end]
+        flat = not any(t.kind == "open" for t in inner)
+        if apart and flat and looks_like_one(inner, vocabulary) and not _readable(inner):
+            return True
+    return False
+
+
+def _readable(inner: list[Token]) -> bool:
+    try:
+        return bool(read_dims(inner))
+    except NotADim:
+        return False
 
 
 def _pairs(found: list[Token]) -> dict[int, int]:
@@ -345,6 +365,8 @@ def looks_like_one(found: list[Token], vocabulary: Vocabulary) -> bool:
 
 
 def _sized(token: Token, vocabulary: Vocabulary) -> bool:
+    if token.text in vocabulary.tensors:
+        return False
     letter = len(token.text) == 1 and token.text not in "ijIJ"
     return letter or (vocabulary.is_size(token.text) and token.text.lower() not in PROSE)
 
@@ -353,7 +375,7 @@ def explained(found: list[Token], vocabulary: Vocabulary) -> bool:
     """`B = batch size, T = tokens`: names with their meanings, and no shape."""
     parts = [p for p in split(found, lambda t: t.text in (",", ";")) if p]
     told = [p for p in parts if len(p) > 2 and p[0].word and p[1].kind == "is" and p[2].word]
-    return len(parts) > 1 and len(told) == len(parts) and len(meanings(found, vocabulary)) > 1
+    return len(parts) > 1 and len(told) == len(parts) and bool(meanings(found, vocabulary))
 
 
 def meanings(found: list[Token], vocabulary: Vocabulary) -> dict[str, Expr]:

@@ -42,7 +42,8 @@ def _known(executions: list[Execution], scope: Scope, claims, line: int) -> dict
     """Proven names by their sizes, one size an execution."""
     if not executions:
         return {}
-    words = [n for c in claims for t in c.terms() for n in sorted(shape_names(t.dims))]
+    terms = [t for c in claims for t in reversed(c.terms())]
+    words = [n for t in terms for d in t.dims for n in sorted(shape_names((d,)))]
     words += list(scope.bound.get(executions[0].unit, {}))
     words += [n for n in executions[0].after or executions[0].before if "." not in n]
     words += list(scope.sizes(executions[0].config)) if scope.home else []
