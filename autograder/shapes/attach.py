@@ -7,29 +7,38 @@ that one is asked, and where it does not, the other one remains possible.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from autograder.shapes.comments import Comment
-from autograder.shapes.parser import Claim, Vocabulary, parse
-from autograder.shapes.tracer import Function, Stmt, Traced
+from autograder.shapes.lexer import tokens
+from autograder.shapes.reader import Claim, read
+from autograder.shapes.shapes_in_text import Vocabulary
+from autograder.shapes.tracer import Function, Stmt, Traced, flat
 
 MAKES = ("assign", "augmented", "expression", "return")
-CONTINUES = ("->", "=>", "→", "@", "×", "-->", "==>")
+MAX_SIGHTINGS, NEAR = 300, 12
 
 
 @dataclass(frozen=True)
 class Sighting:
-    """The claims of a comment and the statements that they may be about, likeliest first."""
+    """The claims of a comment and the statements that they may be about, likeliest first.
+
+    place: "end" of a line, "inner" line of a longer statement, a "link" of a chain of calls;
+    "above", "below" or "between" statements; above a "block" of them; "named" by the label of a
+    tensor, "loose" between blank lines. block: the statements of the paragraph below it.
+    """
 
     claims: tuple[Claim, ...]
     stmts: tuple[int, ...]
-    trailing: bool
+    place: str
     line: int
     text: str
-    inner: bool = False  # behind a line of a statement that goes on
-    loose: bool = False  # between blank lines, and no name tells what it is about
-    link: bool = False  # behind `.view(..)` in a chain of lines whose last has a comment too
+    block: tuple[int, ...] = field(default=())
+
+    @property
+    def trailing(self) -> bool:
+        return self.place in ("end", "inner", "link")
 
 
 def sightings(
@@ -45,9 +54,9 @@ def sightings(
     inside = [c for c in comments if _innermost(traced, c.line) == function.id]
     groups = [
         (group, claims)
-        for group in _groups(inside)
+        for group in _groups(inside)[:MAX_SIGHTINGS]
         if not group[0].barrier
-        and (claims := tuple(parse([(c.line, c.text) for c in group], vocabulary)))
+        and (claims := tuple(read([(c.line, c.text) for c in group], vocabulary)))
     ]
     layout = _Layout(lines, stmts, groups, makes)
     found = []
@@ -55,15 +64,11 @@ def sightings(
         text = " ".join(c.text for c in group)
         named = layout.named(group, claims)
         if named:
-            found += [Sighting((c,), ids, False, c.line, text) for c, ids in named]
+            found += [Sighting((c,), ids, "named", c.line, text) for c, ids in named]
             continue
-        about, inner = layout.about(group)
-        trailing, line = not group[0].own, group[0].line
-        loose = not about and not trailing
-        if loose:
-            about = layout.beyond(group)
-        link = inner and trailing and layout.is_link(line, stmts[about[0]])
-        found.append(Sighting(claims, about, trailing, line, text, inner, loose, link))
+        ids, place = layout.about(group)
+        block = layout.block(group[-1].line + 1) if place in ("above", "between") else ()
+        found.append(Sighting(claims, ids, place, group[0].line, text, block))
     return found
 
 
@@ -80,7 +85,7 @@ def _groups(comments: list[Comment]) -> list[list[Comment]]:
     """Lines of comment that belong together."""
     groups: list[list[Comment]] = []
     for comment in comments:
-        if groups and _goes_on(groups[-1][-1], comment):
+        if groups and len(groups[-1]) < NEAR and _goes_on(groups[-1][-1], comment):
             groups[-1].append(comment)
         else:
             groups.append([comment])
@@ -90,11 +95,8 @@ def _groups(comments: list[Comment]) -> list[list[Comment]]:
 def _goes_on(one: Comment, other: Comment) -> bool:
     if other.line != one.line + 1 or not other.own or other.barrier or one.barrier:
         return False
-    return one.own or other.text.lstrip().startswith(CONTINUES)
-
-
-def _targets(targets) -> list[str]:
-    return [t for p in targets for t in (_targets(p) if isinstance(p, list) else [p])]
+    first = tokens(other.text[:20])
+    return one.own or bool(first and (first[0].kind == "arrow" or first[0].text in ("@", "×")))
 
 
 class _Layout:
@@ -103,39 +105,64 @@ class _Layout:
     def __init__(self, lines, stmts: dict[int, Stmt], groups, makes):
         self.lines, self.stmts, self.makes = lines, stmts, makes
         self.own = {g[0].line: g for g, _ in groups if g[0].own}
-        self.trailing: Collection[int] = {g[0].line for g, _ in groups if not g[0].own}
+        self.trailing = {g[0].line for g, _ in groups if not g[0].own}
+        self.makers = sorted(
+            (s for s in stmts.values() if s.kind in MAKES), key=lambda s: (s.line, s.id)
+        )
+        self.starts: dict[int, list[Stmt]] = {}
+        self.holds: dict[int, list[Stmt]] = {}
+        for stmt in stmts.values():
+            self.starts.setdefault(stmt.line, []).append(stmt)
+            for line in range(stmt.line, min(stmt.end_line, stmt.line + 80) + 1):
+                self.holds.setdefault(line, []).append(stmt)
 
-    def about(self, group: list[Comment]) -> tuple[tuple[int, ...], bool]:
+    def text(self, line: int) -> str:
+        return self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
+
+    def about(self, group: list[Comment]) -> tuple[tuple[int, ...], str]:
+        """The statements that a comment may be about, and where it stands to them."""
         first, last = group[0].line, group[-1].line
+        holding = self.holds.get(first, [])
         if not group[0].own:
-            holding = [s for s in self.stmts.values() if s.line <= first <= s.end_line]
             if not holding:
-                return (), False
+                return (), "loose"
             best = max(holding, key=lambda s: (s.line, s.kind in MAKES))
             beside = [
                 s.id for s in holding if s.line == s.end_line == best.line and s.kind in MAKES
             ]
             if len(beside) > 1:  # `q = f(x); q = q.mT`: the last first
-                return tuple(reversed(beside)), False
-            return (best.id,), first < best.end_line
-        inside = [s for s in self.stmts.values() if s.kind in MAKES and s.line < first < s.end_line]
+                return tuple(reversed(beside)), "end"
+            inner = first < best.end_line
+            place = "end" if not inner else "link" if self._link(first, best) else "inner"
+            return (best.id,), place
+        inside = [s for s in holding if s.kind in MAKES and s.line < first < s.end_line]
         if inside:
-            return (inside[-1].id,), True
+            return (inside[-1].id,), "inner"
         above, below = self.beside(first - 1, -1), self.beside(last + 1, 1)
-        if below and above and self.stmts[above[0]].kind == "def" and self._bare(below):
+        if below and above and self.stmts[above[0]].kind in ("def", "header"):
             above = []
         direction = self.direction(first, last) if above and below else 0
         if direction:
-            return tuple(above if direction < 0 else below), False
-        return tuple(dict.fromkeys([*above, *below])), False
+            return tuple(above if direction < 0 else below), "below" if direction < 0 else "above"
+        if above and below:
+            return tuple(dict.fromkeys([*above, *below])), "between"
+        if len(above or below) > 1:  # the lines of a block: `if`, `for`
+            return tuple(above or below), "block"
+        if above or below:
+            return tuple(above or below), "below" if above else "above"
+        up, down = self._over(first - 1, -1), self._over(last + 1, 1)
+        return tuple(dict.fromkeys([*self.beside(up, -1), *self.beside(down, 1)])), "loose"
 
-    def beyond(self, group: list[Comment]) -> tuple[int, ...]:
-        """The statements nearest to a comment that stands between blank lines."""
-        up, down = self._over(group[0].line - 1, -1), self._over(group[-1].line + 1, 1)
-        return tuple(dict.fromkeys([*self.beside(up, -1), *self.beside(down, 1)]))
+    def block(self, line: int) -> tuple[int, ...]:
+        """The statements from a line on, up to a blank line or the next comment of its own."""
+        found: list[int] = []
+        while self.text(line) and not self.text(line).startswith("#") and len(found) < NEAR:
+            found += [s.id for s in self.starts.get(line, []) if s.kind in MAKES]
+            line += 1
+        return tuple(found)
 
     def _over(self, line: int, step: int) -> int:
-        while 0 < line <= len(self.lines) and not self.lines[line - 1].strip():
+        while 0 < line <= len(self.lines) and not self.text(line):
             line += step
         return line
 
@@ -145,7 +172,7 @@ class _Layout:
         first, last = group[0].line - 1, group[-1].line + 1
         up, down = self._over(first, -1), self._over(last, 1)
         apart = up != first and down != last
-        if not group[0].own or not (apart or len(set(labels)) > 1):
+        if not group[0].own or not (apart or len(set(labels)) > 1) or not all(labels):
             return []
         rows = []
         if apart or up == first:
@@ -158,35 +185,31 @@ class _Layout:
     def _row(self, line: int, step: int) -> dict[str, int]:
         """The statements of a paragraph by the names that they assign, the nearest of each."""
         found: dict[str, int] = {}
-        while 0 < line <= len(self.lines):
-            text = self.lines[line - 1].strip()
-            if not text or text.startswith("#"):
+        for _ in range(4 * NEAR):
+            if not self.text(line) or self.text(line).startswith("#"):
                 break
-            for stmt in self.stmts.values():
-                if stmt.line == line and stmt.kind in MAKES:
-                    found |= {t: stmt.id for t in _targets(stmt.targets) if t not in found}
+            for stmt in self.starts.get(line, []):
+                if stmt.kind in MAKES:
+                    found |= {t: stmt.id for t in flat(stmt.targets) if t not in found}
             line += step
         return found
 
-    def is_link(self, line: int, stmt: Stmt) -> bool:
-        text = self.lines[line - 1].split("#")[0].strip()
+    def _link(self, line: int, stmt: Stmt) -> bool:
+        """Behind `.view(..)` in a chain of lines whose last has a comment too."""
+        text = self.text(line).split("#")[0].strip()
         whole = text.startswith(".") and text.count("(") == text.count(")")
         return whole and stmt.end_line in self.trailing
 
-    def _bare(self, found: list[int]) -> bool:
-        """Whether one of the statements has no comment behind it."""
-        return any(self._needs(self.stmts[i]) for i in found)
-
     def _needs(self, stmt: Stmt) -> bool:
-        behind = any(stmt.line <= line <= stmt.end_line for line in self.trailing)
+        behind = any(line in self.trailing for line in range(stmt.line, stmt.end_line + 1))
         return not behind and self.makes(stmt)
 
     def direction(self, first: int, last: int) -> int:
         """-1 where the comments of this block are below their statements, 1 above, 0 unknown."""
         low, high = first, last
-        while low > 1 and self._in_block(low - 1):
+        while low > 1 and self._in_block(low - 1) and first - low < 40:
             low -= 1
-        while high < len(self.lines) and self._in_block(high + 1):
+        while self._in_block(high + 1) and high - last < 40:
             high += 1
         items: list[tuple[str, int]] = []
         for line in range(low, high + 1):
@@ -194,8 +217,8 @@ class _Layout:
                 items.append(("comment", line))
             items += [
                 ("statement", s.id)
-                for s in self.stmts.values()
-                if s.line == line and s.kind in MAKES and self._needs(s)
+                for s in self.starts.get(line, [])
+                if s.kind in MAKES and self._needs(s)
             ]
         kinds = [kind for kind, _ in items]
         for way, order in ((1, ("comment", "statement")), (-1, ("statement", "comment"))):
@@ -215,26 +238,26 @@ class _Layout:
         return stmt in self.beside(group[-1].line + 1 if way > 0 else line - 1, way)
 
     def _in_block(self, line: int) -> bool:
-        text = self.lines[line - 1].strip()
+        text = self.text(line)
         if not text or text.startswith("#"):
             return bool(text)
-        covers = [s for s in self.stmts.values() if s.line <= line <= s.end_line]
+        covers = self.holds.get(line, [])
         return bool(covers) and not any(s.kind in ("def", "header") for s in covers)
 
     def beside(self, line: int, step: int) -> list[int]:
         """The statements next to a comment; comments between are passed over, blank lines not."""
-        while 0 < line <= len(self.lines):
-            text = self.lines[line - 1].strip()
-            if not text:
-                return []
-            if not text.startswith("#"):
+        for _ in range(NEAR):
+            if not self.text(line).startswith("#"):
                 break
             line += step
-        touching = [s for s in self.stmts.values() if (s.end_line if step < 0 else s.line) == line]
+        if not self.text(line):
+            return []
+        touching = self.starts.get(line, []) if step > 0 else self.holds.get(line, [])
+        touching = [s for s in touching if (s.end_line if step < 0 else s.line) == line]
         if not touching:
             return []
         stmt = max(touching, key=lambda s: (s.kind in MAKES, s.line))
         if stmt.kind == "header":
             low, high = stmt.body
-            return [s.id for s in self.stmts.values() if s.kind in MAKES and low <= s.line <= high]
+            return [s.id for s in self.makers if low <= s.line <= high][:NEAR]
         return [stmt.id]

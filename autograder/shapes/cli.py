@@ -1,4 +1,4 @@
-"""`autograder shapes FILE.py --call '...'`: shape comments of anyone's PyTorch code.
+"""`autograder shapes PATH... --call '...'`: shape comments of anyone's PyTorch code.
 
 Your own code is run in this process, as importing it would; grading runs it in the sandbox.
 """
@@ -8,41 +8,155 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.shapes.plan import PlanError, plan
-from autograder.shapes.verdicts import check_source, write_missing
+from autograder.shapes.judge import ACCUSES, Verdict, judge, write_missing
+from autograder.shapes.plan import Plan, PlanError, plan
+from autograder.shapes.recording import prepare
+from autograder.shapes.sources import Settings, Source, sources
+from autograder.shapes.tracer import trace
 
 CLEAN, FOUND, UNREADABLE = 0, 1, 2
+NO_CALL = (
+    "no call says how to build and run it. Give one: --call 'Model(hidden)(x[batch_size, seq_len, "
+    "hidden])', or write it into the file's docstring behind `Shapes:`, or into pyproject.toml."
+)
+
+
+@dataclass
+class Report:
+    """What came of one source."""
+
+    source: Source
+    verdicts: list[Verdict] = field(default_factory=list)
+    errors: list[tuple[int, str]] = field(default_factory=list)  # line and sentence
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs the command; 0 where nothing is false or missing, 1 where something is, 2 on errors."""
     args = _parser().parse_args(argv)
+    form = "json" if args.json else args.format
     try:
-        source = args.file.read_text(encoding="utf-8")
-        asked = plan("; ".join(args.call), where=dict(map(_rule, args.where)))
-        setup = f"import sys; sys.path.insert(0, {str(args.file.resolve().parent)!r})"
-        verdicts = check_source(source, asked, setup=setup, strict=args.strict)
-    except (OSError, PlanError, SyntaxError, UnicodeDecodeError, ValueError) as error:
-        print(f"autograder shapes: {args.file}: {error}", file=sys.stderr)
+        found = sources(args.paths, Settings(tuple(args.call), tuple(args.where), args.setup))
+    except (OSError, ValueError) as error:
+        print(f"autograder shapes: {error}", file=sys.stderr)
         return UNREADABLE
-    if args.write:
-        args.file.write_text(write_missing(source, verdicts), encoding="utf-8")
-    if args.json:
-        keys = ("line", "statement", "comment", "verdict", "message")
-        print(json.dumps([{k: getattr(v, k) for k in keys} for v in verdicts], ensure_ascii=False))
-    else:
-        for verdict in verdicts:
-            if verdict.verdict != "true":
-                print(f"{args.file}:{verdict.message.removeprefix('Line ')}")
-        true = sum(v.verdict == "true" for v in verdicts)
-        print(f"{true} of {len(verdicts)} statements with a tensor have true shape comments")
-    return FOUND if any(v.verdict in ("false", "missing") for v in verdicts) else CLEAN
+    reports, skipped = [], 0
+    for source in found:
+        if not source.settings.calls and (args.skip or source.listed):
+            skipped += 1
+            continue
+        missing = args.missing or source.settings.missing or args.write
+        reports.append(_check(source, args.strict, missing, args.write))
+    _print(reports, form, args.explain, skipped)
+    if any(r.errors for r in reports):
+        return UNREADABLE
+    return FOUND if any(v.verdict in ACCUSES for r in reports for v in r.verdicts) else CLEAN
+
+
+def _check(source: Source, strict: bool, missing: bool, write: bool) -> Report:
+    """Runs and judges one source; whatever is wrong with it becomes a sentence."""
+    report = Report(source)
+    if source.problem or not source.settings.calls:
+        report.errors.append((0, source.problem or NO_CALL))
+        return report
+    try:
+        rules = dict(map(_rule, source.settings.where))
+        asked = plan("; ".join(source.settings.calls), where=rules)
+        job = prepare(source.text, asked, setup=source.setup)
+        from autograder.shapes import record
+
+        recording = record.run(job)
+        verdicts = judge(source.text, asked, recording, strict=strict)
+    except (PlanError, SyntaxError, ValueError, RecursionError) as error:
+        report.errors.append((getattr(error, "lineno", None) or 0, f"{error}"))
+        return report
+    report.errors = _raised(source, asked, recording)
+    if not recording["problem"]:
+        report.verdicts = [v for v in verdicts if v.verdict != "missing" or missing]
+    if write and not report.errors and source.path.suffix == ".py":
+        text = write_missing(source.text, verdicts)
+        source.path.write_text(text, encoding="utf-8")
+    return report
+
+
+def _raised(source: Source, asked: Plan, recording: dict) -> list[tuple[int, str]]:
+    """The exceptions of the calls, each with the line where it came up, once."""
+    if recording["problem"]:
+        problem = recording["problem"]
+        return [(0, f"the code could not be loaded: {problem['type']}: {problem['message']}")]
+    stmts = trace(source.text).stmts
+    found: dict[int, tuple[int, str]] = {}
+    for run in recording["runs"]:
+        error = run["error"]
+        if error and run["call"] not in found:
+            sizes = asked.sizes[run["config"]] if run["config"] < len(asked.sizes) else {}
+            line = stmts[error["stmt"]].line if 0 <= error["stmt"] < len(stmts) else 0
+            call = source.settings.calls[0] if len(asked.calls) == 1 else f"call {run['call'] + 1}"
+            given = ", ".join(f"{k}={v}" for k, v in sizes.items())
+            text = f"`{call}` raised {error['type']}: {error['message']} (with {given})"
+            found[run["call"]] = (line, text)
+    return list(found.values())
+
+
+# --- what is printed ------------------------------------------------------------------------------
+def _print(reports: list[Report], form: str, explain: bool, skipped: int) -> None:
+    if form == "json":
+        print(json.dumps([_row(r, v) for r in reports for v in r.verdicts], ensure_ascii=False))
+    for report in reports:
+        for line, text in report.errors:
+            place = report.source.place(line) if line else str(report.source.path)
+            if form == "github":
+                print(f"::error file={report.source.path},line={max(line, 1)}::{_escaped(text)}")
+            print(f"autograder shapes: {place}: {text}", file=sys.stderr)
+    if form == "json":
+        return
+    every = [v for r in reports for v in r.verdicts]
+    for report in reports:
+        for verdict in report.verdicts:
+            shown = verdict.verdict in ACCUSES or (explain and verdict.verdict == "cannot tell")
+            if form == "github" and verdict.verdict in ACCUSES:
+                level = "error" if verdict.verdict == "false" else "warning"
+                text = _escaped(_sentence(verdict))
+                print(f"::{level} file={report.source.path},line={verdict.line}::{text}")
+            elif shown:
+                print(f"{report.source.place(verdict.line)}: {_sentence(verdict)}")
+            if shown and explain and form == "text":
+                _explain(verdict)
+    true = sum(v.verdict == "true" for v in every)
+    unsure = sum(v.verdict == "cannot tell" for v in every)
+    if form == "text" and (reports or skipped):
+        print(
+            f"{true} of {len(every)} shape comments and statements are true; {unsure} cannot tell"
+        )
+        if skipped:
+            print(f"{skipped} files have no call and were passed over", file=sys.stderr)
+
+
+def _explain(verdict: Verdict) -> None:
+    """The facts that were asked, and the one that doubts."""
+    for condition, fact, doubt in verdict.evidence:
+        print(f"    {'no ' if doubt else 'yes'}  {condition}: {doubt or fact}")
+
+
+def _sentence(verdict: Verdict) -> str:
+    return verdict.message.removeprefix(f"Line {verdict.line}: ")
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _row(report: Report, verdict: Verdict) -> dict:
+    keys = ("line", "statement", "comment", "verdict", "confidence", "message")
+    return {"file": str(report.source.path)} | {k: getattr(verdict, k) for k in keys}
 
 
 def _rule(text: str) -> tuple[str, str]:
-    name, _, value = text.partition("=")
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise PlanError(f"`{text}`: expected NAME=EXPRESSION, such as hidden=num_heads*head_size.")
     return name.strip(), value.strip()
 
 
@@ -50,14 +164,19 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="autograder shapes",
         description="Compares shape comments with the shapes that the code makes.",
+        epilog="How to build and call the code stands in --call, in a docstring line "
+        "`Shapes: Model(hidden)(x[batch, seq, hidden])`, or in pyproject.toml under "
+        "[tool.autograder.shapes]. A line with `# shapes: ignore` is passed over.",
     )
-    parser.add_argument("file", type=Path, metavar="FILE.py")
+    parser.add_argument(
+        "paths", type=Path, nargs="+", metavar="PATH", help="files, notebooks or folders"
+    )
     parser.add_argument(
         "--call",
         action="append",
-        required=True,
+        default=[],
         help="how to build and call it: 'Model(hidden)(x[batch_size, seq_len, hidden])'; may be "
-        "given several times",
+        "given several times; instead of what the files say",
     )
     parser.add_argument(
         "--where",
@@ -66,7 +185,14 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=EXPRESSION",
         help="a size that follows from others: hidden=num_heads*head_size",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON array of verdicts")
+    parser.add_argument("--setup", default="", metavar="CODE", help="Python to run before the file")
+    parser.add_argument("--missing", action="store_true", help="name lines without a comment too")
+    parser.add_argument(
+        "--format", choices=("text", "json", "github"), default="text", help="default: text"
+    )
+    parser.add_argument("--json", action="store_true", help="the same as --format json")
+    parser.add_argument("--explain", action="store_true", help="the evidence of each verdict")
+    parser.add_argument("--skip", action="store_true", help="pass over files without a call")
     parser.add_argument("--write", action="store_true", help="write the comments that are missing")
     parser.add_argument("--strict", action="store_true", help="name skipped steps too")
     return parser

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import ast
 import io
-import re
 import tokenize
 from dataclasses import dataclass, replace
 
-PRAGMA = re.compile(
-    r"^\s*(noqa|type:\s*ignore|pylint:|pragma:|fmt:|isort:|pyright:|mypy:|%%)", re.I
+MAX_COMMENTS, MAX_CODE = 1_000, 400
+PRAGMAS = ("noqa", "type:", "pylint:", "pragma:", "fmt:", "isort:", "pyright:", "mypy:", "%%")
+IGNORE = "shapes: ignore"
+HEADINGS = (
+    *("your code", "begin solution", "end solution", "begin hidden", "end hidden", "todo"),
+    *("code starts", "code ends", "fill in", "write shape", "write the shape", "for example"),
+    *("=====", "-----", "#####", "*****"),
 )
-BARRIER = re.compile(
-    r"(your code|(begin|end) (solution|hidden)|todo|task\s*\d|code (starts|ends)|fill in|"
-    r"write (the )?shape|for example|^\s*note\b|^\s*suppose\b|=====|-----|#####)",
-    re.I,
-)
-CODE_CALL = re.compile(
-    r"(?i)(^|\.)(shape|size|tensor|floattensor|longtensor|view|reshape|dims?|x)$"
-)
+OPENINGS = ("note", "suppose", "task ")
+_NO_CALLS = """
+    shape size tensor floattensor longtensor view reshape dim dims x
+"""
+NO_CALLS = frozenset(_NO_CALLS.split())
+BLOCKS = ("for ", "if ", "while ", "with ", "def ", "class ", "elif ", "else:", "try:", "except")
 
 
 @dataclass(frozen=True)
 class Comment:
-    """One comment: its line, its text without the `#`, whether it has the line to itself."""
+    """One comment: its line, its text without the `#`, whether it has the line to itself.
+
+    barrier: a heading of the hand-out, or a line of it: it says nothing and parts what is around.
+    """
 
     line: int
     text: str
@@ -32,74 +37,117 @@ class Comment:
     barrier: bool = False
 
 
-def find_comments(source: str, starter: str | None = None) -> list[Comment]:
-    """Every comment that may be about shapes, in order; `barrier` marks the handout's headings."""
-    given = {line.strip() for line in (starter or "").splitlines() if "#" in line}
-    lines = source.splitlines()
-    found = []
+@dataclass(frozen=True)
+class Given:
+    """What the hand-out holds: its lines, its statements, and its comments of their own line."""
+
+    lines: frozenset[str] = frozenset()
+    code: frozenset[str] = frozenset()
+    comments: frozenset[str] = frozenset()
+
+
+NOTHING = Given()
+
+
+def given(starter: str | None) -> Given:
+    """The parts of a hand-out that are not the student's."""
+    if not starter:
+        return Given()
+    lines = starter.splitlines()
+    found = list(_tokenized(starter))
+    cut = {line: column for line, column, _ in found}
+    code = {s[: cut.get(i, len(s))].strip() for i, s in enumerate(lines, start=1)}
+    own = {text for line, column, text in found if not lines[line - 1][:column].strip()}
+    return Given(frozenset(s.strip() for s in lines), frozenset(code - {""}), frozenset(own))
+
+
+def _tokenized(source: str):
+    """(line, column, text) of each comment, as far as the source can be cut into tokens."""
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type != tokenize.COMMENT:
-                continue
-            line, column = token.start
-            text = token.string.lstrip("#!").strip()
-            own = not lines[line - 1][:column].strip()
-            if PRAGMA.match(text) or (not text and not own):
-                continue
-            barrier = lines[line - 1].strip() in given or (own and bool(BARRIER.search(text)))
-            found.append(Comment(line, text, own, column, barrier))
-    except (tokenize.TokenError, IndentationError):
-        return found
+            if token.type == tokenize.COMMENT:
+                yield *token.start, token.string.lstrip("#!").strip()
+    except (tokenize.TokenError, SyntaxError):
+        return
+
+
+def find_comments(source: str, handed_out: Given = NOTHING) -> list[Comment]:
+    """Every comment that may be about shapes, in order."""
+    lines = source.splitlines()
+    found: list[Comment] = []
+    for line, column, text in _tokenized(source):
+        if len(found) >= MAX_COMMENTS or line > len(lines):
+            break
+        own = not lines[line - 1][:column].strip()
+        if text.lower().startswith(PRAGMAS) or (not text and not own):
+            continue
+        low = text.lower()
+        heading = any(h in low for h in HEADINGS) or low.startswith(OPENINGS)
+        handed = (own and text in handed_out.comments) or lines[line - 1].strip() in (
+            handed_out.lines
+        )
+        found.append(Comment(line, text, own, column, handed or (own and heading)))
     return _without_code(found)
 
 
+def ignored(source: str) -> frozenset[int]:
+    """The lines that say `# shapes: ignore`."""
+    return frozenset(line for line, _, text in _tokenized(source) if IGNORE in text.lower())
+
+
 def _without_code(comments: list[Comment]) -> list[Comment]:
+    """Switched-off code is no comment; one line of it, or several that are one statement."""
     kept, i = [], 0
     while i < len(comments):
-        taken = 1
-        if is_code(comments[i].text):
-            code, _, rest = comments[i].text.rpartition("#")
-            if code and not comments[i].own:  # `p = s.softmax(-1)  # softmax(s)  # [b, t, t]`
-                kept.append(replace(comments[i], text=rest.strip()))
+        comment = comments[i]
+        if is_code(comment.text):
+            code, _, rest = comment.text.rpartition("#")
+            if code and not comment.own:  # `p = s.softmax(-1)  # softmax(s)  # [b, t, t]`
+                kept.append(replace(comment, text=rest.strip()))
             i += 1
             continue
-        if comments[i].own and _opens(comments[i].text):
-            text = comments[i].text
-            while (
-                i + taken < len(comments)
-                and taken < 12
-                and comments[i + taken].own
-                and comments[i + taken].line == comments[i].line + taken
-            ):
-                text += "\n" + comments[i + taken].text
-                taken += 1
-                if is_code(text):
-                    break
-            else:
-                taken = 0
-            if taken and is_code(text):
-                i += taken
-                continue
-        kept.append(comments[i])
-        i += 1
+        taken = _several(comments, i) if comment.own and _opens(comment.text) else 0
+        if not taken:
+            kept.append(comment)
+        i += max(taken, 1)
     return kept
+
+
+def _several(comments: list[Comment], first: int) -> int:
+    """How many lines of comment from here on are one statement; 0 where they are none."""
+    text = comments[first].text
+    for more in range(1, 12):
+        i = first + more
+        if (
+            i >= len(comments)
+            or not comments[i].own
+            or comments[i].line != comments[i - 1].line + 1
+        ):
+            return 0
+        text += "\n" + comments[i].text
+        if is_code(text):
+            return more + 1
+    return 0
 
 
 def _opens(text: str) -> bool:
     """Whether the text looks like the first line of a statement that goes on."""
-    code = text.split("#")[0]
-    return bool(re.match(r"[\w.]+(\s*,\s*[\w.]+)*\s*=[^=]|return\b|[\w.]+\(", code)) and (
-        sum(code.count(c) for c in "([{") > sum(code.count(c) for c in ")]}")
-    )
+    code = text.split("#")[0].strip()
+    head = code.split("(")[0].split("=")[0].replace(",", " ").replace(".", " ")
+    named = all(word.isidentifier() for word in head.split()) and head.strip() != ""
+    begun = "=" in code or code.startswith("return ") or len(head.split()) <= 3 and "(" in code
+    return named and begun and sum(map(code.count, "([{")) > sum(map(code.count, ")]}"))
 
 
 def is_code(text: str) -> bool:
     """Whether a comment is a statement that somebody switched off."""
-    text = re.sub(r"^[>\s]+", "", text)
+    if len(text) > MAX_CODE * 4:
+        return False
+    text = text.lstrip("> \t")
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return bool(re.match(r"(for|if|while|with|def|class|elif|else)\b.*:\s*(#.*)?$", text))
+        return text.startswith(BLOCKS) and text.split("#")[0].rstrip().endswith(":")
     return any(_is_statement(s) for s in body)
 
 
@@ -107,16 +155,16 @@ def _is_statement(node: ast.stmt) -> bool:
     match node:
         case ast.Import() | ast.ImportFrom() | ast.Assert() | ast.Raise() | ast.AugAssign():
             return True
-        case ast.Assign() | ast.AnnAssign():
-            if node.value is None or isinstance(node.value, ast.List | ast.Tuple | ast.Set):
-                return False
-            if isinstance(node, ast.AnnAssign):
+        case ast.Assign():
+            if isinstance(node.value, ast.List | ast.Tuple | ast.Set):
                 return False
             return _has_call(node.value) or not isinstance(node.value, ast.BinOp | ast.Name)
+        case ast.AnnAssign():
+            return node.value is not None and _has_call(node.value)
         case ast.Return():
             return node.value is not None and _has_call(node.value)
-        case ast.Expr(value=ast.Call() as call):
-            return _has_call(call)
+        case ast.Expr(value=ast.Call() | ast.BinOp() as value):
+            return _has_call(value)
     return False
 
 
@@ -127,13 +175,12 @@ def _has_call(node: ast.expr) -> bool:
     """
     for part in ast.walk(node):
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Name | ast.Attribute):
-            name = ast.unparse(part.func)
-            if CODE_CALL.search(name):
+            name = part.func.id if isinstance(part.func, ast.Name) else part.func.attr
+            if name.lower() in NO_CALLS:
                 continue
             if isinstance(part.func, ast.Attribute) or part.keywords:
                 return True
-            if len(part.args) < 2 or any(
-                not isinstance(a, ast.Name | ast.BinOp) for a in part.args
-            ):
+            plain = all(isinstance(a, ast.Name | ast.BinOp) for a in part.args)
+            if len(part.args) < 2 or not plain:
                 return True
     return False

@@ -1,132 +1,121 @@
-"""Expressions for one dimension of a tensor: parsed from a comment, evaluated on sizes.
+"""Expressions for the dimensions of a tensor: read from tokens, evaluated on sizes.
 
 An expression is a small tuple: ("num", 3), ("name", "heads"), ("*", a, b) and the like for + - /,
-("any",) for a wildcard, ("...",) for an ellipsis, ("alt", a, b) where a comment gives two names.
+("any", text) for a wildcard, ("...",) for an ellipsis, ("alt", a, b) where a comment gives two
+names for one dimension.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from fractions import Fraction
 
-from autograder.shapes.names import WORDS
+from autograder.shapes import names
+from autograder.shapes.lexer import Token
 
 Expr = tuple
+Dims = tuple[Expr, ...]
 Lookup = Callable[[str], int | None]
 
-MAX_TEXT = 300
-OPERATORS = {"·": "*", "×": "*", "⋅": "*", "∗": "*", "//": "/", "÷": "/", "−": "-", "–": "-"}
-TOKEN = re.compile(
-    r"""\s*(?:
-      (?P<dots>\.\.\.|…|\.\.)
-    | (?P<sized>[^\W\d]\w*\.(?:shape\[-?\d+\]|size\(-?\d+\)))
-    | (?P<num>\d+(?![\w.])|\d+(?=[^\W\d_]))
-    | (?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*'*)
-    | (?P<op>//|\*\*|[-+*/·×⋅∗÷−–()^=:?])
-    )""",
-    re.X,
-)
-# Words joined by a hyphen that are one name, and no subtraction: seq-len, head-dim, batch-size.
-HYPHENATED = re.compile(
-    r"\b(batch|seq|sequence|head|heads|hidden|input|output|num|n|embed|embedding|emb|model|token)"
-    r"-(size|len|length|dim|dims|heads|head|tokens|state|features)\b",
-    re.I,
-)
+MAX_DIMS, MAX_TOKENS, MAX_DEPTH = 9, 60, 5
+ANY = ("*", "_", "?", "-1", ":", "-", "...")
+_PROSE = """
+    as is of to it we by an at or so if be the same and for not are was with than like then this
+    that from on see also e.g i.e vs etc but
+"""
+PROSE = frozenset(_PROSE.split())
 
 
 class NotADim(ValueError):
-    """The text is not the text of a shape."""
+    """The tokens are not those of a shape."""
 
 
-def parse_dims(text: str) -> tuple[Expr, ...]:
-    """The dimensions inside a pair of brackets; raises NotADim where it is none."""
-    if len(text) > MAX_TEXT:
-        raise NotADim(text)
-    text = HYPHENATED.sub(r"\1_\2", text.replace("\\times", "×").replace("$", "").strip())
-    text = re.sub(r"[`'\"](\w[\w ]*)[`'\"]", r"\1", text)
-    if not text.strip(" ,"):
-        return ()
+def read_dims(found: list[Token]) -> Dims:
+    """The dimensions between a pair of brackets, or of a shape without any; raises NotADim."""
+    if len(found) > MAX_TOKENS:
+        raise NotADim("long")
     for separator in (",", ";", "|"):
-        parts = split_top(text, separator)
+        parts = split(found, lambda t, s=separator: t.text == s)
         if len(parts) > 1:
-            if not parts[-1].strip():
+            if not parts[-1]:
                 parts.pop()
-            if separator == "," and len(parts) > 1:
-                parts = [piece for part in parts for piece in _split_dots(part)]
-            return tuple(_parse_one(part) for part in parts)
-    parts = split_crosses(text)
-    if len(parts) > 1:
-        return tuple(_parse_one(part) for part in parts)
-    spaced = _parse_spaced(text)
-    return spaced if spaced else tuple(_parse_one(part) for part in _split_dots(text))
+            return _all(piece for part in parts for piece in _dots_apart(part))
+    if len(parts := crosses(found)) > 1:
+        return _all(parts)
+    if not found:
+        return ()
+    return _spaced(found) or _all(_dots_apart(found))
 
 
-def split_top(text: str, separator: str) -> list[str]:
-    """Splits at a separator that is inside no bracket."""
-    parts, depth, start = [], 0, 0
-    for i, c in enumerate(text):
-        depth += (c in "([{") - (c in ")]}")
-        if c == separator and depth == 0:
-            parts.append(text[start:i])
-            start = i + 1
-    return [*parts, text[start:]]
+def _all(parts) -> Dims:
+    dims = tuple(_one(part) for part in parts)
+    if len(dims) > MAX_DIMS:
+        raise NotADim("many")
+    return dims
 
 
-def split_crosses(text: str) -> list[str]:
-    """Splits `b x s x (n*d)`, `B × T × C` or `b by s` at the crosses that are inside no bracket."""
-    parts, depth, start = [], 0, 0
-    for match in re.finditer(r"[(\[{]|[)\]}]|(?<=[\s)\d])(?:[xX]|by)(?=[\s(])|×", text):
-        c = match.group()
-        if c in "([{":
-            depth += 1
-        elif c in ")]}":
-            depth -= 1
-        elif depth == 0:
-            parts.append(text[start : match.start()])
-            start = match.end()
-    return [*parts, text[start:]]
+def split(found: list[Token], at: Callable[[Token], bool]) -> list[list[Token]]:
+    """Splits at tokens that are inside no bracket."""
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in found:
+        depth += (token.kind == "open") - (token.kind == "close")
+        if depth == 0 and at(token):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
 
 
-def _split_dots(part: str) -> list[str]:
+def crosses(found: list[Token]) -> list[list[Token]]:
+    """`b x s x (n*d)`, `B × T × C`, `b by s`, `bxsxd`: split at the crosses."""
+    if len(found) == 1 and found[0].kind == "name":
+        pieces = found[0].text.split("x")
+        short = all(0 < len(p) <= 2 or names.known(p) for p in pieces)
+        if len(pieces) > 2 and short and not names.known(found[0].text):
+            place = found[0]
+            return [[Token("name", p, place.start, place.end)] for p in pieces]
+    return split(found, lambda t: t.text in ("x", "X", "×", "by") and t.kind == "times")
+
+
+def _dots_apart(part: list[Token]) -> list[list[Token]]:
     """`... m` and `...m` are an ellipsis and a dimension."""
-    match = re.match(r"\s*(\.\.\.|…)\s*(\w.*)$", part)
-    return [match[1], match[2]] if match else [part]
+    return [part[:1], part[1:]] if len(part) > 1 and part[0].kind == "dots" else [part]
 
 
-def _parse_spaced(text: str) -> tuple[Expr, ...] | None:
+def _spaced(found: list[Token]) -> Dims:
     """`b s (n d)`: names, numbers and groups with nothing but spaces between, as einops writes."""
-    if not re.fullmatch(r"(?:[^\W\d]\w*|\d+|\.\.\.|\([\w\s*/]+\)|\s)+", text):
-        return None
-    parts = re.findall(r"\([^)]*\)|[^\s()]+", text)
-    if len(parts) < 2 or "_".join(parts).lower() in WORDS:
-        return None
-    if not any("(" in p or len(p) <= 3 for p in parts) and len(parts) == 2:
-        return None
-    return tuple(_parse_one(part) for part in parts)
+    parts: list[list[Token]] = []
+    depth = 0
+    for token in found:
+        if depth == 0 and (token.kind in ("number", "dots", "open") or token.word):
+            parts.append([])
+        elif depth == 0:
+            return ()
+        parts[-1].append(token)
+        depth += (token.kind == "open") - (token.kind == "close")
+    words = [p[0].text for p in parts if len(p) == 1]
+    if len(parts) < 2 or names.known("_".join(words)):
+        return ()
+    groups = len(words) < len(parts)
+    if not groups and sum(not w[:1].isdecimal() for w in words) < 2:
+        return ()  # `(dim 3)`
+    if not (groups or any(len(w) <= 3 for w in words) or len(parts) > 2):
+        return ()
+    return _all(parts)
 
 
-def _parse_one(text: str) -> Expr:
-    text = text.strip()
-    if text in ("...", "…", ".."):
+def _one(part: list[Token]) -> Expr:
+    text = "".join(t.text for t in part)
+    if text == "...":
         return ("...",)
-    if text in ("*", "_", "?", "-1", ":", "-"):
+    if text in ANY:
         return ("any", text)
-    if re.fullmatch(r"\*[^\W\d]\w*", text):
+    if len(part) == 2 and part[0].text == "*" and part[1].kind == "name":
         return ("...",)
-    tokens, at = [], 0
-    while at < len(text):
-        match = TOKEN.match(text, at)
-        if not match or match.end() == at:
-            raise NotADim(text)
-        kind = match.lastgroup
-        tokens.append((kind, OPERATORS.get(match[kind], match[kind])))
-        at = match.end()
-    if len(tokens) > 24:
-        raise NotADim(text)
-    reader = _Reader(tokens)
+    reader = _Reader(part)
     expr = reader.alternatives()
-    if reader.at != len(tokens):
+    if reader.at != len(part):
         raise NotADim(text)
     return expr
 
@@ -134,102 +123,126 @@ def _parse_one(text: str) -> Expr:
 class _Reader:
     """A recursive-descent reader of the tokens of one dimension."""
 
-    def __init__(self, tokens: list[tuple[str, str]]):
-        self.tokens, self.at = tokens, 0
+    def __init__(self, found: list[Token]):
+        self.tokens, self.at, self.depth = found, 0, 0
 
-    def peek(self, ahead: int = 0) -> tuple[str | None, str]:
+    def peek(self, ahead: int = 0) -> Token:
         i = self.at + ahead
-        return self.tokens[i] if i < len(self.tokens) else (None, "")
+        return self.tokens[i] if i < len(self.tokens) else Token("end", "", 0, 0)
 
-    def take(self) -> tuple[str, str]:
+    def take(self) -> Token:
         self.at += 1
         return self.tokens[self.at - 1]
 
     def alternatives(self) -> Expr:
         left = self.sum()
-        while self.peek()[1] in ("=", ":"):
+        while self.peek().text in ("=", ":", "==", "|"):
             self.take()
             left = ("alt", left, self.sum())
         return left
 
     def sum(self) -> Expr:
         left = self.product()
-        while self.peek()[1] in ("+", "-"):
-            left = (self.take()[1], left, self.product())
+        while self.peek().kind in ("plus", "minus"):
+            sign = "+" if self.take().kind == "plus" else "-"
+            left = (sign, left, self.product())
         return left
 
     def product(self) -> Expr:
         left = self.power()
         while True:
-            kind, text = self.peek()
-            cross = kind == "name" and text in ("x", "X") and self.peek(1)[0] in ("name", "num")
-            if text in ("*", "/") or cross:
+            token = self.peek()
+            if token.kind == "over" or (token.kind == "times" and self.peek(1).kind != "end"):
                 self.take()
-                left = ("/" if text == "/" else "*", left, self.power())
-            elif left[0] == "num" and kind == "name":
-                left = ("*", left, self.power())
-            elif left[0] == "name" and text == "(":  # B (batch): two names of one thing
+                left = ("/" if token.kind == "over" else "*", left, self.power())
+            elif left[0] == "num" and token.kind == "name":
+                left = ("*", left, self.power())  # `3 d`, `2h`
+            elif left[0] == "name" and token.text == "(":  # `B (batch)`: two names of one thing
                 left = ("alt", left, self.power())
             else:
                 return left
 
     def power(self) -> Expr:
-        left = self.atom()
-        if self.peek()[1] in ("**", "^"):
-            self.take()
-            kind, text = self.peek()
-            if kind != "num" or not 1 <= int(text) <= 4:
-                raise NotADim("power")
-            self.take()
-            base = left
-            for _ in range(int(text) - 1):
-                left = ("*", left, base)
-        return left
+        base = self.atom()
+        if self.peek().kind != "power":
+            return base
+        if base[0] not in ("name", "num"):
+            raise NotADim("power")
+        self.take()
+        token = self.take() if self.peek().kind == "number" else self.peek()
+        if token.text not in ("2", "3", "4"):
+            raise NotADim("power")
+        found = base
+        for _ in range(int(token.text) - 1):
+            found = ("*", found, base)
+        return found
 
     def atom(self) -> Expr:
-        kind, text = self.peek()
-        if kind == "num":
+        token = self.peek()
+        if token.kind == "number" and token.text.isascii() and token.text.isdecimal():
             self.take()
-            if len(text) > 9:
-                raise NotADim(text)
-            return ("num", int(text))
-        if kind in ("name", "sized"):
-            words = [self.take()[1]]
-            while self.peek()[0] == "name" and not self._cross_next():
-                words.append(self.take()[1])
-            return self._name(words)
-        if text == "?":
+            if len(token.text) > 9:
+                raise NotADim(token.text)
+            return ("num", int(token.text))
+        if token.kind == "any":
             self.take()
             return ("any", "?")
-        if text == "(":
+        if token.text == "(" and self.depth < MAX_DEPTH:
             self.take()
+            self.depth += 1
             inner = self.group()
-            if self.peek()[1] != ")":
+            self.depth -= 1
+            if self.peek().text != ")":
                 raise NotADim("bracket")
             self.take()
             return inner
-        raise NotADim(text)
+        alone = token.text in ("x", "X") and self.peek(1).kind in ("end", "close")
+        if token.word and (token.kind != "times" or alone):
+            return self.name()
+        raise NotADim(token.text)
 
-    def _cross_next(self) -> bool:
-        return self.peek()[1] in ("x", "X") and self.peek(1)[0] in ("name", "num")
+    def name(self) -> Expr:
+        words = [self.take()]
+        while self.peek().word and self.peek().kind != "times":
+            words.append(self.take())
+        sized = self._of_a_tensor(words)
+        if sized:
+            return sized
+        hyphen = self.peek().text == "-" and self.peek().glued and self.peek(1).glued
+        if hyphen and self.peek(1).word:  # `seq-len` is one name, `seq-k` is none
+            joined = f"{words[-1].text}_{self.peek(1).text}"
+            if names.hyphenated(joined):
+                self.take()
+                self.take()
+                return ("name", joined)
+        texts = " ".join(t.text for t in words).split()
+        if len(texts) > 4 or any(t.lower() in PROSE for t in texts):
+            raise NotADim(" ".join(texts))
+        return ("name", "_".join(texts))
 
-    def _name(self, words: list[str]) -> Expr:
-        if len(words) > 4:
-            raise NotADim(" ".join(words))
-        return ("name", "_".join(words))
+    def _of_a_tensor(self, words: list[Token]) -> Expr | None:
+        """`x.shape[1]`, `x.size(-1)`: a size by its place, which nobody checks."""
+        ends = words[-1].text.endswith((".shape", ".size"))
+        if not ends or self.peek().text not in ("[", "("):
+            return None
+        while self.peek().kind not in ("close", "end"):
+            self.take()
+        if self.peek().kind == "close":
+            self.take()
+        return ("any", words[-1].text)
 
     def group(self) -> Expr:
         """Inside round brackets: `(h d)` is a product, unless its words make one known name."""
-        words, i = [], 0
-        while self.peek(i)[0] == "name":
-            words.append(self.peek(i)[1])
+        if self.peek().text in ("=", "=="):  # `len_q(=len_k)`
+            self.take()
+        i = 0
+        while self.peek(i).word and self.peek(i).kind != "times":
             i += 1
-        if self.peek(i)[1] == ")" and len(words) > 1 and "_".join(words).lower() not in WORDS:
-            if "x" in words:
-                return self.alternatives()
+        found = [self.peek(n).text for n in range(i)]
+        if self.peek(i).text == ")" and len(found) > 1 and not names.known("_".join(found)):
             self.at += i
-            expr: Expr = ("name", words[0])
-            for word in words[1:]:
+            expr: Expr = ("name", found[0])
+            for word in found[1:]:
                 expr = ("*", expr, ("name", word))
             return expr
         return self.alternatives()
@@ -262,51 +275,61 @@ def fits(expr: Expr, size: int, lookup: Lookup) -> bool:
         return lookup(expr[1]) == size
     value = evaluate(expr, lookup)
     if kind == "/" and (value is None or value.denominator != 1):
-        return fits(expr[1], size, lookup) or fits(expr[2], size, lookup)  # 'S/T': S or T
+        rounded = value is not None and int(value) == size  # `L // 2`, as Python divides
+        return rounded or fits(expr[1], size, lookup) or fits(expr[2], size, lookup)  # 'S/T'
     return value == size
 
 
-def shape_fits(dims: tuple[Expr, ...], shape: tuple[int, ...], lookup: Lookup) -> bool:
+def shape_fits(dims: Dims, shape: tuple[int, ...], lookup: Lookup) -> bool:
     """Whether dimensions with at most one ellipsis describe a shape."""
-    dots = [i for i, d in enumerate(dims) if is_dots(dims, i)]
     if len(dims) == 1 and len(shape) > 1 and dims[0][0] == "*":
         dims = _factors(dims[0])  # `[batch * seq * hidden]`, with stars for commas
+    pairs = aligned(dims, len(shape))
+    return pairs is not None and all(fits(dims[i], shape[j], lookup) for i, j in pairs)
+
+
+def aligned(dims: Dims, rank: int) -> list[tuple[int, int]] | None:
+    """Which written dimension stands for which of the tensor's; None where the ranks differ."""
+    dots = [i for i in range(len(dims)) if is_dots(dims, i)]
     if not dots:
-        return len(dims) == len(shape) and all(
-            fits(d, s, lookup) for d, s in zip(dims, shape, strict=True)
-        )
-    if len(dots) > 1 or len(dims) - 1 > len(shape):
-        return False
-    head, tail = dims[: dots[0]], dims[dots[0] + 1 :]
-    end = shape[len(shape) - len(tail) :]
-    return all(fits(d, s, lookup) for d, s in zip(head, shape, strict=False)) and all(
-        fits(d, s, lookup) for d, s in zip(tail, end, strict=True)
-    )
+        return [(i, i) for i in range(rank)] if len(dims) == rank else None
+    if len(dots) > 1 or len(dims) - 1 > rank:
+        return None
+    head = [(i, i) for i in range(dots[0])]
+    shift = rank - len(dims)
+    return head + [(i, i + shift) for i in range(dots[0] + 1, len(dims))]
 
 
-def _factors(expr: Expr) -> tuple[Expr, ...]:
+def _factors(expr: Expr) -> Dims:
     """The factors of a product, in order."""
     return (*_factors(expr[1]), *_factors(expr[2])) if expr[0] == "*" else (expr,)
 
 
-def is_dots(dims: tuple[Expr, ...], i: int) -> bool:
+def is_dots(dims: Dims, i: int) -> bool:
     """An ellipsis, or the only star of a shape, stands for any number of dimensions."""
     if dims[i][0] == "...":
         return True
     return dims[i] == ("any", "*") and sum(d == ("any", "*") for d in dims) == 1
 
 
-def names(expr: Expr) -> set[str]:
+def names_of(expr: Expr) -> set[str]:
     """Every name in an expression."""
     if expr[0] == "name":
         return {expr[1]}
-    return set().union(*(names(e) for e in expr[1:] if isinstance(e, tuple)))
+    return set().union(*(names_of(e) for e in expr[1:] if isinstance(e, tuple)))
 
 
-def shape_names(dims: tuple[Expr, ...]) -> set[str]:
-    return set().union(*(names(d) for d in dims))
+def shape_names(dims: Dims) -> set[str]:
+    return set().union(*(names_of(d) for d in dims))
 
 
-def only_numbers(dims: tuple[Expr, ...]) -> bool:
+def alone(dim: Expr) -> list[str]:
+    """The names that stand for a whole dimension."""
+    if dim[0] == "name":
+        return [dim[1]]
+    return [n for part in dim[1:] for n in alone(part)] if dim[0] == "alt" else []
+
+
+def only_numbers(dims: Dims) -> bool:
     """Numbers alone, and one that is not 1: `[3, 5, 9]`."""
     return bool(dims) and not shape_names(dims) and any(d[0] == "num" and d[1] != 1 for d in dims)

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 
 from autograder.shapes.attach import Sighting
 from autograder.shapes.dims import Expr, shape_fits
-from autograder.shapes.parser import Claim, Stage, Term
+from autograder.shapes.reader import Claim, Stage
 from autograder.shapes.recording import Execution, Sequence, Tensor, Weight, tensors
-from autograder.shapes.scope import Scope
-from autograder.shapes.tracer import Stmt, Traced
+from autograder.shapes.shapes_in_text import Term
+from autograder.shapes.tracer import Stmt, Traced, flat
 
 MOST_TURNED = 5  # dimensions of an operand that may be written in another order
 
@@ -42,22 +42,19 @@ def unpacks(stmt: Stmt) -> bool:
     return stmt.kind == "assign" and any(isinstance(t, list) for t in stmt.targets)
 
 
-def flat(targets) -> list[str]:
-    """The names of targets, unpacking undone."""
-    return [t for part in targets for t in (flat(part) if isinstance(part, list) else [part])]
-
-
 class Matcher:
     """Compares claims with executions, in the scope of one function."""
 
-    def __init__(self, traced: Traced, scope: Scope, strict: bool = False):
+    def __init__(self, traced: Traced, scope, strict: bool = False):
         self.traced, self.scope, self.strict = traced, scope, strict
 
     def holds(self, claim: Claim, sighting: Sighting, stmt: Stmt, execution: Execution) -> bool:
         """Whether the claim, or one of its alternatives, is what happened."""
         lookup = self.scope.lookup(execution)
-        inner = self._inner(sighting, stmt, execution) if sighting.inner else []
-        if sighting.link and _one_shape(claim):
+        inner = (
+            self._inner(sighting, stmt, execution) if sighting.place in ("inner", "link") else []
+        )
+        if sighting.place == "link" and _one_shape(claim):
             return any(shape_fits(claim.stages[0].terms[0].dims, s, lookup) for s in inner)
         return any(self._chain(c, stmt, execution, lookup, inner) for c in (claim, *claim.others))
 
@@ -136,6 +133,13 @@ class Matcher:
         if claim.told:  # `[t, d] for each sample`
             seen += [s[-len(dims) :] for s in results(stmt, execution) if len(dims) > 1]
         return any(shape_fits(dims, shape, lookup) for shape in seen)
+
+    def product_on_the_way(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
+        """Whether a product and its result are those of an operation that the line goes on from."""
+        lookup = self.scope.lookup(execution)
+        last = claim.stages[-1].terms[-1].dims
+        on_the_way = any(shape_fits(last, s, lookup) for _, s in self._on_the_way(stmt, execution))
+        return on_the_way and self._product(claim.stages[-2], stmt, execution, lookup)
 
     def skips(self, claim: Claim, execution: Execution) -> bool:
         """Whether a chain names an operation whose input is not the shape that stands before it."""

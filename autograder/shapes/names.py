@@ -70,7 +70,7 @@ WORDS = frozenset(WORD_TO_CONCEPT) | {w for w in WORD_TO_CHOICES if len(w) > 2}
 
 def normal(name: str) -> str:
     """One spelling for `self.num_heads`, `Num Heads` and `num_heads`; letters keep their case."""
-    name = name.rstrip("'").rsplit(".", 1)[-1]
+    name = name.rsplit(".", 1)[-1]
     if len(name) <= 2:
         return name
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)
@@ -97,6 +97,31 @@ def choices(name: str) -> tuple[str, ...]:
 def known(name: str) -> bool:
     """Whether the word is one that people write for a dimension."""
     return concept(name) is not None or bool(choices(name))
+
+
+_HYPHENS = """
+    batch_size seq_len seq_length sequence_length head_dim head_size hidden_size hidden_dim
+    hidden_state num_heads n_heads num_tokens n_tokens input_size input_dim output_dim
+    output_size embed_dim embedding_dim embedding_size emb_dim emb_size model_dim feature_dim
+"""
+HYPHENS = frozenset(_HYPHENS.split())
+
+
+def hyphenated(name: str) -> bool:
+    """Whether `seq-len` is one name, and no subtraction."""
+    return name.lower() in HYPHENS
+
+
+def stem(name: str) -> str:
+    """What is left of a name without its unit: `seq_len` and `seq`, `num_heads` and `heads`."""
+    plain = normal(name)
+    for end in ("_size", "_len", "_length", "_dim", "_dims", "_sz", "size", "_features"):
+        if plain.endswith(end) and len(plain) > len(end) + 1:
+            return plain.removesuffix(end)
+    for begin in ("num_", "n_", "number_of_"):
+        if plain.startswith(begin):
+            return plain.removeprefix(begin).rstrip("s") + "s"
+    return plain
 
 
 def near(word: str, candidates) -> str | None:

@@ -16,8 +16,10 @@ from fractions import Fraction
 from autograder.shapes.names import concept
 
 RUNS = 3
-PRIMES = (3, 5, 7, 11, 13, 17, 19, 2, 23, 29, 31, 37, 41, 43)
-LARGE = (97, 89, 101)  # room for every sequence: a block size or a context length
+DTYPES = ("long", "int", "bool", "float", "half", "double")
+FILLED = ("ints", "full")  # whole numbers below a size; that size everywhere
+PRIMES = (3, 5, 7, 11, 13, 17, 19, 2, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
+LARGE = (97, 89, 101, 103, 107, 109)  # room for every sequence: a block size, a context length
 ROOM = re.compile(r"context|block|max_|n_ctx|vocab", re.I)
 
 
@@ -35,6 +37,7 @@ class Plan:
     entries: tuple[str, ...]
     public: dict[str, int] | None = None
     where: dict[str, str] = field(default_factory=dict)
+    own: dict[str, frozenset[str]] = field(default_factory=dict)  # the sizes of each entry's calls
 
 
 def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None = None) -> Plan:
@@ -46,6 +49,7 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
     """
     derived = dict(where or {})
     calls, entries, roles = [], [], []
+    own: dict[str, set[str]] = {}
     for text in (part.strip() for part in re.split(r";|\n", call)):
         if not text:
             continue
@@ -59,6 +63,7 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
         calls.append(tree)
         entries.append(entry)
         roles += [r for r in found if r not in roles]
+        own.setdefault(entry, set()).update(found)
     if not calls:
         raise PlanError("No call to make: expected something like `Model(size)(x[batch, size])`.")
     _tie_heads(roles, derived)
@@ -72,7 +77,17 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
             **public,
             **{k: int(_value(v, public)) for k, v in derived.items() if k not in public},
         }
-    return Plan(tuple(calls), every, sizes, tuple(dict.fromkeys(entries)), public, derived)
+    for names in own.values():
+        names |= {n for r in names & set(derived) for n in _names(derived[r])}
+    return Plan(
+        tuple(calls),
+        every,
+        sizes,
+        tuple(dict.fromkeys(entries)),
+        public,
+        derived,
+        {e: frozenset(names) for e, names in own.items()},
+    )
 
 
 def _tie_heads(roles: list[str], derived: dict[str, str]) -> None:
@@ -104,15 +119,12 @@ def _read_call(text: str) -> tuple[dict, str, list[str]]:
 
 def _tree(node: ast.expr, roles: list[str], text: str, called: bool = False) -> dict:
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Subscript() as of, attr=kind)) if kind in (
-            "long",
-            "int",
-            "bool",
-            "float",
-            "half",
-            "double",
-        ):
+        case ast.Call(func=ast.Attribute(value=ast.Subscript() as of, attr=kind)) if kind in DTYPES:
             return {**_tree(of, roles, text), "dtype": kind}
+        case ast.Call(func=ast.Attribute(value=ast.Subscript() as of, attr=kind), args=[limit]) if (
+            kind in FILLED
+        ):
+            return {**_tree(of, roles, text), "dtype": kind, "limit": _size(limit, roles, text)}
         case ast.Call():
             return {
                 "kind": "call",
@@ -131,7 +143,11 @@ def _tree(node: ast.expr, roles: list[str], text: str, called: bool = False) -> 
         case ast.Constant(value=value) if value is None or isinstance(value, bool | float | str):
             return {"kind": "constant", "value": value}
         case ast.List() | ast.Tuple():
-            return {"kind": "list", "items": [_tree(e, roles, text) for e in node.elts]}
+            kind = "list" if isinstance(node, ast.List) else "tuple"
+            return {"kind": kind, "items": [_tree(e, roles, text) for e in node.elts]}
+        case ast.Dict() if all(isinstance(k, ast.Constant) for k in node.keys):
+            items = [_tree(v, roles, text) for v in node.values]
+            return {"kind": "dict", "keys": [k.value for k in node.keys], "items": items}
     return {"kind": "size", "expr": _size(node, roles, text)}
 
 
@@ -192,8 +208,10 @@ def _choose(free: tuple[str, ...], derived: dict[str, str]) -> tuple[dict[str, i
             order = PRIMES[: max(len(free) + 3, 8)]
             turn = (run * (3 + shift % 5) + shift) % len(order)
             order = order[turn:] + order[:turn]
+            large = iter(LARGE[run:] + LARGE[:run])
             sizes = {
-                r: LARGE[run] if ROOM.search(r) else p for r, p in zip(free, order, strict=False)
+                r: next(large, p) if ROOM.search(r) else p
+                for r, p in zip(free, order, strict=False)
             }
             for name, expr in derived.items():
                 sizes[name] = _value(expr, sizes)

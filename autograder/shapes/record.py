@@ -17,6 +17,7 @@ import torch
 
 MAX_EVENTS = 60_000  # a run
 MAX_KEPT = 24  # different executions of a statement in a run
+MAX_FRAMES = 6  # calls of a function in a run
 MAX_PARTS = 48
 MODULE = "course_shapes"
 
@@ -75,9 +76,10 @@ def _load(job: dict, recorder: _Recorder) -> tuple[dict, dict | None]:
     )
     namespace[job["names"][0]], namespace[job["names"][1]] = recorder.rec, recorder.at
     problem = None
+    flags = annotations.compiler_flag if job.get("future") else 0
     for part in [*job["setup"], *job["source"]]:
         try:
-            exec(compile(part["text"], part["file"], "exec", dont_inherit=True), namespace)
+            exec(compile(part["text"], part["file"], "exec", flags, dont_inherit=True), namespace)
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
@@ -92,11 +94,18 @@ def _make(tree: dict, config: int, namespace: dict):
         return tree["value"]
     if kind == "size":
         return tree["values"][config]
-    if kind == "list":
-        return [_make(item, config, namespace) for item in tree["items"]]
+    if kind in ("list", "tuple", "dict"):
+        items = [_make(item, config, namespace) for item in tree["items"]]
+        if kind == "dict":
+            return dict(zip(tree["keys"], items, strict=True))
+        return items if kind == "list" else tuple(items)
     if kind == "tensor":
         shape = tree["shapes"][config]
         dtype = tree.get("dtype", "float")
+        if dtype == "ints":
+            return torch.randint(max(tree["limits"][config], 1), shape)
+        if dtype == "full":
+            return torch.full(shape, tree["limits"][config])
         if dtype in ("long", "int"):
             return getattr(torch.zeros(shape), dtype)()
         return getattr(torch.rand(shape), dtype)()
@@ -141,6 +150,8 @@ class _Recorder:
         self.active, self.last, self.count = True, -1, 0
         self.open: dict[int, list] = {}
         self.kept: dict[int, list] = {}
+        self.calls: dict[int, int] = {}  # of each function, by the number of its `def`
+        self.frames: dict[int, int] = {}  # which call of its function a frame is
 
     def stop(self) -> None:
         self.active = False
@@ -159,18 +170,26 @@ class _Recorder:
         """A statement begins (`after` = 0) or has just ended (1)."""
         if not self.active or self.count >= MAX_EVENTS:
             return
+        frame = id(sys._getframe(1))
+        begins = after and stmt not in self.open  # the line of a `def`
+        if begins:
+            self.frames[frame] = self.calls.get(stmt, 0)
+            self.calls[stmt] = self.frames[frame] + 1
+        call = self.frames.get(frame, 0)
+        if call >= MAX_FRAMES:
+            return
         self.count += 1
         self.last = stmt
         scope = self.table.number(_scope(names))
-        if not after:
-            if stmt in self.open:  # a loop came round, or a return ended the last call
-                self._keep(stmt, self.open[stmt])
-            self.open[stmt] = [[], scope, None]
-        elif stmt in self.open:
+        if begins:
+            self._keep(stmt, [[], scope, scope, call])
+        elif after:
             self.open[stmt][2] = scope
             self._keep(stmt, self.open.pop(stmt))
-        else:  # the line of a `def`: what came in
-            self._keep(stmt, [[], scope, scope])
+        else:
+            if stmt in self.open:  # a loop came round, or a return ended the last call
+                self._keep(stmt, self.open[stmt])
+            self.open[stmt] = [[], scope, None, call]
 
     def _keep(self, stmt: int, execution: list) -> None:
         kept = self.kept.setdefault(stmt, [])
@@ -186,16 +205,25 @@ class _Recorder:
 def describe(value, depth: int = 0):
     """A JSON-able description of a value that has a shape or is an integer; None for the rest."""
     if isinstance(value, torch.Tensor):
-        return ["t", list(value.shape)]
+        shape = _shape(value)
+        return ["t", shape] if shape is not None else None
     if isinstance(value, torch.nn.Module):
         weight = value.__dict__.get("_parameters", {}).get("weight")
-        return ["m", list(weight.shape) if isinstance(weight, torch.Tensor) else None]
+        return ["m", _shape(weight) if isinstance(weight, torch.Tensor) else None]
     if type(value) is int:
         return ["i", value] if abs(value) < 2**53 else None
     if isinstance(value, tuple | list) and not isinstance(value, torch.Size) and depth < 3:
         parts = [describe(v, depth + 1) for v in value[:MAX_PARTS]]
         return ["s", parts, len(value)] if any(p and p[0] in "ts" for p in parts) else None
     return None
+
+
+def _shape(tensor) -> list | None:
+    """None for the weight of a lazy layer, which has no shape before the first call."""
+    try:
+        return [int(n) for n in tensor.shape]
+    except (RuntimeError, TypeError, ValueError):
+        return None
 
 
 def _scope(names: dict) -> dict:

@@ -14,6 +14,7 @@ from autograder.shapes.plan import Plan, value_of
 from autograder.shapes.tracer import Traced, helper_names, trace
 
 MAX_RUNS, MAX_ROWS, MAX_EXECUTIONS, MAX_EVENTS, MAX_RANK = 64, 200_000, 64, 4_000, 12
+MAX_SEEN = 2_000_000  # events of a recording
 
 Shape = tuple[int, ...]
 
@@ -34,6 +35,7 @@ class Execution:
     """One execution of a statement: values in the order they came about, and the names around."""
 
     config: int
+    unit: tuple[int, int]  # which call of the plan, and which call of the function in it
     events: list[tuple[int, object]]
     before: dict[str, object]
     after: dict[str, object]
@@ -76,6 +78,9 @@ def prepare(source: str, plan: Plan, *, setup: str = "") -> dict:
         "names": list(helper_names(source)),
         "setup": _parts(ast.parse(setup), "setup", ()),
         "source": _parts(tree, "source", plan.entries),
+        "future": any(
+            isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in tree.body
+        ),
         "owner": [n.stmt for n in traced.nodes],
         "configs": len(sizes),
         "calls": [_filled(call, sizes) for call in plan.calls],
@@ -96,7 +101,9 @@ def _filled(tree: dict, sizes: list[dict[str, int]]) -> dict:
         filled["values"] = [value_of(tree["expr"], s) for s in sizes]
     elif tree["kind"] == "tensor":
         filled["shapes"] = [[value_of(d, s) for d in tree["dims"]] for s in sizes]
-    elif tree["kind"] == "list":
+        if "limit" in tree:
+            filled["limits"] = [value_of(tree["limit"], s) for s in sizes]
+    elif tree["kind"] in ("list", "tuple", "dict"):
         filled["items"] = [_filled(t, sizes) for t in tree["items"]]
     elif tree["kind"] in ("call", "attribute"):
         filled["of"] = _filled(tree["of"], sizes)
@@ -109,7 +116,7 @@ def read_recording(recording: object, traced: Traced, configs: int) -> Evidence:
     """Checks a recording and sorts it by statement. Raises BadRecording."""
     try:
         return _read(recording, traced, configs)
-    except (KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise BadRecording(f"not a recording: {type(error).__name__}") from None
 
 
@@ -119,10 +126,11 @@ def _read(recording, traced: Traced, configs: int) -> Evidence:
     _demand(isinstance(runs, list) and len(runs) <= MAX_RUNS, "runs")
     values = [_value(row) for row in rows]
     executions: dict[int, list[Execution]] = {}
-    ok, errors = set(), []
+    ok, errors, seen = set(), [], 0
     for run in runs:
-        config = run["config"]
+        config, call = run["config"], run["call"]
         _demand(type(config) is int and 0 <= config < configs, "config")
+        _demand(type(call) is int and 0 <= call < MAX_RUNS, "call")
         if run["error"] is None:
             ok.add(config)
         else:
@@ -130,11 +138,13 @@ def _read(recording, traced: Traced, configs: int) -> Evidence:
         for key, kept in run["stmts"].items():
             stmt = int(key)
             _demand(0 <= stmt < len(traced.stmts) and len(kept) <= MAX_EXECUTIONS, "statement")
-            for events, before, after in kept:
-                _demand(len(events) <= 60_000, "events")
+            for events, before, after, frame in kept:
+                seen += len(events)
+                _demand(seen <= MAX_SEEN and type(frame) is int, "events")
                 executions.setdefault(stmt, []).append(
                     Execution(
                         config,
+                        (call, frame),
                         [_event(e, values, traced, stmt) for e in events[:MAX_EVENTS]],
                         _names(values, before),
                         _names(values, after),
@@ -208,7 +218,7 @@ def _error(error: dict, stmts: int) -> dict:
 def _distinct(executions: list[Execution]) -> list[Execution]:
     seen, kept = set(), []
     for e in executions:
-        key = repr((e.config, e.events, e.before, e.after))
+        key = repr((e.config, e.unit, e.events, e.before, e.after))
         if key not in seen:
             seen.add(key)
             kept.append(e)

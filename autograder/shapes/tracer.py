@@ -79,13 +79,28 @@ def trace(source: str) -> Traced:
         raise ValueError(f"The source has {len(source)} characters; at most {MAX_SOURCE} are read.")
     try:
         tree = ast.parse(source)
-        wrapper = _Wrapper(_fresh(source, "shape_rec"), _fresh(source, "shape_at"))
-        tree.body = [wrapper.top(s) for s in tree.body if wrapper.keep(s)]
+        wrapper = _Wrapper(source, *helper_names(source))
+        tree.body = [
+            wrapper.top(s) for t in tree.body for s in _sizes_of_main(t) if wrapper.keep(s)
+        ]
         ast.fix_missing_locations(tree)
         text = ast.unparse(tree)
     except (RecursionError, MemoryError):
         raise ValueError("The source is nested too deeply to be read.") from None
     return Traced(text, wrapper.nodes, wrapper.stmts, wrapper.functions, wrapper.class_docs)
+
+
+def _sizes_of_main(node: ast.stmt) -> list[ast.stmt]:
+    """The sizes that are set under `if __name__ == "__main__":`, which classes may use."""
+    if not (isinstance(node, ast.If) and "__name__" in ast.unparse(node.test)):
+        return [node]
+    plain = ast.Constant | ast.BinOp | ast.Name | ast.operator | ast.expr_context | ast.UnaryOp
+    return [
+        s
+        for s in node.body
+        if isinstance(s, ast.Assign)
+        and all(isinstance(n, plain | ast.unaryop) for n in ast.walk(s.value))
+    ]
 
 
 def helper_names(source: str) -> tuple[str, str]:
@@ -102,7 +117,8 @@ def _fresh(source: str, name: str) -> str:
 class _Wrapper:
     """Walks the tree, wraps what is read, and fills the tables."""
 
-    def __init__(self, rec: str, at: str):
+    def __init__(self, source: str, rec: str, at: str):
+        self.source = source.encode().split(b"\n")
         self.rec, self.at_name = rec, at
         self.nodes: list[Node] = []
         self.stmts: list[Stmt] = []
@@ -112,6 +128,12 @@ class _Wrapper:
         self.function = -1
         self.owner: list[str] = []
         self.last_line = 0
+
+    def text(self, node: ast.expr) -> str:
+        """The text of an expression, the first 80 characters of its first line."""
+        line = self.source[node.lineno - 1] if node.lineno <= len(self.source) else b""
+        end = node.end_col_offset if node.end_lineno == node.lineno else None
+        return line[node.col_offset : end][:80].decode("utf-8", "replace").rstrip()
 
     # --- what of a file is executed ------------------------------------------------------------
     def keep(self, node: ast.stmt) -> bool:
@@ -287,7 +309,7 @@ class _Wrapper:
             type(old).__name__,
             old.lineno,
             old.end_lineno or old.lineno,
-            _short(old),
+            self.text(old),
             **more,
         )
         self.nodes.append(node)
@@ -353,7 +375,7 @@ class _Wrapper:
 
     def call(self, node: ast.Call) -> ast.expr:
         old = copy.copy(node)
-        func = _short(node.func)
+        func = self.text(node.func)
         if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals"):
             return node
         operands, op = [], func
@@ -378,26 +400,6 @@ class _Wrapper:
 def _copy_place(node: ast.expr, text: str) -> ast.expr:
     place = ast.copy_location(ast.Name(text, ast.Load()), node)
     return place
-
-
-def _short(node: ast.expr) -> str:
-    """The text of an expression, for messages. The recorder's own calls are not in it."""
-    found = getattr(node, "rec_text", None)
-    if found is None:
-        try:
-            found = ast.unparse(_Plain().visit(copy.deepcopy(node)))[:80]
-        except (AttributeError, RecursionError, ValueError):
-            found = type(node).__name__
-        node.rec_text = found
-    return found
-
-
-class _Plain(ast.NodeTransformer):
-    """Takes the recorder's calls out again."""
-
-    def visit_Call(self, node):
-        self.generic_visit(node)
-        return node.args[1] if hasattr(node, "rec_id") else node
 
 
 def _target(node: ast.expr):
@@ -426,3 +428,8 @@ def _operator(op: ast.operator) -> str:
     return {"MatMult": "@", "Mult": "*", "Add": "+", "Sub": "-", "Div": "/"}.get(
         type(op).__name__, type(op).__name__
     )
+
+
+def flat(targets) -> list[str]:
+    """The names of targets, unpacking undone."""
+    return [t for part in targets for t in (flat(part) if isinstance(part, list) else [part])]

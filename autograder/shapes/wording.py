@@ -1,60 +1,57 @@
-"""Shapes in the words that a student uses: from sizes back to names."""
+"""Shapes in the words that a student uses: from sizes back to names, the proven ones only."""
 
 from __future__ import annotations
 
+from autograder.shapes.binding import Scope, Vector
 from autograder.shapes.dims import shape_names
-from autograder.shapes.match import results
-from autograder.shapes.parser import Claim
-from autograder.shapes.recording import Execution, Weight
-from autograder.shapes.scope import Scope, Vector
-from autograder.shapes.tracer import Stmt
+from autograder.shapes.reader import Claim
+from autograder.shapes.recording import Execution
 
 UNKNOWN = "?"
 
 
 def spelled(
-    stmt: Stmt, runs: list[Execution], scope: Scope, claims: tuple[Claim, ...] = ()
+    runs: list[Execution],
+    made: list[list[tuple[int, ...]]],
+    scope: Scope,
+    claims: tuple[Claim, ...] = (),
+    line: int = 0,
 ) -> list[str]:
-    """What a statement made, each shape as text: names that are right in every configuration.
+    """What a statement made in its runs, each shape as text.
 
-    Names of the claims come first, then the function's free symbols, its variables and the plan's
-    sizes; a size with no name is a product, one more or less than a named one, or `?`.
+    Names of the claims come first, then those of the other comments, of the code and of the call;
+    a name is used only where it is proven and right in every run. A size without one is a product,
+    one more or less than a named size, or the number that it was in the first run.
     """
-    first: dict[int, Execution] = {}
-    for run in runs:
-        if _made(stmt, run):
-            first.setdefault(run.config, run)
-    executions = [first[c] for c in sorted(first)]
-    shapes = [_made(stmt, e) for e in executions]
+    first: dict[int, tuple[Execution, list[tuple[int, ...]]]] = {}
+    for run, shapes in zip(runs, made, strict=True):
+        if shapes:
+            first.setdefault(run.config, (run, shapes))
+    executions = [first[c][0] for c in sorted(first)]
+    shapes = [first[c][1] for c in sorted(first)]
     if not shapes or len({tuple(map(len, made)) for made in shapes}) != 1:
         executions, shapes = executions[:1], shapes[:1]
-    known = _known(executions, scope, claims)
+    known = _known(executions, scope, claims, line)
     return [
         "[" + ", ".join(_word(sizes, known) for sizes in zip(*column, strict=True)) + "]"
         for column in zip(*shapes, strict=True)
     ]
 
 
-def _made(stmt: Stmt, execution: Execution) -> list[tuple[int, ...]]:
-    value = execution.last(stmt.value)
-    if isinstance(value, Weight) and value.shape is not None:
-        return [value.shape]
-    return results(stmt, execution)
-
-
-def _known(executions: list[Execution], scope: Scope, claims) -> dict[Vector, str]:
-    """Names by their sizes, one size an execution."""
+def _known(executions: list[Execution], scope: Scope, claims, line: int) -> dict[Vector, str]:
+    """Proven names by their sizes, one size an execution."""
     if not executions:
         return {}
-    words = [n for c in claims for t in c.terms() for n in sorted(shape_names(t.dims))]
-    words += list(scope.bound)
+    terms = [t for c in claims for t in reversed(c.terms())]
+    words = [n for t in terms for d in t.dims for n in sorted(shape_names((d,)))]
+    words += list(scope.bound.get(executions[0].unit, {}))
     words += [n for n in executions[0].after or executions[0].before if "." not in n]
-    words += list(scope.sizes(executions[0].config))
+    words += list(scope.sizes(executions[0].config)) if scope.home else []
     finders = [scope.lookup(e) for e in executions]
     known: dict[Vector, str] = {}
-    for word in words:
+    for word in dict.fromkeys(words):
         sizes = tuple(find(word) for find in finders)
-        if None not in sizes:
+        if None not in sizes and all(scope.proven(word, e, line) for e in executions):
             known.setdefault(sizes, word)
     return known
 
@@ -69,11 +66,24 @@ def _word(sizes: Vector, known: dict[Vector, str]) -> str:
         if near in known:
             return f"{known[near]} {sign}"
     for one, a in known.items():
-        for other, b in known.items():
-            if tuple(m * n for m, n in zip(one, other, strict=True)) == sizes:
-                return f"{a} * {b}"
+        rest = tuple(n // m if m else 0 for n, m in zip(sizes, one, strict=True))
+        if rest in known and all(m * n == s for m, n, s in zip(one, rest, sizes, strict=True)):
+            return f"{a} * {known[rest]}"
     for number in (2, 3, 4):
         whole = tuple(n // number for n in sizes)
         if whole in known and tuple(n * number for n in whole) == sizes:
             return f"{number} * {known[whole]}"
-    return UNKNOWN
+    return str(sizes[0]) if len(sizes) == 1 else UNKNOWN
+
+
+def nameable(size: int, execution: Execution, scope: Scope) -> bool:
+    """Whether a name, a product of two or a small number would be right for a size."""
+    if size <= 4:
+        return True
+    words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
+    words += list(scope.sizes(execution.config))
+    find = scope.lookup(execution)
+    known = {value for word in words if (value := find(word)) is not None and value > 0}
+    if size in known:
+        return True
+    return any(size % n == 0 and size // n in known for n in known | {2, 3, 4} if n > 1)

@@ -1,0 +1,392 @@
+"""What the names in one function's comments stand for, and what proves it.
+
+A name is settled by the code (a variable, an attribute, an argument), by the call that was asked
+for, by a legend, or by a word that can mean one thing only. What nothing settles is free: `b, s, h`
+in a function that never says what they are. Free names get the sizes that make most comments true;
+what such a choice rests on is counted, since a comment is called false only where its names are
+proven.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from autograder.shapes import names
+from autograder.shapes.attach import Sighting
+from autograder.shapes.dims import Expr, aligned, alone, evaluate, names_of, shape_fits, shape_names
+from autograder.shapes.limits import Clock
+from autograder.shapes.match import Matcher, results
+from autograder.shapes.plan import Plan
+from autograder.shapes.reader import Claim
+from autograder.shapes.recording import Execution, tensors
+from autograder.shapes.tracer import Stmt
+
+MAX_DOMAIN, MAX_PAIRS, MAX_CHOICES, ROUNDS, MAX_NAMES = 8, 40, 512, 3, 40
+MAX_EVENTS = 200  # of a statement, in which what a name stands for is looked for
+
+Vector = tuple[int, ...]  # one size a configuration
+Confirmed = dict[tuple[int, int, str, int], set[int]]  # by call, configuration, name and size
+WORD = 1.2  # comments: what a word that can mean one thing only weighs
+Unit = tuple[int, int]  # a call of the plan, and a call of the function in it
+CODE, CALL, LEGEND, CONSTANT = "code", "call", "legend", "constant"  # what settles a name
+
+
+@dataclass
+class Scope:
+    """Sizes by name, in one function.
+
+    home: the names of the calls of this function, or of its class; empty for what they call.
+    arguments: integers that the class was built with, by configuration. legend: names that a
+    comment explains. loops: names that count. bound: the choice for each free name, in each call
+    of the function. confirmed: the lines of the true comments of all functions in which a name
+    stands alone for a size.
+    """
+
+    plan: Plan
+    configs: tuple[int, ...]
+    home: frozenset[str] = frozenset()
+    arguments: dict[int, dict[str, int]] = field(default_factory=dict)
+    legend: dict[str, Expr] = field(default_factory=dict)
+    constants: dict[str, int] = field(default_factory=dict)
+    bound: dict[Unit, dict[str, Vector]] = field(default_factory=dict)
+    confirmed: Confirmed = field(default_factory=dict)
+    loops: frozenset[str] = frozenset()
+    seen: dict[tuple[str, int], tuple[int | None, str]] = field(default_factory=dict)
+
+    def lookup(self, execution: Execution) -> Callable[[str], int | None]:
+        """Sizes by name, as they are while this execution runs."""
+
+        def find(name: str) -> int | None:
+            size = self.fixed(name, execution)[0]
+            if size is not None:
+                return size
+            vector = self.bound.get(execution.unit, {}).get(names.normal(name))
+            if vector is None or execution.config not in self.configs:
+                return None  # the sizes that students know are no evidence for a letter
+            return vector[self.configs.index(execution.config)]
+
+        return find
+
+    def fixed(self, name: str, execution: Execution) -> tuple[int | None, str]:
+        """The size of a name that is settled, and by what; (None, "") for a free one.
+
+        An attribute of one or two letters settles nothing: `self.d` need not be the comments' d.
+        """
+        plain = names.normal(name)
+        if name not in self.loops:
+            spelled = [name, plain] if name != plain else [name]
+            if len(plain) > 2 or name.startswith("self."):
+                spelled += [f"self.{s}" for s in spelled]
+            for spelling in spelled:
+                if (size := execution.size(spelling)) is not None:
+                    return size, CODE
+        key = (name, execution.config)
+        if key not in self.seen:
+            self.seen[key] = self._known(name, plain, execution)
+        return self.seen[key]
+
+    def _known(self, name: str, plain: str, execution: Execution) -> tuple[int | None, str]:
+        sizes = self.sizes(execution.config)
+        argument = self.arguments.get(execution.config, {}).get(plain)
+        if argument is not None and len(plain) > 2:
+            return argument, CODE
+        if self.home:
+            for role, size in sizes.items():
+                if names.normal(role) == plain:
+                    return size, CALL
+        if plain in self.legend:
+            rule = self.legend[plain]
+            if plain not in {names.normal(n) for n in names_of(rule)}:
+                parts = {n: self._told(n, execution) for n in names_of(rule)}
+                value = evaluate(rule, lambda n: parts[n][0])
+                if value is not None and value.denominator == 1:
+                    return int(value), LEGEND
+        if name in self.constants:
+            return self.constants[name], CONSTANT
+        return self._meant(plain, sizes)
+
+    def _told(self, name: str, execution: Execution) -> tuple[int | None, str]:
+        """The size of a name in a legend; legends do not explain each other."""
+        if (size := execution.size(name)) is not None:
+            return size, CODE
+        plain, sizes = names.normal(name), self.sizes(execution.config)
+        meant = self._meant(plain, sizes)
+        return meant if meant[1] else (self.by_concept(plain, sizes), LEGEND)
+
+    def _meant(self, plain: str, sizes: dict[str, int]) -> tuple[int | None, str]:
+        if self.home and len(plain) > 2:
+            alike = {s for r, s in sizes.items() if names.stem(r) == names.stem(plain)}
+            slip = names.near(plain, map(names.normal, sizes)) if not alike else None
+            alike = alike or {s for r, s in sizes.items() if names.normal(r) == slip}
+            if len(alike) == 1:
+                return alike.pop(), CALL
+        return None, ""
+
+    def by_concept(self, plain: str, sizes: dict[str, int]) -> int | None:
+        """The size of a word that can mean one thing only, a slip of the keyboard allowed."""
+        meant = names.concept(plain)
+        if meant is None:
+            near = names.near(plain, {*names.WORDS, *map(names.normal, sizes)})
+            meant = names.concept(near) if near else None
+        if meant is None:
+            return None
+        found = {size for role, size in sizes.items() if names.concept(role) == meant}
+        if not found and meant == "head_size":
+            wide = [s for r, s in sizes.items() if names.concept(r) == "hidden"]
+            heads = [s for r, s in sizes.items() if names.concept(r) == "heads"]
+            found = {w // h for w in wide for h in heads if w % h == 0}
+        return found.pop() if len(found) == 1 else None
+
+    def sizes(self, config: int) -> dict[str, int]:
+        """The plan's sizes in a configuration."""
+        given = self.plan.sizes[config] if config < len(self.plan.sizes) else self.plan.public
+        return {n: s for n, s in (given or {}).items() if not self.home or n in self.home}
+
+    def free(self, name: str, execution: Execution) -> bool:
+        """Whether only the comments themselves can say what the name means."""
+        return self.fixed(name, execution)[0] is None
+
+    def word(self, name: str) -> Vector | None:
+        """The sizes of a word that can mean one thing only."""
+        sizes = [self.by_concept(name, self.sizes(c)) for c in self.configs]
+        return tuple(sizes) if self.home and sizes and None not in sizes else None
+
+    def proven(self, name: str, execution: Execution, line: int) -> bool:
+        """Whether a name's size rests on more than the comment in this line."""
+        proof = self.fixed(name, execution)[1]
+        plain = names.normal(name)
+        size = self.lookup(execution)(name)
+        key = (execution.unit[0], execution.config, plain, size)
+        others = len(self.confirmed.get(key, set()) - {line})
+        if proof and (proof != CALL or len(plain) > 2 or others):
+            return True  # a letter of the call need not be the letter of the comments
+        attribute = execution.size(f"self.{name}")
+        if not proof and attribute is not None and attribute == size:
+            return True
+        roles = self.plan.sizes[execution.config] if execution.config < len(self.plan.sizes) else {}
+        alike = {s for r, s in roles.items() if names.stem(r) == names.stem(plain)}
+        return others >= 2 or (len(plain) > 2 and alike == {size})
+
+    def liked(self, name: str, executions: list[Execution]) -> list[Vector]:
+        """The sizes that a name usually stands for, likeliest first."""
+        found = []
+        own = {e.config: e.size(f"self.{name}") for e in executions}
+        if all(own.get(c) is not None for c in self.configs):
+            found.append(tuple(own[c] for c in self.configs))
+        head = [self.by_concept("head_size", self.sizes(c)) for c in self.configs]
+        word = [self.by_concept(name, self.sizes(c)) for c in self.configs]
+        if None not in word:
+            found.append(tuple(word))
+        for meant in names.choices(name):
+            for role in self.sizes(self.configs[0]) if self.configs else ():
+                if names.concept(role) == meant:
+                    found.append(tuple(self.sizes(c)[role] for c in self.configs))
+            if meant == "head_size" and None not in head:
+                found.append(tuple(head))
+        return list(dict.fromkeys(found))
+
+
+@dataclass(eq=False)
+class _Case:
+    """One claim with the statements it may be about, and its truth under each choice so far."""
+
+    claim: Claim
+    sighting: Sighting
+    symbols: tuple[str, ...]
+    known: dict[tuple, bool] = field(default_factory=dict)
+
+
+class Solver:
+    """The free symbols of one function."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        sightings: list[Sighting],
+        stmts: dict[int, Stmt],
+        runs: dict[int, list[Execution]],
+        matcher: Matcher,
+        clock: Clock,
+        unit: Unit,
+    ):
+        self.clock, self.unit = clock, unit
+        self.scope, self.matcher, self.stmts = scope, matcher, stmts
+        self.runs = {i: [e for e in found if e.unit == unit] for i, found in runs.items()}
+        self.bound = scope.bound.setdefault(unit, {})
+        self.votes = self._votes(sightings)
+        self.usual = {n: scope.liked(n, self._some_runs()) for n in self.votes}
+        self.meant = {n: scope.word(n) for n in self.votes}
+        self.domains = {n: self._domain(n) for n in self.votes}
+        self.cases = [
+            _Case(c, s, tuple(sorted(self._symbols(c))))
+            for s in sightings
+            for c in s.claims
+            if not c.aside and c.stages
+        ]
+
+    # --- domains ---------------------------------------------------------------------------------
+    def _some_runs(self) -> list[Execution]:
+        return [r for runs in self.runs.values() for r in runs[-3:]]
+
+    def _votes(self, sightings: list[Sighting]) -> dict[str, Counter]:
+        """How often each symbol stood where a size was seen."""
+        votes: dict[str, Counter] = {}
+        seen: Counter = Counter()
+        for sighting in sightings:
+            for stmt_id in sighting.stmts:
+                if not self.runs[stmt_id]:
+                    continue
+                vectors = self._vectors(self.stmts[stmt_id])
+                for shape in vectors:
+                    seen.update(set(shape))
+                for claim in sighting.claims:
+                    for term in claim.terms():
+                        self._vote(term.dims, vectors, self.runs[stmt_id][0], votes)
+        roles = [
+            tuple(self.scope.sizes(c)[role] for c in self.scope.configs)
+            for role in self.scope.sizes(self.scope.configs[0])
+        ]
+        for counted in votes.values():
+            for vector in roles:
+                counted[vector] += 0
+            for vector, _ in seen.most_common(4):
+                counted[vector] += 0
+        return votes
+
+    def _vote(self, dims, vectors, execution: Execution, votes: dict[str, Counter]) -> None:
+        for name in shape_names(dims):
+            if len(votes) < MAX_NAMES and self.scope.free(name, execution):
+                votes.setdefault(names.normal(name), Counter())
+        for vector in vectors:
+            for i, j in aligned(dims, len(vector)) or ():
+                for name in alone(dims[i]):
+                    if (plain := names.normal(name)) in votes:
+                        votes[plain][vector[j]] += 1
+
+    def _vectors(self, stmt: Stmt) -> list[tuple[Vector, ...]]:
+        """The shapes on the way through a statement, each dimension as its size in every run."""
+        per: dict[int, list] = {}
+        for execution in self.runs[stmt.id]:
+            if execution.config not in per:
+                shapes = [s for _, v in execution.events for s in tensors(v)]
+                per[execution.config] = shapes + results(stmt, execution)
+        if set(per) != set(self.scope.configs) or len({len(s) for s in per.values()}) != 1:
+            return []
+        found = []
+        for column in zip(*(per[c] for c in self.scope.configs), strict=True):
+            if len({len(s) for s in column}) == 1 and column[0]:
+                vector = tuple(zip(*column, strict=True))
+                if vector not in found:
+                    found.append(vector)
+        return found
+
+    def _domain(self, name: str) -> list[Vector]:
+        counted, usual = self.votes[name], self.usual[name]
+        every = [*counted, *(v for v in usual if v not in counted)]
+        every.sort(key=lambda v: (-counted[v] - (v in usual), usual.index(v) if v in usual else 99))
+        return every[:MAX_DOMAIN]
+
+    def _symbols(self, claim: Claim) -> set[str]:
+        found = {names.normal(n) for t in claim.terms() for n in shape_names(t.dims)}
+        return found & set(self.votes)
+
+    # --- the choice ------------------------------------------------------------------------------
+    def solve(self) -> None:
+        """Fills `scope.bound`."""
+        self.bound.update({n: d[0] for n, d in self.domains.items() if d})
+        best = self.score()
+        for _ in range(ROUNDS):
+            before = best
+            best = self._best_of([(name,) for name in sorted(self.domains)], best)
+            doubtful = {n for c in self.cases if not self.true(c) for n in c.symbols}
+            pairs = [
+                pair
+                for pair in itertools.combinations(sorted(self.domains), 2)
+                if doubtful & set(pair)
+            ]
+            best = self._best_of(pairs[:MAX_PAIRS], best)
+            if best <= before:
+                break
+        for case in self.cases:
+            if not self.true(case):
+                self._make_true(case)
+
+    def _make_true(self, case: _Case) -> None:
+        """Takes a choice under which the claim is true, where that is no worse for the others."""
+        best, kept = self.score(), tuple(self.bound[n] for n in case.symbols)
+        for choice in self._choices(case):
+            self.bound.update(zip(case.symbols, choice, strict=True))
+            if self.true(case) and (score := self.score()) > best + 1e-9:
+                best, kept = score, choice
+        self.bound.update(zip(case.symbols, kept, strict=True))
+
+    def _best_of(self, groups, best: float) -> float:
+        bound = self.bound
+        for group in groups:
+            kept = tuple(bound[n] for n in group)
+            for choice in itertools.product(*(self.domains[n] for n in group)):
+                bound.update(zip(group, choice, strict=True))
+                score = self.score()
+                if score > best + 1e-9:
+                    best, kept = score, choice
+            bound.update(zip(group, kept, strict=True))
+        return best
+
+    def score(self) -> float:
+        """True claims first; then usual meanings, and different symbols for different sizes."""
+        self.clock.check()
+        bound = self.bound
+        true = sum(self.true(case) for case in self.cases)
+        usual = sum(
+            0.1 / (1 + self.usual[n].index(v))
+            for n, v in bound.items()
+            if v in self.usual.get(n, ())
+        )
+        meant = sum(v == self.meant.get(n) for n, v in bound.items())
+        alike = len(bound) - len(set(bound.values()))
+        return true + usual + WORD * meant - 0.05 * alike
+
+    def true(self, case: _Case) -> bool:
+        """Whether a claim holds for one of its statements, under the present choice."""
+        key = tuple(self.bound[n] for n in case.symbols)
+        found = case.known.get(key)
+        if found is None:
+            found = case.known[key] = any(
+                self.runs[i]
+                and all(
+                    self.matcher.holds(case.claim, case.sighting, self.stmts[i], e)
+                    for e in self.runs[i]
+                )
+                for i in case.sighting.stmts
+            )
+        return found
+
+    def _choices(self, case: _Case):
+        sizes = [self.domains[n] for n in case.symbols]
+        return itertools.product(*sizes) if math.prod(map(len, sizes)) <= MAX_CHOICES else ()
+
+    # --- what proves a name ----------------------------------------------------------------------
+    def confirm(self) -> None:
+        """Notes the lines of true comments in which each name stands alone for a dimension."""
+        for case in self.cases:
+            if self.true(case):
+                for i in case.sighting.stmts:
+                    for execution in self.runs[i]:
+                        self._note(case.claim, self.stmts[i], execution, case.sighting.line)
+
+    def _note(self, claim: Claim, stmt: Stmt, execution: Execution, line: int) -> None:
+        lookup = self.scope.lookup(execution)
+        seen = {s for _, v in execution.events[:MAX_EVENTS] for s in tensors(v)}
+        for shape in seen | set(results(stmt, execution)):
+            for term in claim.terms():
+                if not shape_fits(term.dims, shape, lookup):
+                    continue
+                for d, s in aligned(term.dims, len(shape)) or ():
+                    for name in alone(term.dims[d]):
+                        if lookup(name) == shape[s]:
+                            key = (self.unit[0], execution.config, names.normal(name), shape[s])
+                            self.scope.confirmed.setdefault(key, set()).add(line)

@@ -1,0 +1,426 @@
+"""What speaks against calling a comment false: one fact a function, each on its own.
+
+A comment that is not true is called false only where no fact doubts it. `FACTS` is the whole of the
+policy: the five conditions, and what each of them asks. A fact gives the reason for its doubt, or
+an empty text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from autograder.shapes.attach import MAKES, Sighting
+from autograder.shapes.binding import Scope
+from autograder.shapes.dims import aligned, evaluate, fits, shape_fits, shape_names
+from autograder.shapes.lexer import tokens
+from autograder.shapes.match import Matcher, results, unpacks
+from autograder.shapes.reader import Claim
+from autograder.shapes.recording import Execution, Weight, tensors
+from autograder.shapes.shapes_in_text import Term
+from autograder.shapes.tracer import Stmt, flat
+from autograder.shapes.wording import nameable
+
+NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
+REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
+WEIGHTS = ("w", "weight", "weights", "bias")
+
+
+@dataclass
+class Case:
+    """One claim at the statement that it is likeliest about, and what is around.
+
+    every: the executions with the sizes that students know, too. near: statements within reach.
+    bare: statements that make a tensor and have no comment behind them. styles: how many comments
+    of each place are true in this function.
+    """
+
+    claim: Claim
+    sighting: Sighting
+    stmt: Stmt
+    runs: list[Execution]
+    every: list[Execution]
+    matcher: Matcher
+    scope: Scope
+    tensors: frozenset[str]
+    near: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
+    bare: frozenset[int] = frozenset()
+    styles: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def last(self) -> Term:
+        return self.claim.stages[-1].terms[-1]
+
+    def names(self) -> set[str]:
+        return {n for t in self.claim.terms() for n in shape_names(t.dims)}
+
+    def unproven(self) -> list[str]:
+        """The names of what is false in the claim that nothing proves."""
+        wrong = self.claim.terms()
+        if len(self.claim.stages) > 1 and not self.claim.others:
+            right = all(
+                any(shape_fits(self.last.dims, s, self.scope.lookup(e)) for s in made(self, e))
+                for e in self.runs
+            )
+            wrong = wrong if right else [self.last]
+        return [
+            n
+            for n in sorted({n for t in wrong for n in shape_names(t.dims)})
+            if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
+        ]
+
+    def subject(self) -> str:
+        """The tensor that a label names, where the statement does not make it; else empty."""
+        value = (
+            self.matcher.traced.nodes[self.stmt.value].text if self.stmt.value is not None else ""
+        )
+        own = set(flat(self.stmt.targets))
+        if self.stmt.kind == "return":
+            own |= {t.text.split(".")[0] for t in tokens(value)}
+        stages = self.claim.stages
+        if len(stages) > 1 or len(stages[0].terms) > 1:
+            return ""
+        label = stages[0].terms[0].label
+        return label if label in self.tensors - own else ""
+
+    def by_call(self, values: list) -> list[list]:
+        """Values of executions, those of one call of the function together."""
+        found: dict[tuple, list] = {}
+        for value, run in zip(values, self.runs, strict=True):
+            found.setdefault((run.config, run.unit), []).append(value)
+        return list(found.values())
+
+
+# --- 1. it is surely a shape ----------------------------------------------------------------------
+def written_as_a_shape(case: Case) -> str:
+    """Brackets, crosses or commas; not a product, and no remark in round brackets."""
+    for term in case.claim.terms():
+        if term.style == "*":
+            return "a product may be a number of elements"
+        if not term.dims and not term.sure:
+            return "empty brackets may mean something else"
+        if term.style in ("(", "{", "<") and not term.sure and case.claim.words > REMARK:
+            return "it may be a remark, and no shape"
+    return ""
+
+
+def not_set_aside(case: Case) -> str:
+    """No word says that it is not what this line makes."""
+    if case.claim.aside:
+        return "it is not clear which tensor is meant"
+    if case.claim.role == "input":
+        return "it may be what comes in"
+    words = {t.kind for t in tokens(case.sighting.text)}
+    if words & {"aside", "each"} or (case.claim.told and "or" in words):
+        return "the words around it leave open what is meant"
+    return ""
+
+
+def numbers_that_hold(case: Case) -> str:
+    """Numbers are true for some sizes only: where the tensor's size differs from run to run."""
+    why = "numbers are true for some sizes only"
+    dims = case.last.dims
+    if any(d[0] == "num" and d[1] > 1 for t in case.claim.terms() for d in t.dims):
+        if any(e.config >= len(case.scope.plan.sizes) for e in case.every):
+            return "" if not case.names() else why
+        shapes = {s for e in case.runs for s in made(case, e) if len(s) == len(dims)}
+        for i, dim in enumerate(dims):
+            if dim[0] == "num" and dim[1] > 1 and len({s[i] for s in shapes}) > 1:
+                return why
+        if not case.names() and len(dims) in {len(s) for s in shapes}:
+            return why
+    return ""
+
+
+# --- 2. it is surely about this tensor ------------------------------------------------------------
+def makes_a_tensor(case: Case) -> str:
+    """The statement ran to its end, and made a tensor."""
+    stmt, runs = case.stmt, case.runs
+    if not runs:
+        return "this line never ran"
+    stopped = [e for e in runs if not e.finished and e.last(stmt.value) is None]
+    if stmt.kind in ("assign", "augmented", "expression") and stopped:
+        return "the code stopped here"
+    if stmt.kind not in MAKES:
+        return "it is not clear which tensor is meant"
+    if any(isinstance(e.last(stmt.value), Weight) for e in runs):
+        return "a layer is no tensor"
+    if stmt.kind == "expression" and stmt.receiver is None:
+        return "this line makes no tensor"
+    if not all(made(case, e) for e in runs):
+        return "what this line makes has no shape of its own"
+    return ""
+
+
+def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
+    """The shapes that a comment is about: what a statement makes, or takes apart; or a label's."""
+    stmt = case.stmt
+    if subject := case.subject():
+        return tensors(execution.before.get(subject))
+    text = case.matcher.traced.nodes[stmt.value].text if stmt.value is not None else ""
+    if case.sighting.trailing and unpacks(stmt) and text.endswith((".shape", ".size()")):
+        return [s for _, v in execution.events for s in tensors(v)][-1:]
+    return results(stmt, execution)
+
+
+def in_order(case: Case) -> str:
+    """Shapes that only a comma joins need not be the operands."""
+    loose = any(s.joined == "," for s in case.claim.stages)
+    last = case.claim.stages[-1].terms[-1].dims
+    right = all(
+        any(shape_fits(last, s, case.scope.lookup(e)) for s in made(case, e)) for e in case.runs
+    )
+    return "it lists shapes in an order of its own" if loose and right else ""
+
+
+def one_shape(case: Case) -> str:
+    """What it makes has one shape, the same every time."""
+    shapes = [made(case, e) for e in case.runs]
+    if any(len(set(m)) > 1 for m in shapes):
+        return "this line makes tensors of several shapes"
+    if any(len(set(map(tuple, m))) > 1 for m in case.by_call(shapes)) and any(
+        case.scope.free(n, case.runs[0]) for n in case.names()
+    ):
+        return "the shape is not the same every time"
+    held = [case.matcher.holds(case.claim, case.sighting, case.stmt, e) for e in case.runs]
+    if any(any(h) and not all(h) for h in case.by_call(held)):
+        return "the shape is not the same every time"
+    return ""
+
+
+def labelled_as_it(case: Case) -> str:
+    """No label names another tensor, or the weight of a layer."""
+    own = set(flat(case.stmt.targets))
+    subject = case.subject()
+    if subject:
+        values = [(e.before.get(subject), e.after.get(subject)) for e in case.runs]
+        if any(a != b and e.finished for (a, b), e in zip(values, case.runs, strict=True)):
+            return "the tensor that is named changes here"
+        return "" if all(tensors(a) for a, _ in values) else "the tensor that is named is not here"
+    stages = case.claim.stages
+    labels = {t.label for t in stages[-1].terms if t.label}
+    if len(stages) == 1 and len(stages[0].terms) > 1:
+        labels = set()  # the operands of a product have their own names
+    if labels & (case.tensors - own) and case.stmt.kind != "return":
+        return "the tensor that is named is not what this line makes"
+    plain = {label.lower().split("_")[0] for label in labels - case.tensors}
+    if plain & set(WEIGHTS) and len(case.last.dims) <= 2:
+        return "the weight of a layer is not looked at"
+    if case.sighting.place in ("above", "below", "between") and labels - own - _words(labels):
+        return "the tensor that is named is not on this line"
+    return ""
+
+
+def _words(labels: set[str]) -> set[str]:
+    """Labels that are words of a sentence, and no names: `queries [b, t, d]`."""
+    return {label for label in labels if label.isalpha() and len(label) > 2}
+
+
+def placed_beside_it(case: Case) -> str:
+    """At the end of the line, or next to one statement that it can be about."""
+    place, styles = case.sighting.place, case.styles
+    if place in ("end", "link") or (place == "named" and len(case.sighting.stmts) == 1):
+        return ""
+    if place == "inner":
+        return "it stands inside a statement"
+    above, below = styles.get("above", 0), styles.get("below", 0)
+    if place == "above":
+        if sum(s in case.bare for s in case.sighting.block) <= 1 and below <= above:
+            return ""
+        if _always_above(case):
+            return ""
+    if place == "below" and below >= 2 and above * 10 <= below:
+        return ""
+    if (
+        place == "between"
+        and max(above, below) >= 3
+        and min(above, below) * 10 <= max(above, below)
+    ):
+        return ""
+    return "it may be about another line"
+
+
+def _always_above(case: Case) -> bool:
+    """Whether the comments above lines are about the next line, in all of this file."""
+    styles = case.styles
+    others = styles.get("below", 0) + styles.get("block", 0)
+    return styles.get("above", 0) >= 3 and others * 10 <= styles.get("above", 0)
+
+
+def nothing_near_has_it(case: Case) -> str:
+    """No tensor that is alive within three statements has the shape that a comment above claims."""
+    if case.sighting.trailing or len(case.claim.stages) > 1:
+        return ""
+    own = set(flat(case.stmt.targets))
+    if case.last.label in own or case.claim.role == "output":
+        return ""
+    sure = _always_above(case)  # then only what the line itself changes can be meant
+    claims = (case.claim, *case.claim.others)
+    for dims in (t.dims for c in claims for t in c.stages[-1].terms):
+        if all(_alive(dims, e, case, own, sure) for e in case.runs):
+            return "a tensor near this line has that shape"
+        for stmt, runs in case.near:
+            if (
+                not sure
+                and runs
+                and all(
+                    any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e))
+                    for e in runs
+                )
+            ):
+                return "a tensor near this line has that shape"
+    return ""
+
+
+def _alive(dims, execution: Execution, case: Case, own: set[str], only: bool) -> bool:
+    """Whether a variable around the statement has the shape; `only` one that it assigns anew."""
+    lookup = case.scope.lookup(execution)
+    return any(
+        shape_fits(dims, s, lookup)
+        for name, value in execution.before.items()
+        for s in tensors(value)
+        if not only or name in own
+    )
+
+
+# --- 3. every name is proven ----------------------------------------------------------------------
+def names_are_proven(case: Case) -> str:
+    """Each name is of the code, of the call, or confirmed by two other comments."""
+    if not case.names() and case.last.dims and not numbers_that_hold(case):
+        return ""
+    unproven = case.unproven()
+    if unproven:
+        return f"nothing proves what `{unproven[0]}` stands for"
+    return ""
+
+
+# --- 4. a slip explains it ------------------------------------------------------------------------
+def explained_by_a_slip(case: Case) -> str:
+    """Axes exchanged, one dropped or added, one name for another, or a stage that is past."""
+    if all(any(_slip(t, shape, e, case) for t, shape in _compared(case, e)) for e in case.runs):
+        return ""
+    return "it is unlike anything that this line makes"
+
+
+def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ...]]]:
+    """The written shapes that do not hold, each with the shapes that it may be a slip for."""
+    shapes = made(case, execution)
+    if not case.subject():
+        shapes = shapes + tensors(execution.last(case.stmt.value))
+    lookup = case.scope.lookup(execution)
+    stages = case.claim.stages
+    wrong = [(case.last, s) for s in shapes if not shape_fits(case.last.dims, s, lookup)]
+    if len(stages[-1].terms) > 1:
+        wrong = []  # a product without its result
+    if wrong or (len(stages) == 1 and len(stages[0].terms) == 1):
+        return wrong
+    seen = [s for _, v in execution.events for s in tensors(v)] + shapes
+    weights = [v.shape[::-1] for _, v in execution.events if isinstance(v, Weight) and v.shape]
+    return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
+
+
+def _slip(term: Term, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
+    lookup = case.scope.lookup(execution)
+    dims = term.dims
+    sizes = [evaluate(d, lookup) for d in dims]
+    if any(d[0] in ("...", "any") for d in dims):
+        pairs = aligned(dims, len(shape))
+        return pairs is not None and sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
+    if None in sizes:
+        return False
+    known = [int(s) for s in sizes]
+    if math.prod(known) == math.prod(shape) and min(known, default=1) > 0:
+        return True  # the same numbers in another order, or split and joined
+    if len(dims) == len(shape):
+        wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
+        named = all(nameable(shape[i], execution, case.scope) for i in wrong)
+        return named and len({dims[i] for i in wrong}) == 1
+    if _one_more(known, list(shape)) or _one_more(list(shape), known):
+        return True
+    past = [s for _, v in execution.events for s in tensors(v)]
+    past += [s for t in flat(case.stmt.targets) for s in tensors(execution.before.get(t))]
+    return any(shape_fits(dims, s, lookup) for s in past)
+
+
+def _one_more(long: list[int], short: list[int]) -> bool:
+    """Whether one list is the other with one more number in it."""
+    if len(long) != len(short) + 1:
+        return False
+    return any(long[:i] + long[i + 1 :] == short for i in range(len(long)))
+
+
+# --- 5. every other reading is false too ----------------------------------------------------------
+def no_comma_is_missing(case: Case) -> str:
+    """`[batch seq, hidden]` may be `[batch, seq, hidden]`."""
+    for term in case.claim.terms():
+        apart = tuple(
+            ("name", part)
+            for dim in term.dims
+            for part in (dim[1].split("_") if dim[0] == "name" and " " in term.text else [None])
+            if part
+        )
+        if len(apart) > len(term.dims) and any(
+            shape_fits(apart, s, case.scope.lookup(e))
+            for e in case.runs
+            for s in results(case.stmt, e)
+        ):
+            return "a comma may be missing"
+    return ""
+
+
+def nothing_on_the_way(case: Case) -> str:
+    """Where words stand around, the shape of something that the line computes on the way counts."""
+    wordy = case.claim.told or case.claim.words > REMARK
+    if wordy and all(case.matcher.passes(case.claim, case.stmt, e) for e in case.runs):
+        return "it may be a step on the way"
+    return ""
+
+
+def not_a_product_on_the_way(case: Case) -> str:
+    """`(q @ k).squeeze(1)  # [..] @ [..] -> [..]` may tell of the product alone."""
+    stages = case.claim.stages
+    if (
+        len(stages) > 1
+        and len(stages[-2].terms) > 1
+        and all(case.matcher.product_on_the_way(case.claim, case.stmt, e) for e in case.runs)
+    ):
+        return "it may be a step on the way"
+    return ""
+
+
+def not_unpacked(case: Case) -> str:
+    """`q, k = a, b  # [..]` may be about the one or the other."""
+    if unpacks(case.stmt) and len({len(results(case.stmt, e)) for e in case.runs}) > 1:
+        return "this line makes tensors of several shapes"
+    return ""
+
+
+FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
+    ("surely about this tensor", makes_a_tensor),
+    ("surely a shape", written_as_a_shape),
+    ("surely a shape", numbers_that_hold),
+    ("surely about this tensor", not_set_aside),
+    ("surely about this tensor", labelled_as_it),
+    ("surely about this tensor", one_shape),
+    ("surely about this tensor", placed_beside_it),
+    ("surely about this tensor", nothing_near_has_it),
+    ("every name is proven", names_are_proven),
+    ("every reading is false", no_comma_is_missing),
+    ("every reading is false", nothing_on_the_way),
+    ("every reading is false", not_a_product_on_the_way),
+    ("every reading is false", not_unpacked),
+    ("every reading is false", in_order),
+    ("a slip explains it", explained_by_a_slip),
+)
+
+
+def evidence(case: Case) -> list[tuple[str, str, str]]:
+    """Each condition, the fact that was asked, and the reason for doubt where there is one."""
+    found = []
+    for condition, fact in FACTS:
+        reason = fact(case)
+        found.append((condition, fact.__name__.replace("_", " "), reason))
+        if reason:
+            break
+    return found

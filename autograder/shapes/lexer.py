@@ -1,0 +1,259 @@
+"""Cuts the text of a comment into tokens, and holds the one table of what people write there.
+
+To add a spelling, add it to its row of `TABLE`: the lexer, the reader and the page in the docs take
+it from there. Each character is looked at once; a text of more than `MAX_TEXT` is not read.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from dataclasses import dataclass
+
+MAX_TEXT = 600  # characters of a comment, its lines together
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of token: signs, words and phrases that are all the same to the reader."""
+
+    kind: str
+    means: str
+    example: str
+    signs: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+TABLE = (
+    Row(
+        "arrow",
+        "from one shape to the next",
+        "[b, t, c] -> [b, c, t]",
+        ("->", "=>", "~>", "→", "⟶", "⇒", "⟹", "➔", "➜", "➡", "↦", "⇨", "▶", "|>", ">", "<->"),
+        (
+            "becomes",
+            "become",
+            "becoming",
+            "to",
+            "into",
+            "gives",
+            "give",
+            "giving",
+            "yields",
+            "results in",
+            "resulting in",
+            "turns into",
+            "turned into",
+            "goes to",
+            "transposed to",
+            "reshaped to",
+            "reshape to",
+            "reshaped into",
+            "viewed as",
+            "permuted to",
+            "projected to",
+            "mapped to",
+            "expanded to",
+            "flattened to",
+            "squeezed to",
+            "unsqueezed to",
+            "converted to",
+            "split into",
+            "devient",
+            "wird zu",
+            "变为",
+            "变成",
+        ),
+    ),
+    Row(
+        "spread",
+        "an arrow to the shape that a later line makes of it",
+        "[1, t, t] broadcast to [b, t, t]",
+        (),
+        ("broadcast to", "broadcasted to", "broadcasts to", "broadcastable to", "broadcast over"),
+    ),
+    Row(
+        "times",
+        "the operands of one operation",
+        "[b, t, d] @ [b, d, t]",
+        ("@", "×", "·", "⋅", "∗", "⊗", "⊙", "*"),
+        ("x", "X", "dot", "matmul", "mm", "bmm", "times", "by", "multiplied by", "mat mul"),
+    ),
+    Row("plus", "a sum, of shapes or sizes", "[b, t, t] + [t, t]", ("+",)),
+    Row("minus", "a difference of sizes, or a dash", "[b, t - 1]", ("-", "−", "–", "—", "─", "~")),
+    Row("over", "a quotient of sizes, or `or` between shapes", "[b, t, d / n]", ("/", "//", "÷")),
+    Row("power", "a power of a size", "[b, w^2]", ("^", "**")),
+    Row("comma", "between dimensions", "[b, t, c]", (",", ";", "|", "、")),
+    Row(
+        "is",
+        "between a label and its shape",
+        "q: [b, t, d]",
+        (":", "=", "==", ":=", "∈", "≡"),
+        ("is", "are", "has", "have", "was", "being"),
+    ),
+    Row(
+        "shape",
+        "a word for a shape: what follows is meant as one",
+        "shape (b, t, c)",
+        (),
+        (
+            *("shape", "shapes", "size", "sizes", "dim", "dims", "dimension", "dimensions"),
+            *("torch.size", "torch.shape", "tensor", "tensors", "array", "floattensor"),
+            *("longtensor", "torch.tensor", "torch.floattensor", "torch.longtensor", "of shape"),
+            *("of size", "forme", "vorm", "form", "taille", "forma", "tamaño", "размер", "форма"),
+            *("形状", "形状为", "形状是", "的形状", "维度", "维度为", "维度是", "大小为", "形狀"),
+        ),
+    ),
+    Row(
+        "or",
+        "one of two",
+        "[b, t] or [b, 1]",
+        (),
+        ("or", "otherwise", "else", "if", "when", "oder", "ou"),
+    ),
+    Row("and", "two shapes, or the last comma of a list", "b, t and c", ("&",), ("and", "und")),
+    Row("each", "one of several tensors", "[b, t, d] each", (), ("each", "every", "per", "all")),
+    Row(
+        "aside",
+        "what follows is not of this line",
+        "[b, t] (not [t, b])",
+        (),
+        (
+            *("not", "no longer", "instead of", "rather than", "unlike", "broadcast", "broadcasts"),
+            *("broadcastable", "broadcasted", "needs", "need", "expects", "expect", "requires"),
+            *("since", "because", "would", "were", "until", "assumes", "must", "should", "vs"),
+        ),
+    ),
+    Row(
+        "input",
+        "what comes in",
+        "in: [b, t]",
+        (),
+        ("in", "input", "inputs", "from", "before", "given", "takes", "original", "originally"),
+    ),
+    Row(
+        "output",
+        "what comes out",
+        "out: [b, t]",
+        (),
+        ("out", "output", "outputs", "result", "returns", "return", "after", "now", "final"),
+    ),
+    Row(
+        "same",
+        "a shape that was told before",
+        "same shape as q",
+        (),
+        (
+            *("ditto", "idem", "unchanged", "same", "same shape", "same size", "same as"),
+            *("likewise", "no change", "keeps shape", "keeps the shape", "preserves shape"),
+            *("preserves the shape", "as above", "as before"),
+        ),
+    ),
+    Row("scalar", "a tensor without dimensions", "scalar", (), ("scalar", "0-d", "0d", "0-dim")),
+    Row("dots", "any number of dimensions", "[..., c]", ("...", "..", "…")),
+    Row("any", "any size", "[b, ?]", ("?",)),
+    Row("open", "the begin of a shape", "[b, t]", ("[", "(", "{", "<")),
+    Row("close", "the end of a shape", "(b, t)", ("]", ")", "}")),
+)
+LATEX = {
+    "\\times": "×",
+    "\\rightarrow": "→",
+    "\\to": "→",
+    "\\Rightarrow": "⇒",
+    "\\cdot": "·",
+    "\\in": "∈",
+    "\\dots": "...",
+    "\\ldots": "...",
+}
+SIGNS = {sign: row.kind for row in TABLE for sign in row.signs}
+WORDS = {word: row.kind for row in TABLE for word in row.words}
+LONGEST = max(len(w.split()) for w in WORDS)
+# No alternative can begin where another one goes on, and what is taken is never given back (`++`).
+TOKEN = re.compile(
+    r"""(?P<space>\s++)
+    | (?P<name>[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+'*+)
+    | (?P<pixels>\d++x\d++)
+    | (?P<number>\d++(?:\.\d++)?+)
+    | (?P<latex>\\[A-Za-z]++)
+    | (?P<dots>\.\.++|…)
+    | (?P<dash>[-=~─—–−<|]*+>++|[-─—–−~]++|=++)
+    | (?P<quote>['"`$]++)
+    | (?P<other>\*\*|//|:=|.)""",
+    re.X | re.S,
+)
+CLOSES = {"[": "]", "(": ")", "{": "}", "<": ">"}
+
+
+@dataclass(frozen=True)
+class Token:
+    """A piece of a comment. glued: no space stands before it."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+    glued: bool = False
+
+    @property
+    def word(self) -> bool:
+        """Whether it is written in letters."""
+        return self.text[:1].isalpha() or self.text[:1] == "_"
+
+
+def tokens(text: str) -> list[Token]:
+    """The tokens of a text, spaces and quotes left out. Words of the table have their kind."""
+    found: list[Token] = []
+    glued = False
+    for match in TOKEN.finditer(text[:MAX_TEXT]):
+        kind, piece = match.lastgroup or "other", match.group()
+        if kind == "space":
+            glued = False
+            continue
+        if kind == "latex":
+            piece = LATEX.get(piece, piece)
+            kind = "sign"
+        if kind == "quote":
+            continue
+        if kind in ("dash", "dots", "other", "sign"):
+            piece, kind = _sign(piece)
+        found.append(Token(kind, piece, match.start(), match.end(), glued))
+        glued = True
+    return _phrases(found)
+
+
+def plain(text: str) -> str:
+    """Wide brackets and the like as on an English keyboard."""
+    return unicodedata.normalize("NFKC", text.replace("²", "^2").replace("³", "^3"))[:MAX_TEXT]
+
+
+def _sign(piece: str) -> tuple[str, str]:
+    """A sign and its kind; `-->` is `->`, `....` is `...`."""
+    short = "..." if piece[:2] == ".." else re.sub(r"([-=~─—–−<|>])\1++", r"\1", piece)
+    if piece == "==" or piece == "//":
+        short = piece
+    if short.endswith(">") and len(short) > 1 and short not in SIGNS:
+        short = "->"  # an arrow of mixed dashes
+    return short, SIGNS.get(short, "other")
+
+
+def _phrases(found: list[Token]) -> list[Token]:
+    """Words of the table, of one word or of several, as tokens of their kind."""
+    merged: list[Token] = []
+    i = 0
+    while i < len(found):
+        if found[i].kind != "name":
+            merged.append(found[i])
+            i += 1
+            continue
+        for size in range(min(LONGEST, len(found) - i), 0, -1):
+            part = found[i : i + size]
+            text = " ".join(t.text for t in part)
+            kind = WORDS.get(text) or WORDS.get(text.lower()) if text != "X" else "times"
+            if kind and all(t.kind == "name" for t in part):
+                merged.append(Token(kind, text, part[0].start, part[-1].end, part[0].glued))
+                i += size
+                break
+        else:
+            merged.append(found[i])
+            i += 1
+    return merged

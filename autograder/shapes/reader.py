@@ -1,0 +1,346 @@
+"""Reads the tokens of a comment as claims about shapes. Text in, claims out; nothing else is known.
+
+    chain := stage (ARROW operation? stage)*        stage := shape (TIMES shape)*
+
+What stands around a shape is kept as far as it says what the shape is of: a label (`q:`), the name
+of an operation, an arrow, a word. Which signs and words these are is in the lexer's table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from autograder.shapes.dims import Expr
+from autograder.shapes.lexer import MAX_TEXT, Token, plain, tokens
+from autograder.shapes.shapes_in_text import (
+    Span,
+    Term,
+    Vocabulary,
+    bare_terms,
+    explained,
+    garbled,
+    looks_like_one,
+    spans,
+    strip_lead,
+)
+
+SIGN_JOINS = ("times", "plus", "minus")
+_FILLERS = """
+    which that then now by a an the is of shape as it , and be with via
+"""
+FILLERS = frozenset(_FILLERS.split())
+_COUNTED = """
+    matrices tensors arrays times vectors
+"""
+COUNTED = frozenset(_COUNTED.split())
+
+
+@dataclass(frozen=True)
+class Stage:
+    terms: tuple[Term, ...]
+    joined: str = ""
+    op: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One chain, and where several are given as alternatives, the others.
+
+    told: words stand between its shapes. aside: behind words that set it against what the line
+    makes. role: "input" or "output" where a word says so. unreadable: why it is no claim at all.
+    """
+
+    stages: tuple[Stage, ...] = ()
+    line: int = 0
+    others: tuple[Claim, ...] = ()
+    told: bool = False
+    aside: bool = False
+    role: str = ""
+    words: int = 0
+    unreadable: str = ""
+
+    @property
+    def text(self) -> str:
+        return " -> ".join(f" {s.joined} ".join(t.text for t in s.terms) for s in self.stages)
+
+    def terms(self) -> list[Term]:
+        own = [t for s in self.stages for t in s.terms]
+        return own + [t for o in self.others for t in o.terms()]
+
+
+def read(lines: list[tuple[int, str]], vocabulary: Vocabulary) -> list[Claim]:
+    """The claims of a comment of one or more lines (numbers and texts)."""
+    found: list[list[Claim]] = []
+    for number, text in _joined(lines):
+        if len(text) > MAX_TEXT:
+            found.append([Claim(line=number, unreadable="the comment is too long to be read")])
+            continue
+        claims = _read_text(plain(text), vocabulary)
+        found.append([replace(c, line=number) for c in claims])
+    if sum(map(bool, found)) > 1:  # a sentence over several lines
+        found = [[replace(c, told=c.told or c.words > 1) for c in line] for line in found]
+    return [claim for line in found for claim in line]
+
+
+def _joined(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """A line that begins with an arrow or an operator goes on with the line before."""
+    joined: list[tuple[int, str]] = []
+    last = ""
+    for number, text in lines:
+        found = tokens(text[:40]) if text else []
+        first = found[0] if found else None
+        more = bool(first) and (
+            (first.kind in ("arrow", "spread") and not first.word)
+            or (first.kind == "times" and len(found) > 1 and found[1].kind in ("open", "name"))
+        )
+        if joined and (more or last in ("arrow", "@", ",")):
+            joined[-1] = (joined[-1][0], joined[-1][1] + " " + text)
+        else:
+            joined.append((number, text))
+        tail = tokens(text[-40:])
+        last = tail[-1].kind if tail and tail[-1].kind == "arrow" else tail[-1].text if tail else ""
+    return joined
+
+
+def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
+    found = tokens(text)
+    if not found or explained(found, vocabulary):
+        return []
+    bare = _bare(found, text, vocabulary)
+    if bare:
+        return [bare]
+    shapes = spans(found, text, vocabulary)
+    if garbled(found, shapes, vocabulary):
+        return [Claim(unreadable="the comment is not readable as a shape")]
+    if shapes:
+        return _chains(found, shapes)
+    if _scalar(found):
+        return [Claim((Stage((Term((), "scalar", sure=True),)),))]
+    if any(t.kind == "same" for t in found[:4]) or looks_like_one(found, vocabulary):
+        return [Claim(unreadable="the comment is not readable as a shape")]
+    return []
+
+
+def _scalar(found: list[Token]) -> bool:
+    """`scalar`, `a scalar`, `0-d tensor` at the beginning."""
+    kinds = [t for t in found[:3] if t.text not in ("a", "is", "->")]
+    return bool(kinds) and kinds[0].kind == "scalar"
+
+
+# --- shapes without brackets --------------------------------------------------------------------
+def _bare(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim | None:
+    """`b x s x h`, `batch, seq, hidden` or `b s (n d) -> b s n d`, and no more than a remark."""
+    while found and found[-1].text in (".", "!", ";", ","):
+        found = found[:-1]
+    cuts = _remarks(found)
+    for cut in [*(c for c in cuts if found[c].text != "("), len(found), *cuts]:
+        claim = _bare_whole(found[:cut], text, vocabulary)
+        if claim and (cut == len(found) or all(len(t.dims) > 1 for t in claim.terms())):
+            return claim
+    return None
+
+
+def _remarks(found: list[Token]) -> list[int]:
+    """Where a remark may begin: `b x t x c, c = n * d`, `b x t x t (t x t is broadcast)`."""
+    cuts, depth = [], 0
+    for i, token in enumerate(found):
+        if depth == 0 and i > 2:
+            sign = found[i + 2].text if i + 2 < len(found) else ""
+            defines = sign in ("=", "==") and token.text in (",", ";", "where", "with", "and")
+            aside = token.text == "(" and not token.glued
+            if defines or aside or token.text == ";":
+                cuts.append(i)
+        depth += (token.kind == "open") - (token.kind == "close")
+    return cuts[:3]
+
+
+def _bare_whole(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim | None:
+    """Shapes without brackets, and nothing else."""
+    segments: list[list[Token]] = [[]]
+    for token in found:
+        if token.kind == "arrow" and (not token.word or token.text == "to"):
+            segments.append([])
+        else:
+            segments[-1].append(token)
+    label, first = strip_lead(segments[0], vocabulary)
+    stages = []
+    for i, segment in enumerate([first, *segments[1:]]):
+        while segment and segment[-1].text in (".", ";", ":"):
+            segment = segment[:-1]
+        if i and len(segment) > 2 and segment[0].kind == "name" and segment[1].text == ":":
+            segment = segment[2:]
+        if not segment and i == 0 and len(segments) > 1:
+            continue
+        terms = bare_terms(segment, text, label if i == 0 else "", vocabulary)
+        if not terms:
+            return None
+        sign = "@" if any(t.text == "@" for t in segment) else ","
+        stages.append(Stage(terms, sign if len(terms) > 1 else ""))
+    told = label and label not in vocabulary.tensors and len(stages) == 1
+    if told and stages[0].terms[0].style not in ("x", ","):
+        return None
+    bare = any(t.style not in ("[", "(", "{", "<") for s in stages for t in s.terms)
+    return Claim(tuple(stages)) if bare else None  # with brackets alone more can be told
+
+
+# --- what stands between --------------------------------------------------------------------------
+@dataclass
+class _Glue:
+    """How a shape follows what stands before it."""
+
+    kind: str  # "arrow" | "join" | "or" | "spread" | "new"
+    op: str = ""
+    sign: str = ""
+
+
+def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
+    claims: list[list[Stage]] = []
+    more: list[dict] = []  # what else is known of each claim
+    joins: list[str] = []
+    end, equals = 0, False
+    for span in shapes:
+        glue = _without_calls(found[end : span.start])
+        first = not claims
+        how = _kind(glue, first, equals)
+        op = how.op or span.op
+        term = _labelled(span.term, glue, op, how.kind, first)
+        if first or how.kind in ("new", "or"):
+            claims.append([Stage((term,), "", op if any(_is_arrow(t) for t in glue) else span.op)])
+            joins.append("or" if how.kind == "or" and not first else "")
+            more.append(
+                {
+                    "aside": not first and any(t.kind == "aside" for t in glue),
+                    "role": next((t.kind for t in glue if t.kind in ("input", "output")), ""),
+                    "words": sum(t.kind == "name" for t in glue) - bool(term.label),
+                    "told": not first and _in_words(glue, term),
+                }
+            )
+            equals = False
+        elif how.kind == "join":
+            last = claims[-1][-1]
+            claims[-1][-1] = replace(last, terms=(*last.terms, term), joined=how.sign)
+            equals = True
+        elif how.kind == "spread":  # by a later line, or by this one
+            claims.append([*claims[-1], Stage((term,), "", op)])
+            joins.append("or")
+            more.append({})
+        else:
+            claims[-1].append(Stage((term,), "", op))
+            more[-1]["told"] = more[-1].get("told") or _in_words(glue, term)
+        end = span.end
+    tail = sum(t.kind == "name" for t in found[end:])
+    told = any(m.get("told") for m in more)
+    made = []
+    for stages, extra in zip(claims, more, strict=True):
+        kept = {**extra, "told": told or extra.get("role") == "input"}
+        kept["words"] = extra.get("words", 0) + tail
+        made.append(Claim(tuple(stages), **kept))
+    return _comma_operands(_with_alternatives(made, joins))
+
+
+def _is_arrow(token: Token) -> bool:
+    return token.kind in ("arrow", "spread")
+
+
+def _without_calls(glue: list[Token]) -> list[Token]:
+    """Without what stands in brackets: `view(b, -1, d) -> [..]` tells of a view."""
+    kept, depth = [], 0
+    for token in glue:
+        depth += token.kind == "open"
+        if depth == 0:
+            kept.append(token)
+        depth -= token.kind == "close" and depth > 0
+    return kept
+
+
+def _kind(glue: list[Token], first: bool, equals: bool) -> _Glue:
+    signs = [t for t in glue if _is_arrow(t) and not t.word]
+    words = [t for t in glue if t.kind == "name" and t.text.lower() not in FILLERS]
+    op = words[0].text.rsplit(".", 1)[-1] if words else ""
+    if signs:
+        kind = "spread" if any(t.kind == "spread" for t in glue) else "arrow"
+        return _Glue("new" if first else kind, op)
+    if first:
+        return _Glue("new")
+    if any(t.kind == "spread" for t in glue) and len(words) < 3:
+        return _Glue("spread")
+    plain_words = [t for t in words if not t.glued]
+    if glue and glue[0].kind in ("times", "plus", "minus") and len(glue) <= 4:
+        rest = [t for t in glue[1:] if t.kind not in ("is", "shape", "power")]
+        if len(rest) <= 2 and all(t.word for t in rest) and (glue[0].text != "-" or not rest):
+            return _Glue("join", "", "x" if glue[0].text not in ("@", "+") else glue[0].text)
+    if any(t.kind == "arrow" for t in glue) and len(words) <= 1:
+        return _Glue("arrow")
+    joined = [t for t in glue if t.kind == "times"]
+    if len(joined) == 1 and len(glue) <= 4 and all(t.word or t is joined[0] for t in glue):
+        return _Glue("join", "", "@" if joined[0].text == "@" else "x")
+    if equals and glue and glue[0].text in ("=", "==") and len(plain_words) <= 1:
+        return _Glue("arrow")
+    if [t.text for t in glue] == ["/"] or any(t.kind == "or" for t in glue):
+        return _Glue("or")
+    return _Glue("new")
+
+
+def _labelled(term: Term, glue: list[Token], op: str, kind: str, first: bool) -> Term:
+    """The term with the name, or the number of tensors, that stands before it."""
+    if term.label:
+        return term
+    rest = list(glue)
+    named = False
+    while rest and (rest[-1].kind in ("is", "shape") or rest[-1].text == "of"):
+        named = named or rest[-1].kind == "is" or rest[-1].kind == "shape"
+        rest.pop()
+    if not rest:
+        return term
+    last = rest[-1]
+    counted = last.kind == "times" or last.text in COUNTED or glue[-1].text in COUNTED
+    counted = counted or any(t.text in COUNTED for t in glue[-3:])
+    if counted and kind != "join":
+        number = [t for t in rest[-3:] if t.kind in ("name", "number") and t.text not in COUNTED]
+        if number and (first or kind == "new") and len(rest) <= 6:
+            return replace(term, count=number[-1].text)
+    if last.kind == "name" or (last.text == "x" and named):
+        text = last.text
+        for end in (".shape", ".size"):
+            text = text.removesuffix(end)
+        if len(rest) > 1 and rest[-2].kind == "power":
+            text = f"{rest[-3].text if len(rest) > 2 else ''}^{text}"
+        if text == op and not named:
+            return term
+        return replace(term, label=text)
+    return term
+
+
+def _in_words(glue: list[Token], term: Term) -> bool:
+    """Whether more stands there than the name of a tensor, or a label."""
+    words = [t.text for t in glue if t.kind in ("name", "input", "aside") and t.text != term.label]
+    return any(len(w) > 1 and w.lower() not in FILLERS for w in words)
+
+
+def _with_alternatives(claims: list[Claim], joins: list[str]) -> list[Claim]:
+    merged: list[Claim] = []
+    for claim, join in zip(claims, joins, strict=True):
+        if join == "or" and merged:
+            merged[-1] = replace(merged[-1], others=(*merged[-1].others, claim))
+        else:
+            merged.append(claim)
+    return merged
+
+
+def _comma_operands(claims: list[Claim]) -> list[Claim]:
+    """`[..], [..] -> [..]`: shapes before the arrow that only a comma parts are its operands."""
+    if len(claims) < 2 or len(claims[-1].stages) < 2 or any(len(c.stages) > 1 for c in claims[:-1]):
+        return claims
+    if any(c.others for c in claims):
+        return claims
+    terms = tuple(t for c in claims[:-1] for t in c.stages[0].terms)
+    last = claims[-1]
+    first = replace(last.stages[0], terms=(*terms, *last.stages[0].terms), joined=",")
+    return [replace(last, stages=(first, *last.stages[1:]))]
+
+
+def legends(text: str, vocabulary: Vocabulary) -> dict[str, Expr]:
+    """`B = batch size, d: hidden / num_heads`: names that a comment explains by known words."""
+    from autograder.shapes.shapes_in_text import meanings
+
+    return meanings(tokens(plain(text)), vocabulary)

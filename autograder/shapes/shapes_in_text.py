@@ -1,0 +1,407 @@
+"""Shapes among the tokens of a comment: which brackets and lists are meant as one, which are not.
+
+A pair of brackets is a shape when what is inside can be read as sizes, and what it looks like and
+what stands before it say so. A list of values, a call, a range, a formula and a remark are none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from autograder.shapes import names
+from autograder.shapes.dims import (
+    PROSE,
+    Dims,
+    Expr,
+    NotADim,
+    crosses,
+    read_dims,
+    shape_names,
+    split,
+)
+from autograder.shapes.lexer import CLOSES, Token
+
+LARGEST = 120  # tokens between two brackets
+VIEWS = ("view", "reshape")
+LEADS = ("shape", "output", "is")
+ARTICLES = ("the", "of", "new", "resulting", "a", "an")
+
+
+@dataclass(frozen=True)
+class Term:
+    """One shape, and what it is said to be of.
+
+    sure: a label, an arrow or a word says that it is meant as a shape. style: the bracket, or the
+    sign between the dimensions where there is none. count: `num_heads x [b, s, d]`.
+    """
+
+    dims: Dims
+    text: str
+    label: str = ""
+    sure: bool = False
+    count: str = ""
+    style: str = ""
+
+
+@dataclass(frozen=True)
+class Span:
+    """A shape and the tokens that it takes."""
+
+    start: int
+    end: int
+    term: Term
+    op: str = ""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Names of the function a comment stands in: its tensors, and its sizes."""
+
+    tensors: Collection[str] = ()
+    sizes: Collection[str] = ()
+
+    def known(self, name: str) -> bool:
+        plain = names.normal(name)
+        return (
+            (len(plain) <= 2 and all(c.isascii() or "α" <= c.lower() <= "ω" for c in plain))
+            or names.known(name)
+            or plain in self.sizes
+            or name in self.sizes
+            or names.near(plain, names.WORDS) is not None
+            or names.near(plain, self.sizes) is not None
+        )
+
+    def is_size(self, name: str) -> bool:
+        """Whether the name is surely one of a size."""
+        plain = names.normal(name)
+        return name in self.sizes or plain in self.sizes or names.known(name)
+
+
+# --- in brackets ----------------------------------------------------------------------------------
+def spans(found: list[Token], text: str, vocabulary: Vocabulary) -> list[Span]:
+    """The shapes in brackets, the outermost that can be read."""
+    pairs = _pairs(found)
+    shapes: list[Span] = []
+    i = 0
+    while i < len(found):
+        end = pairs.get(i)
+        if end is not None and end - i <= LARGEST:
+            span = _admit(found, i, end, text, vocabulary)
+            if span:
+                shapes.append(span)
+                i = end + 1
+                continue
+        i += 1
+    return _without_indexing(shapes)
+
+
+def garbled(found: list[Token], shapes: list[Span], vocabulary: Vocabulary) -> bool:
+    """Whether brackets that hold sizes cannot be read: `[batch, seq. hidden]`."""
+    for i, end in _pairs(found).items():
+        if any(s.start <= i < s.end for s in shapes) or end - i > LARGEST:
+            continue
+        apart = not (found[i].glued and i and found[i - 1].word)
+        inner = found[i + 1 : end]
+        flat = not any(t.kind == "open" for t in inner)
+        if apart and flat and looks_like_one(inner, vocabulary) and not _readable(inner):
+            return True
+    return False
+
+
+def _readable(inner: list[Token]) -> bool:
+    try:
+        return bool(read_dims(inner))
+    except NotADim:
+        return False
+
+
+def _pairs(found: list[Token]) -> dict[int, int]:
+    """Opening brackets and what closes them."""
+    pairs: dict[int, int] = {}
+    stack: list[int] = []
+    for i, token in enumerate(found):
+        if token.kind == "open":
+            stack.append(i)
+        elif token.text in CLOSES.values():
+            while stack and found[stack[-1]].text == "<" != token.text and token.text != ">":
+                stack.pop()
+            if stack and CLOSES[found[stack[-1]].text] == token.text:
+                pairs[stack.pop()] = i
+    return pairs
+
+
+def _without_indexing(shapes: list[Span]) -> list[Span]:
+    """Without the `p[b, i]` of a formula, where a shape stands for itself in the same comment."""
+    formula = [
+        s
+        for s in shapes
+        if s.term.label
+        and s.op == "glued"
+        and s.term.style == "["
+        and all(len(n) == 1 for n in shape_names(s.term.dims))
+    ]
+    kept = [s for s in shapes if s not in formula] or shapes
+    return [replace(s, op="") if s.op == "glued" else s for s in kept]
+
+
+def _admit(found: list[Token], i: int, j: int, text: str, vocabulary: Vocabulary) -> Span | None:
+    inner = found[i + 1 : j]
+    before = found[i - 1] if i else None
+    after = found[j + 1] if j + 1 < len(found) else None
+    annotated = _annotation(inner) if before and before.word and found[i].glued else None
+    try:
+        dims = read_dims(annotated or inner)
+    except NotADim:
+        return None
+    if _values(dims, inner) or (after and after.glued and (after.word or after.kind == "number")):
+        return None  # `[0, 1, ..., n]`, `(HW)NC`
+    bracket, begin, label, op = found[i].text, i, "", ""
+    used = shape_names(dims)
+    sure = _told(found, i)
+    if before and found[i].glued and (before.word or before.kind == "other"):
+        word = before.text
+        if before.kind == "other":
+            if word in (".", "#", "_", "&", "%"):
+                return None  # `self.(q, k, v)`
+        elif before.kind == "shape" or annotated or word.endswith((".shape", ".size", "Tensor")):
+            if not dims and "." in word:  # `q.size() -> [..]`
+                return None
+            sure = True
+        elif word.rsplit(".", 1)[-1] in VIEWS:
+            if not used or not all(map(vocabulary.known, used)):
+                return None
+            op, sure = word.rsplit(".", 1)[-1], True
+        elif word in vocabulary.tensors:
+            if not used or used <= set(vocabulary.tensors) or not all(map(vocabulary.known, used)):
+                return None
+            label, sure, op = word, True, "glued"
+        elif before.kind not in ("times", "and", "or", "arrow", "plus") and word not in ("R", "ℝ"):
+            return None
+        begin = i - 1
+    if bracket == "(" and len(inner) > 1 and inner[-1].text == ",":
+        sure = True  # `(hidden,)` is a tuple, and no remark
+    elif bracket == "(" and len(dims) == 1 and before and before.text in ("dim", "axis"):
+        return None
+    arrow = any(t and t.kind == "arrow" and not t.word for t in (before, after))
+    if not _meant(dims, used, bracket, sure or arrow, found, i, j, vocabulary):
+        return None
+    shown = text[found[i].start : found[j].end]
+    return Span(begin, j + 1, Term(dims, shown, label, sure or arrow, "", bracket), op)
+
+
+def _annotation(inner: list[Token]) -> list[Token] | None:
+    """The dimensions of `Float[Tensor, "b s d"]`."""
+    if len(inner) > 2 and inner[0].kind == "shape" and inner[1].text == ",":
+        return inner[2:]
+    return None
+
+
+def _values(dims: Dims, inner: list[Token]) -> bool:
+    """Whether the items are values, or positions, and no sizes: nothing has the size 0."""
+    if ("num", 0) in dims or any(t.kind == "number" and "." in t.text for t in inner):
+        return True
+    if any(d[0] == "*" and d[1][0] == d[2][0] == "num" for d in dims):
+        return True  # `(1x1, 3x3)`
+    numbers = sum(d[0] == "num" for d in dims)
+    if ("...",) in dims and numbers and dims.index(("...",)) not in (0, len(dims) - 1):
+        return True  # `[1, 2, ..., n]`
+    if len(dims) == 2 and dims[1][0] in "+-" and dims[1][1] == dims[0]:
+        return True  # `[start, start + length]`
+    signed = any(
+        t.text == "-" and n.kind == "number" and (k == 0 or inner[k - 1].text in (",", "["))
+        for k, (t, n) in enumerate(zip(inner, inner[1:], strict=False))
+    )
+    return signed and ("any", "-1") not in dims  # `[-100, 0]`
+
+
+def _told(found: list[Token], i: int) -> bool:
+    """Whether a word or a sign before a bracket says that a shape comes."""
+    back = found[max(0, i - 3) : i]
+    if not back:
+        return False
+    if back[-1].kind == "shape" or back[-1].text in (":", "=", "=="):
+        return True
+    return back[-1].kind == "is" or (back[-1].text == "of" and len(back) > 1)
+
+
+def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bool:
+    """Whether sizes in brackets are meant as a shape."""
+    if not dims:
+        return sure or len(found) <= 4 or bracket == "["
+    tensors = set(vocabulary.tensors)
+    if used and used <= tensors and not any(map(vocabulary.is_size, used)):
+        return False
+    if any(n.count("_") > 3 for n in used):
+        return False
+    if used and used <= {"i", "j", "I", "J"} - set(vocabulary.sizes):
+        return False
+    known = {n for n in used if vocabulary.known(n)}
+    if not used:
+        if any(d[0] in ("...", "any") for d in dims) and ("any", "-1") not in dims:
+            return sure or bracket == "["
+        whole = i == 0 and j == len(found) - 1
+        return sure or (whole and (bracket == "[" or len(dims) > 1))
+    if len(dims) == 1:
+        if dims[0][0] != "name" and bracket == "(":  # `(x * w)`
+            return sure and known == used
+        if bracket == "[":
+            return sure or bool(known)
+        sized = any(map(vocabulary.is_size, used))
+        return (sure and known == used and sized) or (sized and len(found) <= 4)
+    if known == used:
+        return True
+    if not known and not sure:
+        return False
+    return sure or bracket == "[" or (len(known) >= 2 and len(used - known) < len(dims))
+
+
+# --- without brackets -----------------------------------------------------------------------------
+def strip_lead(found: list[Token], vocabulary: Vocabulary) -> tuple[str, list[Token]]:
+    """The label and the rest of `shape of q: b, s, d`, `q - b x t x d`, `q: b s d`."""
+    label, rest = "", list(found)
+    for _ in range(4):
+        if rest and (rest[0].kind in LEADS or rest[0].text.lower() in ARTICLES):
+            rest = rest[1:]
+        elif len(rest) > 2 and _names(rest[0]) and rest[1].kind in ("is", "shape"):
+            label, rest = rest[0].text, rest[1:]
+        elif len(rest) > 2 and _names(rest[0]) and rest[1].kind == "minus":
+            dashed = not rest[1].glued and not rest[2].glued
+            meant = rest[0].text in vocabulary.tensors or not vocabulary.known(rest[0].text)
+            if not (dashed and meant):
+                break
+            label, rest = rest[0].text, rest[2:]
+        else:
+            break
+    for end in (".shape", ".size"):
+        label = label.removesuffix(end)
+    return label, rest or list(found)
+
+
+def _names(token: Token) -> bool:
+    return token.kind == "name" or token.text == "x"
+
+
+def bare_terms(
+    found: list[Token], text: str, label: str, vocabulary: Vocabulary
+) -> tuple[Term, ...]:
+    """One shape, or several: `b h s d, b h d s`, `b,s,h @ b,h,s`."""
+    inside = spans(found, text, vocabulary)
+    if len(inside) == 1 and all(
+        t.kind in LEADS or t.text in ("[", "(", "]", ")")
+        for t in found[: inside[0].start] + found[inside[0].end :]
+    ):
+        return (replace(inside[0].term, label=label, sure=True),)
+    read = _bare_dims(found, vocabulary)
+    if read:
+        return (_bare_term(read, found, text, label),)
+    for sign in ("@", ","):
+        parts = split(found, lambda t, s=sign: t.text == s)
+        several = [_bare_dims(part, vocabulary) for part in parts]
+        if 1 < len(parts) <= 4 and all(several):
+            return tuple(
+                _bare_term(d, p, text, label) for d, p in zip(several, parts, strict=True) if d
+            )
+    return ()
+
+
+def _bare_term(read: tuple[Dims, str], found: list[Token], text: str, label: str) -> Term:
+    shown = text[found[0].start : found[-1].end]
+    return Term(read[0], shown, label, bool(label), "", read[1])
+
+
+def _bare_dims(found: list[Token], vocabulary: Vocabulary) -> tuple[Dims, str] | None:
+    """Dimensions, and the sign that stands between them."""
+    if not found or len(found) > 40 or any(t.text in ("[", "]", "{", "}", "@") for t in found):
+        return None
+    commas = len(split(found, lambda t: t.text == ",")) > 1
+    if commas:  # `b, s, n and d`
+        found = [replace(t, kind="comma", text=",") if t.text == "and" else t for t in found]
+        kept = zip(found, [*found[1:], found[-1]], strict=True)
+        found = [t for t, after in kept if not (t.text == after.text == "," and t is not after)]
+    style = "," if commas else "x" if len(crosses(found)) > 1 else " "
+    words = [t.text for t in found if t.word and t.kind != "times"]
+    if any(w.lower() in PROSE for w in words):
+        return None
+    if style == " " and not _spaced_names(found, words, vocabulary):
+        return None
+    if commas and found[0].text == "(" and found[-1].text == ")":
+        return None
+    try:
+        dims = read_dims(found)
+    except NotADim:
+        return None
+    used = shape_names(dims)
+    if len(dims) == 1 and dims[0][0] == "*" and len(used) > 2:
+        style = "*"  # `bs * n * sl`
+    elif len(dims) < 2:
+        return None
+    if not used or not all(map(vocabulary.known, used)):
+        return None
+    if used <= set(vocabulary.tensors) and not any(n in vocabulary.sizes for n in used):
+        return None
+    if style == "," and not any(vocabulary.is_size(n) for n in used) and len(dims) < 3:
+        return None
+    return (dims, style) if not _values(dims, found) else None
+
+
+def _spaced_names(found: list[Token], words: list[str], vocabulary: Vocabulary) -> bool:
+    if len(words) < 2 or not all(map(vocabulary.known, words)):
+        return False
+    short = sum(len(w) <= 2 for w in words)
+    grouped = any(t.text == "(" for t in found) or any("_" in w for w in words)
+    return short >= max(2, len(words) - 1) or grouped or any(t.text == "*" for t in found)
+
+
+# --- what is no shape -----------------------------------------------------------------------------
+def looks_like_one(found: list[Token], vocabulary: Vocabulary) -> bool:
+    """Whether somebody may have meant a shape that cannot be read: `bs, seq, hidden]`."""
+    named = [t.word and t.kind != "times" and _sized(t, vocabulary) for t in found]
+    for i in range(len(found) - 2):
+        joint = found[i + 1].kind in ("comma", "times", "arrow")
+        if named[i] and joint and named[i + 2]:
+            return True
+    return False
+
+
+def _sized(token: Token, vocabulary: Vocabulary) -> bool:
+    if token.text in vocabulary.tensors:
+        return False
+    letter = len(token.text) == 1 and token.text not in "ijIJ"
+    return letter or (vocabulary.is_size(token.text) and token.text.lower() not in PROSE)
+
+
+def explained(found: list[Token], vocabulary: Vocabulary) -> bool:
+    """`B = batch size, T = tokens`: names with their meanings, and no shape."""
+    parts = [p for p in split(found, lambda t: t.text in (",", ";")) if p]
+    told = [p for p in parts if len(p) > 2 and p[0].word and p[1].kind == "is" and p[2].word]
+    return len(parts) > 1 and len(told) == len(parts) and bool(meanings(found, vocabulary))
+
+
+def meanings(found: list[Token], vocabulary: Vocabulary) -> dict[str, Expr]:
+    """The names that are explained by known words, with what they stand for."""
+    legend: dict[str, Expr] = {}
+    for i in range(len(found) - 2):
+        name, sign = found[i], found[i + 1]
+        if name.kind != "name" or not (sign.kind in ("is", "minus") and found[i + 2].word):
+            continue
+        if name.text in vocabulary.tensors or names.concept(name.text) or len(name.text) > 12:
+            continue
+        words = []
+        for token in found[i + 2 : i + 12]:
+            if token.kind in ("comma", "and", "input", "is") or token.text in (".", "per", "for"):
+                break
+            if token.kind in ("open", "close", "arrow"):
+                break
+            if token.text not in ("the", "a", "an"):
+                words.append(token)
+        try:
+            dims = read_dims(words)
+        except NotADim:
+            continue
+        if len(dims) != 1 or dims[0][0] == "any":
+            continue
+        used = shape_names(dims)
+        if used and name.text not in used and all(map(vocabulary.is_size, used)):
+            legend.setdefault(name.text, dims[0])
+    return legend

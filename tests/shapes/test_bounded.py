@@ -1,0 +1,157 @@
+"""What a stranger writes costs no more work than its length allows, whatever it is."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from autograder.shapes import judge, plan, prepare, record
+from autograder.shapes.comments import find_comments, is_code
+from autograder.shapes.lexer import MAX_TEXT, plain, tokens
+from autograder.shapes.limits import Clock
+from autograder.shapes.reader import legends, read
+from autograder.shapes.shapes_in_text import Vocabulary
+from tests.shapes.steps import steps
+
+KNOWN = Vocabulary(tensors=("q", "k", "x"), sizes=("bs", "seq", "hidden", "heads"))
+A_CHARACTER, AT_LEAST = 1_000, 5_000  # lines of code executed
+
+HOSTILE = {
+    "a word of words": "k is the projected_input_of_the_attention + bias ",
+    "letters": "a",
+    "letters and spaces": "a b ",
+    "round brackets": "(",
+    "square brackets": "[",
+    "brackets of every kind": "[({<",
+    "pairs of brackets": "()",
+    "brackets in brackets": "[a,b",
+    "arrows": "->",
+    "dashes": "-",
+    "a chain": "[a, b] -> ",
+    "products": "(b, s) x ",
+    "crosses": "x ",
+    "commas": "a,b;",
+    "legends": "a = b, ",
+    "remarks": "b, s, h; c=d",
+    "labels": "q: [bs, seq] ",
+    "combining characters": "e\u0301",
+    "characters that grow": "\ufdfa",
+    "commands of LaTeX": "\\times",
+    "digits": "0",
+    "powers": "[((((a^4)^4)^4)^4)^4, b]",
+    "angles": "<a>",
+    "words for a shape": "shape of ",
+    "quotes": "'\"`$",
+    "stars": "*",
+    "underscores": "_",
+    "surrogates of a face": "\U0001f600",
+}
+LENGTHS = (60, 250, 600, 4_000)
+SETTINGS = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
+
+
+def allowed(text: str) -> int:
+    return AT_LEAST + A_CHARACTER * len(text)
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_reading_a_comment_is_linear(kind, length):
+    text = (HOSTILE[kind] * length)[:length]
+    for ending in ("", "]", ")", " [b, s]", "!"):
+        text = text[: length - len(ending)] + ending
+        assert steps(lambda t=text: read([(1, t)], KNOWN)) <= allowed(text), text[:80]
+        assert steps(lambda t=text: legends(t, KNOWN)) <= allowed(text), text[:80]
+
+
+pieces = st.sampled_from(
+    [
+        "[",
+        "]",
+        "(",
+        ")",
+        "{",
+        "<",
+        ">",
+        "->",
+        "=>",
+        "→",
+        ",",
+        ";",
+        ":",
+        "=",
+        "@",
+        "x",
+        "*",
+        "/",
+        "^",
+    ]
+    + ["b", "seq", "hidden", "q", "shape", "of", "is", "to", "and", "or", "not", "each", "3", "0"]
+    + [" ", "...", "-", "_", "'", "\\times", "形状为", "\u0301", "torch.Size", "view", "\n"]
+)
+texts = st.lists(pieces, max_size=300).map("".join) | st.text(max_size=700)
+
+
+@settings(max_examples=300, **SETTINGS)
+@given(texts)
+def test_whatever_is_written_is_read_in_linear_work(text):
+    assert steps(lambda: read([(1, text)], KNOWN)) <= allowed(text)
+
+
+@settings(max_examples=200, **SETTINGS)
+@given(texts)
+def test_tokens_are_in_order_and_hold_the_text(text):
+    text = plain(text)
+    found = tokens(text)
+    assert all(a.end <= b.start for a, b in zip(found, found[1:], strict=False))
+    assert all(0 <= t.start < t.end <= MAX_TEXT for t in found)
+
+
+@settings(max_examples=100, **SETTINGS)
+@given(st.lists(texts, min_size=1, max_size=8))
+def test_a_comment_of_several_lines_is_read_in_linear_work(lines):
+    numbered = list(enumerate(lines, start=1))
+    assert steps(lambda: read(numbered, KNOWN)) <= allowed("".join(lines)) * 2
+
+
+SOURCE = """def f(x):
+    y = x.transpose(0, 1)  # {0}
+    # {0}
+    z = y @ x
+    return z  # [t, t]
+"""
+PLAN = plan("f(x[b, t])")
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_judging_hostile_comments_is_linear_too(kind):
+    text = (HOSTILE[kind] * 600)[:600].replace("\n", " ")
+    source = SOURCE.format(text)
+    recording = record.run(prepare(source, PLAN))
+    found = []
+    work = steps(lambda: found.extend(judge(source, PLAN, recording)))
+    assert work <= 20_000 + 4 * A_CHARACTER * len(source)
+    assert {v.verdict for v in found if v.line == 5} == {"true"}
+
+
+def test_a_thousand_comments_cost_a_thousand_times_one():
+    def cost(count):
+        lines = ["    x = x * 2  # [b, t] -> [b, t]"] * count
+        source = "def f(x):\n" + "\n".join(lines) + "\n    return x\n"
+        recording = record.run(prepare(source, PLAN))
+        return steps(lambda: judge(source, PLAN, recording))
+
+    few, many = cost(25), cost(200)
+    assert many <= 12 * few
+
+
+@pytest.mark.parametrize("text", ["(" * 4_000, "[" * 4_000, "-" * 4_000 + "1", "a." * 4_000])
+def test_code_in_a_comment_is_looked_for_within_limits(text):
+    assert is_code(text) in (True, False)
+    assert isinstance(find_comments(f"x = 1  # {text}\n"), list)
+
+
+def test_a_judgement_that_takes_too_long_is_cannot_tell(monkeypatch):
+    monkeypatch.setattr(Clock, "__init__", lambda self, seconds=0.0: setattr(self, "end", 0.0))
+    source = SOURCE.format("[t, b]")
+    (verdict,) = judge(source, PLAN, record.run(prepare(source, PLAN)))
+    assert verdict.verdict == "cannot tell" and "too long" in verdict.message
