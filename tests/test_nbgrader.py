@@ -6,15 +6,16 @@ from types import SimpleNamespace
 
 import nbformat
 import pytest
-from autograder.exercise import Finding
-from autograder.feedback import page
-from autograder.grade import FAULT, model_answers
-from autograder.gradebook import Export, open_points
-from autograder.report import Report, Result
 from nbgrader.api import Gradebook
 from nbgrader.utils import determine_grade
 
+from autograder.course.asking import Finding
 from autograder.course.course import Course
+from autograder.grading import nbgrader_plugin
+from autograder.grading.grade import FAULT, model_answers
+from autograder.grading.gradebook import Export, open_points
+from autograder.reports.feedback import page
+from autograder.reports.report import Report, Result
 from tests.conftest import ROOT
 from tests.journeys.classroom import HOMEWORK, NAME, Classroom, headline, marks, right
 
