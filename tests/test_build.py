@@ -1,6 +1,7 @@
 """From the sources to the notebooks."""
 
 import re
+import shutil
 import subprocess
 
 import nbformat
@@ -11,7 +12,7 @@ from autograder.course.course import Course
 from autograder.course.settings import CourseError
 from tests.conftest import ROOT
 
-SOURCES = sources(ROOT)
+SOURCES = sources(ROOT, "solutions")
 ids = [p.stem for p in SOURCES]
 
 
@@ -68,10 +69,11 @@ def test_students_see_no_solution_and_no_marking_scheme(path):
 
 def test_two_builds_are_byte_identical(tmp_path):
     for name in ("one", "two"):
-        (tmp_path / name / "solutions").mkdir(parents=True)
-        for path in SOURCES:
-            (tmp_path / name / "solutions" / path.name).write_bytes(path.read_bytes())
-        build(tmp_path / name, run=False)
+        own = shutil.ignore_patterns("*.ipynb", "__pycache__")
+        for part in ("solutions", "transformer_lm"):
+            shutil.copytree(ROOT / part, tmp_path / name / part, ignore=own)
+        shutil.copy(ROOT / "pyproject.toml", tmp_path / name)
+        build(Course.at(tmp_path / name), run=False)
     files = [p.relative_to(tmp_path / "one") for p in (tmp_path / "one").rglob("*.ipynb")]
     assert len(files) == len(SOURCES)
     for file in files:

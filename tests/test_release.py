@@ -10,6 +10,7 @@ import nbformat
 import pytest
 
 from autograder.course.build import read_source, sources
+from autograder.course.course import Course
 from autograder.course.handout import build_release, strip_bodies
 from autograder.course.settings import CourseError
 from tests.conftest import ROOT
@@ -24,7 +25,7 @@ def code_lines(text: str) -> list[str]:
 def solution_pieces() -> dict[str, str]:
     """What only a solution has, with where it stands: long lines, and any two in a row."""
     found = {}
-    for path in sources(ROOT):
+    for path in sources(ROOT, "solutions"):
         for cell in read_source(path).cells:
             for region in re.findall(
                 r"BEGIN SOLUTION\n(.*?)\n[^\n]*END SOLUTION", cell.source, re.S
@@ -113,8 +114,8 @@ def test_checks_work_in_the_hand_out_without_the_reference(hand_out, tmp_path):
     script.write_text(
         right + "\nfrom autograder import check\n"
         "import autograder\nprint(autograder.__file__)\n"
-        "from autograder.course.answers import have_reference\n"
-        "print('reference' if have_reference() else 'no reference')\n"
+        "from autograder.course.course import Course\n"
+        "print('reference' if Course.find().has_answers else 'no reference')\n"
         'check("self_attention.forward")\ncheck("multi_head.output")\n'
         "class SelfAttention(SelfAttention):\n"
         "    def forward(self, x):\n"
@@ -150,7 +151,7 @@ def test_a_folder_that_is_not_a_hand_out_is_not_overwritten(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "work.txt").write_text("dear")
     with pytest.raises(CourseError, match="not a hand-out"):
-        build_release(ROOT, tmp_path / "mine")
+        build_release(Course.at(ROOT), tmp_path / "mine")
     assert (tmp_path / "mine" / "work.txt").read_text() == "dear"
 
 

@@ -31,6 +31,13 @@ def add(a, b):
 # %% check="small.add" points=2
 check("small.add")
 """
+EXERCISE = """\
+from autograder import exercise
+
+@exercise("small.add", "add(a[n], b[n])", hints=("Two numbers.", "A plus.", "a + b"))
+def add(a, b):
+    return a + b
+"""
 
 
 @pytest.fixture
@@ -39,6 +46,8 @@ def small(tmp_path) -> Path:
     (tmp_path / "solutions").mkdir()
     (tmp_path / "solutions" / "00_small.py").write_text(SOURCE, encoding="utf-8")
     (tmp_path / "pyproject.toml").write_text("[tool.autograder]\n")
+    (tmp_path / "solutions" / "exercises").mkdir()
+    (tmp_path / "solutions" / "exercises" / "00_small.py").write_text(EXERCISE, encoding="utf-8")
     return tmp_path
 
 
@@ -152,7 +161,7 @@ def test_where_it_is_kept_neither_nbgrader_nor_jupytext_is_imported():
 
 # --- the hand-out --------------------------------------------------------------------------------
 def test_the_hand_out_says_the_same_as_the_course(small, handed_out):
-    assert released.texts(handed_out) == released.texts(small, "solutions")
+    assert released.texts(handed_out, "solutions") == released.texts(small, "solutions")
 
 
 def test_a_students_notebook_and_sources_are_not_the_hand_outs_lesson(handed_out):
@@ -167,30 +176,30 @@ def test_a_changed_lesson_in_the_hand_out_stops_with_a_sentence(handed_out):
     path = handed_out / HANDED_OUT
     path.write_text(path.read_text().replace("A small lesson", "A simple lesson"))
     with pytest.raises(CourseError, match="00_small.*anew out of the hand-out's zip"):
-        released.texts(handed_out)
+        released.texts(handed_out, "solutions")
 
 
 @pytest.mark.parametrize("damage", ["", "{}", "{", "null", '{"00_small": {}}'])
 def test_a_damaged_hand_out_stops_with_a_sentence(handed_out, damage):
     (handed_out / HANDED_OUT).write_text(damage)
     with pytest.raises(CourseError, match="anew out of the hand-out's zip"):
-        released.texts(handed_out)
+        released.texts(handed_out, "solutions")
 
 
 def test_a_folder_without_lessons_says_what_is_missing(tmp_path):
     (tmp_path / "notebooks" / "00_small").mkdir(parents=True)
     (tmp_path / "notebooks" / "00_small" / "00_small.ipynb").write_text("{}")
-    with pytest.raises(CourseError, match="holds no lessons.*solutions/.*released.json"):
-        released.texts(tmp_path)
+    with pytest.raises(CourseError, match="holds no lessons.*solutions/.*lessons.json"):
+        released.texts(tmp_path, "solutions")
 
 
 # --- who writes into notebooks/ ------------------------------------------------------------------
 def test_building_keeps_the_notebook_that_it_replaces(small):
-    (written,) = build(small, run=False)
+    (written,) = build(Course.at(small), run=False)
     work = "Hours of somebody's work"
     written.write_text(work)
     said = []
-    build(small, run=False, say=said.append)
+    build(Course.at(small), run=False, say=said.append)
     assert nbformat.read(written, as_version=4).cells
     (kept,) = (small / "build" / "replaced").iterdir()
     assert kept.read_text() == work and kept.name.startswith("00_small-")
@@ -200,14 +209,14 @@ def test_building_keeps_the_notebook_that_it_replaces(small):
 def test_building_what_is_there_keeps_and_says_nothing(small):
     said = []
     for _ in range(2):
-        build(small, run=False, say=said.append)
+        build(Course.at(small), run=False, say=said.append)
     assert said == [] and not (small / "build" / "replaced").exists()
 
 
 def test_what_nbgrader_reads_is_written_without_a_look_at_notebooks(small):
-    (written,) = build(small, run=False)
+    (written,) = build(Course.at(small), run=False)
     written.write_text("mine")
-    write_sources(small, small / "elsewhere")
+    write_sources(Course.at(small), small / "elsewhere")
     assert written.read_text() == "mine"
     source = small / "elsewhere" / "00_small" / "00_small.ipynb"
     assert "BEGIN SOLUTION" in source.read_text()

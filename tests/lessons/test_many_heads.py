@@ -4,7 +4,8 @@ import textwrap
 
 import pytest
 
-from autograder.course.lesson import lessons, root
+from autograder.course.course import Course
+from tests.conftest import ROOT
 from tests.lessons.helper import findings, names
 
 HEAD = """
@@ -426,12 +427,11 @@ def test_a_wrong_program_is_told_which_mistake_it_made(task, place):
 
 
 def test_the_head_that_is_given_is_the_one_that_answers_are_judged_with():
-    lesson = lessons(root())["04_many_heads"]
+    lesson = Course.at(ROOT).lessons["04_many_heads"]
     given = next(c.source for c in lesson.with_role("setup") if "class CausalHead" in c.source)
     assert findings("heads.stack", stack(LIST, CAT), needs=given) == []
 
 
 def test_gpt2_small_has_the_parameters_of_exercise_3_3():
-    from autograder.reference.many_heads import attention_parameters
-
-    assert attention_parameters(768, 768, 12) == 2_360_064
+    answer = Course.at(ROOT).written["heads.count"].answer
+    assert answer(768, 768, 12) == 2_360_064
