@@ -413,7 +413,7 @@ show(
 # %%
 KEEP = False
 if KEEP:
-    from autograder.course.keep import keep
+    from autograder import keep
 
     keep("SelfAttention")
 
@@ -618,7 +618,7 @@ for causal in (False, True):
 # %%
 KEEP = False
 if KEEP:
-    from autograder.course.keep import keep
+    from autograder import keep
 
     keep("MultiHeadSelfAttention")
 

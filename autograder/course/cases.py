@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from torch import nn
 
-from autograder.course.calls import Call, Draw
+from autograder.course.calls import Call, Draw, Made, Namespace
 from autograder.course.notation import NotationError, called_name, names_in, read_call, value_of
 
 FAN_IN_SPREAD = 1.5  # of weights, in units of 1 / sqrt(inputs): scores spread enough to tell apart
@@ -140,7 +140,8 @@ def linear_layers(answer: Callable, draw_all: Callable[[Draw], list[Call]]) -> l
     if not (inspect.isclass(answer) and issubclass(answer, nn.Module)):
         return []
     call = next((c for c in draw_all(Draw(0)) if c.init is not None), None)
-    if call is None:
+    given = (*call.init, *call.init_kwargs.values()) if call else ()
+    if call is None or any(isinstance(g, Made | Namespace) for g in given):
         return []
     built = answer(*call.init, **call.init_kwargs)
     return [name for name, part in built.named_children() if isinstance(part, nn.Linear)]
