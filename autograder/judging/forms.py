@@ -15,14 +15,20 @@ from autograder.judging.compare import compare
 HIDDEN_SCORE = -1e8  # what a student may write for minus infinity lies below this
 
 
-def read_as(turn: Callable[[Outcome, Outcome], Outcome]) -> Callable[[Sight], list[Finding]]:
+def results_in_one_tensor(sight: Sight) -> list[Finding]:
+    """The usual judge, but one tensor may stand for several results, along its first axis."""
+    return _read_as(_apart, sight)
+
+
+def large_negative_as_inf(sight: Sight) -> list[Finding]:
+    """The usual judge, but a large negative number may stand for minus infinity."""
+    return _read_as(_hidden_as_inf, sight)
+
+
+def _read_as(turn: Callable[[Outcome, Outcome], Outcome], sight: Sight) -> list[Finding]:
     """The usual judge, after turn(outcome, expected) brought what came back to the usual form."""
-
-    def judge(sight: Sight) -> list[Finding]:
-        pairs = zip(sight.outcomes, sight.expected, strict=True)
-        return compare(replace(sight, outcomes=tuple(turn(got, wanted) for got, wanted in pairs)))
-
-    return judge
+    pairs = zip(sight.outcomes, sight.expected, strict=True)
+    return compare(replace(sight, outcomes=tuple(turn(got, wanted) for got, wanted in pairs)))
 
 
 def _apart(got: Outcome, expected: Outcome) -> Outcome:
@@ -39,9 +45,3 @@ def _hidden_as_inf(got: Outcome, expected: Outcome) -> Outcome:
     if not isinstance(value, torch.Tensor) or not value.is_floating_point():
         return got
     return replace(got, value=value.masked_fill(value < HIDDEN_SCORE, -math.inf))
-
-
-# One tensor may stand for several results: it can be taken apart along its first axis.
-results_in_one_tensor = read_as(_apart)
-# A large negative number may stand for minus infinity.
-large_negative_as_inf = read_as(_hidden_as_inf)
