@@ -26,6 +26,9 @@ Entry = dict[str, str]  # "notebook", "sha256" of it and, in a course, "made_fro
 class CourseError(Exception):
     """Something of the course itself is missing or broken; the text says what to do."""
 
+    def _render_traceback_(self):
+        return [f"CourseError: {self}"]
+
 
 def sources(folder: Path) -> list[Path]:
     """The hand-written lessons of a course, in order; none in the hand-out."""

@@ -181,6 +181,12 @@ def test_a_folder_without_lessons_says_what_is_missing(tmp_path):
         released.texts(tmp_path)
 
 
+def test_in_a_notebook_it_is_said_in_one_line(tmp_path):
+    with pytest.raises(CourseError) as failed:
+        released.texts(tmp_path)
+    assert failed.value._render_traceback_() == [f"CourseError: {failed.value}"]
+
+
 # --- who writes into notebooks/ ------------------------------------------------------------------
 def test_building_keeps_the_notebook_that_it_replaces(small):
     (written,) = build(small, run=False)
