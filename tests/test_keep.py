@@ -134,6 +134,16 @@ def test_a_missing_file_is_said_in_one_sentence(tmp_path):
         keep("SelfAttention", path=tmp_path / "none.py", cells=[ANSWER])
 
 
+def test_a_file_that_may_not_be_written_is_left_as_it_was(file, monkeypatch):
+    def refuse(path, text):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("autograder.course.keep.write_whole", refuse)
+    with pytest.raises(KeepError, match=r"cannot be written \(Permission denied\)"):
+        keep("SelfAttention", path=file, cells=[ANSWER])
+    assert file.read_text(encoding="utf-8") == STUDENTS_FILE
+
+
 def test_outside_a_notebook_it_says_where_it_works():
     with pytest.raises(KeepError, match="run it in a notebook"):
         keep("SelfAttention", path="unused.py")

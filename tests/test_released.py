@@ -32,7 +32,7 @@ def add(a, b):
 check("small.add")
 """
 EXERCISE = """\
-from autograder import exercise
+from autograder.course import asking as exercise
 
 @exercise("small.add", "add(a[n], b[n])", hints=("Two numbers.", "A plus.", "a + b"))
 def add(a, b):
@@ -191,6 +191,12 @@ def test_a_folder_without_lessons_says_what_is_missing(tmp_path):
     (tmp_path / "notebooks" / "00_small" / "00_small.ipynb").write_text("{}")
     with pytest.raises(CourseError, match="holds no lessons.*solutions/.*lessons.json"):
         released.texts(tmp_path, "solutions")
+
+
+def test_in_a_notebook_it_is_said_in_one_line(tmp_path):
+    with pytest.raises(CourseError) as failed:
+        released.texts(tmp_path)
+    assert failed.value._render_traceback_() == [f"CourseError: {failed.value}"]
 
 
 # --- who writes into notebooks/ ------------------------------------------------------------------

@@ -12,6 +12,9 @@ from typing import Any
 class CourseError(Exception):
     """Something of the course itself is missing or broken; the text says what to do."""
 
+    def _render_traceback_(self):
+        return [f"CourseError: {self}"]
+
 
 @dataclass(frozen=True)
 class Given:

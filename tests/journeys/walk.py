@@ -30,6 +30,7 @@ from tests.conftest import ROOT
 
 PATIENCE = 600  # seconds, for a command on a busy machine
 SHELLS = ("", "sh", "bash", "console")
+BEFORE_COMMENT = re.compile(r"""([^'"#]|'[^']*'|"[^"]*"|(?<=\S)#|['"])*""")
 INSTALLS = re.compile(r"make setup|python3 install\.py|conda |pip install")
 
 
@@ -37,8 +38,9 @@ INSTALLS = re.compile(r"make setup|python3 install\.py|conda |pip install")
 def commands_of(text: str, section: str = "") -> list[str]:
     """The commands in the fenced blocks of a text, in order, without their comments.
 
-    section: the heading (of any level) that they stand under; the whole text by default.
+    section: the heading that they stand under, up to the next one; the whole text by default.
     """
+    text = text.replace("\\\n", " ")  # commands that go on in the next line
     commands, inside, language, found = [], False, "", not section
     for line in text.splitlines():
         fence = re.match(r"\s*```(\w*)", line)
@@ -47,8 +49,8 @@ def commands_of(text: str, section: str = "") -> list[str]:
         elif not inside and (heading := re.match(r"#+ (.+)", line)):
             found = not section or heading[1].strip() == section
         elif inside and found and language in SHELLS:
-            command = re.split(r"\s#\s", line.strip())[0].strip()
-            if command and not command.startswith("#"):
+            command = BEFORE_COMMENT.match(line.strip())[0].strip()
+            if command:
                 commands.append(command)
     if not commands:
         raise LookupError(f"no commands were found{f' under {section!r}' if section else ''}")
