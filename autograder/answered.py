@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from autograder import magics
 from autograder.course import Cell, Lesson
-from autograder.magics import parse, parses, plain_python
+from autograder.magics import REMEMBERED, parse, parses, plain_python
 from autograder.submission import RawCell
 
 PIECES = 4  # a cell may have been split into this many
@@ -36,7 +37,7 @@ def is_answered(target: Cell, source: str) -> bool:
     return bool(source.strip()) and same_text(source) != same_text(target.source)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=REMEMBERED)
 def defined(source: str, kind: str = "code") -> frozenset[str]:
     """The classes, functions and (where it parses) variables that a cell defines at its top."""
     tree = parse(plain_python(source))
@@ -51,6 +52,12 @@ def defined(source: str, kind: str = "code") -> frozenset[str]:
             parts = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]
             names |= {p.id for p in parts if isinstance(p, ast.Name)}
     return frozenset(names)
+
+
+def forget() -> None:
+    """Lets go of the texts that were read; called between notebooks, which may be large."""
+    defined.cache_clear()
+    magics.forget()
 
 
 def asked_for(target: Cell) -> frozenset[str]:
@@ -77,6 +84,8 @@ def moved_home(
         for place, there in enumerate(found):
             guest = there is not None and there.role == "exercise" and there is not target
             if not guest or cells[place].kind != "code" or wanted & asked_for(there):
+                continue
+            if not wanted & defined(cells[place].source):
                 continue
             rest, cut = _cut_out(cells[place].source, wanted)
             if cut and everything & defined(rest):  # something of its own has to stay

@@ -130,9 +130,7 @@ def happened(report: Report) -> str:
     if blank:
         said.append(f"Not filled in: {_listed(blank)}.")
     told = {key[0] for key in found if key}
-    said += [
-        _shortened(f.message) for r in report.results for f in r.taken if f.check not in told
-    ]
+    said += [_first_sentence(f) for r in report.results for f in r.taken if f.check not in told]
     if len(said) > MOST_SENTENCES:
         said[MOST_SENTENCES - 1 :] = [f"And {len(said) - MOST_SENTENCES + 1} more."]
     return "\n".join(said) or "All right."

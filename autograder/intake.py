@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from autograder.answered import asked_for, defined, same_text
+from autograder.answered import asked_for, defined, forget, same_text
 from autograder.course import Lesson
 from autograder.repair import clean, match, raw_cells
 from autograder.submission import RawCell, StudentCell, Submission
@@ -77,6 +77,8 @@ def read_from(
         return Submission(shown, expected or named, (), (), str(error))
     except (RecursionError, MemoryError):
         return Submission(shown, expected or named, (), (), "The notebook is nested too deeply.")
+    finally:
+        forget()
     said = [*repairs, *more]
     if name != named:
         said.insert(0, f"The file's name does not say which lesson it is: read as {name}.")

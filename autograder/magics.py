@@ -10,9 +10,7 @@ for a cell made of them) and turns them into calls that need a running IPython.
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 import warnings
 from functools import lru_cache
 
@@ -20,18 +18,41 @@ from IPython.core.inputtransformer2 import classic_prompt, ipython_prompt, leadi
 
 RUN_THE_BODY = {"time", "timeit", "capture", "prun"}
 LONGEST_MAGIC = 1_000  # characters in a line; longer ones are data, and slow to look at
+REMEMBERED = 4_096  # texts; every cell of a notebook is asked for many times, by every lesson
 ROUNDS = 5  # how many brackets may be closed by a line that looks like a magic
 _CELL_MAGIC = re.compile(r"%%(\w+)")
+# Of a line without the blanks around it. No two neighbours here can match the same characters: a
+# line of blanks or of half a magic is looked at once from left to right.
 _LINE = re.compile(
-    r"""(?P<indent>\s*)(?:
-        %time\s+(?P<timed>\S.*)                            # runs a statement, and says how long
-      | (?P<name>[\w.,\s\[\]]+?)\s*=\s*(?:%time\s+(?P<value>\S.*)|!.*|%[A-Za-z].*)
+    r"""%time\s+(?P<timed>\S.*)                             # runs a statement, and says how long
+      | (?P<name>[\w.,\s\[\]]+)=\s*(?:%time\s+(?P<value>\S.*)|!.*|%[A-Za-z].*)
       | (?:%[A-Za-z]|!|\?).*                               # %magic, !shell, ?name
-      | [^\s\#][^\#]*\?                                    # name?
+      | [^\#]*\?                                          # name?
       | (?:pip|conda|ls|cd|cat|matplotlib|load_ext)\s+[-\w.~/].*  # what %automagic allows
-    )\s*""",
+    """,
     re.VERBOSE,
 )
+# What can hold the start of a statement apart from its line: strings, brackets, comments.
+_TOKEN = re.compile(
+    r"""(?P<long>\"""|\'\'\')|(?P<short>["'])|(?P<open>[(\[{])|(?P<close>[)\]}])
+      | (?P<joined>\\\n)|(?P<end>\n)|(?P<nothing>[^\S\n]+|\#[^\n]*)
+      | (?P<text>[^\s"'()\[\]{}\\\#]+|\\)
+    """,
+    re.VERBOSE,
+)
+_REST = {  # of a string, by its quotes; nothing is given back, so that no text is read twice
+    "'''": re.compile(r"(?:[^\\']++|\\.|'(?!''))*+'''", re.DOTALL),
+    '"""': re.compile(r'(?:[^\\"]++|\\.|"(?!""))*+"""', re.DOTALL),
+    "'": re.compile(r"(?:[^\\'\n]++|\\.)*+'", re.DOTALL),
+    '"': re.compile(r'(?:[^\\"\n]++|\\.)*+"', re.DOTALL),
+}
+_REST_OF_LINE = re.compile(r"[^\n]*")
+
+
+def forget() -> None:
+    """Lets go of the texts that were read; called between notebooks, which may be large."""
+    parses.cache_clear()
+    plain_python.cache_clear()
 
 
 def parse(source: str) -> ast.Module | None:
@@ -44,13 +65,13 @@ def parse(source: str) -> ast.Module | None:
         return None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=REMEMBERED)
 def parses(source: str) -> bool:
     """Whether a notebook cell is Python, with the magics that a notebook allows."""
     return parse(plain_python(source)) is not None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=REMEMBERED)
 def plain_python(source: str) -> str:
     """A notebook cell as plain Python with the same number of lines.
 
@@ -89,7 +110,7 @@ def _without_line_magics(lines: list[str]) -> str:
     for place, line in enumerate(lines):
         if place < free or len(line) > LONGEST_MAGIC or '"""' in line or "'''" in line:
             continue
-        match = _LINE.fullmatch(line)
+        match = _LINE.fullmatch(line.strip())
         if match:
             swaps[place] = _swap(match, lines, place)
             free = place + len(swaps[place])
@@ -123,10 +144,10 @@ def _swap(match: re.Match, lines: list[str], place: int) -> list[str]:
     last = place
     while lines[last].endswith("\\") and last + 1 < len(lines):
         last += 1
-    indent, name = match["indent"], match["name"]
+    indent, name = re.match(r"\s*", lines[place])[0], match["name"]
     text = match["timed"] or "pass"
     if name is not None:
-        text = f"{name} = {match['value'] or '[]'}"
+        text = f"{name.strip()} = {match['value'] or '[]'}"
     if parse(text) is None:
         text = "pass"
     return [indent + text] + [""] * (last - place)
@@ -134,20 +155,39 @@ def _swap(match: re.Match, lines: list[str], place: int) -> list[str]:
 
 def _statements(text: str) -> tuple[set[int], int | None]:
     """The lines, from 1, that begin a statement (not inside a string, bracket or continuation),
-    and the line of a bracket that is never closed, if there is one."""
+    and the line of a bracket that is never closed, if there is one.
+
+    Python's own tokenizer looks at some lines again for each of their characters. Here every
+    character is looked at once; after a string that is not closed, its line counts as read, and
+    after a long one the whole text.
+    """
     begin, fresh, brackets = set(), True, []
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type in (tokenize.NEWLINE, tokenize.NL, tokenize.COMMENT):
-                fresh = fresh or token.type == tokenize.NEWLINE
-            elif token.type not in (tokenize.INDENT, tokenize.DEDENT):
-                if fresh and not brackets:
-                    begin.add(token.start[0])
-                fresh = False
-                if token.string in ("(", "[", "{"):
-                    brackets.append(token.start[0])
-                elif token.string in (")", "]", "}") and brackets:
-                    brackets.pop()
-    except (tokenize.TokenError, SyntaxError):
-        pass  # the lines before the one that cannot be read are known
+    place, line = 0, 1
+    while place < len(text):
+        token = _TOKEN.match(text, place)
+        kind, first = token.lastgroup, line
+        place = token.end()
+        if kind in ("long", "short"):
+            rest = _REST[token[0]].match(text, place)
+            if rest is None and kind == "long":
+                break
+            rest = rest or _REST_OF_LINE.match(text, place)
+            line += text.count("\n", place, rest.end())
+            place = rest.end()
+        elif kind == "end":
+            fresh = fresh or not brackets
+            line += 1
+            continue
+        elif kind == "joined":
+            line += 1
+            continue
+        elif kind == "nothing":
+            continue
+        if fresh and not brackets:
+            begin.add(first)
+        fresh = False
+        if kind == "open":
+            brackets.append(first)
+        elif kind == "close" and brackets:
+            brackets.pop()
     return begin, brackets[0] if brackets else None

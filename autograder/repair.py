@@ -35,9 +35,9 @@ ID_LENGTH = 200
 def raw_cells(notebook: Any) -> list[RawCell]:
     """The cells of a notebook, in any state: of nbformat 4, or 3 with its worksheets."""
     notebook = notebook if isinstance(notebook, dict) else {}
-    cells = _list(notebook.get("cells"))
+    cells = list(_list(notebook.get("cells")))
     for sheet in _list(notebook.get("worksheets")):
-        cells = cells + _list(sheet.get("cells") if isinstance(sheet, dict) else None)
+        cells += _list(sheet.get("cells") if isinstance(sheet, dict) else None)
     return [_raw(cell) for cell in cells if isinstance(cell, dict)]
 
 
@@ -166,11 +166,12 @@ def _by_names(lesson: Lesson, cells: list[RawCell], found: list) -> None:
 
 def _by_likeness(lesson: Lesson, cells: list[RawCell], found: list) -> None:
     lost = _left(lesson, found)
-    pairs = []
+    wanted, pairs = [_lines(target.source) for target in lost], []
     for place, cell in enumerate(cells):
         if found[place] is None:
+            kept = _lines(cell.source)
             for order, target in enumerate(lost):
-                share = _likeness(target.source, cell.source)
+                share = _share(wanted[order], kept)
                 if share >= LIKE:
                     pairs.append((-share, order, place, target))
     gone: set[str] = set()
@@ -204,8 +205,14 @@ def _by_place(lesson: Lesson, cells: list[RawCell], found: list) -> None:
 
 def _likeness(released: str, text: str) -> float:
     """The share of the released lines that the text still has."""
-    lines = {line.strip() for line in released.splitlines()} - {""}
-    kept = {line.strip() for line in text.splitlines()}
+    return _share(_lines(released), _lines(text))
+
+
+def _lines(text: str) -> set[str]:
+    return {line.strip() for line in text.splitlines()} - {""}
+
+
+def _share(lines: set[str], kept: set[str]) -> float:
     return len(lines & kept) / len(lines) if lines else 0.0
 
 

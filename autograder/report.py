@@ -17,7 +17,8 @@ The JSON is stable: fields may be added, none is renamed or dropped. One object 
         needs_person  whether a person has to mark or look at it
         findings      check, verdict, message, line, statement, tried, expected, got, points
                       (see `exercise.Finding`)
-        status        "right", "wrong", "not filled in", "not marked yet" or "not graded"
+        status        "right", "right, with a deduction" (what was wrong cost that and no more),
+                      "wrong", "not filled in", "not marked yet" or "not graded"
         earned        points given for it before deductions and bonus
     not_marked  how many questions a person has yet to mark
     deductions  what was taken off or added: task, check, verdict, points, message, line,
@@ -49,6 +50,7 @@ class Result:
     passed: bool
     needs_person: bool = False
     findings: tuple[Finding, ...] = ()
+    earned: float | None = None  # before deductions and bonus, where there can be any
 
     @property
     def taken(self) -> tuple[Finding, ...]:
@@ -56,9 +58,10 @@ class Result:
         return tuple(f for f in self.findings if f.verdict in TAKEN)
 
     @property
-    def earned(self) -> float:
+    def before(self) -> float:
         """The points before deductions and bonus."""
-        return self.points - sum(f.points for f in self.taken)
+        given = self.points - sum(f.points for f in self.taken)
+        return given if self.earned is None else self.earned
 
     @property
     def status(self) -> str:
@@ -67,7 +70,10 @@ class Result:
             return "not marked yet"
         if any(f.check == UNANSWERED for f in self.findings):
             return "not filled in"
-        return "right" if self.passed else "wrong"
+        if self.passed:
+            return "right"
+        slip = self.taken and not any(f.fails for f in self.findings)
+        return "right, with a deduction" if slip else "wrong"
 
     def to_json(self, graded: bool = True) -> dict:
         return {
@@ -78,7 +84,7 @@ class Result:
             "needs_person": self.needs_person,
             "findings": [to_json(f) for f in self.findings],
             "status": self.status if graded else "not graded",
-            "earned": self.earned,
+            "earned": self.before,
         }
 
 
@@ -186,7 +192,7 @@ def print_report(report: Report, console: Console) -> None:
 
 def _worth(result: Result) -> str:
     most = number(result.max_points)
-    return f"-/{most}" if result.status == "not marked yet" else f"{number(result.earned)}/{most}"
+    return f"-/{most}" if result.status == "not marked yet" else f"{number(result.before)}/{most}"
 
 
 def _change(taken: Finding) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 
 import pycodestyle
 
 from autograder.exercise import Finding
 
+LONGEST_CELL = 20_000  # characters; pycodestyle's time grows with the square of what it is given
+LONGEST_LINE = 400  # characters; more than that are not looked at one by one
 MAX_LINE = 99  # PEP 8's upper bound; shape comments at the end of lines need it
 # What a cell of a notebook cannot or need not follow: imports and blank lines around definitions
 # (a cell is not a module), its last line, blanks that no notebook shows, names and lambdas (taste).
@@ -49,7 +51,15 @@ _NOQA = re.compile(r"# no(?:qa|pep8)\b", re.IGNORECASE)
 def pep8(source: str, released: str = "") -> list[Finding]:
     """What pycodestyle says about the lines of `source` that do not stand in `released`."""
     given = {line.strip() for line in released.splitlines()}
-    own = source.splitlines()
+    own = source.split("\n")  # as Python counts lines; `splitlines` breaks them in other places too
+    if len(source) > LONGEST_CELL:
+        message = f"The cell has {len(source)} characters; at most {LONGEST_CELL} are checked."
+        return [Finding("pep8", "deduction", message)]
+    longest = max(range(len(own)), key=lambda place: len(own[place]))
+    if len(own[longest]) > LONGEST_LINE:
+        length, line = len(own[longest]), longest + 1
+        message = f"Line {line}: line too long ({length} > {MAX_LINE} characters) (E501)."
+        return [Finding("pep8", "deduction", message, line, own[longest][:LONGEST_LINE].strip())]
     lines = [_NOQA.sub("# ----", line) + "\n" for line in own]
     style = pycodestyle.StyleGuide(
         ignore=IGNORED,
@@ -60,7 +70,7 @@ def pep8(source: str, released: str = "") -> list[Finding]:
         parse_argv=False,
     )
     checker = pycodestyle.Checker("cell", lines=lines, options=style.options)
-    with redirect_stdout(io.StringIO()):
+    with redirect_stdout(io.StringIO()), suppress(Exception):  # it fails on some broken texts
         checker.check_all()
     found = []
     for number, code, text in sorted(set(checker.report.found)):
