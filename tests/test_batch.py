@@ -8,7 +8,7 @@ import pytest
 from autograder.course import CourseError
 from autograder.grading import batch
 from autograder.grading.grade import FAULT
-from autograder.intake import read_from
+from autograder.intake.read import read_from
 from autograder.reports.report import Report, Result
 from autograder.sandbox import ChildFailed
 from tests.intake.lesson_files import make_lessons, solved
@@ -148,11 +148,20 @@ def test_the_newest_counts_and_the_others_are_named(grader, run, right):
 
 
 def test_a_student_with_two_lessons_has_two_lines(grader, run, right, other):
-    _, lines, _ = run({"jo/a.ipynb": right, "jo/b.ipynb": other})
-    assert sorted(line["lesson"] for line in lines) == ["04_before", HOMEWORK]
-    _, lines, err = run({"jo/a.ipynb": right, "jo/b.ipynb": other}, HOMEWORK)
-    assert [line["notebook"] for line in lines] == ["jo/a.ipynb"]
+    files = {"jo/a.ipynb": right, "jo/b.ipynb": other, "zoe/c.ipynb": b""}
+    _, lines, _ = run(files)
+    assert sorted(line["lesson"] for line in lines if line["id"] == "jo") == ["04_before", HOMEWORK]
+    _, lines, err = run(files, HOMEWORK)
+    assert [line["notebook"] for line in lines] == ["jo/a.ipynb", "zoe/c.ipynb"]
     assert "b.ipynb of jo: This is the notebook of 04_before" in err
+
+
+def test_a_broken_file_for_one_lesson_stands_beside_the_marks_of_another(grader, run, right):
+    _, lines, _ = run({f"jo/{HOMEWORK}/x.ipynb": right, "jo/04_before/x.ipynb": b"{"})
+    assert [(line["lesson"], bool(line["error"])) for line in lines] == [
+        ("04_before", True),
+        (HOMEWORK, False),
+    ]
 
 
 def test_a_notebook_beside_the_folder_of_its_lesson_does_not_count_twice(grader, run, right):

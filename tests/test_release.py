@@ -15,7 +15,7 @@ from autograder.course.build import read_source, sources
 from autograder.course.course import Course
 from autograder.course.handout import build_release, sandbox_course, strip_bodies
 from autograder.course.keep import MARK
-from autograder.course.settings import CourseError
+from autograder.course.settings import CourseError, Given
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
@@ -163,43 +163,47 @@ def test_a_folder_that_is_not_a_hand_out_is_not_overwritten(tmp_path):
 
 
 @pytest.fixture
-def solved_course(tmp_path, monkeypatch):
-    """A course of one lesson that somebody has solved in place, without answers to compute."""
+def solved_course(tmp_path) -> Course:
+    """A course of one lesson that somebody has solved in place."""
     folder = tmp_path / "course"
     (folder / "solutions").mkdir(parents=True)
     shutil.copy(ROOT / "solutions" / f"{HOMEWORK}.py", folder / "solutions")
-    (folder / "autograder").symlink_to(ROOT / "autograder")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    exercises = folder / "solutions" / "exercises"
+    shutil.copytree(ROOT / "solutions" / "exercises" / "judges", exercises / "judges")
+    for path in (ROOT / "solutions" / "exercises").glob("*.py"):
+        if path.name.startswith("_") or path.stem == HOMEWORK:
+            shutil.copy(path, exercises)
     shutil.copytree(ROOT / "transformer_lm", folder / "transformer_lm")
     notebook = folder / "notebooks" / HOMEWORK / f"{HOMEWORK}.ipynb"
     notebook.parent.mkdir(parents=True)
     text = fill_in(Course.at(ROOT).lessons[HOMEWORK], model_answers(Course.at(ROOT), HOMEWORK))
     notebook.write_text(text, encoding="utf-8")
-    monkeypatch.setattr(course, "exercises", dict)
-    return folder
+    return Course.at(folder)
 
 
 def test_a_solved_notebook_stays_at_home_and_is_told(solved_course, tmp_path):
-    (solved_course / "notebooks" / "mine.txt").write_text("my own notes")
+    (solved_course.folder / "notebooks" / "mine.txt").write_text("my own notes")
     _, edited = build_release(solved_course, tmp_path / "out")
     assert edited == [HOMEWORK]
     (given,) = [p for p in (tmp_path / "out" / "notebooks").rglob("*") if p.is_file()]
-    assert given.read_text(encoding="utf-8") == released.texts(ROOT)[HOMEWORK]
-    assert course.lessons(tmp_path / "out")[HOMEWORK] == Course.at(ROOT).lessons[HOMEWORK]
+    assert given.read_text(encoding="utf-8") == released.texts(ROOT, "solutions")[HOMEWORK]
+    assert Course.at(tmp_path / "out").lessons[HOMEWORK] == Course.at(ROOT).lessons[HOMEWORK]
 
 
 def test_what_editors_and_keep_leave_behind_stays_at_home(solved_course, tmp_path):
-    library = solved_course / "transformer_lm"
+    library = solved_course.folder / "transformer_lm"
     for name in ("modeling_attention.py.bak", "modeling_attention.py~", ".weights.py.swp", "x.txt"):
         (library / name).write_text("the whole answer")
     build_release(solved_course, tmp_path / "out")
     given = {p.name for p in (tmp_path / "out" / "transformer_lm").iterdir()}
     assert given == {p.name for p in (ROOT / "transformer_lm").glob("*.py")}
-    with sandbox_course(solved_course) as shown:
+    with sandbox_course(solved_course, Given()) as shown:
         assert {p.name for p in (shown / "transformer_lm").iterdir()} == given
 
 
 def test_a_class_kept_in_the_library_is_not_released(solved_course, tmp_path):
-    path = solved_course / "transformer_lm" / "modeling_attention.py"
+    path = solved_course.folder / "transformer_lm" / "modeling_attention.py"
     path.write_text(f"{MARK}\n{path.read_text()}")
     with pytest.raises(CourseError, match="kept from a notebook"):
         build_release(solved_course, tmp_path / "out")
@@ -224,7 +228,7 @@ def test_a_release_that_fails_leaves_the_old_one(solved_course, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         build_release(solved_course, tmp_path / "out", fail)
-    assert course.lessons(tmp_path / "out")
+    assert Course.at(tmp_path / "out").lessons
     assert [p.name for p in tmp_path.glob(".hand-out-*")] == []
 
 

@@ -59,3 +59,21 @@ def test_lines_of_the_handout_are_not_the_students():
 
 def test_code_that_does_not_parse_is_not_a_question_of_style():
     assert [f for f in pep8("def f(:\n    pass\n") if "E9" in f.message] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["a=\\\nf'\\\n", "!\\\n'\\\n::", "x = (\x0c\n'''", "'''\n" * 3, "\0", ""]
+)
+def test_text_that_the_checker_itself_fails_on_is_no_error(text):
+    assert isinstance(pep8(text), list)
+
+
+def test_lines_are_counted_as_python_counts_them():
+    assert [f.line for f in pep8("x = 1  # a\x0cb\u2028c\ny=2\n")] == [2]
+
+
+@pytest.mark.parametrize("text", [":" * 200_000, "x = [" + "::1," * 4_000 + "]", ":\n" * 100_000])
+def test_what_is_too_long_to_check_is_said_instead(text):
+    (found,) = pep8(text)
+    assert found.verdict == "deduction" and len(found.statement) <= 400
+    assert "too long" in found.message or "at most" in found.message

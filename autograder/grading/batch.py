@@ -140,6 +140,7 @@ class _Run:
         expected = self.asked or (one.lesson if one.lesson in self.grader.lessons else None)
         found = self._counted.setdefault(one.student, {})
         failed: list[tuple[Notebook, Submission]] = []
+        nothing = True
         for notebook in one.notebooks:
             submission = None if expected in found else self._read(notebook, expected)
             if submission is not None and submission.error is not None:
@@ -150,9 +151,10 @@ class _Run:
                 counts = shown(found[lesson].rpartition("/")[2])
                 self.said.append(f"{_of(one, notebook)}: {counts} counts instead.")
             else:
+                nothing = False
                 found[lesson] = notebook.entry.shown
                 yield notebook, submission
-        if not found:
+        if nothing and (one.lesson is not None or not found):
             yield from failed[:1]
             failed = failed[1:]
         for notebook, submission in failed:

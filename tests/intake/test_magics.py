@@ -38,6 +38,10 @@ ASKED = '"""\nWhy?\n!ls\n"""\n' * 10
         ("x = 1  # why?\n%cd", "x = 1  # why?\npass"),
         ("x = await f()\n%cd", "x = await f()\npass"),
         ("x = 1  # a\u2028b\x0c\n%cd", "x = 1  # a\u2028b\x0c\npass"),
+        ("x = 'it\\'s'\n!ls", "x = 'it\\'s'\npass"),
+        ('x = r"a\\"\ny = """a"b\n!ls\n"""\n!ls', 'x = r"a\\"\ny = """a"b\n!ls\n"""\npass'),
+        ("x = 'open\n!ls", "x = 'open\npass"),
+        ("if x:\n  %cd  ", "if x:\n  pass"),
         ("", ""),
         ("%", "%"),
     ],
@@ -71,6 +75,15 @@ HARD = {
     "blanks": " " * 199_999 + "!",
     "commas": "a," * 90_000 + "!",
     "question marks": "?" * 200_000,
+    # Each of these once took minutes: every character was looked at again for every other one.
+    "lines of blanks": (" " * 900 + "x ;;\n") * 220,
+    "lines of tabs": ("\t " * 450 + "= ;;\n") * 220,
+    "lines of names": ("a " * 450 + ";;\n") * 220,
+    "quotes": "'\\" * 100_000,
+    "double quotes": '\\"' * 100_000,
+    "open strings": ("'" + "\\'" * 100 + "\n") * 900,
+    "long strings": "'''" + "\\'" * 100_000,
+    "quotes in strings": '"""' + '""\\' * 66_000,
 }
 
 

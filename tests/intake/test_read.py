@@ -8,9 +8,11 @@ import tracemalloc
 import nbformat
 import pytest
 
+from autograder.intake import magics
+from autograder.intake import matching as answered
 from autograder.intake import read as intake
 from autograder.intake.read import read
-from tests.intake.lesson_files import ADD, BOX, at, code, save, strip
+from tests.intake.lesson_files import ADD, BOX, at, code, save, strip, words
 
 
 def refused(path, lessons, expected=None):
@@ -206,3 +208,32 @@ def test_a_long_list_of_repairs_is_cut(lessons, reread):
     submission = reread({"cells": [*notebook.cells, *copies]})
     assert len(submission.repairs) <= intake.MOST_REPAIRS + 1
     assert "more repairs" in submission.repairs[-1]
+
+
+@pytest.mark.parametrize("kind", ["copies", "grade ids", "own cells", "texts"])
+def test_a_heap_of_large_cells_is_read_in_moments(lesson, reread, kind):
+    def make(i):
+        text = f"x = {i}\n" + "y = (1, 2)\n" * 30
+        if kind == "texts":
+            return words(text)
+        cell = code(text + "class Box: pass")
+        if kind == "copies":
+            cell.id = "Box"
+        elif kind == "grade ids":
+            cell.metadata = {"nbgrader": {"grade_id": "Box"}}
+        return cell
+
+    cells = [*lesson.notebook.cells, *map(make, range(400))]
+    assert reread({"cells": cells}).lesson == "05_homework"
+
+
+def test_a_hundred_thousand_worksheets_are_read_in_moments(lesson, reread):
+    sheets = [{"cells": [{}]} for _ in range(100_000)]
+    notebook = {"cells": lesson.notebook.cells[:10], "worksheets": sheets}
+    assert "100010 cells" in reread(notebook).error
+
+
+def test_nothing_of_a_notebook_is_kept_in_memory(notebook, reread):
+    reread(notebook)
+    for remembered in (answered.defined, magics.parses, magics.plain_python):
+        assert remembered.cache_info().currsize == 0
