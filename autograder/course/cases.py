@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from torch import nn
 
-from autograder.course.calls import Call, Draw
+from autograder.course.calls import Call, Draw, Made
 from autograder.course.notation import NotationError, called_name, names_in, read_call, value_of
 
 FAN_IN_SPREAD = 1.5  # of weights, in units of 1 / sqrt(inputs): scores spread enough to tell apart
@@ -133,6 +133,17 @@ def _tensor(tree: Mapping, draw: Draw, sizes: Mapping):
             return draw.integers(0, 2, *shape).bool()
         case dtype:
             return getattr(draw.normal(*shape), dtype)()
+
+
+def linear_layers(answer: Callable, draw_all: Callable[[Draw], list[Call]]) -> list[str]:
+    """The attributes that are `nn.Linear` layers in an answer that is a class."""
+    if not (inspect.isclass(answer) and issubclass(answer, nn.Module)):
+        return []
+    call = next((c for c in draw_all(Draw(0)) if c.init is not None), None)
+    if call is None or any(isinstance(a, Made) for a in call.init):  # made for students only
+        return []
+    built = answer(*call.init, **call.init_kwargs)
+    return [name for name, part in built.named_children() if isinstance(part, nn.Linear)]
 
 
 def draw_weights(draw: Draw, module: nn.Module) -> dict:

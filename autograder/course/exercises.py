@@ -25,9 +25,9 @@ from functools import partial
 from pathlib import Path
 from types import ModuleType
 
-from autograder.course.asking import Exercise, Finding, Mistake, Sight
+from autograder.course.asking import Exercise, Finding, Fitted, Mistake, Sight
 from autograder.course.calls import Call, Draw
-from autograder.course.cases import cases_from
+from autograder.course.cases import cases_from, linear_layers
 
 Cases = str | Callable[[Draw], Call | list[Call]]
 
@@ -42,8 +42,8 @@ class Written:
 
     answer: the function or class that solves it. also: other right answers. mistakes: the wrong
     programs with names, in the order in which they were written. switches: for each mistake the
-    switches that make it out of the answer, or None where it is a program of its own. where:
-    file and line.
+    switches that make it out of the answer, or None where it is a program of its own. fitted:
+    kinds of mistakes with a free number in them. where: file and line.
     """
 
     exercise: Exercise
@@ -52,6 +52,7 @@ class Written:
     also: tuple = ()
     mistakes: list[Mistake] = field(default_factory=list)
     switches: list[Mapping | None] = field(default_factory=list)
+    fitted: list[Fitted] = field(default_factory=list)
 
     @property
     def namespace(self) -> dict[str, object]:
@@ -83,6 +84,8 @@ def exercise(
     also: Sequence[Callable] = (),
     judge: Callable[[Sight], list[Finding]] | None = None,
     rtol: float = 1e-4,
+    stages: Sequence[str] = (),
+    layers: Sequence[str] | None = None,
 ):
     """Makes what it decorates the answer to `task`.
 
@@ -92,7 +95,8 @@ def exercise(
     nudge to nearly there. name: what a student's cell has to define, by default the answer's own
     name. sizes: for the notation, sizes that are given, chosen from several, or follow from
     others ('num_heads * head_size'). gradients: the last of the drawn calls looks at gradients
-    too. also: other right answers, for the tests. judge, rtol: see `Exercise`.
+    too. also: other right answers, for the tests. judge, rtol, stages: see `Exercise`. layers: the
+    attributes that must be `nn.Linear` layers, by default those that are in the answer.
     """
     where = _caller()
 
@@ -105,22 +109,35 @@ def exercise(
             raise ExerciseError(f"{where}: {task!r} tries nothing: give a call, or a function.")
         known = name or answer.__name__
         draw = _checked(where, cases_from, cases, answer, known, times, sizes or {}, gradients)
-        made = Exercise(task, known, draw, tuple(hints), rtol, judge)
+        linear = _checked(where, linear_layers, answer, draw) if layers is None else layers
+        made = Exercise(task, known, draw, tuple(hints), rtol, judge, tuple(stages), tuple(linear))
         own = answer.__dict__.get("exercises", ())
         answer.exercises = (Written(made, answer, where, tuple(also)), *own)
         if not own:
             told = partial(_wrong, answer)
-            answer.wrong = staticmethod(told) if inspect.isclass(answer) else told
+            kinds = partial(_fits, answer)
+            is_class = inspect.isclass(answer)
+            answer.wrong = staticmethod(told) if is_class else told
+            answer.fits = staticmethod(kinds) if is_class else kinds
         return answer
 
     return decorate
 
 
-def _wrong(answer: Callable, check: str, message: str, *programs: Callable, stage="", **switches):
+def _wrong(
+    answer: Callable,
+    check: str,
+    message: str,
+    *programs: Callable,
+    stage: str = "",
+    tasks: str | Sequence[str] = (),
+    **switches,
+):
     """Names a mistake: one or several programs that make it, or switches of the answer.
 
     check: its name, such as 'scale.missing'; several mistakes may share it. message: what a
     student is told. stage: the step of the computation that it belongs to, for a judge by stages.
+    tasks: those that it belongs to, by default all whose answer this is.
     """
     where = _caller()
     if bool(programs) == bool(switches):
@@ -130,11 +147,34 @@ def _wrong(answer: Callable, check: str, message: str, *programs: Callable, stag
     if switches:
         _know_switches(answer, switches, where)
         programs = (variant(answer, switches),)
-    for written in answer.__dict__["exercises"]:
+    for written in _of(answer, tasks, where):
         for program in programs:
             namespace = {written.exercise.name: program}
             written.mistakes.append(Mistake(check, message, namespace, stage))
             written.switches.append(switches or None)
+
+
+def _fits(
+    answer: Callable,
+    check: str,
+    message: str,
+    fit: Callable,
+    stage: str = "",
+    tasks: str | Sequence[str] = (),
+):
+    """Names a kind of mistake with a free number in it: see `Fitted`; the rest as of `wrong`."""
+    for written in _of(answer, tasks, _caller()):
+        written.fitted.append(Fitted(check, message, fit, stage))
+
+
+def _of(answer: Callable, tasks: str | Sequence[str], where: str) -> list[Written]:
+    """The exercises of these tasks that the answer solves; all of them where none is named."""
+    known = {written.exercise.task: written for written in answer.__dict__["exercises"]}
+    tasks = (tasks,) if isinstance(tasks, str) else tasks
+    for task in tasks:
+        if task not in known:
+            raise ExerciseError(f"{where}: {answer.__name__} does not answer {task!r}.")
+    return [known[task] for task in tasks or known]
 
 
 def variant(answer: Callable, switches: Mapping) -> Callable:
