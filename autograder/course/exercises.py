@@ -124,11 +124,20 @@ def exercise(
     return decorate
 
 
-def _wrong(answer: Callable, check: str, message: str, *programs: Callable, stage="", **switches):
+def _wrong(
+    answer: Callable,
+    check: str,
+    message: str,
+    *programs: Callable,
+    stage: str = "",
+    tasks: str | Sequence[str] = (),
+    **switches,
+):
     """Names a mistake: one or several programs that make it, or switches of the answer.
 
     check: its name, such as 'scale.missing'; several mistakes may share it. message: what a
     student is told. stage: the step of the computation that it belongs to, for a judge by stages.
+    tasks: those that it belongs to, by default all whose answer this is.
     """
     where = _caller()
     if bool(programs) == bool(switches):
@@ -138,17 +147,34 @@ def _wrong(answer: Callable, check: str, message: str, *programs: Callable, stag
     if switches:
         _know_switches(answer, switches, where)
         programs = (variant(answer, switches),)
-    for written in answer.__dict__["exercises"]:
+    for written in _of(answer, tasks, where):
         for program in programs:
             namespace = {written.exercise.name: program}
             written.mistakes.append(Mistake(check, message, namespace, stage))
             written.switches.append(switches or None)
 
 
-def _fits(answer: Callable, check: str, message: str, fit: Callable, stage: str = "") -> None:
-    """Names a kind of mistake with a free number in it; fit: see `asking.Fitted`."""
-    for written in answer.__dict__["exercises"]:
+def _fits(
+    answer: Callable,
+    check: str,
+    message: str,
+    fit: Callable,
+    stage: str = "",
+    tasks: str | Sequence[str] = (),
+):
+    """Names a kind of mistake with a free number in it: see `Fitted`; the rest as of `wrong`."""
+    for written in _of(answer, tasks, _caller()):
         written.fitted.append(Fitted(check, message, fit, stage))
+
+
+def _of(answer: Callable, tasks: str | Sequence[str], where: str) -> list[Written]:
+    """The exercises of these tasks that the answer solves; all of them where none is named."""
+    known = {written.exercise.task: written for written in answer.__dict__["exercises"]}
+    tasks = (tasks,) if isinstance(tasks, str) else tasks
+    for task in tasks:
+        if task not in known:
+            raise ExerciseError(f"{where}: {answer.__name__} does not answer {task!r}.")
+    return [known[task] for task in tasks or known]
 
 
 def variant(answer: Callable, switches: Mapping) -> Callable:

@@ -27,7 +27,8 @@ wrong("positions.swapped", "Sines stand where cosines belong.", order=("cos", "s
 wrong("positions.exponent", "The exponent is i / hidden, not 2i / hidden.", step=1)
 wrong("positions.base", "The base is 10000.", base=1000)
 wrong("positions.halves", "All sines stand before all cosines; they alternate.",
-      lambda positions, hidden: torch.cat(encode(positions, hidden).unflatten(1, (-1, 2)).unbind(2), 1))
+      lambda positions, hidden:
+      torch.cat(encode(positions, hidden).unflatten(1, (-1, 2)).unbind(2), 1))
 wrong("positions.order ignored", "The positions that are given are not looked at.",
       lambda positions, hidden: encode(torch.arange(len(positions)), hidden))
 
