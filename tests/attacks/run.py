@@ -10,10 +10,12 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.collect import collect
+from autograder.batch import Run
+from autograder.collect import opened
 from autograder.grade import Grader
 from autograder.report import Report
 from autograder.sandbox import Limits
+from autograder.who import sort_out
 from tests.attacks.entries import HOMEWORK, NAME, ROOT, Entry, hand_in, honest
 
 # Short waits; all else as when marks are given.
@@ -123,8 +125,11 @@ def attack(entry: Entry, grader: Grader, marker: str) -> Outcome:
 def _graded(top: Path, folder: Path, grader: Grader) -> tuple[list[Report], list[str]]:
     """What is said of the homework, as `autograder grade` would find it."""
     source = folder / "all.zip" if (folder / "all.zip").exists() else top / "submitted"
-    found, refused = collect(source, top / "work")
-    return [grader.grade(one.path, one.lesson or HOMEWORK) for one in found], refused
+    with opened(source) as (files, refused):
+        everybody, said = sort_out(files)
+        run = Run(grader, HOMEWORK)
+        reports = [row.report for row in run.grade(everybody)]
+    return reports, [*refused, *said, *run.said]
 
 
 def _earned(entry: Entry, report: Report) -> float:
