@@ -43,7 +43,7 @@ def grade_source(
         _known(grader, lesson)
         everybody, said = sort_out(entries, Path(source).stem)
         _say([*refused, *said])
-        run, stopped = _Run(grader, lesson), False
+        run, stopped = Run(grader, lesson), False
         try:
             for row in run.grade(everybody):
                 if as_json:
@@ -81,7 +81,7 @@ def _say(lines: list[str]) -> None:
         print(f"autograder: and {len(lines) - MOST_SAID} more like these.", file=sys.stderr)
 
 
-class _Run:
+class Run:
     """One run over a class. rows: what was graded so far; said: what else is worth a line."""
 
     def __init__(self, grader: Grader, asked: str | None):

@@ -284,7 +284,7 @@ def _by_names(entries: list[Entry], name: str, said: list[str]) -> list[Owned]:
             owner = folder(entry.parts)
         elif owner is None:
             owner = blackboard(entry.name, info) or (canvas(entry.name) if of_canvas else None)
-            document = notebooks and entry.name.lower().endswith(_DOCUMENTS)
+            document = (notebooks or not folders) and entry.name.lower().endswith(_DOCUMENTS)
             if owner is None and (entry.notebook or document or (entry.problem and folders)):
                 owner = single(entry)
         if owner is not None:

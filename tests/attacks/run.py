@@ -10,8 +10,10 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autograder.grading.batch import Run
 from autograder.grading.grade import Grader
-from autograder.intake.collect import collect
+from autograder.intake.collect import opened
+from autograder.intake.who import sort_out
 from autograder.reports.report import Report
 from autograder.sandbox import Limits
 from tests.attacks.entries import HOMEWORK, NAME, ROOT, Entry, hand_in, honest
@@ -123,8 +125,11 @@ def attack(entry: Entry, grader: Grader, marker: str) -> Outcome:
 def _graded(top: Path, folder: Path, grader: Grader) -> tuple[list[Report], list[str]]:
     """What is said of the homework, as `autograder grade` would find it."""
     source = folder / "all.zip" if (folder / "all.zip").exists() else top / "submitted"
-    found, refused = collect(source, top / "work")
-    return [grader.grade(one.path, one.lesson or HOMEWORK) for one in found], refused
+    with opened(source) as (files, refused):
+        everybody, said = sort_out(files)
+        run = Run(grader, HOMEWORK)
+        reports = [row.report for row in run.grade(everybody)]
+    return reports, [*refused, *said, *run.said]
 
 
 def _earned(entry: Entry, report: Report) -> float:

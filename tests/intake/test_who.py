@@ -437,6 +437,12 @@ def test_a_zip_that_was_handed_in_is_told_to_be_unpacked(tmp_path):
     )
 
 
+def test_a_zip_of_zips_says_what_to_do_for_each(tmp_path):
+    found, _ = zipped(tmp_path, "ada.zip", "bo.zip", "notes.txt")
+    assert [one.student.id for one in found] == ["ada", "bo"]
+    assert all("unpack it first" in one.without for one in found)
+
+
 def test_one_student_with_a_thousand_notebooks_is_looked_at_in_part(tmp_path):
     found, said = zipped(tmp_path, *(f"ada_1_{i}_x.ipynb" for i in range(1_000)))
     assert len(found) == 1 and len(found[0].notebooks) == who.MOST_NOTEBOOKS
