@@ -53,6 +53,7 @@ STEPS = ("scores", "mask", "output")
           "SelfAttention(input_size, hidden)(x[batch_size, seq_len, input_size])",
           "SelfAttention(input_size, hidden)(x[1, 1, input_size])",  # a `squeeze` shows only here
           gradients=True,
+          sizes={"batch_size": (2, 3, 5)},  # more rows are more sums near 0 for those who divide
           hints=(
               "Four steps: project, score, turn scores into probabilities, average the values.",
               "x has a batch in front. `transpose(1, 2)` (or `transpose(-2, -1)`) swaps tokens and "
@@ -111,11 +112,12 @@ def scores_as_they_are(self, scores):
 def many_heads(draw: Draw, seq_len, batch_size, input_size, num_heads, head_size, causal=False):
     hidden = num_heads * head_size
     weights = {k: w for n in "qkv" for k, w in draw.linear(n, input_size, hidden).items()}
-    says = f"{batch_size} sequences of {seq_len} tokens, {num_heads} heads of size {head_size}"
+    weights |= draw.linear("mix", hidden, hidden)
     return Call(
         "", (draw.normal(batch_size, seq_len, input_size),), {"return_attention": True},
-        (input_size, hidden, num_heads), {"causal": causal},
-        weights | draw.linear("mix", hidden, hidden), says=f"{says}, causal={causal}")
+        (input_size, hidden, num_heads), {"causal": causal}, weights,
+        says=f"{batch_size} sequences of {seq_len} tokens, {num_heads} heads of size {head_size}, "
+        f"causal={causal}")
 
 
 def with_and_without(draw: Draw, causal=False, gradients=False) -> list[Call]:
