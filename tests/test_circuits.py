@@ -232,6 +232,16 @@ def test_scores_do_not_depend_on_what_the_softmax_cannot_see(model):
 def test_random_twins_copy_neither_more_nor_less(model):
     draws = torch.stack([circuits.copying_scores(model, seed=seed) for seed in range(40)])
     assert draws.mean().abs() < 4 * draws.std() / draws.numel() ** 0.5
+    with torch.no_grad():
+        w_u = centred(model.lm_head.weight * model.transformer.ln_f.weight, 1)
+        w_e, w_u = centred(model.transformer.wte.weight, 1), centred(w_u, 0)
+    scores = []
+    torch.manual_seed(0)
+    for _ in range(300):
+        w_v, w_o = torch.randn(2, HIDDEN, SIZE, dtype=torch.float64)
+        values = torch.linalg.eigvals(w_e @ w_v @ w_o.T @ w_u.T)
+        scores.append((values.sum() / values.abs().sum()).real)
+    assert draws.std() == pytest.approx(torch.stack(scores).std().item(), rel=0.2)
     assert torch.equal(draws[3], circuits.copying_scores(model, seed=3))
     assert (draws[0] - draws[1]).abs().max() > 1e-2
 

@@ -420,6 +420,12 @@ def test_nothing_is_left_after_the_block(model):
     assert is_clean(model) and torch.equal(logits(model), before)
 
 
+def test_a_tap_of_the_heads_is_counted_though_it_is_no_hook(model):
+    with record(model, ["h.0.q", "h.0.z", "h.2.k"]):
+        assert count_hooks(model) == 2
+    assert count_hooks(model) == 0
+
+
 @pytest.mark.parametrize("problem", [RuntimeError, KeyboardInterrupt, GeneratorExit])
 def test_nothing_is_left_whatever_is_raised(model, problem):
     before = logits(model)

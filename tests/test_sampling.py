@@ -81,6 +81,11 @@ def test_the_most_probable_token_always_stays():
     torch.testing.assert_close(top_p(LOGITS, 1e-9), greedy(LOGITS))
 
 
+def test_with_p_1_no_token_is_lost_to_rounding():
+    logits = torch.randn(20, 10_000, generator=torch.Generator().manual_seed(0))
+    assert (top_p(logits, 1) > 0).all() and (top_p(logits, 1.0) > 0).all()
+
+
 def test_top_p_is_measured_after_the_temperature():
     cold = temperature(LOGITS[0], 0.2)
     assert cold[1] > 0.75

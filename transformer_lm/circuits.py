@@ -93,7 +93,7 @@ def copying_scores(model, seed=None, embedding=None, progress=False):
     for layer in with_progress(range(len(gpt2_stack(model).h)), progress, "OV circuits"):
         a, b = _ov_factors(model, layer)  # [num_heads, hidden, head_size] each
         if generator is not None:
-            a, b = (_centred(random_like(w, generator), dim=-2) for w in (a, b))
+            a, b = random_like(a, generator), random_like(b, generator)
         scores.append(eigenvalue_score(eigenvalues(between @ a, b)))
     return torch.stack(scores)  # [num_layers, num_heads]
 

@@ -52,8 +52,8 @@ def activation_patching(
         by: the grid's axes, from "layer", "head" and "position"; along the others all is patched
             together. "head" needs a quantity that heads have. The position of scores and of the
             pattern is that of the query.
-        attention_mask: of both texts, [batch_size, seq_len], 1 for a token, or None. Padding is not
-            patched; positions are those of the padded batch.
+        attention_mask: of both texts, [batch_size, seq_len], 1 for a token, or None. Positions are
+            those of the padded batch.
         relative: give shares of the whole effect.
         progress: show a progress bar.
 
@@ -63,21 +63,18 @@ def activation_patching(
     by = (by,) if isinstance(by, str) else tuple(by)
     _check_question(input_ids, source_ids, name, by)
     stack = gpt2_stack(model)
-    is_token = are_tokens(input_ids, attention_mask)  # [batch_size, seq_len]
     source, source_logits = _observe(model, source_ids, attention_mask, [f"h.*.{name}"])
     before = _logits(model, input_ids, attention_mask)  # [batch_size, seq_len, vocab_size]
     sizes = {"layer": len(stack.h), "head": stack.config.n_head, "position": input_ids.shape[1]}
 
     def replace(key, cell, value):
         """value: [batch, seq_len, size], or [batch, num_heads, seq_len, size] with heads."""
-        where = is_token.clone()  # [batch_size, seq_len]
-        if "position" in cell:
-            where[:, : cell["position"]] = False
-            where[:, cell["position"] + 1 :] = False
+        places = torch.arange(input_ids.shape[1], device=value.device)  # [seq_len]
+        where = places == cell.get("position", places)  # [seq_len]
         if value.dim() == 4:
             heads = torch.arange(value.shape[1], device=value.device)  # [num_heads]
             chosen = heads == cell.get("head", heads)  # [num_heads]
-            where = where[:, None] & chosen[:, None]  # [batch_size, num_heads, seq_len]
+            where = where & chosen[:, None]  # [num_heads, seq_len]
         return torch.where(where[..., None], source[key], value)
 
     cells = list(product(*(range(sizes[axis]) for axis in by)))

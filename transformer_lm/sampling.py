@@ -52,6 +52,8 @@ def top_p(logits, p, t=1.0):
     if not 0 < p <= 1:
         raise ValueError(f"p must be above 0 and at most 1, got {p}")
     probs = temperature(logits, t)  # [..., vocab_size]
+    if p == 1:
+        return probs  # rounding in the sum below might drop the last few
     falling, order = probs.sort(dim=-1, descending=True, stable=True)  # [..., vocab_size] each
     before = falling.cumsum(dim=-1) - falling  # [..., vocab_size]
     kept = falling.masked_fill(before >= p, 0.0)  # [..., vocab_size]
