@@ -8,8 +8,9 @@ from collections.abc import Mapping
 
 from autograder.exercise import Finding
 
+RAISED = "The code raised an error when it was called."
 # (exception type or '', pattern in its text, name of the finding, what it usually means)
-_CAUSES = [
+CAUSES = [
     ("NotImplementedError", r"^$", "unanswered", "This exercise is not filled in yet."),
     (
         "RuntimeError",
@@ -118,8 +119,8 @@ def explain_error(error: Mapping, name: str = "", source: str = "") -> Finding:
     kind, text = error["type"], error["message"]
     if error["kind"] != "raised":  # the child itself failed: its reason is a sentence already
         return Finding(error["kind"], "error", text)
-    check, cause = "raised", "The code raised an error when it was called."
-    for wanted, pattern, found, words in _CAUSES:
+    check, cause = "raised", RAISED
+    for wanted, pattern, found, words in CAUSES:
         if wanted == kind and re.search(pattern, text):
             check, cause = found, words
             break

@@ -19,6 +19,7 @@ from autograder.calls import Call, Outcome
 from autograder.exercise import Exercise, Finding
 
 PREFIX = "layer."  # of the checks of findings that say: all is right but for the layers
+MISSING = "missing layer"  # of a layer that is nowhere in an answer
 TRIES = 6  # ways to match a student's layers with those asked for
 _NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 _MOST = 200  # layers of one answer that are looked at
@@ -50,18 +51,15 @@ def look_again(
 
     found: what was found at the first look. ask: puts calls to the answer. judge: judges outcomes.
     """
-    seen = list(zip(calls, outcomes, expected, strict=True))
-    built = [o for o in outcomes if not _unbuilt(o)]
-    if built and not any(o.unset for o in built):
+    if not _worth_it(outcomes):
         return found
-    if not built and any(o.error["kind"] != "raised" for o in outcomes):
-        return found
-    ways = [plans(exercise.layers, wanted.parameters, got.parameters) for _, got, wanted in seen]
+    seen = list(zip(outcomes, expected, strict=True))
+    ways = [plans(exercise.layers, wanted.parameters, got.parameters) for got, wanted in seen]
     itself = any(call.inspect for call in calls)  # the layers are what is asked for
-    said = _say(exercise.layers, seen, [each[0] for each in ways], itself)
-    if itself and said is None:
-        return found
-    first = None
+    said = _say(seen, [each[0] for each in ways], itself)
+    if itself and (said is None or not all(_renamed(each[0]) for each in ways)):
+        return [said] if said else found
+    likeliest = None
     for way in range(max(map(len, ways))):
         chosen = [each[min(way, len(each) - 1)] for each in ways]
         again = ask([_with(c, plan, itself) for c, plan in zip(calls, chosen, strict=True)])
@@ -69,14 +67,21 @@ def look_again(
             return found
         others = judge([_back(o, plan) for o, plan in zip(again, chosen, strict=True)])
         if not others:
-            said = _say(exercise.layers, seen, chosen, itself)
-            return [_but_for(said or found[0], chosen[0])]
-        first = first or others
+            return [_but_for(_say(seen, chosen, itself) or found[0], chosen[0])]
+        likeliest = likeliest or others
     if said is None:
         return found
-    if said.check == "missing layer" and not itself:
+    if said.check == MISSING:  # it is nowhere, so that nothing can be said of the values
         return [*[f for f in found if f.verdict == "error"], said]
-    return [said, *first] if itself else [*first, said]
+    return [said, *likeliest] if itself else [*likeliest, said]
+
+
+def _worth_it(outcomes: Sequence[Outcome]) -> bool:
+    """Whether another look may show more: weights found no place, or nothing could be built."""
+    built = [o for o in outcomes if not _unbuilt(o)]
+    if built:
+        return any(o.unset for o in built)
+    return all(o.error["kind"] == "raised" for o in outcomes)
 
 
 def _unbuilt(outcome: Outcome) -> bool:
@@ -249,35 +254,38 @@ def _joined(gradients: Mapping, plan: Plan) -> dict:
     for name, held in plan.items():
         for kind in ("weight", "bias"):
             whole = found.pop(f"{name}.{kind}", None)
-            pieces = [whole] if whole is None else whole.chunk(len(held))
-            pieces = list(pieces) * (len(held) if whole is None else 1)
-            for part, piece in zip(held, pieces, strict=False):
-                parts.setdefault(f"{part.layer}.{kind}", {})[part.place] = piece
-    for name, pieces in parts.items():
-        ordered = [pieces[i] for i in sorted(pieces)]
-        whole = all(isinstance(p, torch.Tensor) for p in ordered)
-        found[name] = torch.cat(ordered) if whole else None
-    return found
+            fits = isinstance(whole, torch.Tensor) and whole.dim() > 0
+            pieces = whole.chunk(len(held)) if fits else []
+            for part, piece in itertools.zip_longest(held, pieces):
+                if part is not None:
+                    parts.setdefault(f"{part.layer}.{kind}", {})[part.place] = piece
+    return found | {name: _whole(pieces) for name, pieces in parts.items()}
+
+
+def _whole(pieces: Mapping[int, torch.Tensor | None]) -> torch.Tensor | None:
+    ordered = [pieces[i] for i in sorted(pieces)]
+    if any(p is None or p.shape[1:] != ordered[0].shape[1:] for p in ordered):
+        return None
+    return torch.cat(ordered)
 
 
 # --- what is said --------------------------------------------------------------------------------
-def _say(layers: Sequence[str], seen: list, chosen: list[Plan], itself: bool) -> Finding | None:
+def _say(seen: list, chosen: list[Plan], itself: bool) -> Finding | None:
     """What is to be said of the layers; None where nothing is.
 
-    itself: whether the exercise asks for the layers alone, whose judge says all but the names.
+    seen: what came back and what was expected, by call. itself: whether the exercise asks for the
+    layers alone, whose judge says all but the names.
     """
-    (_, got, wanted), plan = next(
-        (pair for pair in zip(seen, chosen, strict=True) if not _unbuilt(pair[0][1])),
-        (seen[0], {}),
-    )
+    built = [i for i, (got, _) in enumerate(seen) if not _unbuilt(got)]
+    if not built:
+        return None
+    (got, wanted), plan = seen[built[0]], chosen[built[0]]
     said = [(f"{PREFIX}name", _names(plan))] if _names(plan) else []
-    if not itself and not _unbuilt(got):
-        said += _slips(plan, got, wanted.parameters)[:1]
+    said += [] if itself else _slips(plan, got, wanted.parameters)[:1]
     if not said:
         return None
     checks, texts = zip(*said, strict=True)
-    lost = "missing layer" in checks
-    return Finding("missing layer" if lost else checks[0], "wrong", " ".join(texts))
+    return Finding(MISSING if MISSING in checks else checks[0], "wrong", " ".join(texts))
 
 
 def _slips(plan: Plan, got: Outcome, wanted: Mapping) -> list[tuple[str, str]]:
@@ -289,7 +297,7 @@ def _slips(plan: Plan, got: Outcome, wanted: Mapping) -> list[tuple[str, str]]:
         right = [sum(s[0] // p.count for s, p in zip(shapes, parts, strict=True)), shapes[0][1]]
         if own is None:
             text = f"There is no layer `{path}` that learns. Make it an `nn.Linear` in `__init__`."
-            found.append(("missing layer", text))
+            found.append((MISSING, text))
         elif list(own) != right:
             text = f"`{path}.weight` has shape {list(own)}, expected {right}."
             found.append((f"{PREFIX}width", text))

@@ -25,7 +25,14 @@ def asked(task: str, seed: int):
 
 def sight(task: str, outcomes, seed: int) -> Sight:
     calls, known = asked(task, seed)
-    return Sight(EXERCISES[task], calls, tuple(outcomes), known.expected, known.mistakes)
+    return Sight(
+        EXERCISES[task],
+        calls,
+        tuple(outcomes),
+        known.expected,
+        known.mistakes,
+        stages=known.stages,
+    )
 
 
 @pytest.mark.parametrize("task", EXERCISES)

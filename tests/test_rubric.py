@@ -4,6 +4,9 @@ import pytest
 
 from autograder.rubric import forward_in_three
 from autograder.style import pep8
+from tests import slips, what_a_slip_costs
+from tests.here import grade
+from tests.what_a_slip_costs import marks
 
 CLASS = """class SelfAttention(nn.Module):
     def __init__(self, input_size, hidden):
@@ -57,3 +60,83 @@ def test_no_comment_switches_the_style_checks_off():
     found = pep8(line)
     assert found and found[0].statement == "if x == None:  # noqa"
     assert pep8("x = 1" + " " * 2 + "# noqa " + "x" * 100 + "\n")
+
+
+# --- what a slip costs ---------------------------------------------------------------------------
+FULL = {slips.SINGLE: (1, 3), slips.MULTI: (3, 1, 2)}
+SLIPS = [
+    (cell, name, lost, taken)
+    for cell, groups in slips.SLIPS.items()
+    for lost, taken, group in groups
+    for name in group
+]
+CHANGES = {
+    (cell, name): change
+    for cell, groups in slips.SLIPS.items()
+    for *_, group in groups
+    for name, change in group.items()
+}
+
+
+@pytest.mark.parametrize(("cell", "name", "lost", "taken"), SLIPS)
+def test_a_slip_costs_its_own_step_and_no_other(cell, name, lost, taken):
+    got = marks(cell, slips.program(cell, CHANGES[cell, name]))
+    left = tuple(full - less for full, less in zip(FULL[cell], lost, strict=True))
+    assert tuple(got.points.values()) == left
+    assert -sum(got.taken.values()) == taken
+    assert got.total == sum(left) - taken
+    assert got.said
+
+
+@pytest.mark.parametrize("cell", FULL)
+def test_the_solution_keeps_all_its_points(cell):
+    got = marks(cell, slips.program(cell))
+    assert tuple(got.points.values()) == FULL[cell]
+    assert got.total == sum(FULL[cell]) and not got.taken and not got.said
+
+
+def test_the_page_of_slips_says_what_marks_are():
+    """Where it does not: python -m tests.what_a_slip_costs."""
+    assert what_a_slip_costs.PAGE.read_text(encoding="utf-8") == what_a_slip_costs.page()
+
+
+def findings(got, verdict: str) -> list:
+    return [f for r in got.results for f in r.findings if f.verdict == verdict]
+
+
+def test_a_deduction_is_a_finding_of_its_own_with_its_points():
+    got = marks(slips.SINGLE, slips.program(slips.SINGLE, slips.STYLE["a line that is not PEP 8"]))
+    (taken,) = findings(got, "deduction")
+    assert (taken.check, taken.points) == ("pep8", -1)
+    assert all(r.passed and r.earned == r.max_points for r in got.results)
+
+
+def test_three_lines_are_a_finding_of_their_own_with_its_point():
+    got = marks(slips.SINGLE, slips.program(slips.SINGLE, slips.THREE_LINES))
+    (bonus,) = findings(got, "bonus")
+    assert (bonus.points, got.total, got.points["forward"]) == (1, 5, 3)
+
+
+def test_what_is_taken_off_never_leaves_less_than_nothing():
+    everything = (
+        slips.line("softmax(scores, dim=-1)", "softmax(scores,dim=1)")
+        + slips.SINGLE_LAYERS["`value` for `v`"]
+        + slips.STYLE["a missing shape comment"]
+    )
+    got = marks(slips.SINGLE, slips.program(slips.SINGLE, everything))
+    assert got.total == 0
+    assert all(r.points >= 0 for r in got.results)
+
+
+def test_a_wrong_scale_is_not_called_right():
+    got = marks(slips.MULTI, slips.program(slips.MULTI, slips.BY_HIDDEN))
+    assert [r.passed for r in got.results] == [False, True, True]
+
+
+@pytest.mark.parametrize("cell", FULL)
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_is_drawn_any_scale_costs_one_point(cell, seed):
+    scales = next(group for lost, taken, group in slips.SLIPS[cell] if taken and not any(lost))
+    for change in scales.values():
+        got = grade(cell, slips.program(cell, change), seed)
+        assert got.total == sum(FULL[cell]) - 1

@@ -250,7 +250,9 @@ def _judge_output(sight: Sight) -> list[Finding]:
     """
     found = _judge_all(sight)
     still = _only(sight, _still)
-    if not found or "output" in _steps(sight, found[0].check) or not compare(still):
+    if not found or not compare(still):
+        return found
+    if found[0].check in sight.stages and "output" in _steps(sight, found[0].check):
         return found
     right = _probabilities_right(still)
     for each in sight.mistakes:
@@ -280,8 +282,8 @@ def _still(call: Call) -> bool:
 
 
 def _steps(sight: Sight, check: str) -> list[str]:
-    """The steps that a known mistake belongs to; none for what is not known."""
-    return sight.stages.get(check, "").split()
+    """The steps that a mistake belongs to: all, where nobody says."""
+    return sight.stages.get(check, " ".join(STEPS)).split()
 
 
 def _explanations(sight: Sight) -> Iterator[tuple[str, str, list[str]]]:

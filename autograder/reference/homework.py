@@ -418,10 +418,10 @@ MISTAKES = {
     "multi_head.mask": _MULTI_MISTAKES,
     "multi_head.output": _MULTI_MISTAKES,
 }
-# The likeliest first. Whether the mask is right is read from its pattern, whatever the scale.
+# The likeliest first.
 FITTED = {
     "self_attention.forward": [SINGLE_SCALE],
     "multi_head.scores": [MULTI_SCALE, SOFTMAX, GIVEN],
-    "multi_head.mask": [SOFTMAX],
+    "multi_head.mask": [MULTI_SCALE, SOFTMAX],
     "multi_head.output": [MULTI_SCALE, SOFTMAX, GIVEN],
 }
