@@ -70,6 +70,58 @@ def test_a_missing_mask_costs_its_point_and_no_other(grader, hand_in, model):
     assert points == {"multi_head.scores": 3, "multi_head.mask": 0, "multi_head.output": 2}
 
 
+@pytest.mark.parametrize(
+    ("cell", "scale"), [("self_attention", "hidden**0.5"), ("multi_head", "self.head_size**0.5")]
+)
+def test_any_wrong_scale_costs_one_point(grader, hand_in, model, cell, scale):
+    change = replaced(model, cell, f"self.scale = {scale}", "self.scale = input_size / 2")
+    report = graded(grader, hand_in, model, **change)
+    assert report.score == 9
+    assert [f.check for f in deductions(report)] == ["scale.another factor"]
+
+
+def deductions(report) -> list:
+    return [f for r in report.results for f in r.findings if f.verdict == "deduction"]
+
+
+def test_a_layer_under_another_name_is_told_so_and_costs_one_point(grader, hand_in, model):
+    change = replaced(model, "multi_head", "self.mix", "self.out_proj")
+    report = graded(grader, hand_in, model, **change)
+    (taken,) = deductions(report)
+    assert report.score == 9
+    assert (taken.check, taken.points) == ("layer.name", -1)
+    assert "`out_proj`; the exercise asks for `mix`" in taken.message
+    assert all(r.passed for r in report.results if not r.needs_person)
+
+
+def test_the_layers_names_are_the_point_for_the_layers(grader, hand_in, model):
+    change = replaced(model, "self_attention", "self.v", "self.value")
+    report = graded(grader, hand_in, model, **change)
+    init, forward = (report.result(f"self_attention.{t}") for t in ("init", "forward"))
+    assert (init.points, forward.points, report.score) == (0, 3, 9)
+    assert "called `value`; the exercise asks for `v`" in init.findings[0].message
+
+
+def test_a_wrong_width_is_charged_once(grader, hand_in, model):
+    change = replaced(
+        model,
+        "self_attention",
+        "nn.Linear(input_size, hidden)",
+        "nn.Linear(input_size, 2 * hidden)",
+    )
+    report = graded(grader, hand_in, model, **change)
+    assert report.score == 9
+    assert report.result("self_attention.init").findings[0].check == "wrong width"
+
+
+def test_an_error_at_the_end_leaves_the_points_of_the_steps_before(grader, hand_in, model):
+    old = "att.transpose(1, 2).reshape(bs, seq, self.num_heads * self.head_size)"
+    change = replaced(model, "multi_head", old, "att.transpose(1, 2).view(bs, seq, -1)")
+    report = graded(grader, hand_in, model, **change)
+    points = {r.task: r.points for r in report.results if r.task.startswith("multi_head")}
+    assert points == {"multi_head.scores": 3, "multi_head.mask": 1, "multi_head.output": 0}
+
+
 def test_pep8_costs_one_point_a_class_and_says_where(grader, hand_in, model):
     change = replaced(model, "self_attention", "scores = q @", "scores=q@")
     report = graded(grader, hand_in, model, **change)

@@ -130,12 +130,7 @@ def test_what_is_taken_off_never_leaves_less_than_nothing():
 
 def test_a_wrong_scale_is_not_called_right():
     got = marks(slips.MULTI, slips.program(slips.MULTI, slips.BY_HIDDEN))
-    passed = {r.task: r.passed for r in got.results}
-    assert passed == {
-        "multi_head.scores": False,
-        "multi_head.mask": True,
-        "multi_head.output": True,
-    }
+    assert [r.passed for r in got.results] == [False, True, True]
 
 
 @pytest.mark.parametrize("cell", FULL)

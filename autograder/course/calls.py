@@ -43,9 +43,10 @@ class Call:
 
     name: the function or class in the student's namespace. init: the class's arguments, or None
     for a function. weights: tensors by attribute path. on: a label under which the object is kept
-    for later calls. method: a method to call, by default the object itself. train: training mode.
-    seed: set before the call. gradients: also return gradients. inspect: build only. mend: build
-    even where `__init__` stops with an error, and put right layers where the weights belong.
+    for later calls. method: a method or a part to call, by default the object itself. train: in
+    training mode. seed: set before the call. gradients: also return gradients. inspect: build
+    only. mend: build even where `__init__` stops with an error, and put right layers where weights
+    belong.
     says: what is tried, in words ('3 sequences of 5 tokens').
     """
 

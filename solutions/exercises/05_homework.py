@@ -454,7 +454,7 @@ SelfAttention.fits("scale.another factor",
 MultiHeadSelfAttention.fits("scale.another factor",
     "The scores are multiplied by another number than 1 over the square root of head_size, or "
     "scaled in another place.", partial(from_probabilities, MultiHeadSelfAttention),
-    stage="scores", tasks=ENDS)
+    stage="scores")
 MultiHeadSelfAttention.fits("softmax.another function",
     "The scores are right; what makes probabilities of them is not a softmax over the keys.",
     partial(any_rising, MultiHeadSelfAttention), stage="output")

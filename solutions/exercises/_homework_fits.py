@@ -152,7 +152,8 @@ def any_rising(answer: type, calls: Sequence[Call], outcomes: Sequence) -> Progr
 def rises(scores: torch.Tensor, probs: torch.Tensor) -> bool:
     ordered = probs.gather(-1, scores.argsort(-1))  # as the scores rise along a row
     falls = (ordered.diff(dim=-1) < -1e-6).any()
-    even = (probs.max(-1).values - probs.min(-1).values).max() < 1e-6
+    several = scores.shape[-1] > 1
+    even = several and (probs.max(-1).values - probs.min(-1).values).max() < 1e-6
     leaks = (probs[scores.isinf()].abs() > 1e-7).any()
     softmax = (probs[scores.isfinite()] > 0).all() and (probs.sum(-1) - 1).abs().max() < 1e-4
     return not (falls or even or leaks or softmax)

@@ -34,7 +34,7 @@ MAX_DEPTH = 12
 MAX_PRINTED = 20_000
 MAX_PICTURES = 6
 MAX_HELD = 20  # tensors that are shown of a call which an error stopped
-MAX_HELD_SIZE = 20_000
+MAX_HELD_SIZE = 5_000
 
 
 # --- values that cross the wall ------------------------------------------------------------------
@@ -228,7 +228,9 @@ class Runner:
             parameters = _parameters(found)
         if isinstance(found, torch.nn.Module):
             found.train(bool(call.get("train")))
-        return (getattr(found, call["method"]) if call.get("method") else found), parameters
+        for name in call["method"].split(".") if call.get("method") else ():
+            found = getattr(found, name)
+        return found, parameters
 
 
 def _held(error: BaseException, out: dict) -> list[str]:
