@@ -115,7 +115,7 @@ def alone(folder: Path, log) -> Iterator[None]:
     try:
         with suppress(OSError):  # some network folders know no locks
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                pass
             except BlockingIOError:
                 log.info("Waiting: another process works on %s", folder)
                 fcntl.flock(handle, fcntl.LOCK_EX)
