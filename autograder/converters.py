@@ -115,7 +115,7 @@ def alone(folder: Path, log) -> Iterator[None]:
     try:
         with suppress(OSError):  # some network folders know no locks
             try:
-                pass
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 log.info("Waiting: another process works on %s", folder)
                 fcntl.flock(handle, fcntl.LOCK_EX)
