@@ -111,8 +111,12 @@ def test_grades_are_exported(classroom):
 
 def test_grading_again_keeps_a_persons_marks(classroom):
     classroom.mark_by_hand("aa_right", "q1", 1)
+    classroom.extra_credit("ee_bonus", "check-self_attention-forward", 1.5)  # the bonus, and more
     classroom.nbgrader("autograde", HOMEWORK, "--student=aa_right", "--force")
+    for _ in range(2):
+        classroom.nbgrader("autograde", HOMEWORK, "--student=ee_bonus", "--force")
     assert classroom.scores()["aa_right"] == 11
+    assert classroom.scores()["ee_bonus"] == 11.5
 
 
 def test_validate_tells_a_blank_notebook_from_a_right_one(classroom, hand_in):

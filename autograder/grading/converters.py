@@ -143,6 +143,7 @@ class GradeSubmissions(Autograde, _Step):
     """Grades whatever lies in each student's folder."""
 
     again = "Another notebook lies there than the one that was graded, so grading anew"
+    given: dict[str, float] = {}  # the bonus of each task, as it was given the last time
 
     def init_notebooks(self) -> None:
         """Gives every student's folder a place in the run, also one without a notebook."""
@@ -175,11 +176,17 @@ class GradeSubmissions(Autograde, _Step):
                 )
                 raise NbGraderException(f"{lesson} is not in the gradebook") from None
 
+    def init_destination(self, assignment_id: str, student_id: str) -> bool:
+        self.given = {}
+        return super().init_destination(assignment_id, student_id)
+
     def _is_old(self, assignment_id: str, student_id: str) -> bool:
         folder = Path(self._format_source(assignment_id, student_id))
         made = Path(self._format_dest(assignment_id, student_id))
+        graded = what_was_graded(made / f"{assignment_id}.ipynb")
+        self.given = graded.get("bonus", {})
         now = fingerprint(folder, handed_in(folder, assignment_id))
-        return now != what_was_graded(made / f"{assignment_id}.ipynb").get("fingerprint")
+        return now != graded.get("fingerprint")
 
     def init_assignment(self, assignment_id: str, student_id: str) -> None:
         # nbgrader would copy what lies beside the source notebook too: answers, perhaps.

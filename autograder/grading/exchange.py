@@ -119,7 +119,11 @@ class ReleaseAssignment(Exchange, own.ExchangeReleaseAssignment):
         command = f"nbgrader fetch_assignment {lesson} --course {course_id}"
         if self.root != USUAL:
             command += f" --Exchange.root={self.root}"
-        self.log.info("Students of this machine fetch it with: %s", command)
+        self.log.info(
+            "Students of this machine type: %s (later `submit`, then `fetch_feedback`, in the place "
+            "of `fetch_assignment`)",
+            command,
+        )
         if Path(self.root) == Path(self.coursedir.root, "exchange"):
             self.log.warning(
                 "The exchange is the course's own folder %s, since %s cannot be made here. Others "

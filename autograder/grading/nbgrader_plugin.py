@@ -143,6 +143,7 @@ class SubmissionReader(NotebookExporter):
             "repairs": list(submission.repairs),
             "error": submission.error if os.path.lexists(found) else NOTHING,
             "graded": graded,
+            "given": self.parent.given,
         }
         return self.from_notebook_node(notebook, resources=resources, **kwargs)
 
@@ -171,7 +172,7 @@ class Grade(NbGraderPreprocessor):
             report.isolation,
         )
         results = {r.task: r for r in report.results}
-        resources["autograder"] = report
+        resources["autograder"], resources["given"] = report, said.get("given", {})
         shown = self._shown(nb, lesson) if self.figures and not error else {}
         released = {c.source for c in lesson.cells}
         for cell in nb.cells:
@@ -191,7 +192,8 @@ class Grade(NbGraderPreprocessor):
         note = _note(report)
         nb.cells = [*([note] if note else []), *_with_schemes(nb.cells, name)]
         nb.metadata.pop("course", None)
-        nb.metadata[converters.GRADED] = said.get("graded", {})
+        bonus = {r.task: _bonus(r) for r in report.results}
+        nb.metadata[converters.GRADED] = {**said.get("graded", {}), "bonus": bonus}
         return nb, resources
 
     def _shown(self, nb, lesson):
@@ -262,16 +264,16 @@ def _note(report: Report):
 class SaveMore(NbGraderPreprocessor):
     """Writes to the gradebook what the number in a cell cannot say.
 
-    Points above the maximum of a task become extra credit. Where the grader itself failed, nobody
-    has marked the task yet.
+    Points above the maximum of a task become extra credit, beside what a person gave of it. Where
+    the grader itself failed, nobody has marked the task yet.
     """
 
     def preprocess(self, nb, resources):
         where, report = resources["nbgrader"], resources["autograder"]
         with Gradebook(where["db_url"]) as gradebook:
             for cell in nb.cells:
-                if not _graded(cell):
-                    continue
+                if not _graded(cell) or cell.cell_type != "code":
+                    continue  # questions are a person's alone
                 result = report.result(cell.metadata["course"]["task"])
                 grade = gradebook.find_grade(
                     cell.metadata.nbgrader["grade_id"],
@@ -279,8 +281,14 @@ class SaveMore(NbGraderPreprocessor):
                     where["assignment"],
                     where["student"],
                 )
-                grade.extra_credit = max(0.0, result.points - result.max_points)
+                extra = grade.extra_credit or 0.0
+                by_hand = extra - resources["given"].get(result.task, extra)
+                grade.extra_credit = by_hand + _bonus(result)
                 if report.error == FAULT:
                     grade.auto_score, grade.needs_manual_grade = None, True
             gradebook.db.commit()
         return nb, resources
+
+
+def _bonus(result: Result) -> float:
+    return max(0.0, result.points - result.max_points)

@@ -17,6 +17,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+from nbgrader.api import Gradebook
+
 from autograder.course.course import Course
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
@@ -157,14 +159,22 @@ class Classroom:
 
     def mark_by_hand(self, student: str, cell: str, points: float, comment: str = "") -> None:
         """What formgrader does when a person writes a mark, and a comment, into its boxes."""
-        from nbgrader.api import Gradebook
-
-        with Gradebook(f"sqlite:///{self.folder / 'gradebook.db'}", "attention") as gradebook:
+        with self._gradebook() as gradebook:
             grade = gradebook.find_grade(cell, HOMEWORK, HOMEWORK, student)
             grade.manual_score, grade.needs_manual_grade = points, False
             if comment:
-                gradebook.find_comment(cell, HOMEWORK, HOMEWORK, student).manual_comment = comment
+                found = gradebook.find_comment(cell, HOMEWORK, HOMEWORK, student)
+                found.manual_comment = comment
             gradebook.db.commit()
+
+    def extra_credit(self, student: str, cell: str, points: float) -> None:
+        """The same for formgrader's box for extra credit."""
+        with self._gradebook() as gradebook:
+            gradebook.find_grade(cell, HOMEWORK, HOMEWORK, student).extra_credit = points
+            gradebook.db.commit()
+
+    def _gradebook(self) -> Gradebook:
+        return Gradebook(f"sqlite:///{self.folder / 'gradebook.db'}", "attention")
 
     def page(self, student: str) -> str:
         """A student's feedback page."""

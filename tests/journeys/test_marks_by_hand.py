@@ -24,7 +24,9 @@ def term(tmp_path_factory):
     seen["force"] = room.nbgrader("generate_feedback", HOMEWORK, "--force"), room.page("ada")
     for question in ("q2", "q3", "q4", "q5"):
         room.mark_by_hand("ada", question, 0.0)
-    room.mark_by_hand("ada", "check-self_attention-init", 0.25, "")
+    room.mark_by_hand("ada", "check-self_attention-init", 0.25)
+    room.extra_credit("ben", "check-self_attention-init", 0.75)
+    room.extra_credit("emil", "q2", 0.5)
     room.nbgrader("autograde", HOMEWORK, "--force")
     room.nbgrader("generate_feedback", HOMEWORK, "--force")
     room.nbgrader("export")
@@ -40,7 +42,7 @@ def test_a_question_that_nobody_has_marked_is_open_and_no_zero(term):
         "not marked yet (of 1)"
     ] * 5
     assert rows[-1] == ("together, so far", "10 / 15, 5 not marked yet")
-    assert "0 / 1" not in page
+    assert ">0 / 1<" not in page
 
 
 def test_a_question_without_an_answer_is_a_zero_and_not_open(term):
@@ -76,4 +78,9 @@ def test_marks_by_hand_survive_a_regrade_and_the_others_are_whole(term):
     assert ("self_attention.init", "0.25 / 1") in marks(page)
     assert ("q2", "0 / 1") in marks(page)
     assert room.table()["ada"]["not_marked_yet"] == "0.0"
-    assert headline(room.page("ben")) == "05_homework: 4 of 15 points so far, 5 not marked yet"
+
+
+def test_extra_credit_by_hand_survives_a_regrade(term):
+    room, _ = term
+    assert headline(room.page("ben")) == "05_homework: 4.75 of 15 points so far, 5 not marked yet"
+    assert headline(room.page("emil")) == "05_homework: 0.5 of 15 points"
