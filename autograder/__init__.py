@@ -9,7 +9,6 @@ import importlib
 _HOMES = {
     "check": "autograder.notebook",
     "hint": "autograder.notebook",
-    "keep": "autograder.course.keep",
     "exercise": "autograder.course.exercises",
     "Call": "autograder.course.calls",
     "Draw": "autograder.course.calls",

@@ -413,7 +413,7 @@ show(
 # %%
 KEEP = False
 if KEEP:
-    from autograder import keep
+    from autograder.keep import keep
 
     keep("SelfAttention")
 
@@ -618,7 +618,7 @@ for causal in (False, True):
 # %%
 KEEP = False
 if KEEP:
-    from autograder import keep
+    from autograder.keep import keep
 
     keep("MultiHeadSelfAttention")
 

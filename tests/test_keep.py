@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.course.keep import MARK, KeepError, keep
+from autograder.keep import MARK, KeepError, keep
 
 STUDENTS_FILE = '''"""Attention."""
 
@@ -138,7 +138,7 @@ def test_a_file_that_may_not_be_written_is_left_as_it_was(file, monkeypatch):
     def refuse(path, text):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("autograder.course.keep.write_whole", refuse)
+    monkeypatch.setattr("autograder.keep.write_whole", refuse)
     with pytest.raises(KeepError, match=r"cannot be written \(Permission denied\)"):
         keep("SelfAttention", path=file, cells=[ANSWER])
     assert file.read_text(encoding="utf-8") == STUDENTS_FILE

@@ -14,10 +14,10 @@ from autograder.course import released
 from autograder.course.build import read_source, sources
 from autograder.course.course import Course
 from autograder.course.handout import build_release, sandbox_course, strip_bodies
-from autograder.course.keep import MARK
 from autograder.course.settings import CourseError, Given
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
+from autograder.keep import MARK
 from tests.conftest import ROOT
 
 HOMEWORK = "05_homework"

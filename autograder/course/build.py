@@ -35,9 +35,8 @@ from nbgrader.preprocessors import (
     LockCells,
 )
 
-from autograder.course.released import sources
+from autograder.course.released import sources, write_whole
 from autograder.course.settings import CourseError
-from autograder.course.whole import write_whole
 
 if TYPE_CHECKING:
     from autograder.course.course import Course

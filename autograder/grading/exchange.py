@@ -120,8 +120,8 @@ class ReleaseAssignment(Exchange, own.ExchangeReleaseAssignment):
         if self.root != USUAL:
             command += f" --Exchange.root={self.root}"
         self.log.info(
-            "Students of this machine type: %s (later `submit`, then `fetch_feedback`, in the place "
-            "of `fetch_assignment`)",
+            "Students of this machine type: %s (later `submit`, then `fetch_feedback`, in the "
+            "place of `fetch_assignment`)",
             command,
         )
         if Path(self.root) == Path(self.coursedir.root, "exchange"):

@@ -35,7 +35,7 @@ def test_a_student_solves_the_hand_out_in_place_and_comes_back(unzipped, right_a
     path, right = unzipped.notebook(HOMEWORK), right_answers(HOMEWORK)
 
     # The first evening: all is right, an own cell is at the end, the class goes to the library.
-    keep = 'from autograder.course.keep import keep\nkeep("SelfAttention")'
+    keep = 'from autograder.keep import keep\nkeep("SelfAttention")'
     solve(path, right, more=("my_own = SelfAttention(3, 5)", keep))
     screen = shown(unzipped.run_all(path))
     assert screen.count("[passed]") == 7 and "[not yet]" not in screen
