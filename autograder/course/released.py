@@ -137,7 +137,7 @@ def _entries(path: Path) -> dict[str, Entry]:
     return found if fits else {}
 
 
-# --- files -----------------------------------------------------------------------------------------
+# --- files --------------------------------------------------------------------------------------
 def write_whole(path: Path, text: str) -> None:
     """Puts a file with this text in the place of `path`.
 
