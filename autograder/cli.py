@@ -118,7 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         "itself failed on a notebook; 2 where nothing could be read; 130 where it was stopped.",
     )
     grade.add_argument("source", type=Path, metavar="FOLDER_OR_ZIP")
-    grade.add_argument("--lesson", help="the lesson that was asked for, such as 05_homework")
+    grade.add_argument("--lesson", help="the name of the lesson that was asked for")
     grade.add_argument("--json", action="store_true", help="one JSON object a line")
     _isolation(grade)
     grade.set_defaults(run=_grade)

@@ -7,22 +7,21 @@ from html import escape
 
 import matplotlib.pyplot as plt
 
-MOST_WAITING = 20
-waiting = []  # figures shown outside a notebook; who runs the cells may collect them here
+MOST_OPEN = 20  # figures shown outside a notebook
 
 
 def show(figure, alt, dpi=110):
     """Displays `figure` as a PNG with `alt` as its alternative text, and closes it.
 
-    Outside a notebook nothing is displayed; the figure is kept in `waiting`. `alt` says what the
-    figure shows, in a sentence.
+    Outside a notebook nothing is displayed; the figure stays open, for who runs the cells to
+    collect. `alt` says what the figure shows, in a sentence.
     """
-    plt.close(figure)
     ipython = sys.modules.get("IPython")  # in a notebook it is there; elsewhere it is slow to load
     if ipython is None or ipython.get_ipython() is None:
-        waiting.append(figure)
-        del waiting[:-MOST_WAITING]
+        for number in plt.get_fignums()[:-MOST_OPEN]:
+            plt.close(number)
         return
+    plt.close(figure)
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=dpi, bbox_inches="tight", metadata={"Software": None})
     data = base64.b64encode(picture.getvalue()).decode("ascii")

@@ -60,8 +60,8 @@ class Exchange(own.Exchange):
         if not os.path.isdir(self.root):
             self.fail(
                 f"There is no exchange at {self.root} yet. The first released assignment makes "
-                "it: in the course's folder, `nbgrader generate_assignment 05_homework`, then "
-                "`nbgrader release_assignment 05_homework`. To use another folder, set "
+                "it: in the course's folder, `nbgrader generate_assignment LESSON`, then "
+                "`nbgrader release_assignment LESSON`. To use another folder, set "
                 "c.Exchange.root in nbgrader_config.py."
             )
         if not os.access(self.root, os.W_OK | os.X_OK):
@@ -78,7 +78,7 @@ class Exchange(own.Exchange):
             self.fail(
                 f"The exchange {self.root} holds nothing of a course called {course_id}. Is that "
                 "its name? Its instructor releases a first assignment: `nbgrader "
-                f"release_assignment {self.coursedir.assignment_id or '05_homework'}`."
+                f"release_assignment {self.coursedir.assignment_id or 'LESSON'}`."
             )
 
 

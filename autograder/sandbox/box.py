@@ -16,7 +16,7 @@ from .probe import TIERS, Tier, make_plan, plan_child, probe, work_folder
 from .warm import Warm, WarmDied, WarmUnable
 
 RUNNER = Path(__file__).parent / "inside" / "runner.py"
-RECORD = files.PACKAGE / "shapes" / "record.py"
+RECORD = Path(__file__).parent / "inside" / "record.py"
 TORCH = ("torch", "numpy.random", "safetensors.torch", "matplotlib.pyplot")
 
 ATTEMPTS = 3  # to start a child, where warm processes die

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .family import family
 
-PREFIX = "attention-course"
+PREFIX = "autograder"
 GROUPS = Path("/sys/fs/cgroup")
 PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 

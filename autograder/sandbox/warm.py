@@ -32,7 +32,7 @@ class Warm:
 
     def __init__(self, settings: dict):
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        descriptor, self._errors = tempfile.mkstemp(prefix="attention-warm-")
+        descriptor, self._errors = tempfile.mkstemp(prefix="autograder-warm-")
         one = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         environment = {
             "PATH": "/usr/bin:/bin",

@@ -1,4 +1,9 @@
-"""Shape comments, checked for truth. Nothing here imports torch until something is run."""
+"""Shape comments, checked for truth: read, attached to a line, proven, decided; usable alone.
+
+May read the files that it is given on the command line, and nothing else. Runs code only by the
+recorder (`sandbox.inside.record`), which a grader sends into the sandbox. Imports no torch until
+something is run.
+"""
 
 from autograder.shapes.judge import Verdict, check_source, judge, write_missing
 from autograder.shapes.plan import Plan, PlanError, plan
@@ -22,5 +27,5 @@ def __getattr__(name: str):
     if name == "record":
         import importlib
 
-        return importlib.import_module("autograder.shapes.record")
+        return importlib.import_module("autograder.sandbox.inside.record")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -70,7 +70,7 @@ def check_source(
 ) -> list[Verdict]:
     """Traces, runs and judges. `run` executes the code: in this process, unless told otherwise."""
     if run is None:
-        from autograder.shapes.record import run
+        from autograder.sandbox.inside.record import run
     recording = run(prepare(source, plan, setup=setup))
     return judge(source, plan, recording, starter=starter, strict=strict)
 

@@ -266,8 +266,7 @@ class _Printed(io.StringIO):
 def _pictures() -> list[torch.Tensor]:
     """The open figures as PNG files, of uint8[bytes]; closes them."""
     pyplot = sys.modules.get("matplotlib.pyplot")
-    waiting = getattr(sys.modules.get("transformer_lm.figures"), "waiting", [])
-    figures = [*(map(pyplot.figure, pyplot.get_fignums()) if pyplot else ()), *waiting]
+    figures = list(map(pyplot.figure, pyplot.get_fignums())) if pyplot else []
     pictures = []
     for figure in figures[:MAX_PICTURES]:
         with contextlib.suppress(Exception):  # a figure that cannot be drawn is not shown
@@ -276,7 +275,6 @@ def _pictures() -> list[torch.Tensor]:
             pictures.append(torch.frombuffer(bytearray(file.getvalue()), dtype=torch.uint8))
     if pyplot:
         pyplot.close("all")
-    waiting.clear()
     return pictures
 
 

@@ -1,0 +1,113 @@
+"""Each room of the engine touches only what its docstring says."""
+
+import ast
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+
+ENGINE = ROOT / "autograder"
+ROOMS = {
+    "sandbox": set(),
+    "shapes": {"sandbox.inside"},
+    "course": {"sandbox.inside", "shapes"},
+    "intake": {"course"},
+    "judging": {"course", "sandbox.inside", "reports"},
+    "reports": {"course", "intake"},
+    "grading": {"course", "intake", "judging", "reports", "sandbox", "shapes"},
+}
+# Notebooks of the course's own are run by `build`; students' code is run by the sandbox alone.
+STARTS = {"subprocess", "multiprocessing", "nbclient"}
+MAY_START = {"sandbox", "course/build.py"}
+# What belongs to one course: its models, its layers, its lessons.
+OF_ONE_COURSE = r"gpt.?2|transformer_lm|modeling_attention|SelfAttention|self_attention|multi_head"
+OF_ONE_COURSE += r"|05_homework|\bnum_heads\b.*==|attention-course"
+
+
+def modules(room: str) -> list[Path]:
+    return sorted((ENGINE / room).rglob("*.py"))
+
+
+def imported(path: Path) -> set[str]:
+    """The modules of the engine that a file imports, without 'autograder.'."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            base = node.module or ""
+            found |= {f"{base}.{alias.name}" for alias in node.names} | {base}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    prefix = "autograder."
+    return {name.removeprefix(prefix) for name in found if name.startswith(prefix)}
+
+
+def others(path: Path) -> set[str]:
+    """Everything else that a file imports, by its first name."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level == 0:
+            found.add((node.module or "").partition(".")[0])
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_the_rooms_that_it_may(room):
+    for path in modules(room):
+        for name in imported(path):
+            if name.split(".")[0] not in ROOMS or name.split(".")[0] == room:
+                continue
+            allowed = ROOMS[room]
+            assert any(name == a or name.startswith(f"{a}.") for a in allowed), f"{path}: {name}"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_says_what_it_may_touch(room):
+    text = ast.get_docstring(ast.parse((ENGINE / room / "__init__.py").read_text()))
+    assert text and len(text.splitlines()) >= 3
+
+
+@pytest.mark.parametrize("room", [*ROOMS, "sandbox/inside"])
+def test_a_room_can_be_seen_at_a_glance(room):
+    assert len(list((ENGINE / room).glob("*.py"))) <= 15
+
+
+def test_only_the_sandbox_starts_processes():
+    for path in ENGINE.rglob("*.py"):
+        inside = path.relative_to(ENGINE).as_posix()
+        if not any(inside == may or inside.startswith(f"{may}/") for may in MAY_START):
+            assert not others(path) & STARTS, inside
+            assert not re.search(r"os\.(fork|system|popen|exec\w*|spawn\w*)\(", path.read_text())
+
+
+def test_what_runs_beside_a_students_code_needs_the_standard_library_and_torch_only():
+    own = {path.stem for path in (ENGINE / "sandbox" / "inside").glob("*.py")}
+    isolation = {"landlock", "pyseccomp", "safetensors"}  # of the wall itself, before it stands
+    for path in (ENGINE / "sandbox" / "inside").rglob("*.py"):
+        assert others(path) <= sys.stdlib_module_names | own | isolation | {"torch"}, path
+
+
+def test_the_engine_knows_no_lesson_no_model_and_no_layer():
+    for path in ENGINE.rglob("*.py"):
+        if "shapes" in path.parts:
+            continue  # its examples are of public notations
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        docs = {id(n.body[0].value) for n in ast.walk(tree) if _documented(n)}
+        texts = [
+            n.value
+            for n in ast.walk(tree)
+            if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in docs
+        ]
+        names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
+        for said in (*texts, *names):
+            assert not re.search(OF_ONE_COURSE, said), f"{path}: {said[:80]}"
+
+
+def _documented(node: ast.AST) -> bool:
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    first = node.body[0] if isinstance(node, kinds) and node.body else None
+    return isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
