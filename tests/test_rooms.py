@@ -23,8 +23,8 @@ ROOMS = {
 STARTS = {"subprocess", "multiprocessing", "nbclient"}
 MAY_START = {"sandbox", "course/build.py"}
 # What belongs to one course: its models, its layers, its lessons.
-OF_ONE_COURSE = r"gpt.?2|transformer_lm|modeling_attention|SelfAttention|self_attention|multi_head"
-OF_ONE_COURSE += r"|05_homework|\bnum_heads\b.*==|attention-course"
+OF_ONE_COURSE = r"gpt.?2|transformer_lm|modeling_attention|SelfAttention|self_attention"
+OF_ONE_COURSE += r"|multi_head\.|05_homework|attention-course"
 
 
 def modules(room: str) -> list[Path]:
