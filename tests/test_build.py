@@ -100,7 +100,8 @@ NEEDS = [("a", ""), ("b", ""), ("c", ' needs="a b"'), ("d", ' needs="a; b"')]
 
 
 def test_one_call_in_a_header_may_hold_blanks():
-    text = '# %% exercise="a" calls="f(x[n, m])"\npass\n# %% exercise="b" calls="f(x[n]); g(y[n, 2])"\n'
+    calls = ("f(x[n, m])", "f(x[n]); g(y[n, 2])")
+    text = "".join(f'# %% exercise="e{i}" calls="{c}"\npass\n' for i, c in enumerate(calls))
     cells = parse_source(text, Path("01_a.py")).cells
     assert [c.metadata.course.calls for c in cells] == [["f(x[n, m])"], ["f(x[n])", "g(y[n, 2])"]]
 
