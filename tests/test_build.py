@@ -3,11 +3,20 @@
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import nbformat
 import pytest
 
-from autograder.course.build import build, read_source, readable, release, sources, write
+from autograder.course.build import (
+    build,
+    parse_source,
+    read_source,
+    readable,
+    release,
+    sources,
+    write,
+)
 from autograder.course.course import Course
 from autograder.course.settings import CourseError
 from tests.conftest import ROOT
@@ -85,6 +94,22 @@ def test_a_header_that_is_misspelled_is_refused(tmp_path):
     path.write_text('# %% excercise="a.b"\nx = 1\n')
     with pytest.raises(CourseError, match="excercise"):
         read_source(path)
+
+
+NEEDS = [("a", ""), ("b", ""), ("c", ' needs="a b"'), ("d", ' needs="a; b"')]
+
+
+def test_one_call_in_a_header_may_hold_blanks():
+    calls = ("f(x[n, m])", "f(x[n]); g(y[n, 2])")
+    text = "".join(f'# %% exercise="e{i}" calls="{c}"\npass\n' for i, c in enumerate(calls))
+    cells = parse_source(text, Path("01_a.py")).cells
+    assert [c.metadata.course.calls for c in cells] == [["f(x[n, m])"], ["f(x[n])", "g(y[n, 2])"]]
+
+
+def test_exercises_that_are_needed_stand_behind_blanks_or_semicolons():
+    text = "".join(f'# %% exercise="{n}"{more}\n' for n, more in NEEDS)
+    cells = parse_source(text, Path("01_a.py")).cells
+    assert [c.metadata.course.get("needs") for c in cells] == [None, None, ["a", "b"], ["a", "b"]]
 
 
 def test_a_check_without_an_exercise_is_refused(tmp_path):

@@ -103,9 +103,9 @@ def _cell(parsed: NotebookNode, place: int, where: str) -> NotebookNode:
     if "exercise" in header:
         cell.id = grade_id(header["exercise"])
         course = {"role": "exercise", "task": header["exercise"]}
-        for key in ("needs", "calls"):
+        for key, separator in (("needs", r"[;\s]"), ("calls", ";")):
             if key in header:
-                course[key] = _several(header[key])
+                course[key] = _several(header[key], separator)
         cell.metadata["nbgrader"] = _nbgrader(cell.id, solution=True)
     elif "check" in header:
         cell.id = "check-" + grade_id(header["check"])
@@ -132,11 +132,10 @@ def _cell(parsed: NotebookNode, place: int, where: str) -> NotebookNode:
     return cell
 
 
-def _several(value) -> list[str]:
-    """A header's value that may be one string of several (split at ';' or blanks) or a list."""
-    if isinstance(value, list):
-        return [str(v) for v in value]
-    return [part.strip() for part in re.split(r";" if ";" in value else r"\s+", value) if part]
+def _several(value, separator: str) -> list[str]:
+    """A header's value that may be one string of several, or a list."""
+    parts = value if isinstance(value, list) else re.split(separator, value)
+    return [part for part in (str(p).strip() for p in parts) if part]
 
 
 def _nbgrader(name: str, *, grade=False, solution=False, locked=False, points=None) -> dict:

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import torch
 from torch import nn
 
 from autograder.course.calls import Call, Draw, Made, Namespace
@@ -95,7 +96,8 @@ def _call(tree: Mapping, name: str, is_class: bool, answer, draw: Draw, sizes: M
             return Call(name, args, kwargs)
         return Call(name, init=args, init_kwargs=kwargs, inspect=True)
     init, init_kwargs = _arguments(inner, draw, sizes)
-    built = answer(*init, **init_kwargs)
+    with torch.random.fork_rng(devices=[]):  # its own first weights are not used
+        built = answer(*init, **init_kwargs)
     weights = draw_weights(draw, built) if isinstance(built, nn.Module) else {}
     return Call(name, args, kwargs, init, init_kwargs, weights, method=method)
 
@@ -143,7 +145,8 @@ def linear_layers(answer: Callable, draw_all: Callable[[Draw], list[Call]]) -> l
     given = (*call.init, *call.init_kwargs.values()) if call else ()
     if call is None or any(isinstance(g, Made | Namespace) for g in given):
         return []
-    built = answer(*call.init, **call.init_kwargs)
+    with torch.random.fork_rng(devices=[]):
+        built = answer(*call.init, **call.init_kwargs)
     return [name for name, part in built.named_children() if isinstance(part, nn.Linear)]
 
 

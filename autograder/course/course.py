@@ -22,7 +22,7 @@ from autograder.course.exercises import ExerciseError, Written, load
 from autograder.course.lesson import Lesson, read_lesson
 from autograder.course.settings import CourseError, Settings, has_settings, read_settings
 
-SECRET = ("*.py", "*.ipynb")  # what of the sources' folder no student's code may read
+SECRET = ("*.py", "*.ipynb")  # what of sources and exercises no student's code may read
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ class Course:
     @cached_property
     def secret_files(self) -> list[Path]:
         """The files that hold answers."""
-        folder = self.folder / self.settings.sources
-        return sorted(path for pattern in SECRET for path in folder.rglob(pattern))
+        folders = [self.folder / self.settings.sources, self.folder / self.settings.exercises]
+        return sorted({path for each in folders for name in SECRET for path in each.rglob(name)})
 
     def check(self) -> None:
         """Raises `CourseError` where something named is not there, with its file and line."""

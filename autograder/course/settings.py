@@ -55,7 +55,7 @@ class Settings:
     readme: str = ""
     demo: str = ""
     given: tuple[Given, ...] = ()
-    rubric: dict[str, Any] = field(default_factory=dict)
+    rubric: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def given_to(self, lesson: str) -> Given:
         """All that a lesson is given, by every entry whose pattern fits its name."""

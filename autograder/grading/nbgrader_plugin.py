@@ -103,8 +103,8 @@ def _write_sources(course: Course, target: Path) -> None:
         write_sources(course, target)
     except OSError as error:
         logging.getLogger(__name__).warning(
-            "%s cannot be written (%s). nbgrader needs a folder that it can write to: the README "
-            "says how it works in another one.",
+            "%s cannot be written (%s): nbgrader works where its folder can be written to. Copy "
+            "nbgrader_config.py there, with configure(get_config(), Path(__file__).parent).",
             target,
             error.strerror,
         )

@@ -111,7 +111,7 @@ def _parameter_problem(call: Call, got: Outcome, expected: Outcome) -> Problem |
         if got.parameters[name] != shape:
             return "wrong width", _fields(name, expected=shape, got=got.parameters[name])
     for name, problem in got.unset.items():
-        # One tensor under two names was set twice: its values show it, and have a name of their own.
+        # One tensor under two names was set twice: its values show it, under their own name.
         if name not in expected.unset and not problem.startswith("the same tensor"):
             return "not set", _fields(name, problem=problem)
     return None
