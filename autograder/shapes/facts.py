@@ -82,7 +82,8 @@ class Case:
         if len(stages) > 1 or len(stages[0].terms) > 1:
             return ""
         label = stages[0].terms[0].label
-        return label if label in self.tensors - own else ""
+        several = unpacks(self.stmt) and label in own
+        return label if label in self.tensors and (several or label not in own) else ""
 
     def by_call(self, values: list) -> list[list]:
         """Values of executions, those of one call of the function together."""
@@ -109,10 +110,12 @@ def not_set_aside(case: Case) -> str:
     """No word says that it is not what this line makes."""
     if case.claim.aside:
         return "it is not clear which tensor is meant"
-    if case.claim.role == "input":
+    if case.claim.role == "input" and not case.claim.role_of & set(flat(case.stmt.targets)):
         return "it may be what comes in"
     words = {t.kind for t in tokens(case.sighting.text)}
-    if words & {"aside", "each"} or (case.claim.told and "or" in words):
+    fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
+    apart = "aside" in words or ("each" in words and fewer)  # `[t, d] for each sample`
+    if apart or (case.claim.told and "or" in words):
         return "the words around it leave open what is meant"
     return ""
 
@@ -124,9 +127,11 @@ def numbers_that_hold(case: Case) -> str:
     if any(d[0] == "num" and d[1] > 1 for t in case.claim.terms() for d in t.dims):
         if any(e.config >= len(case.scope.plan.sizes) for e in case.every):
             return "" if not case.names() else why
-        shapes = {s for e in case.runs for s in made(case, e) if len(s) == len(dims)}
+        every = {s for e in case.runs for s in made(case, e)}
+        shapes = {s for s in every if len(s) == len(dims)}
         for i, dim in enumerate(dims):
-            if dim[0] == "num" and dim[1] > 1 and len({s[i] for s in shapes}) > 1:
+            fixed = dim[0] != "num" or dim[1] == 1 or all(dim[1] in s for s in every)
+            if not fixed and len({s[i] for s in shapes}) > 1:
                 return why
         if not case.names() and len(dims) in {len(s) for s in shapes}:
             return why
@@ -157,7 +162,8 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
     """The shapes that a comment is about: what a statement makes, or takes apart; or a label's."""
     stmt = case.stmt
     if subject := case.subject():
-        return tensors(execution.before.get(subject))
+        own = subject in flat(stmt.targets)
+        return tensors((execution.after if own else execution.before).get(subject))
     text = case.matcher.traced.nodes[stmt.value].text if stmt.value is not None else ""
     if case.sighting.trailing and unpacks(stmt) and text.endswith((".shape", ".size()")):
         return [s for _, v in execution.events for s in tensors(v)][-1:]
@@ -193,6 +199,8 @@ def labelled_as_it(case: Case) -> str:
     """No label names another tensor, or the weight of a layer."""
     own = set(flat(case.stmt.targets))
     subject = case.subject()
+    if subject in own:
+        return ""
     if subject:
         values = [(e.before.get(subject), e.after.get(subject)) for e in case.runs]
         if any(a != b and e.finished for (a, b), e in zip(values, case.runs, strict=True)):
@@ -221,6 +229,9 @@ def placed_beside_it(case: Case) -> str:
     """At the end of the line, or next to one statement that it can be about."""
     place, styles = case.sighting.place, case.styles
     if place in ("end", "link") or (place == "named" and len(case.sighting.stmts) == 1):
+        return ""
+    labels = {t.label for t in case.claim.terms() if t.label}
+    if labels & set(flat(case.stmt.targets)):
         return ""
     if place == "inner":
         return "it stands inside a statement"
@@ -298,7 +309,10 @@ def names_are_proven(case: Case) -> str:
 # --- 4. a slip explains it ------------------------------------------------------------------------
 def explained_by_a_slip(case: Case) -> str:
     """Axes exchanged, one dropped or added, one name for another, or a stage that is past."""
-    if all(any(_slip(t, shape, e, case) for t, shape in _compared(case, e)) for e in case.runs):
+    wrong = [
+        e for e in case.runs if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
+    ]
+    if all(any(_slip(t, shape, e, case) for t, shape in _compared(case, e)) for e in wrong):
         return ""
     return "it is unlike anything that this line makes"
 

@@ -56,6 +56,7 @@ class Claim:
     told: bool = False
     aside: bool = False
     role: str = ""
+    role_of: frozenset[str] = frozenset()  # the words that say so, which may be names
     words: int = 0
     unreadable: str = ""
 
@@ -211,6 +212,7 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
                 {
                     "aside": not first and any(t.kind == "aside" for t in glue),
                     "role": next((t.kind for t in glue if t.kind in ("input", "output")), ""),
+                    "role_of": frozenset(t.text for t in glue if t.kind in ("input", "output")),
                     "words": sum(t.kind == "name" for t in glue) - bool(term.label),
                     "told": not first and _in_words(glue, term),
                 }

@@ -37,20 +37,21 @@ def write(tmp_path):
 
 
 def test_what_is_missing_is_named_with_its_line(write, capsys):
-    assert main([str(write(HALF)), "--call", CALL]) == 1
+    assert main([str(write(HALF)), "--call", CALL, "--missing"]) == 1
     out = capsys.readouterr().out
     assert ":3:" in out and ":4:" in out and ":2:" not in out
 
 
 def test_json_holds_every_verdict(write, capsys):
-    assert main([str(write(HALF)), "--call", CALL, "--json"]) == 1
+    assert main([str(write(HALF)), "--call", CALL, "--json", "--missing"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert [(v["line"], v["verdict"]) for v in found] == [
         (2, "true"),
         (3, "missing"),
         (4, "missing"),
     ]
-    assert set(found[0]) == {"line", "statement", "comment", "verdict", "message"}
+    keys = {"file", "line", "statement", "comment", "verdict", "confidence", "message"}
+    assert set(found[0]) == keys
 
 
 def test_comments_that_are_written_are_then_judged_true(write, capsys):
