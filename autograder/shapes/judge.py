@@ -486,15 +486,14 @@ class _Room:
                 if sighting.trailing and stmt.line <= sighting.line <= stmt.end_line:
                     return True
                 continue
-            if sighting not in self.placed:
+            about = (*sighting.stmts, *sighting.block)
+            if sighting not in self.placed and (stmt.id in about or not about):
                 return True
-            named = {t.text for t in tokens(sighting.text) if t.word}
             own = set(flat(stmt.targets))
-            if named & own:
-                return True
+            named = own & {t.text for t in tokens(sighting.text) if t.word}
             for claim in sighting.claims:
                 labels = {t.label.split(".")[0] for t in claim.terms()} & self.tensors
-                if not labels - own and self._holds(claim, sighting, stmt.id):
+                if (named or not labels - own) and self._holds(claim, sighting, stmt.id):
                     return True
         return False
 

@@ -203,7 +203,7 @@ class Token:
 def tokens(text: str) -> list[Token]:
     """The tokens of a text, spaces and quotes left out. Words of the table have their kind."""
     found: list[Token] = []
-    glued = False
+    glued = quoted = False
     for match in TOKEN.finditer(text[:MAX_TEXT]):
         kind, piece = match.lastgroup or "other", match.group()
         if kind == "space":
@@ -213,7 +213,11 @@ def tokens(text: str) -> list[Token]:
             piece = LATEX.get(piece, piece)
             kind = "sign"
         if kind == "quote":
+            quoted = True
             continue
+        if kind == "name" and quoted:
+            piece = piece.rstrip("'")  # 'k' is no k prime
+        quoted = False
         if kind in ("dash", "dots", "other", "sign"):
             piece, kind = _sign(piece)
         found.append(Token(kind, piece, match.start(), match.end(), glued))

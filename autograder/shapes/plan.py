@@ -96,7 +96,8 @@ def _tie_heads(roles: list[str], derived: dict[str, str]) -> None:
     if not heads or any(r in derived for r in roles):
         return
     wide = [r for r in roles if concept(r) == "hidden"]
-    wide = wide or [r for r in roles if re.search(r"emb|model|channel|dim|^C$|^D$", r)]
+    other = [r for r in roles if concept(r) not in ("heads", "head_size")]
+    wide = wide or [r for r in other if re.search(r"emb|model|channel|dim|^C$|^D$", r)]
     if wide:
         sized = next((r for r in roles if concept(r) == "head_size"), "head_size")
         derived[wide[0]] = f"{heads[0]} * {sized}"

@@ -22,6 +22,7 @@ from autograder.shapes.shapes_in_text import (
     looks_like_one,
     spans,
     strip_lead,
+    without_values,
 )
 
 SIGN_JOINS = ("times", "plus", "minus")
@@ -117,7 +118,8 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
         return _chains(found, shapes)
     if _scalar(found):
         return [Claim((Stage((Term((), "scalar", sure=True),)),))]
-    if any(t.kind == "same" for t in found[:4]) or looks_like_one(found, vocabulary):
+    rest = without_values(found)
+    if any(t.kind == "same" for t in found[:4]) or looks_like_one(rest, vocabulary):
         return [Claim(unreadable="the comment is not readable as a shape")]
     return []
 

@@ -109,6 +109,19 @@ def garbled(found: list[Token], shapes: list[Span], vocabulary: Vocabulary) -> b
     return False
 
 
+def without_values(found: list[Token]) -> list[Token]:
+    """Without brackets that can be read and still are no shape: a list of values, a call."""
+    pairs, kept, i = _pairs(found), [], 0
+    while i < len(found):
+        end = pairs.get(i)
+        if end is not None and end - i <= LARGEST and _readable(found[i + 1 : end]):
+            i = end
+        else:
+            kept.append(found[i])
+        i += 1
+    return kept
+
+
 def _readable(inner: list[Token]) -> bool:
     try:
         return bool(read_dims(inner))
@@ -358,16 +371,22 @@ def looks_like_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     """Whether somebody may have meant a shape that cannot be read: `bs, seq, hidden]`."""
     named = [t.word and t.kind != "times" and _sized(t, vocabulary) for t in found]
     for i in range(len(found) - 2):
-        joint = found[i + 1].kind in ("comma", "times", "arrow")
-        if named[i] and joint and named[i + 2]:
+        sign = found[i + 1]
+        joint = sign.kind in ("comma", "arrow") or sign.text in ("x", "X", "×", "by")
+        if sign.text == "*":  # one product is no shape yet, `b * t * c` may be one
+            joint = [t.text for t in found[i + 3 : i + 4]] == ["*"]
+        if named[i] and joint and (named[i + 2] or found[i + 2].kind == "open"):
             return True
-    return False
+    parts = split(found, lambda t: t.text == ",")
+    words = all(len(p) == 1 or p[1].kind in ("times", "over", "plus") for p in parts if p)
+    return len(parts) > 2 and words and any(named)  # `nW*B, window, window, C`
 
 
 def _sized(token: Token, vocabulary: Vocabulary) -> bool:
     if token.text in vocabulary.tensors:
         return False
     letter = len(token.text) == 1 and token.text not in "ijIJ"
+    letter = letter or (token.text.isupper() and len(token.text) <= 5)  # NCHW
     return letter or (vocabulary.is_size(token.text) and token.text.lower() not in PROSE)
 
 
