@@ -167,13 +167,18 @@ class Scope:
         sizes = [self.by_concept(name, self.sizes(c, call)) for c in self.configs]
         return tuple(sizes) if call in self.homes and sizes and None not in sizes else None
 
+    def lines_with(self, name: str, execution: Execution, line: int) -> int:
+        """How many other comments are true in which a name stands alone for its size."""
+        size = self.lookup(execution)(name)
+        key = (execution.unit[0], execution.config, names.normal(name), size)
+        return len(self.confirmed.get(key, set()) - {line})
+
     def proven(self, name: str, execution: Execution, line: int) -> bool:
         """Whether a name's size rests on more than the comment in this line."""
         proof = self.fixed(name, execution)[1]
         plain = names.normal(name)
         size = self.lookup(execution)(name)
-        key = (execution.unit[0], execution.config, plain, size)
-        others = len(self.confirmed.get(key, set()) - {line})
+        others = self.lines_with(name, execution, line)
         if proof and (proof != CALL or len(plain) > 2 or others):
             return True  # a letter of the call need not be the letter of the comments
         attribute = execution.size(f"self.{name}")

@@ -8,6 +8,7 @@ an empty text.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -23,6 +24,7 @@ from autograder.shapes.tracer import Stmt, flat
 from autograder.shapes.wording import nameable
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
+OFTEN = 3  # true comments with a letter, from which on it means nothing else
 REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
 WEIGHTS = ("w", "weight", "weights", "bias")
 
@@ -64,11 +66,21 @@ class Case:
                 for e in self.runs
             )
             wrong = wrong if right else [self.last]
+        code = (
+            self.matcher.traced.nodes[self.stmt.value].text if self.stmt.value is not None else ""
+        )
+        strings = "".join(re.findall(r"[\"'][^\"']*[\"']", code)) if "einsum" in code else ""
         return [
             n
             for n in sorted({n for t in wrong for n in shape_names(t.dims)})
+            if not (len(n) == 1 and n in strings)  # an einsum names its dimensions
             if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
         ]
+
+    def reusable(self, name: str, execution: Execution) -> bool:
+        """Whether a letter is only of a few comments, and may mean another size in this one."""
+        free = len(name.rstrip("'")) == 1 and self.scope.free(name, execution)
+        return free and self.scope.lines_with(name, execution, self.sighting.line) < OFTEN
 
     def subject(self) -> str:
         """The tensor that a label names, where the statement does not make it; else empty."""
@@ -172,7 +184,7 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
 
 def in_order(case: Case) -> str:
     """Shapes that only a comma joins need not be the operands."""
-    loose = any(s.joined == "," for s in case.claim.stages)
+    loose = any(s.joined in (",", "x") for s in case.claim.stages)
     last = case.claim.stages[-1].terms[-1].dims
     right = all(
         any(shape_fits(last, s, case.scope.lookup(e)) for s in made(case, e)) for e in case.runs
@@ -349,7 +361,8 @@ def _slip(term: Term, shape: tuple[int, ...], execution: Execution, case: Case) 
     if len(dims) == len(shape):
         wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
         named = all(nameable(shape[i], execution, case.scope) for i in wrong)
-        return named and len({dims[i] for i in wrong}) == 1
+        reused = any(case.reusable(n, execution) for i in wrong for n in shape_names((dims[i],)))
+        return named and not reused and len({dims[i] for i in wrong}) == 1
     if _one_more(known, list(shape)) or _one_more(list(shape), known):
         return True
     past = [s for _, v in execution.events for s in tensors(v)]

@@ -135,6 +135,10 @@ def _bare(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim | None
     """`b x s x h`, `batch, seq, hidden` or `b s (n d) -> b s n d`, and no more than a remark."""
     while found and found[-1].text in (".", "!", ";", ","):
         found = found[:-1]
+    for start in _labels_in_prose(found):
+        claim = _bare_whole(found[start:], text, vocabulary)
+        if claim and claim.terms()[0].style == "x":
+            return claim
     cuts = _remarks(found)
     for cut in [*(c for c in cuts if found[c].text != "("), len(found), *cuts]:
         claim = _bare_whole(found[:cut], text, vocabulary)
@@ -143,16 +147,24 @@ def _bare(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim | None
     return None
 
 
+def _labels_in_prose(found: list[Token]) -> list[int]:
+    """Where a label may begin behind other words: `the last item, x: b x n x d`."""
+    last = [i for i, t in enumerate(found) if t.text == ":" and i > 1]
+    return [i - 1 for i in last[-1:] if found[i - 1].word]
+
+
 def _remarks(found: list[Token]) -> list[int]:
     """Where a remark may begin: `b x t x c, c = n * d`, `b x t x t (t x t is broadcast)`."""
-    cuts, depth = [], 0
+    cuts, depth, crossed = [], 0, False
     for i, token in enumerate(found):
         if depth == 0 and i > 2:
             sign = found[i + 2].text if i + 2 < len(found) else ""
             defines = sign in ("=", "==") and token.text in (",", ";", "where", "with", "and")
             aside = token.text == "(" and not token.glued
+            aside = aside or (token.text == "," and crossed)  # `b x 1 x t, one is masking`
             if defines or aside or token.text == ";":
                 cuts.append(i)
+        crossed = crossed or (token.text in ("x", "×") and token.kind == "times")
         depth += (token.kind == "open") - (token.kind == "close")
     return cuts[:3]
 

@@ -65,6 +65,7 @@ class Vocabulary:
         plain = names.normal(name)
         return (
             (len(plain) <= 2 and all(c.isascii() or "α" <= c.lower() <= "ω" for c in plain))
+            or (name[1:2] == "_" and len(name) > 2)  # N_src, T_in
             or names.known(name)
             or plain in self.sizes
             or name in self.sizes
@@ -75,7 +76,8 @@ class Vocabulary:
     def is_size(self, name: str) -> bool:
         """Whether the name is surely one of a size."""
         plain = names.normal(name)
-        return name in self.sizes or plain in self.sizes or names.known(name)
+        counts = plain.startswith(("n_", "num_")) or plain.endswith(("_len", "_size", "_dim"))
+        return name in self.sizes or plain in self.sizes or names.known(name) or counts
 
 
 # --- in brackets ----------------------------------------------------------------------------------
@@ -243,7 +245,7 @@ def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bo
     if not dims:
         return sure or len(found) <= 4 or bracket == "["
     tensors = set(vocabulary.tensors)
-    if used and used <= tensors and not any(map(vocabulary.is_size, used)):
+    if used and used <= tensors and not any(n in vocabulary.sizes for n in used):
         return False
     if any(n.count("_") > 3 for n in used):
         return False
@@ -256,8 +258,9 @@ def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bo
         whole = i == 0 and j == len(found) - 1
         return sure or (whole and (bracket == "[" or len(dims) > 1))
     if len(dims) == 1:
-        if dims[0][0] != "name" and bracket == "(":  # `(x * w)`
-            return sure and known == used
+        whole = i == 0 and j == len(found) - 1
+        if dims[0][0] != "name" and bracket == "(":  # `(x * w)` is none, `(d_model / 2)` is one
+            return (sure and known == used) or (whole and all(map(vocabulary.is_size, used)))
         if bracket == "[":
             return sure or bool(known)
         sized = any(map(vocabulary.is_size, used))
@@ -266,6 +269,8 @@ def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bo
         return True
     if not known and not sure:
         return False
+    if i == 0 and j == len(found) - 1 and len(dims) > 1:
+        return True
     return sure or bracket == "[" or (len(known) >= 2 and len(used - known) < len(dims))
 
 

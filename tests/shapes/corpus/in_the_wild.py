@@ -100,8 +100,10 @@ class Prose(nn.Module):
         y = y.softmax(-1)  # see section (dim 3)  #! missing
         y = y.mT  # two blocks (1x1, 3x3)  #! missing
         y = y.mT  # Can reduce this to 4 lines if use self.(q,k,v)  #! missing
+        y = y * 1.0  # $S_{ijbh}$  #! missing
+
         # y = torch.cat([y, y], dim=1  (batch, 2 * seq)
-        y = y * 1.0  # $S_{ijbh}$  #! cannot tell
+        y = y * 1.0  # [batch, seq, hidden]
         return y  # [batch, seq, hidden]
 
 
