@@ -225,6 +225,17 @@ def tokens(text: str) -> list[Token]:
     return _phrases(found)
 
 
+def table() -> str:
+    """The table of spellings in Markdown, as the docs print it."""
+    rows = ["| kind | means | example | signs | words |", "|---|---|---|---|---|"]
+    for row in TABLE:
+        cells = [", ".join(f"`{s}`" for s in part) for part in (row.signs, row.words)]
+        example = f"`# {row.example}`"
+        line = " | ".join(c.replace("|", "\\|") for c in (row.kind, row.means, example, *cells))
+        rows.append(f"| {line} |")
+    return "\n".join(rows)
+
+
 def plain(text: str) -> str:
     """Wide brackets and the like as on an English keyboard."""
     return unicodedata.normalize("NFKC", text.replace("²", "^2").replace("³", "^3"))[:MAX_TEXT]
