@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from autograder.shapes.attach import MAKES, Sighting
 from autograder.shapes.binding import Scope
-from autograder.shapes.dims import aligned, evaluate, fits, shape_fits, shape_names
+from autograder.shapes.dims import aligned, evaluate, fits, names_of, shape_fits, shape_names
 from autograder.shapes.lexer import tokens
 from autograder.shapes.match import Matcher, results, unpacks
 from autograder.shapes.reader import Claim
@@ -313,9 +313,28 @@ def names_are_proven(case: Case) -> str:
     if not case.names() and case.last.dims and not numbers_that_hold(case):
         return ""
     unproven = case.unproven()
-    if unproven:
+    if unproven and not _false_whatever(case, set(unproven)):
         return f"nothing proves what `{unproven[0]}` stands for"
     return ""
+
+
+def _false_whatever(case: Case, unproven: set[str]) -> bool:
+    """Whether a comment behind a line is false whatever its unproven names stand for.
+
+    `[batch, width, seq_len]` cannot be `[batch, seq_len, *]`: at least half of the names must be
+    proven, and a dimension with a name that is not, or with a letter, counts as any size.
+    """
+    used = shape_names(case.last.dims)
+    if case.sighting.place != "end" or 2 * len(used & unproven) > len(used):
+        return False
+    open_ = unproven | {n for n in used if len(n) <= 2}
+    dims = tuple(("any", "?") if names_of(d) & open_ else d for d in case.last.dims)
+    return all(
+        not shape_fits(dims, s, case.scope.lookup(e))
+        for e in case.runs
+        if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
+        for s in made(case, e)
+    )
 
 
 # --- 4. a slip explains it ------------------------------------------------------------------------
@@ -355,7 +374,7 @@ def _slip(term: Term, shape: tuple[int, ...], execution: Execution, case: Case) 
         return pairs is not None and sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
     if None in sizes:
         return False
-    known = [int(s) for s in sizes]
+    known = [int(s) for s in sizes if s is not None]
     if math.prod(known) == math.prod(shape) and min(known, default=1) > 0:
         return True  # the same numbers in another order, or split and joined
     if len(dims) == len(shape):

@@ -249,7 +249,7 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
     made = []
     for stages, extra in zip(claims, more, strict=True):
         kept = {**extra, "told": told or extra.get("role") == "input"}
-        kept["words"] = extra.get("words", 0) + tail
+        kept["words"] = extra.get("words", 0) + tail if shapes[0].start else 0
         made.append(Claim(tuple(stages), **kept))
     return _comma_operands(_with_alternatives(made, joins))
 
