@@ -38,13 +38,34 @@ def test_a_false_comment_costs_one_point_and_is_named(graded):
     assert false.statement.startswith("probs = ")
 
 
-def test_a_missing_comment_costs_one_point_and_is_named(graded):
+def test_one_missing_comment_is_named_and_costs_nothing(graded):
     report = graded(
         "self_attention", "q = self.q(x)  # [batch_size, seq_len, hidden]", "q = self.q(x)"
     )
+    assert report.score == 10
+    unsure = [f for f in comments(report, "self_attention") if f.verdict == "cannot tell"]
+    assert [f.statement for f in unsure] == ["q = self.q(x)"]
+    assert "not in a comment" in unsure[0].message
+
+
+def test_comments_that_are_missing_from_most_lines_cost_one_point(grader, hand_in, model):
+    lines = model["self_attention"].splitlines()
+    first = next(i for i, line in enumerate(lines) if "  # [" in line)
+    kept = [s if i <= first else s.partition("  # [")[0] for i, s in enumerate(lines)]
+    report = grader.grade(hand_in(HOMEWORK, {**model, "self_attention": "\n".join(kept)}))
     assert report.score == 9
     missing = [f for f in comments(report, "self_attention") if f.verdict == "missing"]
-    assert [f.statement for f in missing] == ["q = self.q(x)"]
+    assert len(missing) == 3
+
+
+def test_a_comment_that_once_hung_the_grader_costs_nothing(graded):
+    report = graded(
+        "self_attention",
+        "q = self.q(x)  # [batch_size, seq_len, hidden]",
+        "# k is the projected_input_of_the_attention + bias\n"
+        "        q = self.q(x)  # [batch_size, seq_len, hidden]",
+    )
+    assert report.score == 10
 
 
 def test_several_wrong_comments_cost_one_point_a_class(grader, hand_in, model):

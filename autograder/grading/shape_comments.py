@@ -19,9 +19,11 @@ UNREADABLE = "no readable recording"  # as `shapes.judge` says it
 def comment_findings(box: Sandbox, lesson: Lesson, exercise: Cell, source: str) -> list[Finding]:
     """Verdicts on the shape comments of one exercise's cell; empty where none are asked for.
 
-    'false' and 'missing' are those that cost; a verdict that is not sure enough to cost a point
-    comes as 'cannot tell', for a person to look at. An answer that twice ends the process which
-    looks at its shapes, or replaces what was seen, counts as one without comments.
+    'false' and 'missing' are those that cost: what meets all the conditions of an accusation, and
+    missing comments where most lines have none. Anything else comes as 'cannot tell', for a person
+    to look at; so does a comment that is longer, or takes longer, than anyone's should. An answer
+    that twice ends the process which looks at its shapes, or replaces what was seen, counts as one
+    without comments.
     """
     if not exercise.calls:
         return []
@@ -38,7 +40,7 @@ def comment_findings(box: Sandbox, lesson: Lesson, exercise: Cell, source: str) 
         if failed.kind == "cannot start":
             raise
         return [Finding(CHECK, "missing", f"{UNSEEN}: {failed.reason}")]
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return [Finding(CHECK, "cannot tell", f"{UNSEEN}: {error}")]
     if any(UNREADABLE in v.message for v in verdicts):
         return [Finding(CHECK, "missing", f"{UNSEEN}: your code changed what was written down.")]
@@ -72,7 +74,7 @@ def _here(lesson: Lesson, exercise: Cell, source_of) -> tuple[list[Finding], str
     try:
         recording = record.run(prepare(text, asked, setup=setup))
         verdicts = judge(text, asked, recording, starter=exercise.source)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return [Finding(CHECK, "error", f"The shapes could not be seen: {error}")], ""
     tried = "three sets of sizes, pairwise different, and every tensor on the way"
     return [_finding(v) for v in verdicts], tried

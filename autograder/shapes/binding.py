@@ -30,6 +30,7 @@ MAX_EVENTS = 200  # of a statement, in which what a name stands for is looked fo
 
 Vector = tuple[int, ...]  # one size a configuration
 Confirmed = dict[tuple[int, int, str, int], set[int]]  # by call, configuration, name and size
+SURE_WORDS = ("batch", "seq", "heads", "head_size")  # whose words mean nothing else
 WORD = 1.2  # comments: what a word that can mean one thing only weighs
 Unit = tuple[int, int]  # a call of the plan, and a call of the function in it
 CODE, CALL, LEGEND, CONSTANT = "code", "call", "legend", "constant"  # what settles a name
@@ -39,7 +40,7 @@ CODE, CALL, LEGEND, CONSTANT = "code", "call", "legend", "constant"  # what sett
 class Scope:
     """Sizes by name, in one function.
 
-    home: the names of the calls of this function, or of its class; empty for what they call.
+    homes: by the calls that are of this function or of its class, the names of each.
     arguments: integers that the class was built with, by configuration. legend: names that a
     comment explains. loops: names that count. bound: the choice for each free name, in each call
     of the function. confirmed: the lines of the true comments of all functions in which a name
@@ -48,14 +49,14 @@ class Scope:
 
     plan: Plan
     configs: tuple[int, ...]
-    home: frozenset[str] = frozenset()
+    homes: dict[int, frozenset[str]] = field(default_factory=dict)
     arguments: dict[int, dict[str, int]] = field(default_factory=dict)
     legend: dict[str, Expr] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)
     bound: dict[Unit, dict[str, Vector]] = field(default_factory=dict)
     confirmed: Confirmed = field(default_factory=dict)
     loops: frozenset[str] = frozenset()
-    seen: dict[tuple[str, int], tuple[int | None, str]] = field(default_factory=dict)
+    seen: dict[tuple[str, int, int], tuple[int | None, str]] = field(default_factory=dict)
 
     def lookup(self, execution: Execution) -> Callable[[str], int | None]:
         """Sizes by name, as they are while this execution runs."""
@@ -84,41 +85,51 @@ class Scope:
             for spelling in spelled:
                 if (size := execution.size(spelling)) is not None:
                     return size, CODE
-        key = (name, execution.config)
+        key = (name, execution.config, execution.unit[0])
         if key not in self.seen:
             self.seen[key] = self._known(name, plain, execution)
         return self.seen[key]
 
     def _known(self, name: str, plain: str, execution: Execution) -> tuple[int | None, str]:
-        sizes = self.sizes(execution.config)
+        call = execution.unit[0]
+        sizes = self.sizes(execution.config, call)
         argument = self.arguments.get(execution.config, {}).get(plain)
         if argument is not None and len(plain) > 2:
             return argument, CODE
-        if self.home:
+        if call in self.homes:
             for role, size in sizes.items():
                 if names.normal(role) == plain:
                     return size, CALL
-        if plain in self.legend:
-            rule = self.legend[plain]
-            if plain not in {names.normal(n) for n in names_of(rule)}:
-                parts = {n: self._told(n, execution) for n in names_of(rule)}
-                value = evaluate(rule, lambda n: parts[n][0])
-                if value is not None and value.denominator == 1:
-                    return int(value), LEGEND
+        if plain in self.legend and (value := self._explained(plain, execution)) is not None:
+            return value, LEGEND
         if name in self.constants:
             return self.constants[name], CONSTANT
-        return self._meant(plain, sizes)
+        return self._meant(plain, sizes, call)
 
-    def _told(self, name: str, execution: Execution) -> tuple[int | None, str]:
-        """The size of a name in a legend; legends do not explain each other."""
-        if (size := execution.size(name)) is not None:
-            return size, CODE
-        plain, sizes = names.normal(name), self.sizes(execution.config)
-        meant = self._meant(plain, sizes)
-        return meant if meant[1] else (self.by_concept(plain, sizes), LEGEND)
+    def _explained(self, plain: str, execution: Execution, deep: int = 0) -> int | None:
+        """The size that a legend gives a name: `D = H / N`, `H = hidden`."""
+        rule = self.legend[plain]
+        if deep > 2 or plain in {names.normal(n) for n in names_of(rule)}:
+            return None
 
-    def _meant(self, plain: str, sizes: dict[str, int]) -> tuple[int | None, str]:
-        if self.home and len(plain) > 2:
+        def find(name: str) -> int | None:
+            if (size := execution.size(name)) is not None:
+                return size
+            call = execution.unit[0]
+            word, sizes = names.normal(name), self.sizes(execution.config, call)
+            for role, size in sizes.items():
+                if names.normal(role) == word:
+                    return size
+            if word in self.legend:
+                return self._explained(word, execution, deep + 1)
+            size = self._meant(word, sizes, call)[0]
+            return self.by_concept(word, sizes) if size is None else size
+
+        value = evaluate(rule, find)
+        return int(value) if value is not None and value.denominator == 1 else None
+
+    def _meant(self, plain: str, sizes: dict[str, int], call: int) -> tuple[int | None, str]:
+        if call in self.homes and len(plain) > 2:
             alike = {s for r, s in sizes.items() if names.stem(r) == names.stem(plain)}
             slip = names.near(plain, map(names.normal, sizes)) if not alike else None
             alike = alike or {s for r, s in sizes.items() if names.normal(r) == slip}
@@ -141,27 +152,33 @@ class Scope:
             found = {w // h for w in wide for h in heads if w % h == 0}
         return found.pop() if len(found) == 1 else None
 
-    def sizes(self, config: int) -> dict[str, int]:
-        """The plan's sizes in a configuration."""
+    def sizes(self, config: int, call: int) -> dict[str, int]:
+        """The plan's sizes in a configuration; for a call of this function only its own."""
+        home = self.homes.get(call)
         given = self.plan.sizes[config] if config < len(self.plan.sizes) else self.plan.public
-        return {n: s for n, s in (given or {}).items() if not self.home or n in self.home}
+        return {n: s for n, s in (given or {}).items() if home is None or n in home}
 
     def free(self, name: str, execution: Execution) -> bool:
         """Whether only the comments themselves can say what the name means."""
         return self.fixed(name, execution)[0] is None
 
-    def word(self, name: str) -> Vector | None:
+    def word(self, name: str, call: int) -> Vector | None:
         """The sizes of a word that can mean one thing only."""
-        sizes = [self.by_concept(name, self.sizes(c)) for c in self.configs]
-        return tuple(sizes) if self.home and sizes and None not in sizes else None
+        sizes = [self.by_concept(name, self.sizes(c, call)) for c in self.configs]
+        return tuple(sizes) if call in self.homes and sizes and None not in sizes else None
+
+    def lines_with(self, name: str, execution: Execution, line: int) -> int:
+        """How many other comments are true in which a name stands alone for its size."""
+        size = self.lookup(execution)(name)
+        key = (execution.unit[0], execution.config, names.normal(name), size)
+        return len(self.confirmed.get(key, set()) - {line})
 
     def proven(self, name: str, execution: Execution, line: int) -> bool:
         """Whether a name's size rests on more than the comment in this line."""
         proof = self.fixed(name, execution)[1]
         plain = names.normal(name)
         size = self.lookup(execution)(name)
-        key = (execution.unit[0], execution.config, plain, size)
-        others = len(self.confirmed.get(key, set()) - {line})
+        others = self.lines_with(name, execution, line)
         if proof and (proof != CALL or len(plain) > 2 or others):
             return True  # a letter of the call need not be the letter of the comments
         attribute = execution.size(f"self.{name}")
@@ -169,22 +186,27 @@ class Scope:
             return True
         roles = self.plan.sizes[execution.config] if execution.config < len(self.plan.sizes) else {}
         alike = {s for r, s in roles.items() if names.stem(r) == names.stem(plain)}
+        meant = names.concept(name) in SURE_WORDS and execution.unit[0] in self.homes
+        sizes = self.sizes(execution.config, execution.unit[0])
+        if meant and size == self.by_concept(plain, sizes):
+            return True
         return others >= 2 or (len(plain) > 2 and alike == {size})
 
-    def liked(self, name: str, executions: list[Execution]) -> list[Vector]:
+    def liked(self, name: str, executions: list[Execution], call: int) -> list[Vector]:
         """The sizes that a name usually stands for, likeliest first."""
         found = []
         own = {e.config: e.size(f"self.{name}") for e in executions}
         if all(own.get(c) is not None for c in self.configs):
             found.append(tuple(own[c] for c in self.configs))
-        head = [self.by_concept("head_size", self.sizes(c)) for c in self.configs]
-        word = [self.by_concept(name, self.sizes(c)) for c in self.configs]
+        given = [self.sizes(c, call) for c in self.configs]
+        head = [self.by_concept("head_size", sizes) for sizes in given]
+        word = [self.by_concept(name, sizes) for sizes in given]
         if None not in word:
             found.append(tuple(word))
         for meant in names.choices(name):
-            for role in self.sizes(self.configs[0]) if self.configs else ():
+            for role in given[0] if given else ():
                 if names.concept(role) == meant:
-                    found.append(tuple(self.sizes(c)[role] for c in self.configs))
+                    found.append(tuple(sizes[role] for sizes in given))
             if meant == "head_size" and None not in head:
                 found.append(tuple(head))
         return list(dict.fromkeys(found))
@@ -218,8 +240,8 @@ class Solver:
         self.runs = {i: [e for e in found if e.unit == unit] for i, found in runs.items()}
         self.bound = scope.bound.setdefault(unit, {})
         self.votes = self._votes(sightings)
-        self.usual = {n: scope.liked(n, self._some_runs()) for n in self.votes}
-        self.meant = {n: scope.word(n) for n in self.votes}
+        self.usual = {n: scope.liked(n, self._some_runs(), unit[0]) for n in self.votes}
+        self.meant = {n: scope.word(n, unit[0]) for n in self.votes}
         self.domains = {n: self._domain(n) for n in self.votes}
         self.cases = [
             _Case(c, s, tuple(sorted(self._symbols(c))))
@@ -246,9 +268,10 @@ class Solver:
                 for claim in sighting.claims:
                     for term in claim.terms():
                         self._vote(term.dims, vectors, self.runs[stmt_id][0], votes)
+        call = self.unit[0]
         roles = [
-            tuple(self.scope.sizes(c)[role] for c in self.scope.configs)
-            for role in self.scope.sizes(self.scope.configs[0])
+            tuple(self.scope.sizes(c, call)[role] for c in self.scope.configs)
+            for role in self.scope.sizes(self.scope.configs[0], call)
         ]
         for counted in votes.values():
             for vector in roles:

@@ -216,7 +216,8 @@ class _Reader:
                 self.take()
                 return ("name", joined)
         texts = " ".join(t.text for t in words).split()
-        if len(texts) > 4 or any(t.lower() in PROSE for t in texts):
+        known = names.concept("_".join(texts))  # `number of heads`
+        if len(texts) > 4 or (not known and any(t.lower() in PROSE for t in texts)):
             raise NotADim(" ".join(texts))
         return ("name", "_".join(texts))
 

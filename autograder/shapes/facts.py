@@ -8,12 +8,13 @@ an empty text.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autograder.shapes.attach import MAKES, Sighting
 from autograder.shapes.binding import Scope
-from autograder.shapes.dims import aligned, evaluate, fits, shape_fits, shape_names
+from autograder.shapes.dims import aligned, evaluate, fits, names_of, shape_fits, shape_names
 from autograder.shapes.lexer import tokens
 from autograder.shapes.match import Matcher, results, unpacks
 from autograder.shapes.reader import Claim
@@ -23,6 +24,7 @@ from autograder.shapes.tracer import Stmt, flat
 from autograder.shapes.wording import nameable
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
+OFTEN = 3  # true comments with a letter, from which on it means nothing else
 REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
 WEIGHTS = ("w", "weight", "weights", "bias")
 
@@ -64,11 +66,21 @@ class Case:
                 for e in self.runs
             )
             wrong = wrong if right else [self.last]
+        code = (
+            self.matcher.traced.nodes[self.stmt.value].text if self.stmt.value is not None else ""
+        )
+        strings = "".join(re.findall(r"[\"'][^\"']*[\"']", code)) if "einsum" in code else ""
         return [
             n
             for n in sorted({n for t in wrong for n in shape_names(t.dims)})
+            if not (len(n) == 1 and n in strings)  # an einsum names its dimensions
             if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
         ]
+
+    def reusable(self, name: str, execution: Execution) -> bool:
+        """Whether a letter is only of a few comments, and may mean another size in this one."""
+        free = len(name.rstrip("'")) == 1 and self.scope.free(name, execution)
+        return free and self.scope.lines_with(name, execution, self.sighting.line) < OFTEN
 
     def subject(self) -> str:
         """The tensor that a label names, where the statement does not make it; else empty."""
@@ -82,7 +94,8 @@ class Case:
         if len(stages) > 1 or len(stages[0].terms) > 1:
             return ""
         label = stages[0].terms[0].label
-        return label if label in self.tensors - own else ""
+        several = unpacks(self.stmt) and label in own
+        return label if label in self.tensors and (several or label not in own) else ""
 
     def by_call(self, values: list) -> list[list]:
         """Values of executions, those of one call of the function together."""
@@ -109,10 +122,12 @@ def not_set_aside(case: Case) -> str:
     """No word says that it is not what this line makes."""
     if case.claim.aside:
         return "it is not clear which tensor is meant"
-    if case.claim.role == "input":
+    if case.claim.role == "input" and not case.claim.role_of & set(flat(case.stmt.targets)):
         return "it may be what comes in"
     words = {t.kind for t in tokens(case.sighting.text)}
-    if words & {"aside", "each"} or (case.claim.told and "or" in words):
+    fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
+    apart = "aside" in words or ("each" in words and fewer)  # `[t, d] for each sample`
+    if apart or (case.claim.told and "or" in words):
         return "the words around it leave open what is meant"
     return ""
 
@@ -124,9 +139,11 @@ def numbers_that_hold(case: Case) -> str:
     if any(d[0] == "num" and d[1] > 1 for t in case.claim.terms() for d in t.dims):
         if any(e.config >= len(case.scope.plan.sizes) for e in case.every):
             return "" if not case.names() else why
-        shapes = {s for e in case.runs for s in made(case, e) if len(s) == len(dims)}
+        every = {s for e in case.runs for s in made(case, e)}
+        shapes = {s for s in every if len(s) == len(dims)}
         for i, dim in enumerate(dims):
-            if dim[0] == "num" and dim[1] > 1 and len({s[i] for s in shapes}) > 1:
+            fixed = dim[0] != "num" or dim[1] == 1 or all(dim[1] in s for s in every)
+            if not fixed and len({s[i] for s in shapes}) > 1:
                 return why
         if not case.names() and len(dims) in {len(s) for s in shapes}:
             return why
@@ -157,7 +174,8 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
     """The shapes that a comment is about: what a statement makes, or takes apart; or a label's."""
     stmt = case.stmt
     if subject := case.subject():
-        return tensors(execution.before.get(subject))
+        own = subject in flat(stmt.targets)
+        return tensors((execution.after if own else execution.before).get(subject))
     text = case.matcher.traced.nodes[stmt.value].text if stmt.value is not None else ""
     if case.sighting.trailing and unpacks(stmt) and text.endswith((".shape", ".size()")):
         return [s for _, v in execution.events for s in tensors(v)][-1:]
@@ -166,7 +184,7 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
 
 def in_order(case: Case) -> str:
     """Shapes that only a comma joins need not be the operands."""
-    loose = any(s.joined == "," for s in case.claim.stages)
+    loose = any(s.joined in (",", "x") for s in case.claim.stages)
     last = case.claim.stages[-1].terms[-1].dims
     right = all(
         any(shape_fits(last, s, case.scope.lookup(e)) for s in made(case, e)) for e in case.runs
@@ -193,6 +211,8 @@ def labelled_as_it(case: Case) -> str:
     """No label names another tensor, or the weight of a layer."""
     own = set(flat(case.stmt.targets))
     subject = case.subject()
+    if subject in own:
+        return ""
     if subject:
         values = [(e.before.get(subject), e.after.get(subject)) for e in case.runs]
         if any(a != b and e.finished for (a, b), e in zip(values, case.runs, strict=True)):
@@ -221,6 +241,9 @@ def placed_beside_it(case: Case) -> str:
     """At the end of the line, or next to one statement that it can be about."""
     place, styles = case.sighting.place, case.styles
     if place in ("end", "link") or (place == "named" and len(case.sighting.stmts) == 1):
+        return ""
+    labels = {t.label for t in case.claim.terms() if t.label}
+    if labels & set(flat(case.stmt.targets)):
         return ""
     if place == "inner":
         return "it stands inside a statement"
@@ -290,15 +313,37 @@ def names_are_proven(case: Case) -> str:
     if not case.names() and case.last.dims and not numbers_that_hold(case):
         return ""
     unproven = case.unproven()
-    if unproven:
+    if unproven and not _false_whatever(case, set(unproven)):
         return f"nothing proves what `{unproven[0]}` stands for"
     return ""
+
+
+def _false_whatever(case: Case, unproven: set[str]) -> bool:
+    """Whether a comment behind a line is false whatever its unproven names stand for.
+
+    `[batch, width, seq_len]` cannot be `[batch, seq_len, *]`: at least half of the names must be
+    proven, and a dimension with a name that is not, or with a letter, counts as any size.
+    """
+    used = shape_names(case.last.dims)
+    if case.sighting.place != "end" or 2 * len(used & unproven) > len(used):
+        return False
+    open_ = unproven | {n for n in used if len(n) <= 2}
+    dims = tuple(("any", "?") if names_of(d) & open_ else d for d in case.last.dims)
+    return all(
+        not shape_fits(dims, s, case.scope.lookup(e))
+        for e in case.runs
+        if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
+        for s in made(case, e)
+    )
 
 
 # --- 4. a slip explains it ------------------------------------------------------------------------
 def explained_by_a_slip(case: Case) -> str:
     """Axes exchanged, one dropped or added, one name for another, or a stage that is past."""
-    if all(any(_slip(t, shape, e, case) for t, shape in _compared(case, e)) for e in case.runs):
+    wrong = [
+        e for e in case.runs if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
+    ]
+    if all(any(_slip(t, shape, e, case) for t, shape in _compared(case, e)) for e in wrong):
         return ""
     return "it is unlike anything that this line makes"
 
@@ -329,13 +374,14 @@ def _slip(term: Term, shape: tuple[int, ...], execution: Execution, case: Case) 
         return pairs is not None and sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
     if None in sizes:
         return False
-    known = [int(s) for s in sizes]
+    known = [int(s) for s in sizes if s is not None]
     if math.prod(known) == math.prod(shape) and min(known, default=1) > 0:
         return True  # the same numbers in another order, or split and joined
     if len(dims) == len(shape):
         wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
         named = all(nameable(shape[i], execution, case.scope) for i in wrong)
-        return named and len({dims[i] for i in wrong}) == 1
+        reused = any(case.reusable(n, execution) for i in wrong for n in shape_names((dims[i],)))
+        return named and not reused and len({dims[i] for i in wrong}) == 1
     if _one_more(known, list(shape)) or _one_more(list(shape), known):
         return True
     past = [s for _, v in execution.events for s in tensors(v)]

@@ -15,6 +15,7 @@ from autograder.shapes import names
 from autograder.shapes.attach import MAKES, Sighting, sightings
 from autograder.shapes.binding import Confirmed, Scope, Solver
 from autograder.shapes.comments import Given, find_comments, given, ignored
+from autograder.shapes.dims import only_numbers
 from autograder.shapes.facts import NEAR, Case, evidence, made
 from autograder.shapes.lexer import tokens
 from autograder.shapes.limits import Clock, TooLong
@@ -174,7 +175,11 @@ class _Room:
         self.scope = scope = Scope(
             source.plan,
             source.configs,
-            source.plan.own.get(function.top, frozenset()),
+            {
+                call: own
+                for call, (entry, own) in enumerate(source.plan.own)
+                if entry == function.top
+            },
             source.arguments(function.owner) if function.owner else {},
             constants=source.seen.constants,
             confirmed=source.confirmed,
@@ -270,8 +275,15 @@ class _Room:
         return found
 
     def _holds(self, claim: Claim, sighting: Sighting, stmt_id: int) -> bool:
-        runs, stmt = self.runs[stmt_id], self.stmts[stmt_id]
+        runs, stmt = self._runs_for(claim, stmt_id), self.stmts[stmt_id]
         return bool(runs) and all(self.matcher.holds(claim, sighting, stmt, e) for e in runs)
+
+    def _runs_for(self, claim: Claim, stmt_id: int) -> list[Execution]:
+        """The executions to compare with; for numbers those with the sizes that students know."""
+        every = self.source.seen.executions.get(stmt_id, [])
+        known = [e for e in every if e.config not in self.source.configs]
+        numbers = claim.stages and all(only_numbers(t.dims) for t in claim.terms())
+        return known if numbers and known else self.runs[stmt_id]
 
     def _all_hold(self, sighting: Sighting, stmt_id: int) -> bool:
         claims, stmt, runs = sighting.claims, self.stmts[stmt_id], self.runs[stmt_id]
@@ -313,6 +325,10 @@ class _Room:
 
     def _likeliest(self, sighting: Sighting) -> int:
         """The statement that a comment is about, where it is true of none."""
+        labels = {t.label for c in sighting.claims for t in c.terms() if t.label}
+        for i in sighting.stmts:
+            if labels & set(flat(self.stmts[i].targets)):
+                return i
         if len(sighting.stmts) == 1 or sighting.place != "between":
             return sighting.stmts[0]
         up = self.source.styles["below"] > self.source.styles["above"]
@@ -360,7 +376,7 @@ class _Room:
             claim,
             sighting,
             stmt,
-            self.runs[stmt.id],
+            self._runs_for(claim, stmt.id),
             self.source.seen.executions.get(stmt.id, []),
             self.matcher,
             self.scope,
@@ -470,15 +486,14 @@ class _Room:
                 if sighting.trailing and stmt.line <= sighting.line <= stmt.end_line:
                     return True
                 continue
-            if sighting not in self.placed:
+            about = (*sighting.stmts, *sighting.block)
+            if sighting not in self.placed and (stmt.id in about or not about):
                 return True
-            named = {t.text for t in tokens(sighting.text) if t.word}
             own = set(flat(stmt.targets))
-            if named & own:
-                return True
+            named = own & {t.text for t in tokens(sighting.text) if t.word}
             for claim in sighting.claims:
                 labels = {t.label.split(".")[0] for t in claim.terms()} & self.tensors
-                if not labels - own and self._holds(claim, sighting, stmt.id):
+                if (named or not labels - own) and self._holds(claim, sighting, stmt.id):
                     return True
         return False
 

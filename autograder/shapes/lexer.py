@@ -203,7 +203,7 @@ class Token:
 def tokens(text: str) -> list[Token]:
     """The tokens of a text, spaces and quotes left out. Words of the table have their kind."""
     found: list[Token] = []
-    glued = False
+    glued = quoted = False
     for match in TOKEN.finditer(text[:MAX_TEXT]):
         kind, piece = match.lastgroup or "other", match.group()
         if kind == "space":
@@ -213,12 +213,27 @@ def tokens(text: str) -> list[Token]:
             piece = LATEX.get(piece, piece)
             kind = "sign"
         if kind == "quote":
+            quoted = True
             continue
+        if kind == "name" and quoted:
+            piece = piece.rstrip("'")  # 'k' is no k prime
+        quoted = False
         if kind in ("dash", "dots", "other", "sign"):
             piece, kind = _sign(piece)
         found.append(Token(kind, piece, match.start(), match.end(), glued))
         glued = True
     return _phrases(found)
+
+
+def table() -> str:
+    """The table of spellings in Markdown, as the docs print it."""
+    rows = ["| kind | means | example | signs | words |", "|---|---|---|---|---|"]
+    for row in TABLE:
+        cells = [", ".join(f"`{s}`" for s in part) for part in (row.signs, row.words)]
+        example = f"`# {row.example}`"
+        line = " | ".join(c.replace("|", "\\|") for c in (row.kind, row.means, example, *cells))
+        rows.append(f"| {line} |")
+    return "\n".join(rows)
 
 
 def plain(text: str) -> str:

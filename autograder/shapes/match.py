@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from autograder.shapes.attach import Sighting
 from autograder.shapes.dims import Expr, shape_fits
@@ -138,8 +139,13 @@ class Matcher:
         """Whether a product and its result are those of an operation that the line goes on from."""
         lookup = self.scope.lookup(execution)
         last = claim.stages[-1].terms[-1].dims
-        on_the_way = any(shape_fits(last, s, lookup) for _, s in self._on_the_way(stmt, execution))
-        return on_the_way and self._product(claim.stages[-2], stmt, execution, lookup)
+        for i, (node, value) in enumerate(execution.events):
+            made = self.traced.nodes[node].operands and node != stmt.value
+            if made and any(shape_fits(last, s, lookup) for s in tensors(value)):
+                so_far = replace(execution, events=execution.events[: i + 1])
+                if self._product(claim.stages[-2], stmt, so_far, lookup):
+                    return True
+        return False
 
     def skips(self, claim: Claim, execution: Execution) -> bool:
         """Whether a chain names an operation whose input is not the shape that stands before it."""

@@ -37,7 +37,7 @@ class Plan:
     entries: tuple[str, ...]
     public: dict[str, int] | None = None
     where: dict[str, str] = field(default_factory=dict)
-    own: dict[str, frozenset[str]] = field(default_factory=dict)  # the sizes of each entry's calls
+    own: tuple[tuple[str, frozenset[str]], ...] = ()  # of each call: the entry, and its sizes
 
 
 def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None = None) -> Plan:
@@ -49,7 +49,7 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
     """
     derived = dict(where or {})
     calls, entries, roles = [], [], []
-    own: dict[str, set[str]] = {}
+    own: list[set[str]] = []
     for text in (part.strip() for part in re.split(r";|\n", call)):
         if not text:
             continue
@@ -63,7 +63,7 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
         calls.append(tree)
         entries.append(entry)
         roles += [r for r in found if r not in roles]
-        own.setdefault(entry, set()).update(found)
+        own.append(set(found))
     if not calls:
         raise PlanError("No call to make: expected something like `Model(size)(x[batch, size])`.")
     _tie_heads(roles, derived)
@@ -77,7 +77,7 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
             **public,
             **{k: int(_value(v, public)) for k, v in derived.items() if k not in public},
         }
-    for names in own.values():
+    for names in own:
         names |= {n for r in names & set(derived) for n in _names(derived[r])}
     return Plan(
         tuple(calls),
@@ -86,7 +86,7 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
         tuple(dict.fromkeys(entries)),
         public,
         derived,
-        {e: frozenset(names) for e, names in own.items()},
+        tuple(zip(entries, map(frozenset, own), strict=True)),
     )
 
 
@@ -96,7 +96,8 @@ def _tie_heads(roles: list[str], derived: dict[str, str]) -> None:
     if not heads or any(r in derived for r in roles):
         return
     wide = [r for r in roles if concept(r) == "hidden"]
-    wide = wide or [r for r in roles if re.search(r"emb|model|channel|dim|^C$|^D$", r)]
+    other = [r for r in roles if concept(r) not in ("heads", "head_size")]
+    wide = wide or [r for r in other if re.search(r"emb|model|channel|dim|^C$|^D$", r)]
     if wide:
         sized = next((r for r in roles if concept(r) == "head_size"), "head_size")
         derived[wide[0]] = f"{heads[0]} * {sized}"

@@ -22,6 +22,7 @@ from autograder.shapes.shapes_in_text import (
     looks_like_one,
     spans,
     strip_lead,
+    without_values,
 )
 
 SIGN_JOINS = ("times", "plus", "minus")
@@ -56,6 +57,7 @@ class Claim:
     told: bool = False
     aside: bool = False
     role: str = ""
+    role_of: frozenset[str] = frozenset()  # the words that say so, which may be names
     words: int = 0
     unreadable: str = ""
 
@@ -116,7 +118,8 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
         return _chains(found, shapes)
     if _scalar(found):
         return [Claim((Stage((Term((), "scalar", sure=True),)),))]
-    if any(t.kind == "same" for t in found[:4]) or looks_like_one(found, vocabulary):
+    rest = without_values(found)
+    if any(t.kind == "same" for t in found[:4]) or looks_like_one(rest, vocabulary):
         return [Claim(unreadable="the comment is not readable as a shape")]
     return []
 
@@ -132,6 +135,10 @@ def _bare(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim | None
     """`b x s x h`, `batch, seq, hidden` or `b s (n d) -> b s n d`, and no more than a remark."""
     while found and found[-1].text in (".", "!", ";", ","):
         found = found[:-1]
+    for start in _labels_in_prose(found):
+        claim = _bare_whole(found[start:], text, vocabulary)
+        if claim and claim.terms()[0].style == "x":
+            return claim
     cuts = _remarks(found)
     for cut in [*(c for c in cuts if found[c].text != "("), len(found), *cuts]:
         claim = _bare_whole(found[:cut], text, vocabulary)
@@ -140,16 +147,24 @@ def _bare(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim | None
     return None
 
 
+def _labels_in_prose(found: list[Token]) -> list[int]:
+    """Where a label may begin behind other words: `the last item, x: b x n x d`."""
+    last = [i for i, t in enumerate(found) if t.text == ":" and i > 1]
+    return [i - 1 for i in last[-1:] if found[i - 1].word]
+
+
 def _remarks(found: list[Token]) -> list[int]:
     """Where a remark may begin: `b x t x c, c = n * d`, `b x t x t (t x t is broadcast)`."""
-    cuts, depth = [], 0
+    cuts, depth, crossed = [], 0, False
     for i, token in enumerate(found):
         if depth == 0 and i > 2:
             sign = found[i + 2].text if i + 2 < len(found) else ""
             defines = sign in ("=", "==") and token.text in (",", ";", "where", "with", "and")
             aside = token.text == "(" and not token.glued
+            aside = aside or (token.text == "," and crossed)  # `b x 1 x t, one is masking`
             if defines or aside or token.text == ";":
                 cuts.append(i)
+        crossed = crossed or (token.text in ("x", "×") and token.kind == "times")
         depth += (token.kind == "open") - (token.kind == "close")
     return cuts[:3]
 
@@ -211,6 +226,7 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
                 {
                     "aside": not first and any(t.kind == "aside" for t in glue),
                     "role": next((t.kind for t in glue if t.kind in ("input", "output")), ""),
+                    "role_of": frozenset(t.text for t in glue if t.kind in ("input", "output")),
                     "words": sum(t.kind == "name" for t in glue) - bool(term.label),
                     "told": not first and _in_words(glue, term),
                 }
@@ -233,7 +249,7 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
     made = []
     for stages, extra in zip(claims, more, strict=True):
         kept = {**extra, "told": told or extra.get("role") == "input"}
-        kept["words"] = extra.get("words", 0) + tail
+        kept["words"] = extra.get("words", 0) + tail if shapes[0].start else 0
         made.append(Claim(tuple(stages), **kept))
     return _comma_operands(_with_alternatives(made, joins))
 

@@ -65,6 +65,7 @@ class Vocabulary:
         plain = names.normal(name)
         return (
             (len(plain) <= 2 and all(c.isascii() or "α" <= c.lower() <= "ω" for c in plain))
+            or (name[1:2] == "_" and len(name) > 2)  # N_src, T_in
             or names.known(name)
             or plain in self.sizes
             or name in self.sizes
@@ -75,7 +76,8 @@ class Vocabulary:
     def is_size(self, name: str) -> bool:
         """Whether the name is surely one of a size."""
         plain = names.normal(name)
-        return name in self.sizes or plain in self.sizes or names.known(name)
+        counts = plain.startswith(("n_", "num_")) or plain.endswith(("_len", "_size", "_dim"))
+        return name in self.sizes or plain in self.sizes or names.known(name) or counts
 
 
 # --- in brackets ----------------------------------------------------------------------------------
@@ -107,6 +109,19 @@ def garbled(found: list[Token], shapes: list[Span], vocabulary: Vocabulary) -> b
         if apart and flat and looks_like_one(inner, vocabulary) and not _readable(inner):
             return True
     return False
+
+
+def without_values(found: list[Token]) -> list[Token]:
+    """Without brackets that can be read and still are no shape: a list of values, a call."""
+    pairs, kept, i = _pairs(found), [], 0
+    while i < len(found):
+        end = pairs.get(i)
+        if end is not None and end - i <= LARGEST and _readable(found[i + 1 : end]):
+            i = end
+        else:
+            kept.append(found[i])
+        i += 1
+    return kept
 
 
 def _readable(inner: list[Token]) -> bool:
@@ -230,7 +245,7 @@ def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bo
     if not dims:
         return sure or len(found) <= 4 or bracket == "["
     tensors = set(vocabulary.tensors)
-    if used and used <= tensors and not any(map(vocabulary.is_size, used)):
+    if used and used <= tensors and not any(n in vocabulary.sizes for n in used):
         return False
     if any(n.count("_") > 3 for n in used):
         return False
@@ -243,8 +258,9 @@ def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bo
         whole = i == 0 and j == len(found) - 1
         return sure or (whole and (bracket == "[" or len(dims) > 1))
     if len(dims) == 1:
-        if dims[0][0] != "name" and bracket == "(":  # `(x * w)`
-            return sure and known == used
+        whole = i == 0 and j == len(found) - 1
+        if dims[0][0] != "name" and bracket == "(":  # `(x * w)` is none, `(d_model / 2)` is one
+            return (sure and known == used) or (whole and all(map(vocabulary.is_size, used)))
         if bracket == "[":
             return sure or bool(known)
         sized = any(map(vocabulary.is_size, used))
@@ -253,6 +269,8 @@ def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bo
         return True
     if not known and not sure:
         return False
+    if i == 0 and j == len(found) - 1 and len(dims) > 1:
+        return True
     return sure or bracket == "[" or (len(known) >= 2 and len(used - known) < len(dims))
 
 
@@ -358,16 +376,22 @@ def looks_like_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     """Whether somebody may have meant a shape that cannot be read: `bs, seq, hidden]`."""
     named = [t.word and t.kind != "times" and _sized(t, vocabulary) for t in found]
     for i in range(len(found) - 2):
-        joint = found[i + 1].kind in ("comma", "times", "arrow")
-        if named[i] and joint and named[i + 2]:
+        sign = found[i + 1]
+        joint = sign.kind in ("comma", "arrow") or sign.text in ("x", "X", "×", "by")
+        if sign.text == "*":  # one product is no shape yet, `b * t * c` may be one
+            joint = [t.text for t in found[i + 3 : i + 4]] == ["*"]
+        if named[i] and joint and (named[i + 2] or found[i + 2].kind == "open"):
             return True
-    return False
+    parts = split(found, lambda t: t.text == ",")
+    words = all(len(p) == 1 or p[1].kind in ("times", "over", "plus") for p in parts if p)
+    return len(parts) > 2 and words and any(named)  # `nW*B, window, window, C`
 
 
 def _sized(token: Token, vocabulary: Vocabulary) -> bool:
     if token.text in vocabulary.tensors:
         return False
     letter = len(token.text) == 1 and token.text not in "ijIJ"
+    letter = letter or (token.text.isupper() and len(token.text) <= 5)  # NCHW
     return letter or (vocabulary.is_size(token.text) and token.text.lower() not in PROSE)
 
 

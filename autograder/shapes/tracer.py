@@ -197,7 +197,7 @@ class _Wrapper:
             header.end_line = max(node.lineno, min(header.end_line, first.lineno - 1))
         doc = [node.body.pop(0)] if has_doc else []
         body = self.block(node.body)
-        node.body = [*doc, self.announce(header.id, after=True), *body]
+        node.body = [*doc, self.announce(header.id, 2), *body]
         self.function, self.stmt = outer
         return node
 
@@ -214,8 +214,9 @@ class _Wrapper:
         self.stmt = stmt.id
         return stmt
 
-    def announce(self, stmt: int, after: bool) -> ast.Expr:
-        call = f"{self.at_name}({stmt}, {int(after)}, locals())"
+    def announce(self, stmt: int, when: int) -> ast.Expr:
+        """Tells the recorder: a statement begins (0) or has ended (1), or a function begins (2)."""
+        call = f"{self.at_name}({stmt}, {when}, locals())"
         return ast.parse(call).body[0]
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -252,7 +253,7 @@ class _Wrapper:
             [node]
             if isinstance(node, ast.Global | ast.Nonlocal)
             else [
-                self.announce(stmt.id, after=False),
+                self.announce(stmt.id, 0),
                 node,
             ]
         )
@@ -278,10 +279,10 @@ class _Wrapper:
             found = self.nodes[stmt.value]
             if found.kind == "Call" and found.op.endswith("_") and found.operands:
                 stmt.receiver = found.operands[0]
-        before = self.announce(stmt.id, after=False)
+        before = self.announce(stmt.id, 0)
         if kind == "return":
             return [before, node]
-        return [before, node, self.announce(stmt.id, after=True)]
+        return [before, node, self.announce(stmt.id, 1)]
 
     def store(self, target: ast.expr, stmt: Stmt) -> None:
         """Wraps what is read inside a target: `scores` in `scores[mask] = 0`."""

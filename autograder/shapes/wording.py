@@ -46,7 +46,8 @@ def _known(executions: list[Execution], scope: Scope, claims, line: int) -> dict
     words = [n for t in terms for d in t.dims for n in sorted(shape_names((d,)))]
     words += list(scope.bound.get(executions[0].unit, {}))
     words += [n for n in executions[0].after or executions[0].before if "." not in n]
-    words += list(scope.sizes(executions[0].config)) if scope.home else []
+    call = executions[0].unit[0]
+    words += list(scope.sizes(executions[0].config, call)) if call in scope.homes else []
     finders = [scope.lookup(e) for e in executions]
     known: dict[Vector, str] = {}
     for word in dict.fromkeys(words):
@@ -81,7 +82,7 @@ def nameable(size: int, execution: Execution, scope: Scope) -> bool:
     if size <= 4:
         return True
     words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
-    words += list(scope.sizes(execution.config))
+    words += list(scope.sizes(execution.config, execution.unit[0]))
     find = scope.lookup(execution)
     known = {value for word in words if (value := find(word)) is not None and value > 0}
     if size in known:

@@ -1,6 +1,8 @@
 """`autograder shapes` on files, as anyone would call it; and on the code of this repository."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,20 +39,21 @@ def write(tmp_path):
 
 
 def test_what_is_missing_is_named_with_its_line(write, capsys):
-    assert main([str(write(HALF)), "--call", CALL]) == 1
+    assert main([str(write(HALF)), "--call", CALL, "--missing"]) == 1
     out = capsys.readouterr().out
     assert ":3:" in out and ":4:" in out and ":2:" not in out
 
 
 def test_json_holds_every_verdict(write, capsys):
-    assert main([str(write(HALF)), "--call", CALL, "--json"]) == 1
+    assert main([str(write(HALF)), "--call", CALL, "--json", "--missing"]) == 1
     found = json.loads(capsys.readouterr().out)
     assert [(v["line"], v["verdict"]) for v in found] == [
         (2, "true"),
         (3, "missing"),
         (4, "missing"),
     ]
-    assert set(found[0]) == {"line", "statement", "comment", "verdict", "message"}
+    keys = {"file", "line", "statement", "comment", "verdict", "confidence", "message"}
+    assert set(found[0]) == keys
 
 
 def test_comments_that_are_written_are_then_judged_true(write, capsys):
@@ -116,3 +119,158 @@ def test_the_model_answers_of_the_homework_pass(name):
     start = text.index(f"class {name}(nn.Module)")
     found = check_source(text[start : text.index("\n# %%", start)], plan(CALLS[name]))
     assert len(found) > 3 and {v.verdict for v in found} == {"true"}
+
+
+# --- what is looked at, and how it is called ------------------------------------------------------
+TOLD = '''"""A layer.
+
+Shapes: Twice(hidden)(x[batch, seq, hidden])
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+
+class Twice(nn.Module):
+    def __init__(self, hidden: int):
+        super().__init__()
+        self.mix = nn.LazyLinear(hidden)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.mix(x)  # [batch, hidden, seq]
+        return y * 2  # [batch, seq, hidden]
+'''
+
+
+def lines(capsys):
+    return capsys.readouterr().out.splitlines()
+
+
+def test_a_call_may_stand_in_a_docstring(write, capsys):
+    assert main([str(write(TOLD))]) == 1
+    assert any(":18: `y` is [batch, seq, hidden]" in line for line in lines(capsys))
+
+
+def test_a_call_may_stand_in_the_project_file(tmp_path, capsys):
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "code.py").write_text(HALF)
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.autograder.shapes]\nmissing = true\n[tool.autograder.shapes.calls]\n"
+        f'"src/code.py" = ["{CALL}"]\n'
+    )
+    assert main([str(tmp_path / "src" / "code.py")]) == 1
+    assert sum("not in a comment" in line for line in lines(capsys)) == 2
+
+
+def test_a_folder_is_searched_and_files_without_a_call_are_passed_over(tmp_path, capsys):
+    (tmp_path / "a.py").write_text(TOLD)
+    (tmp_path / "b.py").write_text("def f(x):\n    return x  # [a, b]\n")
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "c.py").write_text("def f(:")
+    assert main([str(tmp_path)]) == 1
+    printed = capsys.readouterr()
+    assert "a.py:18:" in printed.out and "1 files have no call" in printed.err
+
+
+def test_a_file_without_a_call_says_where_to_write_one(write, capsys):
+    assert main([str(write(HALF))]) == 2
+    error = capsys.readouterr().err
+    assert "--call" in error and "Shapes:" in error and "pyproject.toml" in error
+    assert main([str(write(HALF)), "--skip"]) == 0
+
+
+def test_a_notebook_is_read_cell_by_cell(tmp_path, capsys):
+    cells = [
+        {"cell_type": "markdown", "source": [f"Shapes: {CALL}"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "import math"]},
+        {
+            "cell_type": "code",
+            "source": ["def f(x):\n", "    return x * 2  # [seq_len, batch_size]"],
+        },
+    ]
+    path = tmp_path / "code.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    assert main([str(path)]) == 1
+    assert "code.ipynb:cell 2:2:" in capsys.readouterr().out
+
+
+def test_relative_imports_of_a_package_work(tmp_path, capsys):
+    package = tmp_path / "mypackage"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "parts.py").write_text("def double(t):\n    return t * 2\n")
+    (package / "model.py").write_text(
+        "from .parts import double\n\ndef f(x):\n    return double(x)  # [seq_len, batch_size]\n"
+    )
+    assert main([str(package / "model.py"), "--call", CALL]) == 1
+    assert ":4: what is returned is [batch_size, seq_len]" in capsys.readouterr().out
+
+
+def test_sizes_under_the_main_guard_are_known(write):
+    code = (
+        "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.l = nn.Linear(width, 2 * width)\n\n"
+        "    def forward(self, x):\n        return self.l(x)  # [n, 2 * width]\n\n\n"
+        'if __name__ == "__main__":\n    width = 6\n    raise SystemExit("never run")\n'
+    )
+    assert main([str(write(code)), "--call", "Net()(x[n, 6])"]) == 0
+
+
+def test_an_exception_is_shown_with_its_line(write, capsys):
+    code = "def f(x):\n    y = x * 2  # [batch_size, seq_len]\n    return y.view(3, 1, 4, 1, 5)\n"
+    assert main([str(write(code)), "--call", CALL]) == 2
+    error = capsys.readouterr().err
+    assert "code.py:3:" in error and "RuntimeError" in error and "batch_size=" in error
+
+
+def test_a_module_that_cannot_be_loaded_is_told(write, capsys):
+    code = "class Net(Missing):\n    def forward(self, x):\n        return x * 2  # [b, c]\n"
+    assert main([str(write(code)), "--call", "Net()(x[b, c])"]) == 2
+    assert "NameError" in capsys.readouterr().err
+
+
+def test_a_line_may_be_ignored(write):
+    code = "def f(x):\n    return x * 2  # [seq_len, batch_size]  # shapes: ignore\n"
+    assert main([str(write(code)), "--call", CALL]) == 0
+
+
+def test_annotations_for_github(write, capsys):
+    code = "def f(x):\n    return x * 2  # [seq_len, batch_size]\n"
+    path = write(code)
+    assert main([str(path), "--call", CALL, "--format", "github"]) == 1
+    (line,) = lines(capsys)
+    assert line.startswith(f"::error file={path},line=2::what is returned is [batch_size, seq_len]")
+
+
+def test_the_evidence_is_explained(write, capsys):
+    code = "def f(x):\n    y = x.mT  # [u, v]\n    return x * 2  # [seq_len, batch_size]\n"
+    main([str(write(code)), "--call", CALL, "--explain"])
+    out = capsys.readouterr().out
+    assert "yes  every name is proven" in out and "a slip explains it" in out
+
+
+def test_dicts_tuples_whole_numbers_and_lengths_may_be_given(write):
+    code = (
+        "def f(batch, pair, lengths):\n"
+        "    e = torch.zeros(batch['vocab'], 4)[batch['tokens']]  # [n, t, 4]\n"
+        "    m = torch.arange(e.shape[1])[None] < lengths[:, None]  # [n, t]\n"
+        "    assert bool(m.all()) and isinstance(pair, tuple)\n"
+        "    return pair[0] @ pair[1]  # [n, n]\n"
+    )
+    call = "f({'tokens': x[n, t].ints(vocab), 'vocab': vocab}, (a[n, k], b[k, n]), l[n].full(t))"
+    assert main([str(write(code)), "--call", call]) == 0
+
+
+def test_setup_runs_before_the_file(write):
+    code = "def f(x):\n    return helper(x)  # [batch_size, seq_len]\n"
+    setup = "helper = lambda t: t * 2"
+    assert main([str(write(code)), "--call", CALL, "--setup", setup]) == 0
+    assert main([str(write(code)), "--call", CALL]) == 2
+
+
+def test_the_room_does_not_import_torch_until_something_runs():
+    code = "import sys, autograder.shapes.cli; print('torch' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"

@@ -166,13 +166,12 @@ class _Recorder:
                 execution[0].append((node, self.table.number(row)))
         return value
 
-    def at(self, stmt: int, after: int, names: dict) -> None:
-        """A statement begins (`after` = 0) or has just ended (1)."""
+    def at(self, stmt: int, when: int, names: dict) -> None:
+        """A statement begins (`when` = 0) or has just ended (1); a function was entered (2)."""
         if not self.active or self.count >= MAX_EVENTS:
             return
         frame = id(sys._getframe(1))
-        begins = after and stmt not in self.open  # the line of a `def`
-        if begins:
+        if when == 2:
             self.frames[frame] = self.calls.get(stmt, 0)
             self.calls[stmt] = self.frames[frame] + 1
         call = self.frames.get(frame, 0)
@@ -181,12 +180,12 @@ class _Recorder:
         self.count += 1
         self.last = stmt
         scope = self.table.number(_scope(names))
-        if begins:
+        if when == 2:
             self._keep(stmt, [[], scope, scope, call])
-        elif after:
+        elif when == 1 and stmt in self.open:
             self.open[stmt][2] = scope
             self._keep(stmt, self.open.pop(stmt))
-        else:
+        elif when == 0:
             if stmt in self.open:  # a loop came round, or a return ended the last call
                 self._keep(stmt, self.open[stmt])
             self.open[stmt] = [[], scope, None, call]

@@ -149,7 +149,7 @@ class MultiHeadSelfAttention(nn.Module):
             # -> [bs, num_heads, seq_len, seq_len]
         probs = self.dropout(F.softmax(scores, dim=-1))
         # [bs, num_heads, seq_len, seq_len]
-        att = (probs @ v).transpose(1, 2)  #! false
+        att = (probs @ v).transpose(1, 2)  #! cannot tell
         # [bs, num_heads, seq_len, seq_len]
         # @ [bs, num_heads, seq_len, head_size]
         # -> [bs, num_heads, seq_len, head_size]

@@ -12,7 +12,7 @@ class SelfAttention(nn.Module):
     def forward(self, x):
         q = self.q(x)  # [batch seq, hidden]  #! cannot tell
         k = self.k(x)  # [batch, seq hidden]  #! cannot tell
-        v = self.v(x)  # [batch hidden, seq]  #! false
+        v = self.v(x)  # [batch hidden, seq]  #! cannot tell
         scores = q @ k.mT  # [batch, seq. seq]  #! cannot tell
         scores = scores / self.scale  # [batch, seq, seq] (divide by sqrt(hidden))
         # (i, j) is how much token i looks at token j

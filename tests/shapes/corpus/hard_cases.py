@@ -33,7 +33,7 @@ class Net(nn.Module):
         a, b = self.q(x), x.mean(1)  # [bs, seq, hidden], [bs, hidden]  #! false
         a, b = self.q(x), x.mean(1)  # [bs, seq, hidden]  #! cannot tell
         outs = [self.q(x) for _ in range(self.num_heads)]  # num_heads x [bs, seq, hidden]
-        c = torch.cat([self.q(x) for _ in range(self.num_heads)], dim=0)  # [HEADS, B, S, H]  #! false
+        c = torch.cat([self.q(x) for _ in range(self.num_heads)], dim=0)  # [HEADS, B, S, H]  #! cannot tell
         return torch.stack(outs)  # [num_heads, bs, seq, hidden]
 
 
@@ -101,7 +101,7 @@ class Net(nn.Module):
         out, (hn, cn) = self.lstm(x)  # [b, s, h], ([1, b, h], [1, b, h])
         h = self.fc(out)  # [b, s, h]
         mask = torch.ones(out.size(1), out.size(1))  # [s, s]
-        h = h[:, -1]  # [b, s]  #! false
+        h = h[:, -1]  # [b, s]  #! cannot tell
         return h
 
 

@@ -345,7 +345,7 @@ class SelfAttention(nn.Module):
         k_t = k.mT  #! missing
         v = self.v(x)  # from (batch_size, seq_len, input_size) to (batch_size, seq_len, hidden)
         s = q @ k_t  # (batch_size, seq_len, hidden) times (batch_size, hidden, seq_len) gives (batch_size, seq_len, seq_len)
-        s /= self.scale  #! missing
+        s /= self.scale
         p = s.softmax(-1)  # still (batch_size, seq_len, seq_len)
         return p @ v  # (batch_size, seq_len, seq_len) times (batch_size, seq_len, hidden) gives (batch_size, seq_len, hidden)
 
@@ -516,7 +516,7 @@ class SelfAttention(nn.Module):
         q = self.q(x)  # per sample [seq_len, hidden], in a batch [batch_size, seq_len, hidden]
         k = self.k(x)  # batch_size times [seq_len, hidden]
         v = self.v(x)  # batch of batch_size matrices of size [seq_len, hidden]
-        s = q @ k.mT / self.scale  # seq_len matrices [seq_len, hidden]  #! false
+        s = q @ k.mT / self.scale  # seq_len matrices [seq_len, hidden]  #! cannot tell
         p = s.softmax(-1)  # [batch_size, seq_len, seq_len]
         return p @ v  # [batch_size, seq_len, hidden]
 
