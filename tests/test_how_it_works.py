@@ -6,8 +6,8 @@ from autograder.grading import figures, observe, shape_comments
 from autograder.intake import collect, read
 from autograder.judging import look_again
 from autograder.sandbox import Limits, child
-from autograder.shapes import lexer
-from autograder.shapes import limits as shapes
+from autograder.shapes.text import lexer
+from autograder.shapes.text import limits as shapes
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")

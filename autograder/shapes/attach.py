@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autograder.shapes.comments import Comment
-from autograder.shapes.lexer import tokens
-from autograder.shapes.reader import Claim, read
-from autograder.shapes.shapes_in_text import Vocabulary
+from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.reader import Claim, read
+from autograder.shapes.text.shapes_in_text import Vocabulary
 from autograder.shapes.tracer import Function, Stmt, Traced, flat
 
 MAKES = ("assign", "augmented", "expression", "return")

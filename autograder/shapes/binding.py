@@ -15,14 +15,22 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from autograder.shapes import names
 from autograder.shapes.attach import Sighting
-from autograder.shapes.dims import Expr, aligned, alone, evaluate, names_of, shape_fits, shape_names
-from autograder.shapes.limits import Clock
 from autograder.shapes.match import Matcher, results
 from autograder.shapes.plan import Plan
-from autograder.shapes.reader import Claim
 from autograder.shapes.recording import Execution, tensors
+from autograder.shapes.text import names
+from autograder.shapes.text.dims import (
+    Expr,
+    aligned,
+    alone,
+    evaluate,
+    names_of,
+    shape_fits,
+    shape_names,
+)
+from autograder.shapes.text.limits import Clock
+from autograder.shapes.text.reader import Claim
 from autograder.shapes.tracer import Stmt
 
 MAX_DOMAIN, MAX_PAIRS, MAX_CHOICES, ROUNDS, MAX_NAMES = 8, 40, 512, 3, 40

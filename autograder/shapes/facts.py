@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 from autograder.shapes.attach import MAKES, Sighting
 from autograder.shapes.binding import Scope
-from autograder.shapes.dims import aligned, evaluate, fits, names_of, shape_fits, shape_names
-from autograder.shapes.lexer import tokens
 from autograder.shapes.match import Matcher, results, unpacks
-from autograder.shapes.reader import Claim
 from autograder.shapes.recording import Execution, Weight, tensors
-from autograder.shapes.shapes_in_text import Term
+from autograder.shapes.text.dims import aligned, evaluate, fits, names_of, shape_fits, shape_names
+from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.reader import Claim
+from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, flat
 from autograder.shapes.wording import nameable
 

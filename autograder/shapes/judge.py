@@ -11,17 +11,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from autograder.shapes import names
 from autograder.shapes.attach import MAKES, Sighting, sightings
 from autograder.shapes.binding import Confirmed, Scope, Solver
 from autograder.shapes.comments import Given, find_comments, given, ignored
-from autograder.shapes.dims import only_numbers
 from autograder.shapes.facts import NEAR, Case, evidence, made
-from autograder.shapes.lexer import tokens
-from autograder.shapes.limits import Clock, TooLong
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
 from autograder.shapes.plan import Plan
-from autograder.shapes.reader import Claim, legends
 from autograder.shapes.recording import (
     BadRecording,
     Evidence,
@@ -31,7 +26,12 @@ from autograder.shapes.recording import (
     read_recording,
     tensors,
 )
-from autograder.shapes.shapes_in_text import Vocabulary
+from autograder.shapes.text import names
+from autograder.shapes.text.dims import only_numbers
+from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.limits import Clock, TooLong
+from autograder.shapes.text.reader import Claim, legends
+from autograder.shapes.text.shapes_in_text import Vocabulary
 from autograder.shapes.tracer import TURNS, Function, Stmt, Traced, trace
 from autograder.shapes.wording import UNKNOWN, spelled
 

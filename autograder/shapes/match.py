@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from autograder.shapes.attach import Sighting
-from autograder.shapes.dims import Expr, shape_fits
-from autograder.shapes.reader import Claim, Stage
 from autograder.shapes.recording import Execution, Sequence, Tensor, Weight, tensors
-from autograder.shapes.shapes_in_text import Term
+from autograder.shapes.text.dims import Expr, shape_fits
+from autograder.shapes.text.reader import Claim, Stage
+from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, Traced, flat
 
 MOST_TURNED = 5  # dimensions of an operand that may be written in another order

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from autograder.shapes.names import concept
+from autograder.shapes.text.names import concept
 
 RUNS = 3
 DTYPES = ("long", "int", "bool", "float", "half", "double")

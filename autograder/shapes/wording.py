@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from autograder.shapes.binding import Scope, Vector
-from autograder.shapes.dims import shape_names
-from autograder.shapes.reader import Claim
 from autograder.shapes.recording import Execution
+from autograder.shapes.text.dims import shape_names
+from autograder.shapes.text.reader import Claim
 
 UNKNOWN = "?"
 

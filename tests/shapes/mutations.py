@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from autograder.shapes import judge, plan, prepare, record
-from autograder.shapes.names import choices, concept
+from autograder.shapes.text.names import choices, concept
 from tests.shapes.reading import Snippet
 
 SHAPE = re.compile(r"(?<![\w.])([\[(])([^\[\]()#@]*,[^\[\]()#@]*)([\])])")

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from autograder.shapes import judge, plan, prepare, record
 from autograder.shapes.comments import find_comments, is_code
-from autograder.shapes.lexer import MAX_TEXT, plain, tokens
-from autograder.shapes.limits import Clock
-from autograder.shapes.reader import legends, read
-from autograder.shapes.shapes_in_text import Vocabulary
+from autograder.shapes.text.lexer import MAX_TEXT, plain, tokens
+from autograder.shapes.text.limits import Clock
+from autograder.shapes.text.reader import legends, read
+from autograder.shapes.text.shapes_in_text import Vocabulary
 from tests.shapes.steps import steps
 
 KNOWN = Vocabulary(tensors=("q", "k", "x"), sizes=("bs", "seq", "hidden", "heads"))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from autograder.shapes.lexer import TABLE, tokens
-from autograder.shapes.reader import legends
-from autograder.shapes.reader import read as read_claims
-from autograder.shapes.shapes_in_text import Vocabulary
+from autograder.shapes.text.lexer import TABLE, tokens
+from autograder.shapes.text.reader import legends
+from autograder.shapes.text.reader import read as read_claims
+from autograder.shapes.text.shapes_in_text import Vocabulary
 
 KNOWN = Vocabulary(tensors=("q", "k", "v", "x", "probs"), sizes=("bs", "seq", "hidden", "heads"))
 

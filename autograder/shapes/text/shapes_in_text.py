@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from autograder.shapes import names
-from autograder.shapes.dims import (
+from autograder.shapes.text import names
+from autograder.shapes.text.dims import (
     PROSE,
     Dims,
     Expr,
@@ -20,7 +20,7 @@ from autograder.shapes.dims import (
     shape_names,
     split,
 )
-from autograder.shapes.lexer import CLOSES, Token
+from autograder.shapes.text.lexer import CLOSES, Token
 
 LARGEST = 120  # tokens between two brackets
 VIEWS = ("view", "reshape")

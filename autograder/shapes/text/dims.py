@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from autograder.shapes import names
-from autograder.shapes.lexer import Token
+from autograder.shapes.text import names
+from autograder.shapes.text.lexer import Token
 
 Expr = tuple
 Dims = tuple[Expr, ...]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from autograder.shapes.dims import Expr
-from autograder.shapes.lexer import MAX_TEXT, Token, plain, tokens
-from autograder.shapes.shapes_in_text import (
+from autograder.shapes.text.dims import Expr
+from autograder.shapes.text.lexer import MAX_TEXT, Token, plain, tokens
+from autograder.shapes.text.shapes_in_text import (
     Span,
     Term,
     Vocabulary,
@@ -357,6 +357,6 @@ def _comma_operands(claims: list[Claim]) -> list[Claim]:
 
 def legends(text: str, vocabulary: Vocabulary) -> dict[str, Expr]:
     """`B = batch size, d: hidden / num_heads`: names that a comment explains by known words."""
-    from autograder.shapes.shapes_in_text import meanings
+    from autograder.shapes.text.shapes_in_text import meanings
 
     return meanings(tokens(plain(text)), vocabulary)
