@@ -16,12 +16,14 @@ def spelled(
     scope: Scope,
     claims: tuple[Claim, ...] = (),
     line: int = 0,
+    unknown: str = "",
 ) -> list[str]:
     """What a statement made in its runs, each shape as text.
 
     Names of the claims come first, then those of the other comments, of the code and of the call;
     a name is used only where it is proven and right in every run. A size without one is a product,
-    one more or less than a named size, or the number that it was in the first run.
+    one more or less than a named size, or else `unknown`: if not given, the number that it was in
+    the first run.
     """
     first: dict[int, tuple[Execution, list[tuple[int, ...]]]] = {}
     for run, shapes in zip(runs, made, strict=True):
@@ -33,7 +35,11 @@ def spelled(
         executions, shapes = executions[:1], shapes[:1]
     known = _known(executions, scope, claims, line)
     return [
-        "[" + ", ".join(_word(sizes, known) for sizes in zip(*column, strict=True)) + "]"
+        "["
+        + ", ".join(
+            _word(sizes, known) or unknown or str(sizes[0]) for sizes in zip(*column, strict=True)
+        )
+        + "]"
         for column in zip(*shapes, strict=True)
     ]
 
@@ -74,7 +80,7 @@ def _word(sizes: Vector, known: dict[Vector, str]) -> str:
         whole = tuple(n // number for n in sizes)
         if whole in known and tuple(n * number for n in whole) == sizes:
             return f"{number} * {known[whole]}"
-    return str(sizes[0]) if len(sizes) == 1 else UNKNOWN
+    return ""
 
 
 def nameable(size: int, execution: Execution, scope: Scope) -> bool:
