@@ -34,14 +34,12 @@ def spelled(
     if not shapes or len({tuple(map(len, made)) for made in shapes}) != 1:
         executions, shapes = executions[:1], shapes[:1]
     known = _known(executions, scope, claims, line)
-    return [
-        "["
-        + ", ".join(
-            _word(sizes, known) or unknown or str(sizes[0]) for sizes in zip(*column, strict=True)
-        )
-        + "]"
-        for column in zip(*shapes, strict=True)
-    ]
+
+    def shape(column) -> str:
+        sizes = zip(*column, strict=True)
+        return ", ".join(_word(s, known) or unknown or str(s[0]) for s in sizes)
+
+    return [f"[{shape(column)}]" for column in zip(*shapes, strict=True)]
 
 
 def _known(executions: list[Execution], scope: Scope, claims, line: int) -> dict[Vector, str]:
