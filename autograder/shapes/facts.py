@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autograder.shapes.attach import MAKES, Sighting
-from autograder.shapes.binding import Scope
+from autograder.shapes.binding import CODE, Scope
 from autograder.shapes.match import Matcher, results, unpacks
 from autograder.shapes.recording import Execution, Weight, tensors
 from autograder.shapes.text.dims import aligned, evaluate, fits, names_of, shape_fits, shape_names
@@ -184,7 +184,7 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
 
 def in_order(case: Case) -> str:
     """Shapes that only a comma joins need not be the operands."""
-    loose = any(s.joined in (",", "x") for s in case.claim.stages)
+    loose = any(s.joined in (",", "*") for s in case.claim.stages)
     last = case.claim.stages[-1].terms[-1].dims
     right = all(
         any(shape_fits(last, s, case.scope.lookup(e)) for s in made(case, e)) for e in case.runs
@@ -322,12 +322,14 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     """Whether a comment behind a line is false whatever its unproven names stand for.
 
     `[batch, width, seq_len]` cannot be `[batch, seq_len, *]`: at least half of the names must be
-    proven, and a dimension with a name that is not, or with a letter, counts as any size.
+    proven; a dimension with a name that is not, or with a letter that is no variable, counts as
+    any size.
     """
     used = shape_names(case.last.dims)
     if case.sighting.place != "end" or 2 * len(used & unproven) > len(used):
         return False
-    open_ = unproven | {n for n in used if len(n) <= 2}
+    local = {n for n in used if case.scope.fixed(n, case.runs[0])[1] == CODE}
+    open_ = unproven | {n for n in used - local if len(n) <= 2}
     dims = tuple(("any", "?") if names_of(d) & open_ else d for d in case.last.dims)
     return all(
         not shape_fits(dims, s, case.scope.lookup(e))

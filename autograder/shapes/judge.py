@@ -451,7 +451,8 @@ class _Room:
             text = self._text(stmt)
             message = f"Line {stmt.line}: `{text}` makes a tensor; its shape is not in a comment."
             runs = self.runs[stmt.id]
-            proposal = ", ".join(spelled(runs, [results(stmt, e) for e in runs], self.scope))
+            shapes = [results(stmt, e) for e in runs]
+            proposal = ", ".join(spelled(runs, shapes, self.scope, unknown=UNKNOWN))
             found.append(Verdict(stmt.line, text, "", "missing", message, proposal=proposal))
         return found
 

@@ -16,12 +16,14 @@ def spelled(
     scope: Scope,
     claims: tuple[Claim, ...] = (),
     line: int = 0,
+    unknown: str = "",
 ) -> list[str]:
     """What a statement made in its runs, each shape as text.
 
     Names of the claims come first, then those of the other comments, of the code and of the call;
     a name is used only where it is proven and right in every run. A size without one is a product,
-    one more or less than a named size, or the number that it was in the first run.
+    one more or less than a named size, or else `unknown`: if not given, the number that it was in
+    the first run.
     """
     first: dict[int, tuple[Execution, list[tuple[int, ...]]]] = {}
     for run, shapes in zip(runs, made, strict=True):
@@ -32,10 +34,12 @@ def spelled(
     if not shapes or len({tuple(map(len, made)) for made in shapes}) != 1:
         executions, shapes = executions[:1], shapes[:1]
     known = _known(executions, scope, claims, line)
-    return [
-        "[" + ", ".join(_word(sizes, known) for sizes in zip(*column, strict=True)) + "]"
-        for column in zip(*shapes, strict=True)
-    ]
+
+    def shape(column) -> str:
+        sizes = zip(*column, strict=True)
+        return ", ".join(_word(s, known) or unknown or str(s[0]) for s in sizes)
+
+    return [f"[{shape(column)}]" for column in zip(*shapes, strict=True)]
 
 
 def _known(executions: list[Execution], scope: Scope, claims, line: int) -> dict[Vector, str]:
@@ -74,7 +78,7 @@ def _word(sizes: Vector, known: dict[Vector, str]) -> str:
         whole = tuple(n // number for n in sizes)
         if whole in known and tuple(n * number for n in whole) == sizes:
             return f"{number} * {known[whole]}"
-    return str(sizes[0]) if len(sizes) == 1 else UNKNOWN
+    return ""
 
 
 def nameable(size: int, execution: Execution, scope: Scope) -> bool:

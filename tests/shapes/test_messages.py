@@ -46,6 +46,16 @@ def test_no_size_of_a_run_is_in_a_message():
         assert not any(digit in verdict.message.split(":", 1)[1] for digit in "0456789")
 
 
+def test_a_name_in_a_message_is_proven_or_else_the_size_is_shown():
+    found = said(
+        "b, t, h = x.shape",
+        "q = x[:, :, :4]  # [b, t, width]",
+        "y = q.mT  # [b, t, t]",
+    )
+    (false,) = [v for v in found if v.verdict == "false"]
+    assert false.message == "Line 4: `y` is [b, 4, t]; your comment says [b, t, t]."
+
+
 def test_a_line_that_never_ran_costs_nothing():
     (verdict,) = said("if x is None:", "    x = x.T  # [a, b]", "return x")
     assert verdict.verdict == "cannot tell" and not verdict.deducts

@@ -284,7 +284,8 @@ def _kind(glue: list[Token], first: bool, equals: bool) -> _Glue:
     if glue and glue[0].kind in ("times", "plus", "minus") and len(glue) <= 4:
         rest = [t for t in glue[1:] if t.kind not in ("is", "shape", "power")]
         if len(rest) <= 2 and all(t.word for t in rest) and (glue[0].text != "-" or not rest):
-            return _Glue("join", "", "x" if glue[0].text not in ("@", "+") else glue[0].text)
+            sign = glue[0].text if glue[0].text in ("@", "+", "*") else "x"
+            return _Glue("join", "", sign)
     if any(t.kind == "arrow" for t in glue) and len(words) <= 1:
         return _Glue("arrow")
     joined = [t for t in glue if t.kind == "times"]

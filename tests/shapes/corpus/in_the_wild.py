@@ -278,5 +278,5 @@ class Scores(nn.Module):
         b, m, d = q.shape
         t = k.shape[1]
         q = q.view(b, m, self.n, -1).transpose(1, 2)  # [b, n, m, head_size]
-        k = k.view(b, t, self.n, -1).transpose(1, 2)  # [b, n, m, head_size]  #! cannot tell
+        k = k.view(b, t, self.n, -1).transpose(1, 2)  # [b, n, m, head_size]  #! false
         return q @ k.mT  # [b, n, m, t]
