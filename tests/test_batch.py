@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from autograder.course import CourseError
+from autograder.course.settings import CourseError
 from autograder.grading import batch
 from autograder.grading.grade import FAULT
 from autograder.intake.read import read_from

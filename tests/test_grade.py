@@ -197,7 +197,7 @@ def test_a_warning_at_call_time_costs_nothing(grader, hand_in, model):
 def test_a_class_of_another_name_is_told_so(grader, hand_in, model):
     change = replaced(model, "self_attention", "class SelfAttention", "class SelfAtention")
     report = graded(grader, hand_in, model, **change)
-    message = report.result("self_attention.forward").findings[0].message
+    message = report.result("self_attention.init").findings[0].message
     assert "SelfAttention" in message and "SelfAtention" in message
     assert report.score == 6
 

@@ -196,7 +196,7 @@ def test_a_folder_without_lessons_says_what_is_missing(tmp_path):
 
 def test_in_a_notebook_it_is_said_in_one_line(tmp_path):
     with pytest.raises(CourseError) as failed:
-        released.texts(tmp_path)
+        released.texts(tmp_path, "solutions")
     assert failed.value._render_traceback_() == [f"CourseError: {failed.value}"]
 
 

@@ -50,7 +50,6 @@ class Result:
     passed: bool
     needs_person: bool = False
     findings: tuple[Finding, ...] = ()
-    earned: float | None = None  # before deductions and bonus, where there can be any
 
     @property
     def taken(self) -> tuple[Finding, ...]:
@@ -58,10 +57,9 @@ class Result:
         return tuple(f for f in self.findings if f.verdict in TAKEN)
 
     @property
-    def before(self) -> float:
+    def earned(self) -> float:
         """The points before deductions and bonus."""
-        given = self.points - sum(f.points for f in self.taken)
-        return given if self.earned is None else self.earned
+        return self.points - sum(f.points for f in self.taken)
 
     @property
     def status(self) -> str:
@@ -84,7 +82,7 @@ class Result:
             "needs_person": self.needs_person,
             "findings": [to_json(f) for f in self.findings],
             "status": self.status if graded else "not graded",
-            "earned": self.before,
+            "earned": self.earned,
         }
 
 
@@ -192,7 +190,7 @@ def print_report(report: Report, console: Console) -> None:
 
 def _worth(result: Result) -> str:
     most = number(result.max_points)
-    return f"-/{most}" if result.status == "not marked yet" else f"{number(result.before)}/{most}"
+    return f"-/{most}" if result.status == "not marked yet" else f"{number(result.earned)}/{most}"
 
 
 def _change(taken: Finding) -> str:
