@@ -113,7 +113,6 @@ STYLE = {
     "a false shape comment": line(
         "# [batch_size, seq_len, seq_len]", "# [batch_size, seq_len, hidden]"
     ),
-    "a missing shape comment": line("  # [batch_size, seq_len, seq_len]", ""),
 }
 THREE_LINES = line("q = self.q(x)  # [batch_size, seq_len, hidden]\n        ", "") + line(
     "q @ self.k(x).transpose(1, 2)", "self.q(x) @ self.k(x).mT"

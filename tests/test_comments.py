@@ -89,13 +89,14 @@ def test_a_slip_that_cannot_be_decided_costs_nothing(graded):
 
 def test_a_student_sees_the_same_verdicts(model, capsys):
     from autograder.course.course import Course
-from autograder.grading.shape_comments import check_comments
+    from autograder.grading.shape_comments import check_comments
 
+    task = "self_attention.shape_comments"
     source = model["self_attention"]
-    findings, _ = check_comments(Course.at(ROOT), "self_attention.shape_comments", lambda name: source)
+    findings, _ = check_comments(Course.at(ROOT), task, lambda name: source)
     assert {f.verdict for f in findings} == {"true"}
     broken = source.replace("[batch_size, seq_len, seq_len]", "[batch_size, hidden, seq_len]")
-    findings, _ = check_comments(Course.at(ROOT), "self_attention.shape_comments", lambda name: broken)
+    findings, _ = check_comments(Course.at(ROOT), task, lambda name: broken)
     assert "false" in {f.verdict for f in findings}
 
 

@@ -33,7 +33,7 @@ def add(a, b):
 check("small.add")
 """
 EXERCISE = """\
-from autograder.course import asking as exercise
+from autograder import exercise
 
 @exercise("small.add", "add(a[n], b[n])", hints=("Two numbers.", "A plus.", "a + b"))
 def add(a, b):

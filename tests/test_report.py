@@ -91,7 +91,7 @@ def test_deductions_are_lines_of_their_own_below_a_task_with_its_full_points():
 
 
 def test_a_task_whose_one_slip_was_charged_is_not_called_wrong():
-    one = report(Result("f", 2.0, 3.0, False, findings=(PEP8,), earned=3.0))
+    one = report(Result("f", 2.0, 3.0, False, findings=(PEP8,)))
     assert one.data()["results"][0]["status"] == "right, with a deduction"
     assert "not" not in happened(one).lower()
 
