@@ -196,10 +196,11 @@ def test_what_editors_and_keep_leave_behind_stays_at_home(solved_course, tmp_pat
     for name in ("modeling_attention.py.bak", "modeling_attention.py~", ".weights.py.swp", "x.txt"):
         (library / name).write_text("the whole answer")
     build_release(solved_course, tmp_path / "out")
-    given = {p.name for p in (tmp_path / "out" / "transformer_lm").iterdir()}
-    assert given == {p.name for p in (ROOT / "transformer_lm").glob("*.py")}
+    given = {p.name for p in (tmp_path / "out" / "transformer_lm").rglob("*") if p.is_file()}
+    assert given == {p.name for p in (ROOT / "transformer_lm").rglob("*.py")}
     with sandbox_course(solved_course, Given()) as shown:
-        assert {p.name for p in (shown / "transformer_lm").iterdir()} == given
+        seen = (shown / "transformer_lm").rglob("*")
+        assert {p.name for p in seen if p.is_file()} == given
 
 
 def test_a_class_kept_in_the_library_is_not_released(solved_course, tmp_path):

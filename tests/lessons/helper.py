@@ -20,12 +20,8 @@ def findings(task: str, source: str, seed: int = 0, needs: str = "") -> list[Fin
     assert runner.run_cell({"id": "setup", "source": prelude + needs}) is None
     error = runner.run_cell({"id": "answer", "source": source})
     calls = exercise.cases(Draw(seed))
-
-    def ask(others):
-        return run_here(namespace, others)
-
     known = Course.at(ROOT).answers(exercise, calls)
-    found = judged(exercise, calls, ask(calls), known, source, ask)
+    found = judged(exercise, calls, run_here(namespace, calls), known, source)
     assert error is None or found, f"the answer raised {error}, and yet it passed"
     return found
 
