@@ -104,6 +104,12 @@ class Classroom:
         (folder / "solutions").mkdir()
         for path in ROOT.glob("solutions/0[0-5]_*.py"):
             shutil.copy(path, folder / "solutions")
+        shutil.copytree(
+            ROOT / "solutions" / "exercises",
+            folder / "solutions" / "exercises",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        shutil.copy(ROOT / "pyproject.toml", folder)
         self.configure(config)
 
     def configure(self, more: str) -> None:
