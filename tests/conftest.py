@@ -1,6 +1,7 @@
 """What several suites share: one grader (and its warm sandbox) for the whole run."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from filelock import FileLock
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
+# nbgrader calls `alembic`: it is found also where the environment is not activated.
+os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
 
 ROOT = Path(__file__).parents[1]
 

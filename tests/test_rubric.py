@@ -121,7 +121,7 @@ def test_what_is_taken_off_never_leaves_less_than_nothing():
     everything = (
         slips.line("softmax(scores, dim=-1)", "softmax(scores,dim=1)")
         + slips.SINGLE_LAYERS["`value` for `v`"]
-        + slips.STYLE["a missing shape comment"]
+        + slips.STYLE["a false shape comment"]
     )
     got = marks(slips.SINGLE, slips.program(slips.SINGLE, everything))
     assert got.total == 0

@@ -46,6 +46,7 @@ CLASSES = (
     ),
 )
 # What follows the sentence that names a mistake: how the values of one call differ.
+_SIZES = re.compile(r"\[\d+(, \d+)*\]")  # as drawn
 _DIFFERENCE = re.compile(r" ?\(?(The result|Part \d of the result|The gradient of) .*")
 
 
@@ -86,7 +87,7 @@ def _said(got: Marks) -> str:
             before, after = text[: error.start()], text.partition(cause or RAISED)[2]
             said.append(f"{before}{error[1]}. {cause or RAISED}{after}")
         else:
-            said.append(_DIFFERENCE.sub("", text) or "Some values differ.")
+            said.append(_SIZES.sub("[...]", _DIFFERENCE.sub("", text)) or "Some values differ.")
     return "<br>".join(dict.fromkeys(said)).replace("|", "\\|")
 
 

@@ -58,10 +58,11 @@ class Exchange(own.Exchange):
 
     def ensure_root(self) -> None:
         if not os.path.isdir(self.root):
+            lesson = self.coursedir.assignment_id or "LESSON"
             self.fail(
                 f"There is no exchange at {self.root} yet. The first released assignment makes "
-                "it: in the course's folder, `nbgrader generate_assignment LESSON`, then "
-                "`nbgrader release_assignment LESSON`. To use another folder, set "
+                f"it: in the course's folder, `nbgrader generate_assignment {lesson}`, then "
+                f"`nbgrader release_assignment {lesson}`. To use another folder, set "
                 "c.Exchange.root in nbgrader_config.py."
             )
         if not os.access(self.root, os.W_OK | os.X_OK):

@@ -105,7 +105,7 @@ def term(place):
 def test_a_list_before_there_is_an_exchange_says_what_to_do(term):
     said, status = term[2]["before"]
     assert status != 0
-    assert "nbgrader release_assignment 05_homework" in said
+    assert "nbgrader release_assignment LESSON" in said
     assert "c.Exchange.root in nbgrader_config.py" in said
     assert "Traceback" not in said
 
@@ -311,7 +311,7 @@ def test_a_release_takes_no_link_for_the_notebook(at, tmp_path):
         release.start()
 
 
-def test_before_the_first_release_each_command_says_what_to_do(tmp_path):
+def test_before_the_first_release_each_command_says_what_to_do(tmp_path, monkeypatch):
     coursedir = CourseDirectory(root=str(tmp_path), course_id="attention", assignment_id=HOMEWORK)
     kinds = (
         exchange.List,
@@ -321,6 +321,7 @@ def test_before_the_first_release_each_command_says_what_to_do(tmp_path):
         exchange.ReleaseFeedback,
         exchange.FetchFeedback,
     )
+    monkeypatch.chdir(tmp_path)
     (tmp_path / HOMEWORK).mkdir()
     for kind in kinds:
         with pytest.raises(ExchangeError, match="release_assignment 05_homework"):
@@ -333,7 +334,8 @@ def test_before_the_first_release_each_command_says_what_to_do(tmp_path):
 
 def test_a_first_try_needs_no_folder_of_the_machines(tmp_path, monkeypatch):
     coursedir = CourseDirectory(root=str(tmp_path))
-    monkeypatch.setattr(exchange, "USUAL", "/proc/none/exchange")  # nobody can make that
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(exchange, "USUAL", str(tmp_path / "file" / "exchange"))  # nobody can
     assert exchange.List(coursedir=coursedir).root == str(tmp_path / "exchange")
     monkeypatch.setattr(exchange, "USUAL", str(tmp_path / "share" / "exchange"))
     assert exchange.List(coursedir=coursedir).root == str(tmp_path / "share" / "exchange")

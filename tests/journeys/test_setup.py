@@ -31,6 +31,6 @@ def test_one_line_sets_up_all_that_is_needed(who, tmp_path, hand_out):
 
 
 def test_the_readmes_begin_with_a_line_that_installs():
-    for name in ("README.md", "autograder/templates/students_readme.md"):
+    for name in ("README.md", "solutions/students_readme.md"):
         text = (ROOT / name).read_text(encoding="utf-8")
         assert first_of(text) in ("make setup", "python3 install.py")

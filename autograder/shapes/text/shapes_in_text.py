@@ -69,6 +69,7 @@ class Vocabulary:
             or names.known(name)
             or plain in self.sizes
             or name in self.sizes
+            or names.stem(plain) in map(names.stem, self.sizes)
             or names.near(plain, names.WORDS) is not None
             or names.near(plain, self.sizes) is not None
         )
@@ -252,6 +253,8 @@ def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bo
     if used and used <= {"i", "j", "I", "J"} - set(vocabulary.sizes):
         return False
     known = {n for n in used if vocabulary.known(n)}
+    if bracket == "[" and dims[0] == ("...",) and i == 0 and j == len(found) - 1:
+        return True
     if not used:
         if any(d[0] in ("...", "any") for d in dims) and ("any", "-1") not in dims:
             return sure or bracket == "["
