@@ -90,7 +90,7 @@ class Marking:
     def _by_rubric(self, by: Rubric, exercise: Cell, results: dict[str, Result]) -> list[Result]:
         own = next(c for c in self.submission.cells if c.id == exercise.id)
         checks = [c for c in self.lesson.with_role("check") if c.of == exercise.id]
-        if not own.answered:
+        if not own.answered or not checks:
             return []
         source = plain_python(own.source)
         comments = comment_findings(self.box, self.lesson, exercise, source)

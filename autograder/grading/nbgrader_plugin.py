@@ -201,66 +201,6 @@ class Grade(NbGraderPreprocessor):
         return figures.show(grader().box(lesson), cells)
 
 
-def _with_schemes(cells: list, lesson: str) -> list:
-    """Puts the model answer with its marking scheme behind each question, for who marks it.
-
-    The feedback page leaves these cells out.
-    """
-    models, more = model_answers(Course.find(), lesson), []
-    for cell in cells:
-        more.append(cell)
-        if cell.metadata.get("course", {}).get("role") == "question" and cell.id in models:
-            text = f"**For the grader only**\n\n{models[cell.id]}"
-            more.append(nbformat.v4.new_markdown_cell(text, id=f"{SCHEME}{cell.id}"))
-    return more
-
-
-def _graded(cell) -> bool:
-    return bool(cell.metadata.get("nbgrader", {}).get("grade", False))
-
-
-def taken(result: Result) -> list[Finding]:
-    """What was taken off or added: lines of their own, beside what is right or wrong."""
-    return [f for f in result.findings if f.verdict in ("deduction", "bonus")]
-
-
-def outputs(result: Result, report: Report, most: float) -> list:
-    """A grade cell's outputs: card, deductions, the isolation that held, the points as a number."""
-    found = tuple(f for f in result.findings if f not in taken(result))
-    card = Card(result.task, result.passed, found)
-    shown = [(repr(card), card._repr_html_()), *map(_line, taken(result))]
-    points = max(0.0, min(float(result.points), float(most)))
-    return [
-        *(
-            nbformat.v4.new_output("display_data", data={"text/plain": text, "text/html": html})
-            for text, html in shown
-        ),
-        nbformat.v4.new_output("stream", name="stdout", text=f"isolation: {report.isolation}\n"),
-        nbformat.v4.new_output(
-            "execute_result", data={"text/plain": repr(points)}, execution_count=None
-        ),
-    ]
-
-
-def _line(finding: Finding) -> tuple[str, str]:
-    """A deduction or a bonus as text and as HTML."""
-    amount = f"{finding.verdict} {finding.points:+g}" if finding.points else finding.verdict
-    html = (
-        '<div style="border-left:4px solid #9a6700;padding:4px 12px;margin:4px 0;max-width:60em">'
-        f'<b style="color:#9a6700">{escape(amount)}</b> {escape(finding.message)}</div>'
-    )
-    return f"[{amount}] {finding.message}", html
-
-
-def _note(report: Report):
-    """A cell that says what was repaired, or why nothing could be read; None if all was well."""
-    lines = [report.error] if report.error else [f"Repaired: {r}" for r in report.repairs]
-    if not lines:
-        return None
-    text = "\n".join(f"    {line}" for line in lines)  # indented: Markdown shows it as it is
-    return nbformat.v4.new_markdown_cell(f"**Before grading**\n\n{text}", id="before-grading")
-
-
 class SaveMore(NbGraderPreprocessor):
     """Writes to the gradebook what the number in a cell cannot say.
 
@@ -289,6 +229,3 @@ class SaveMore(NbGraderPreprocessor):
             gradebook.db.commit()
         return nb, resources
 
-
-def _bonus(result: Result) -> float:
-    return max(0.0, result.points - result.max_points)

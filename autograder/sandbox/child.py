@@ -18,7 +18,7 @@ from .memory import ControlGroup, family_memory
 from .warm import Warm, WarmDied
 
 WATCH_SECONDS = 0.1
-PATIENCE = 5  # times its limit that a call may take where the machine has no processor for it
+PATIENCE = 12  # times its limit that a call may take where the machine has no processor for it
 REAPER_SECONDS = 10
 LAST_WORDS_SECONDS = 5  # an end takes a moment, and several on a busy machine
 CRASHES = {
@@ -77,6 +77,18 @@ class Child:
         if not self._ended:
             self._drain()
         return self._printed.decode("utf-8", errors="replace")
+
+    @property
+    def pressed(self) -> bool:
+        """Whether it failed where the machine may be the cause, not the code.
+
+        It waited for a processor half as long as a call may take, or was killed by nobody of ours.
+        """
+        if self._failure is None:
+            return False
+        waited = self._added > self._limits.call_seconds / 2
+        killed = self._failure.kind == "died" and self._exit == 128 + signal.SIGKILL
+        return killed or (self._failure.kind == "timed out" and waited)
 
     def request(self, header: dict, tensors: dict, *, seconds: float | None = None):
         """Sends a header and tensors; returns those of the reply.

@@ -1,0 +1,232 @@
+"""The work of one process: from what a student handed in to reports, and graded notebooks.
+
+A `Job` holds all that it takes, so that it may be done anywhere and twice: the same job gives the
+same answer. No gradebook is known here.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import nbformat
+
+from autograder.course.course import Course
+from autograder.course.lesson import Lesson
+from autograder.course.settings import CourseError
+from autograder.grading import figures
+from autograder.grading.grade import Grader
+from autograder.grading.notebooks import filled, is_graded
+from autograder.intake.read import Unreadable, read_from
+from autograder.intake.repair import rebuild
+from autograder.intake.submission import Submission
+from autograder.reports.report import Report
+from autograder.sandbox import ChildFailed
+
+
+@dataclass(frozen=True)
+class File:
+    """A notebook file's bytes, or why there are none. shown, stem: see `read_from`."""
+
+    shown: str
+    stem: str
+    data: bytes = b""
+    problem: str = ""
+
+    def take(self) -> bytes:
+        if self.problem:
+            raise Unreadable(self.problem)
+        return self.data
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a student handed in for one lesson; for an unknown one where lesson is None.
+
+    files: the one that should count first.
+    """
+
+    lesson: str | None
+    files: tuple[File, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that one student handed in, and how it is to be judged.
+
+    asked: the lesson that was asked for, if any. seed: the private seed that the marks are made
+    with; where it is None every question draws its own. only: the tasks to judge; all where it is
+    empty. shown: whether to run each notebook once more, for what it prints and draws. notebook:
+    whether to write the graded notebook.
+    """
+
+    parts: tuple[Part, ...]
+    asked: str | None = None
+    seed: int | None = None
+    tier: str = "auto"
+    only: tuple[str, ...] = ()
+    shown: bool = False
+    notebook: bool = False
+
+
+@dataclass(frozen=True)
+class Found:
+    """A notebook that counts, or why a part has none: by the places of its part and file.
+
+    report: None where the lesson is not known. shown: by cell, what it prints and draws.
+    """
+
+    part: int
+    file: int
+    submission: Submission
+    report: Report | None = None
+    notebook: str = ""
+    shown: dict[str, figures.Shown] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of a job. said: (part, file, sentence) about files that do not count.
+
+    doubtful: something failed while the machine was short of time or memory. unable: why the work
+    could not be done at all, here.
+    """
+
+    found: tuple[Found, ...] = ()
+    said: tuple[tuple[int, int, str], ...] = ()
+    doubtful: bool = False
+    unable: str = ""
+    fault: str = ""
+
+
+def new_seed() -> int:
+    """A seed that nobody can foresee."""
+    return secrets.randbits(62)
+
+
+def do(grader: Grader, job: Job) -> Done:
+    """Reads and grades what one student handed in."""
+    counted: dict[str | None, str] = {}
+    found: list[Found] = []
+    said: list[tuple[int, int, str]] = []
+    for place, part in enumerate(job.parts):
+        expected = job.asked or (part.lesson if part.lesson in grader.lessons else None)
+        failed: list[Found] = []
+        nothing = True
+        for number, file in enumerate(part.files):
+            submission = None if expected in counted else _read(file, expected, grader.lessons)
+            if submission is not None and submission.error is not None:
+                failed.append(Found(place, number, submission))
+                continue
+            lesson = submission.lesson if submission is not None else expected
+            if lesson in counted:
+                said.append((place, number, f"{counted[lesson]} counts instead."))
+            else:
+                nothing = False
+                counted[lesson] = _short(file.shown)
+                found.append(Found(place, number, submission))
+        if nothing and (part.lesson is not None or not counted):
+            found += failed[:1]
+            failed = failed[1:]
+        said += [(f.part, f.file, f.submission.error) for f in failed]
+    before = _pressed(grader)
+    graded = tuple(_graded(grader, job, each) for each in found)
+    return Done(graded, tuple(said), _pressed(grader) > before)
+
+
+def _read(file: File, expected: str | None, lessons: dict[str, Lesson]) -> Submission:
+    return read_from(file.take, file.shown, file.stem, lessons, expected)
+
+
+def _short(path: str) -> str:
+    from autograder.intake.collect import shown
+
+    return shown(path.rpartition("/")[2])
+
+
+def _pressed(grader: Grader) -> int:
+    return sum(box.pressed for box in getattr(grader, "boxes", ()))
+
+
+def _graded(grader: Grader, job: Job, found: Found) -> Found:
+    submission = found.submission
+    if submission.lesson is None:
+        return found
+    return judged(grader, job, found)
+
+
+def judged(grader: Grader, job: Job, found: Found) -> Found:
+    """The same with its report, and what else the job asks for."""
+    submission = found.submission
+    how = {} if job.seed is None and not job.only else {"seed": job.seed, "only": job.only}
+    report = grader.grade_submission(submission, **how)
+    if not job.notebook and not job.shown:
+        return Found(found.part, found.file, submission, report)
+    lesson = grader.lessons[submission.lesson]
+    notebook = rebuild(lesson, submission)
+    shown = {}
+    if job.shown and not submission.error:
+        cells = [(c.id, c.source) for c in notebook.cells if c.cell_type == "code"]
+        graded = {c.id for c in notebook.cells if is_graded(c)}
+        shown = figures.show(grader.box(lesson), [c for c in cells if c[0] not in graded])
+    text = ""
+    if job.notebook:
+        notebook = filled(notebook, lesson, grader.course, report, shown)
+        text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+    return Found(found.part, found.file, submission, report, text, shown)
+
+
+# --- in a process of its own ---------------------------------------------------------------------
+@cache
+def _grader(tier: str) -> Grader:
+    """One grader, and its warm sandboxes, for all jobs of a process."""
+    opened = Grader(tier).__enter__()
+    _at_end(lambda: opened.__exit__(None, None, None))
+    return opened
+
+
+def _at_end(close: Callable[[], None]) -> None:
+    """Runs `close` when this process ends, whichever way it was started."""
+    from multiprocessing.util import Finalize
+
+    atexit.register(close)
+    Finalize(None, close, exitpriority=10)
+
+
+def answer(job: Job) -> Done:
+    """As `do`, with this process's own grader; what hinders the work comes as a sentence."""
+    try:
+        return do(_grader(job.tier), job)
+    except (CourseError, ChildFailed) as error:
+        return Done(unable=str(error))
+
+
+def lost(job: Job, lessons: dict[str, Lesson], fault: Sequence[str]) -> Done:
+    """What is said of a job that ended the processes which did it, each time."""
+    from autograder.grading.grade import FAULT, most, nothing_earned
+
+    for place, part in enumerate(job.parts):
+        for number, file in enumerate(part.files):
+            try:
+                read = _read(file, job.asked or part.lesson, lessons)
+            except Exception:  # the file itself may be what ends a process
+                read = Submission(file.shown, job.asked or part.lesson, (), (), FAULT)
+            lesson = lessons.get(read.lesson or "")
+            if lesson is not None:
+                zero = nothing_earned(lesson)
+                report = Report(
+                    file.shown, lesson.name, "none", zero, (), FAULT, most(lesson)
+                )
+                text = ""
+                if job.notebook:
+                    empty = Submission(file.shown, lesson.name, read.cells, (), FAULT)
+                    book = filled(
+                        rebuild(lesson, empty), lesson, Course.find(), report, {}
+                    )
+                    text = nbformat.writes(book) + "\n"
+                return Done((Found(place, number, read, report, text),), fault=" ".join(fault))
+    return Done(fault=" ".join(fault))
