@@ -55,7 +55,7 @@ def compute(written: Written, calls: Sequence[Call]) -> Answers:
     return Answers(
         program(written.namespace, double),
         named(written.mistakes),
-        named(written.pairs()),
+        named(written.pairs),
         fitted,
         stages,
     )

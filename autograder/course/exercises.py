@@ -21,7 +21,7 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
 
@@ -59,6 +59,7 @@ class Written:
         """The names that the answer's cell defines."""
         return {self.exercise.name: self.answer}
 
+    @cached_property
     def pairs(self) -> list[Mistake]:
         """Two slips at once, of those that are switches: each pair that can be set together."""
         switched = [(m, s) for m, s in zip(self.mistakes, self.switches, strict=True) if s]
