@@ -113,16 +113,39 @@ def _parser() -> argparse.ArgumentParser:
         help="grade submissions: a folder, submitted/, or a zip",
         description="Grades what a class handed in: the zip that Canvas, Moodle, Blackboard or "
         "Gradescope exports (or the folder it unpacks to), nbgrader's submitted/, a folder with a "
-        "notebook or a folder for each student.",
+        "notebook or a folder for each student. Marks go into nbgrader's gradebook and "
+        "autograded/; what is unchanged since it was graded is not graded again.",
         epilog="Exit status: 0 where the run did its work, whatever the marks; 1 where the grader "
         "itself failed on a notebook; 2 where nothing could be read; 130 where it was stopped.",
     )
     grade.add_argument("source", type=Path, metavar="FOLDER_OR_ZIP")
     grade.add_argument("--lesson", help="the name of the lesson that was asked for")
+    grade.add_argument(
+        "--only", action="append", default=[], metavar="TASK", help="judge this task; several times"
+    )
+    grade.add_argument(
+        "--student", action="append", default=[], metavar="NAME", help="grade this student only"
+    )
+    grade.add_argument(
+        "--jobs", type=_positive, default=0, metavar="N", help="processes; by default one a core"
+    )
+    grade.add_argument(
+        "--scheduler", default="", metavar="tcp://...", help="let the workers of Dask do the work"
+    )
+    grade.add_argument("--db", default="", metavar="URL", help="another gradebook than nbgrader's")
+    grade.add_argument("--no-gradebook", action="store_true", help="print marks, and keep none")
+    grade.add_argument("--force", action="store_true", help="grade also what is unchanged")
     grade.add_argument("--json", action="store_true", help="one JSON object a line")
     _isolation(grade)
     grade.set_defaults(run=_grade)
     return parser
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least one process is needed")
+    return number
 
 
 def _isolation(parser: argparse.ArgumentParser) -> None:
@@ -214,9 +237,23 @@ def _demo(args) -> int:
 
 
 def _grade(args) -> int:
-    from autograder.grading.batch import grade_source
+    from autograder.classroom.run import grade_class
 
-    return grade_source(args.source, args.lesson, args.json, args.isolation, args.seed, _Terminal())
+    return grade_class(
+        args.source,
+        args.lesson,
+        args.json,
+        args.isolation,
+        args.seed,
+        _Terminal(),
+        only=args.only,
+        students=args.student,
+        jobs=args.jobs,
+        scheduler=args.scheduler,
+        keep=not args.no_gradebook,
+        url=args.db,
+        again=args.force,
+    )
 
 
 if __name__ == "__main__":

@@ -30,10 +30,10 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
 
 from autograder.course.course import Course
+from autograder.grading.notebooks import GRADED
 from autograder.intake.read import Unreadable, read, read_bytes
 
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
-GRADED = "graded"  # where an autograded notebook's metadata say what was graded
 MOST_NOTEBOOKS = 20  # of one submission, that are looked into
 MOST_FILES = 20_000  # of one submission, that are looked at
 DEEPEST = 4  # folders

@@ -126,9 +126,7 @@ class Grader:
         except Exception:  # a fault of ours; the other submissions are graded all the same
             logging.getLogger(__name__).exception("grading %s failed", name)
             results, error = nothing_earned(lesson), FAULT
-        return Report(
-            name, lesson.name, box.tier, results, submission.repairs, error, most(lesson)
-        )
+        return Report(name, lesson.name, box.tier, results, submission.repairs, error, most(lesson))
 
     def _draw(self, exercise: Exercise, private: int | None) -> list[Call]:
         """Fresh cases; in the hand-out, which has no reference, the public ones."""

@@ -20,10 +20,8 @@ import os
 import sys
 import warnings
 from functools import cache
-from html import escape
 from pathlib import Path
 
-import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
@@ -38,18 +36,15 @@ from nbgrader.preprocessors import (
 from sqlalchemy.exc import SAWarning
 from traitlets import Bool
 
-from autograder.course.asking import Finding
 from autograder.course.build import write_sources
 from autograder.course.course import Course
 from autograder.grading import converters, exchange, figures, gradebook
-from autograder.grading.grade import FAULT, Grader, model_answers
+from autograder.grading.grade import FAULT, Grader
+from autograder.grading.notebooks import GRADED, bonus, filled, is_graded
 from autograder.intake.read import read
 from autograder.intake.repair import match, raw_cells, rebuild
 from autograder.intake.submission import Submission
 from autograder.one_thread import one_thread
-from autograder.reports.cards import Card
-from autograder.reports.feedback import SCHEME, inert
-from autograder.reports.report import Report, Result
 
 NOTHING = "No notebook was handed in."
 
@@ -171,33 +166,16 @@ class Grade(NbGraderPreprocessor):
             report.max_score,
             report.isolation,
         )
-        results = {r.task: r for r in report.results}
         resources["autograder"], resources["given"] = report, said.get("given", {})
         shown = self._shown(nb, lesson) if self.figures and not error else {}
-        released = {c.source for c in lesson.cells}
-        for cell in nb.cells:
-            task = cell.metadata.get("course", {}).get("task")
-            if cell.cell_type == "code":
-                cell.outputs, cell.execution_count = [], None
-                if _graded(cell):
-                    cell.outputs = outputs(results[task], report, cell.metadata.nbgrader.points)
-                    cell.metadata.course["taken"] = [
-                        {"verdict": f.verdict, "message": f.message, "points": f.points}
-                        for f in taken(results[task])
-                    ]
-                elif cell.id in shown:
-                    cell.outputs = figures.outputs(shown[cell.id])
-            elif cell.source not in released:
-                cell.source = inert(cell.source)
-        note = _note(report)
-        nb.cells = [*([note] if note else []), *_with_schemes(nb.cells, name)]
+        nb = filled(nb, lesson, Course.find(), report, shown)
         nb.metadata.pop("course", None)
-        bonus = {r.task: _bonus(r) for r in report.results}
-        nb.metadata[converters.GRADED] = {**said.get("graded", {}), "bonus": bonus}
+        extra = {r.task: bonus(r) for r in report.results}
+        nb.metadata[GRADED] = {**said.get("graded", {}), "bonus": extra}
         return nb, resources
 
     def _shown(self, nb, lesson):
-        cells = [(c.id, c.source) for c in nb.cells if c.cell_type == "code" and not _graded(c)]
+        cells = [(c.id, c.source) for c in nb.cells if c.cell_type == "code" and not is_graded(c)]
         return figures.show(grader().box(lesson), cells)
 
 
@@ -212,7 +190,7 @@ class SaveMore(NbGraderPreprocessor):
         where, report = resources["nbgrader"], resources["autograder"]
         with Gradebook(where["db_url"]) as gradebook:
             for cell in nb.cells:
-                if not _graded(cell) or cell.cell_type != "code":
+                if not is_graded(cell) or cell.cell_type != "code":
                     continue  # questions are a person's alone
                 result = report.result(cell.metadata["course"]["task"])
                 grade = gradebook.find_grade(
@@ -223,9 +201,8 @@ class SaveMore(NbGraderPreprocessor):
                 )
                 extra = grade.extra_credit or 0.0
                 by_hand = extra - resources["given"].get(result.task, extra)
-                grade.extra_credit = by_hand + _bonus(result)
+                grade.extra_credit = by_hand + bonus(result)
                 if report.error == FAULT:
                     grade.auto_score, grade.needs_manual_grade = None, True
             gradebook.db.commit()
         return nb, resources
-

@@ -69,6 +69,11 @@ def _with_schemes(cells: list, course: Course, lesson: str) -> list:
     return more
 
 
+def as_text(nb: NotebookNode) -> str:
+    """A notebook as it is stored in a file."""
+    return nbformat.writes(nb) + "\n"
+
+
 def is_graded(cell) -> bool:
     """Whether nbgrader keeps a mark for this cell."""
     return bool(cell.metadata.get("nbgrader", {}).get("grade", False))

@@ -7,20 +7,18 @@ same answer. No gradebook is known here.
 from __future__ import annotations
 
 import atexit
-import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-
-import nbformat
 
 from autograder.course.course import Course
 from autograder.course.lesson import Lesson
 from autograder.course.settings import CourseError
 from autograder.grading import figures
-from autograder.grading.grade import Grader
-from autograder.grading.notebooks import filled, is_graded
+from autograder.grading.grade import FAULT, Grader, most, nothing_earned
+from autograder.grading.notebooks import as_text, filled, is_graded
+from autograder.intake.collect import shown
 from autograder.intake.read import Unreadable, read_from
 from autograder.intake.repair import rebuild
 from autograder.intake.submission import Submission
@@ -93,14 +91,13 @@ class Done:
     """What came of a job. said: (part, file, sentence) about files that do not count.
 
     doubtful: something failed while the machine was short of time or memory. unable: why the work
-    could not be done at all, here.
+    cannot be done here, of any job.
     """
 
     found: tuple[Found, ...] = ()
     said: tuple[tuple[int, int, str], ...] = ()
     doubtful: bool = False
     unable: str = ""
-    fault: str = ""
 
 
 def new_seed() -> int:
@@ -134,7 +131,7 @@ def do(grader: Grader, job: Job) -> Done:
             failed = failed[1:]
         said += [(f.part, f.file, f.submission.error) for f in failed]
     before = _pressed(grader)
-    graded = tuple(_graded(grader, job, each) for each in found)
+    graded = tuple(judged(grader, job, f) if f.submission.lesson else f for f in found)
     return Done(graded, tuple(said), _pressed(grader) > before)
 
 
@@ -143,20 +140,11 @@ def _read(file: File, expected: str | None, lessons: dict[str, Lesson]) -> Submi
 
 
 def _short(path: str) -> str:
-    from autograder.intake.collect import shown
-
     return shown(path.rpartition("/")[2])
 
 
 def _pressed(grader: Grader) -> int:
     return sum(box.pressed for box in getattr(grader, "boxes", ()))
-
-
-def _graded(grader: Grader, job: Job, found: Found) -> Found:
-    submission = found.submission
-    if submission.lesson is None:
-        return found
-    return judged(grader, job, found)
 
 
 def judged(grader: Grader, job: Job, found: Found) -> Found:
@@ -175,8 +163,7 @@ def judged(grader: Grader, job: Job, found: Found) -> Found:
         shown = figures.show(grader.box(lesson), [c for c in cells if c[0] not in graded])
     text = ""
     if job.notebook:
-        notebook = filled(notebook, lesson, grader.course, report, shown)
-        text = json.dumps(notebook, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+        text = as_text(filled(notebook, lesson, grader.course, report, shown))
     return Found(found.part, found.file, submission, report, text, shown)
 
 
@@ -205,28 +192,18 @@ def answer(job: Job) -> Done:
         return Done(unable=str(error))
 
 
-def lost(job: Job, lessons: dict[str, Lesson], fault: Sequence[str]) -> Done:
-    """What is said of a job that ended the processes which did it, each time."""
-    from autograder.grading.grade import FAULT, most, nothing_earned
-
+def given_up(job: Job, lessons: dict[str, Lesson], course: Course) -> Done:
+    """What is said of a job whose processes ended, or failed by a fault of ours."""
     for place, part in enumerate(job.parts):
         for number, file in enumerate(part.files):
-            try:
-                read = _read(file, job.asked or part.lesson, lessons)
-            except Exception:  # the file itself may be what ends a process
-                read = Submission(file.shown, job.asked or part.lesson, (), (), FAULT)
+            read = _read(file, job.asked or part.lesson, lessons)
             lesson = lessons.get(read.lesson or "")
-            if lesson is not None:
-                zero = nothing_earned(lesson)
-                report = Report(
-                    file.shown, lesson.name, "none", zero, (), FAULT, most(lesson)
-                )
-                text = ""
-                if job.notebook:
-                    empty = Submission(file.shown, lesson.name, read.cells, (), FAULT)
-                    book = filled(
-                        rebuild(lesson, empty), lesson, Course.find(), report, {}
-                    )
-                    text = nbformat.writes(book) + "\n"
-                return Done((Found(place, number, read, report, text),), fault=" ".join(fault))
-    return Done(fault=" ".join(fault))
+            if lesson is None:
+                continue
+            zero = nothing_earned(lesson)
+            report = Report(file.shown, lesson.name, "none", zero, (), FAULT, most(lesson))
+            text = ""
+            if job.notebook:
+                text = as_text(filled(rebuild(lesson, read), lesson, course, report, {}))
+            return Done((Found(place, number, read, report, text),))
+    return Done()
