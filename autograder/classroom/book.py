@@ -280,6 +280,7 @@ class Book:
         folders = CourseDirectory(parent=self._app)
         folders.db_url, folders.assignment_id = self._folders.db_url, lesson
         step = GenerateRelease(coursedir=folders, config=config)
+        step.force = True  # a notebook may be left of a gradebook that is gone
         step.log = logging.getLogger("autograder.quiet")
         step.log.setLevel(logging.CRITICAL)
         try:

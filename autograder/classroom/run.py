@@ -10,6 +10,8 @@ from pathlib import Path
 
 from rich.console import Console
 
+from autograder.one_thread import light
+
 LOADED = "autograder.classroom.loaded"  # what the processes are copies of
 
 
@@ -78,6 +80,7 @@ def grade_class(
     """
     with workers(jobs or cores(), scheduler) as work:
         # Only now: these imports take a second or two, in which the processes start.
+        light()
         from autograder.course.course import Course
         from autograder.grading.batch import grade_source
 

@@ -70,7 +70,7 @@ class Marking:
         return next(c for c in self.submission.cells if c.id == wanted)
 
     def _findings(self, cell: Cell) -> list[Finding]:
-        exercise = self.course.exercises[cell.task]
+        exercise = self.course.exercise(cell.task)
         asked = question(self.lesson, self.submission, cell, self.models)
         asked = asked.without_added() if self.alone else asked
         calls, seen = observe(self.box, asked, lambda: self.draw(exercise))
