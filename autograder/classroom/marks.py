@@ -7,10 +7,10 @@ import os
 from dataclasses import dataclass, replace
 
 from autograder.classroom.book import Book
-from autograder.classroom.versions import made_with, version
 from autograder.course.course import Course
+from autograder.course.versions import version
 from autograder.grading.records import Record, marks_of
-from autograder.grading.work import Done, Found, Job
+from autograder.grading.work import Done, Found, Job, digest_of, made_of
 from autograder.intake.who import Student
 from autograder.reports.report import Report
 
@@ -38,7 +38,7 @@ class Marks:
             return None
         found = []
         for lesson, record in mine.items():
-            made = self._made(job, digest, lesson)
+            made = made_of(self.course, job, lesson, self.seed)
             tasks = [c.task for c in self.course.lessons[lesson].tasks]
             wanted = [task for task in tasks if not job.only or task in job.only]
             if any(task not in record.marks or record.marks[task].made != made for task in wanted):
@@ -58,7 +58,7 @@ class Marks:
     def keep(self, student: Student, job: Job, one: Found, handed_in: str, all: Done) -> Report:
         """Writes what came of one notebook; the report with all that the gradebook has of it."""
         lesson, digest = one.report.lesson, digest_of(job)
-        made = self._made(job, digest, lesson)
+        made = made_of(self.course, job, lesson, self.seed)
         together = {f.report.lesson for f in all.found if f.report is not None}
         marks = marks_of(one.report, job.seed, version(), made)
         record = Record(digest, made, one.submission, one.report, marks, tuple(sorted(together)))
@@ -67,20 +67,6 @@ class Marks:
             student.id, student.name, record, text, _fingerprint(job, one), handed_in
         )
         return replace(kept.report, notebook=one.report.notebook)
-
-    def _made(self, job: Job, digest: str, lesson: str) -> str:
-        whole = made_with(self.course, lesson, job.tier, self.seed)
-        return hashlib.sha256(f"{digest} {whole}".encode()).hexdigest()
-
-
-def digest_of(job: Job) -> str:
-    """What tells one hand-in from another: the files, their names, and what was asked for."""
-    total = hashlib.sha256(repr(job.asked).encode())
-    for part in job.parts:
-        total.update(repr((part.lesson, len(part.files))).encode())
-        for file in part.files:
-            total.update(repr((file.shown, len(file.data), file.problem)).encode() + file.data)
-    return total.hexdigest()
 
 
 def _fingerprint(job: Job, one: Found) -> tuple[str, str]:

@@ -38,15 +38,13 @@ from traitlets import Bool
 
 from autograder.course.build import write_sources
 from autograder.course.course import Course
-from autograder.grading import converters, exchange, figures, gradebook
+from autograder.course.versions import version
+from autograder.grading import converters, exchange, gradebook, records, work
 from autograder.grading.grade import FAULT, Grader
 from autograder.grading.notebooks import GRADED, bonus, filled, is_graded
-from autograder.intake.read import read
 from autograder.intake.repair import match, raw_cells, rebuild
 from autograder.intake.submission import Submission
 from autograder.one_thread import one_thread
-
-NOTHING = "No notebook was handed in."
 
 
 def configure(config, root: Path | None = None) -> None:
@@ -105,13 +103,18 @@ def _write_sources(course: Course, target: Path) -> None:
         )
 
 
+def isolation() -> str:
+    """The isolation that was asked for."""
+    return os.environ.get("AUTOGRADER_ISOLATION", "auto")
+
+
 @cache
 def grader() -> Grader:
     """One grader, and one warm sandbox, for all submissions of a run.
 
     The isolation is the strongest that the machine offers, or what AUTOGRADER_ISOLATION names.
     """
-    opened = Grader(os.environ.get("AUTOGRADER_ISOLATION", "auto")).__enter__()
+    opened = Grader(isolation()).__enter__()
     atexit.register(opened.__exit__, None, None, None)
     return opened
 
@@ -124,7 +127,6 @@ class SubmissionReader(NotebookExporter):
             return super().from_filename(filename, resources=resources, **kwargs)
         name, folder = resources["nbgrader"]["notebook"], Path(filename).parent
         lessons = Course.find().lessons
-        submitted = Path(self.parent.coursedir.root) / self.parent.coursedir.submitted_directory
         found = converters.handed_in(folder, name)
         graded = {
             "file": os.fsencode(found.relative_to(folder)).decode("utf-8", "replace"),
@@ -132,14 +134,10 @@ class SubmissionReader(NotebookExporter):
         }
         if found.name != f"{name}.ipynb" and os.path.lexists(found):
             self.log.warning("Read as %s: %s", name, found)
-        submission = read(found, lessons, expected=name, below=submitted)
-        notebook = rebuild(lessons[name], submission)
-        notebook.metadata["course"] = {
-            "repairs": list(submission.repairs),
-            "error": submission.error if os.path.lexists(found) else NOTHING,
-            "graded": graded,
-            "given": self.parent.given,
-        }
+        done = self.parent.look_up(folder, name) or work.read_all(self.parent.job, lessons)
+        self.parent.done = done
+        notebook = rebuild(lessons[name], done.submission)
+        notebook.metadata["course"] = {"graded": graded, "given": self.parent.given}
         return self.from_notebook_node(notebook, resources=resources, **kwargs)
 
 
@@ -155,10 +153,8 @@ class Grade(NbGraderPreprocessor):
         name = resources["nbgrader"]["notebook"]
         lesson = Course.find().lessons[name]
         said = nb.metadata.get("course", {})
-        error = said.get("error")
-        cells = () if error else match(lesson, raw_cells(nb))[0]
-        submission = Submission(name, name, cells, tuple(said.get("repairs", ())), error)
-        report = grader().grade_submission(submission)
+        job, done = self._done(nb, lesson)
+        report = done.report
         self.log.info(
             "%s: %s of %s points, isolation: %s",
             resources["nbgrader"]["student"],
@@ -167,16 +163,28 @@ class Grade(NbGraderPreprocessor):
             report.isolation,
         )
         resources["autograder"], resources["given"] = report, said.get("given", {})
-        shown = self._shown(nb, lesson) if self.figures and not error else {}
-        nb = filled(nb, lesson, Course.find(), report, shown)
+        nb = filled(nb, lesson, Course.find(), report, done.shown if self.figures else {})
         nb.metadata.pop("course", None)
         extra = {r.task: bonus(r) for r in report.results}
         nb.metadata[GRADED] = {**said.get("graded", {}), "bonus": extra}
+        if job is not None:
+            made = work.made_of(Course.find(), job, name)
+            nb.metadata[GRADED]["made"] = made
+            marks = records.marks_of(report, job.seed, version(), made)
+            resources["record"] = records.Record(
+                work.digest_of(job), made, done.submission, report, marks, (name,)
+            )
         return nb, resources
 
-    def _shown(self, nb, lesson):
-        cells = [(c.id, c.source) for c in nb.cells if c.cell_type == "code" and not is_graded(c)]
-        return figures.show(grader().box(lesson), cells)
+    def _done(self, nb, lesson) -> tuple[work.Job | None, work.Found]:
+        """What comes of the notebook that was read; of this one, where none was."""
+        converter = getattr(self.parent, "parent", None)
+        if getattr(converter, "done", None) is not None:
+            done = converter.done
+            judged = done if done.report else work.judged(grader(), converter.job, done)
+            return converter.job, judged
+        submission = Submission(lesson.name, lesson.name, match(lesson, raw_cells(nb))[0], (), None)
+        return None, work.Found(0, 0, submission, grader().grade_submission(submission))
 
 
 class SaveMore(NbGraderPreprocessor):
@@ -189,6 +197,7 @@ class SaveMore(NbGraderPreprocessor):
     def preprocess(self, nb, resources):
         where, report = resources["nbgrader"], resources["autograder"]
         with Gradebook(where["db_url"]) as gradebook:
+            records.METADATA.create_all(gradebook.engine)
             for cell in nb.cells:
                 if not is_graded(cell) or cell.cell_type != "code":
                     continue  # questions are a person's alone
@@ -204,5 +213,8 @@ class SaveMore(NbGraderPreprocessor):
                 grade.extra_credit = by_hand + bonus(result)
                 if report.error == FAULT:
                     grade.auto_score, grade.needs_manual_grade = None, True
+            if "record" in resources:
+                student, assignment = where["student"], where["assignment"]
+                records.write(gradebook.db, assignment, student, resources["record"])
             gradebook.db.commit()
         return nb, resources

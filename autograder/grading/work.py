@@ -7,6 +7,7 @@ same answer. No gradebook is known here.
 from __future__ import annotations
 
 import atexit
+import hashlib
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from functools import cache
 from autograder.course.course import Course
 from autograder.course.lesson import Lesson
 from autograder.course.settings import CourseError
+from autograder.course.versions import made_with
 from autograder.grading import figures
 from autograder.grading.grade import FAULT, Grader, most, nothing_earned
 from autograder.grading.notebooks import as_text, filled, is_graded
@@ -91,13 +93,31 @@ class Done:
     """What came of a job. said: (part, file, sentence) about files that do not count.
 
     doubtful: something failed while the machine was short of time or memory. unable: why the work
-    cannot be done here, of any job.
+    cannot be done here, of any job. seed, digest: of the job that it was.
     """
 
     found: tuple[Found, ...] = ()
     said: tuple[tuple[int, int, str], ...] = ()
     doubtful: bool = False
     unable: str = ""
+    seed: int | None = None
+    digest: str = ""
+
+
+def digest_of(job: Job) -> str:
+    """What tells one hand-in from another: the files, their names, and for what they came."""
+    total = hashlib.sha256()
+    for part in job.parts:
+        total.update(repr((job.asked or part.lesson, len(part.files))).encode())
+        for file in part.files:
+            total.update(repr((file.stem, len(file.data), file.problem)).encode() + file.data)
+    return total.hexdigest()
+
+
+def made_of(course: Course, job: Job, lesson: str, seed: int | None = None) -> str:
+    """The sum of all that decides a job's marks. seed: one that was asked for."""
+    whole = made_with(course, lesson, job.tier, seed)
+    return hashlib.sha256(f"{digest_of(job)} {whole}".encode()).hexdigest()
 
 
 def new_seed() -> int:
@@ -132,7 +152,13 @@ def do(grader: Grader, job: Job) -> Done:
         said += [(f.part, f.file, f.submission.error) for f in failed]
     before = _pressed(grader)
     graded = tuple(judged(grader, job, f) if f.submission.lesson else f for f in found)
-    return Done(graded, tuple(said), _pressed(grader) > before)
+    doubtful = _pressed(grader) > before
+    return Done(graded, tuple(said), doubtful, seed=job.seed, digest=digest_of(job))
+
+
+def read_all(job: Job, lessons: dict[str, Lesson]) -> Found:
+    """What is read of a job with one file, and not judged yet."""
+    return Found(0, 0, _read(job.parts[0].files[0], job.asked, lessons))
 
 
 def _read(file: File, expected: str | None, lessons: dict[str, Lesson]) -> Submission:
