@@ -1,4 +1,4 @@
-"""The command line: `autograder check | shapes | release | build | grade | demo`."""
+"""The command line: `autograder check | shapes | release | build | grade | regrade | explain | demo`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from autograder.one_thread import one_thread
 
 PASSED, FAILED, UNREADABLE = 0, 1, 2
+TIERS = ("auto", "namespaces", "landlock", "limits")
 STOPPED, HUNG_UP = 130, 141  # as shells name an end by SIGINT and by SIGPIPE
 
 
@@ -138,7 +139,37 @@ def _parser() -> argparse.ArgumentParser:
     grade.add_argument("--json", action="store_true", help="one JSON object a line")
     _isolation(grade)
     grade.set_defaults(run=_grade)
+    _book_commands(commands)
     return parser
+
+
+def _book_commands(commands) -> None:
+    regrade = commands.add_parser(
+        "regrade",
+        help="show which marks in the gradebook would change, and change them",
+        description="Judges what is in the gradebook once more, each mark with the seed that it "
+        "was made with, and shows which marks would change. A person's marks, comments and bonus "
+        "stay as they are.",
+    )
+    regrade.add_argument("--lesson", help="marks of this lesson only")
+    regrade.add_argument("--only", action="append", default=[], metavar="TASK")
+    regrade.add_argument("--student", action="append", default=[], metavar="ID")
+    regrade.add_argument("--write", action="store_true", default=None, help="write without asking")
+    regrade.add_argument("--jobs", type=_positive, default=0, metavar="N")
+    regrade.add_argument("--scheduler", default="", metavar="tcp://...")
+    regrade.add_argument("--db", default="", metavar="URL", help="another gradebook")
+    regrade.add_argument("--isolation", default="auto", choices=TIERS)
+    regrade.set_defaults(run=_regrade)
+
+    explain = commands.add_parser(
+        "explain",
+        help="make one mark's judgement again, as it was made",
+        epilog="Exit status: 0 where it is the same, 1 where it is another, 2 where there is none.",
+    )
+    explain.add_argument("student", metavar="STUDENT")
+    explain.add_argument("task", metavar="TASK")
+    explain.add_argument("--db", default="", metavar="URL", help="another gradebook")
+    explain.set_defaults(run=_explain)
 
 
 def _positive(text: str) -> int:
@@ -152,7 +183,7 @@ def _isolation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--isolation",
         default="auto",
-        choices=("auto", "namespaces", "landlock", "limits"),
+        choices=TIERS,
         help="how student code is held; 'limits' is for your own code only",
     )
     parser.add_argument("--seed", type=int, help="a private seed that makes marks repeatable")
@@ -254,6 +285,38 @@ def _grade(args) -> int:
         url=args.db,
         again=args.force,
     )
+
+
+def _regrade(args) -> int:
+    from autograder.classroom.run import cores, workers
+
+    with workers(args.jobs or cores(), args.scheduler) as work:
+        from autograder.classroom.again import opened, regrade
+
+        book = opened(args.db)
+        try:
+            return regrade(
+                book,
+                work,
+                args.isolation,
+                args.lesson,
+                args.only,
+                args.student,
+                args.write,
+                _Terminal(),
+            )
+        finally:
+            book.close()
+
+
+def _explain(args) -> int:
+    from autograder.classroom.again import explain, opened
+
+    book = opened(args.db)
+    try:
+        return explain(book, args.student, args.task, _Terminal())
+    finally:
+        book.close()
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ class Job:
 
     asked: the lesson that was asked for, if any. seed: the private seed that the marks are made
     with; where it is None every question draws its own. only: the tasks to judge; all where it is
-    empty. shown: whether to run each notebook once more, for what it prints and draws. notebook:
+    empty. submission: what was read before, in the place of parts. shown: whether to run each notebook once more, for what it prints and draws. notebook:
     whether to write the graded notebook.
     """
 
@@ -71,6 +71,7 @@ class Job:
     only: tuple[str, ...] = ()
     shown: bool = False
     notebook: bool = False
+    submission: Submission | None = None
 
 
 @dataclass(frozen=True)
@@ -116,8 +117,13 @@ def digest_of(job: Job) -> str:
 
 def made_of(course: Course, job: Job, lesson: str, seed: int | None = None) -> str:
     """The sum of all that decides a job's marks. seed: one that was asked for."""
-    whole = made_with(course, lesson, job.tier, seed)
-    return hashlib.sha256(f"{digest_of(job)} {whole}".encode()).hexdigest()
+    return made_from(course, digest_of(job), lesson, job.tier, seed)
+
+
+def made_from(course: Course, digest: str, lesson: str, tier: str, seed: int | None = None) -> str:
+    """The same, for what was handed in by its digest."""
+    whole = made_with(course, lesson, tier, seed)
+    return hashlib.sha256(f"{digest} {whole}".encode()).hexdigest()
 
 
 def new_seed() -> int:
@@ -128,7 +134,7 @@ def new_seed() -> int:
 def do(grader: Grader, job: Job) -> Done:
     """Reads and grades what one student handed in."""
     counted: dict[str | None, str] = {}
-    found: list[Found] = []
+    found: list[Found] = [Found(0, 0, job.submission)] if job.submission else []
     said: list[tuple[int, int, str]] = []
     for place, part in enumerate(job.parts):
         expected = job.asked or (part.lesson if part.lesson in grader.lessons else None)
