@@ -1,4 +1,4 @@
-"""The command line: `autograder check | shapes | release | build | grade | regrade | explain | demo`."""
+"""The command line: `autograder check | shapes | build | release | grade | regrade | ...`."""
 
 from __future__ import annotations
 

@@ -183,15 +183,8 @@ def explain(book: Book, student: str, task: str, console: Console | None = None)
     with Grader(mark.isolation, mark.seed, book.course) as grader:
         report = grader.grade_submission(record.submission, only=(task,))
     result = report.result(task)
-    told = Report(
-        f"{student}: {task}",
-        lesson,
-        report.isolation,
-        (result,),
-        (),
-        report.error,
-        result.max_points,
-    )
+    name, most = f"{student}: {task}", result.max_points
+    told = Report(name, lesson, report.isolation, (result,), (), report.error, most)
     print_report(told, console)
     console.print(
         f"  in the gradebook: {number(mark.result.points)} of {number(mark.result.max_points)}, "

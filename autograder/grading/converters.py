@@ -222,11 +222,10 @@ class GradeSubmissions(Autograde, _Step):
         """What other processes have made of a student's folder; sets `job` to the work on it."""
         done = self._running.take(str(folder)) if self._running is not None else None
         self.job = self.job_of(folder, lesson)
-        if isinstance(done, Done) and not done.unable and done.found:
-            if done.digest == digest_of(self.job):  # nobody has handed in anew meanwhile
-                self.job = replace(self.job, seed=done.seed)
-                return done.found[0]
-        return None
+        if not isinstance(done, Done) or not done.found or done.digest != digest_of(self.job):
+            return None  # nobody did it, or something else was handed in meanwhile
+        self.job = replace(self.job, seed=done.seed)
+        return done.found[0]
 
     def _expect(self, lesson: str) -> None:
         with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:

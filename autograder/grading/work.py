@@ -60,8 +60,8 @@ class Job:
 
     asked: the lesson that was asked for, if any. seed: the private seed that the marks are made
     with; where it is None every question draws its own. only: the tasks to judge; all where it is
-    empty. submission: what was read before, in the place of parts. shown: whether to run each notebook once more, for what it prints and draws. notebook:
-    whether to write the graded notebook.
+    empty. shown: whether to run each notebook once more, for what it prints and draws. notebook:
+    whether to write the graded notebook. submission: what was read before, in the place of parts.
     """
 
     parts: tuple[Part, ...]
