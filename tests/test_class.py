@@ -1,4 +1,4 @@
-"""A class marked by `autograder grade`: in nbgrader's own gradebook, on all cores, to be resumed."""
+"""A class marked by `autograder grade`: in nbgrader's gradebook, on all cores, resumable."""
 
 import json
 import os

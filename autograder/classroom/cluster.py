@@ -57,10 +57,14 @@ def packed(folder: Path) -> bytes:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """All files to be sent, in order; links are followed within the course only."""
-    for place, folders, names in os.walk(folder):
-        wanted = sorted(f for f in folders if f not in LEFT_OUT and not f.startswith("."))
-        folders[:] = wanted
+    """All files to be sent, in order; a folder that is linked counts once."""
+    seen: set[str] = set()
+    for place, folders, names in os.walk(folder, followlinks=True):
+        if os.path.realpath(place) in seen:
+            folders.clear()
+            continue
+        seen.add(os.path.realpath(place))
+        folders[:] = sorted(f for f in folders if f not in LEFT_OUT and not f.startswith("."))
         for name in sorted(names):
             path = Path(place, name)
             if name not in LEFT_OUT and not name.startswith(".") and path.is_file():

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from autograder.classroom.book import Book
 from autograder.course.course import Course
 from autograder.course.versions import version
+from autograder.grading.grade import FAULT
 from autograder.grading.records import Record, marks_of
 from autograder.grading.work import Done, Found, Job, digest_of, made_of
 from autograder.intake.who import Student
@@ -38,6 +39,8 @@ class Marks:
             return None
         found = []
         for lesson, record in mine.items():
+            if record.report.error == FAULT:
+                return None  # perhaps it goes well now
             made = made_of(self.course, job, lesson, self.seed)
             tasks = [c.task for c in self.course.lessons[lesson].tasks]
             wanted = [task for task in tasks if not job.only or task in job.only]
@@ -59,6 +62,10 @@ class Marks:
         """Writes what came of one notebook; the report with all that the gradebook has of it."""
         lesson, digest = one.report.lesson, digest_of(job)
         made = made_of(self.course, job, lesson, self.seed)
+        if one.report.error == FAULT:
+            before = self.book.record(student.id, lesson)
+            if before is not None and before.digest == digest and not before.report.error:
+                return one.report  # the marks that this very notebook has are not lost for that
         together = {f.report.lesson for f in all.found if f.report is not None}
         marks = marks_of(one.report, job.seed, version(), made)
         record = Record(digest, made, one.submission, one.report, marks, tuple(sorted(together)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import hashlib
 import secrets
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,6 +25,7 @@ from autograder.intake.collect import shown
 from autograder.intake.read import Unreadable, read_from
 from autograder.intake.repair import rebuild
 from autograder.intake.submission import Submission
+from autograder.one_thread import one_thread
 from autograder.reports.report import Report
 from autograder.sandbox import ChildFailed
 
@@ -200,6 +202,9 @@ def judged(grader: Grader, job: Job, found: Found) -> Found:
 
 
 # --- in a process of its own ---------------------------------------------------------------------
+_ONE = threading.Lock()  # a worker of Dask may have several threads; a grader is for one
+
+
 @cache
 def _grader(tier: str) -> Grader:
     """One grader, and its warm sandboxes, for all jobs of a process."""
@@ -218,8 +223,10 @@ def _at_end(close: Callable[[], None]) -> None:
 
 def answer(job: Job) -> Done:
     """As `do`, with this process's own grader; what hinders the work comes as a sentence."""
+    one_thread()
     try:
-        return do(_grader(job.tier), job)
+        with _ONE:
+            return do(_grader(job.tier), job)
     except (CourseError, ChildFailed) as error:
         return Done(unable=str(error))
 

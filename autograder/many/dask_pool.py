@@ -51,7 +51,7 @@ class Cluster:
         from distributed import as_completed
 
         pieces, keys = iter(pieces), {}
-        running = as_completed([], raise_errors=False)
+        running = as_completed([], loop=self._client.loop, raise_errors=False)
         more = True
         while True:
             while more and len(keys) < self._most():
