@@ -18,7 +18,7 @@ from .memory import ControlGroup, family_memory
 from .warm import Warm, WarmDied
 
 WATCH_SECONDS = 0.1
-PATIENCE = 12  # times its limit that a call may take where the machine has no processor for it
+PATIENCE = 5  # times its limit that a call may take where the machine has no processor for it
 REAPER_SECONDS = 10
 LAST_WORDS_SECONDS = 5  # an end takes a moment, and several on a busy machine
 CRASHES = {
