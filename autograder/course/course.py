@@ -19,7 +19,7 @@ from autograder.course.asking import Exercise
 from autograder.course.calls import Call, Draw
 from autograder.course.data import CHECKS, Checks
 from autograder.course.exercises import ExerciseError, Written, load
-from autograder.course.lesson import Lesson, read_lesson
+from autograder.course.lesson import Lesson, Role, read_lesson
 from autograder.course.settings import CourseError, Settings, has_settings, read_settings
 
 SECRET = ("*.py", "*.ipynb")  # what of sources and exercises no student's code may read
@@ -114,10 +114,10 @@ class Course:
 
     def check(self) -> None:
         """Raises `CourseError` where something named is not there, with its file and line."""
-        tasks = {c.task for lesson in self.lessons.values() for c in lesson.with_role("check")}
+        tasks = {c.task for lesson in self.lessons.values() for c in lesson.with_role(Role.CHECK)}
         asked = {c.task: lesson for lesson in self.lessons.values() for c in lesson.cells}
         for lesson in self.lessons.values():
-            for cell in lesson.with_role("check"):
+            for cell in lesson.with_role(Role.CHECK):
                 if cell.task not in self.exercises:
                     place = released.line_of(self.folder / self.settings.sources, lesson.name, cell)
                     raise CourseError(
@@ -131,7 +131,7 @@ class Course:
                     f'`# %% check="{task}" points=1` would.{_near(task, tasks)}'
                 )
             _check_stages(each)
-        cells = {c.id for lesson in self.lessons.values() for c in lesson.with_role("exercise")}
+        cells = {c.id for lesson in self.lessons.values() for c in lesson.with_role(Role.EXERCISE)}
         for name in self.settings.rubric:
             if name not in cells:
                 raise CourseError(

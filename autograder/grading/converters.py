@@ -30,6 +30,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
 
 from autograder.course.course import Course
+from autograder.course.lesson import Role
 from autograder.intake.read import Unreadable, read, read_bytes
 
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
@@ -243,7 +244,7 @@ def _notebooks(folder: Path) -> list[Path]:
 
 def _is_answered(path: Path, lesson: str) -> bool:
     submission = read(path, Course.find().lessons)
-    roles = ("exercise", "question")
+    roles = (Role.EXERCISE, Role.QUESTION)
     return submission.lesson == lesson and any(
         cell.answered for cell in submission.cells if cell.role in roles
     )

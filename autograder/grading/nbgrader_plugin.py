@@ -38,9 +38,10 @@ from nbgrader.preprocessors import (
 from sqlalchemy.exc import SAWarning
 from traitlets import Bool
 
-from autograder.course.asking import Finding
+from autograder.course.asking import Finding, Verdict
 from autograder.course.build import write_sources
 from autograder.course.course import Course
+from autograder.course.lesson import Role
 from autograder.grading import converters, exchange, figures, gradebook
 from autograder.grading.grade import FAULT, Grader, model_answers
 from autograder.intake.read import read
@@ -209,7 +210,7 @@ def _with_schemes(cells: list, lesson: str) -> list:
     models, more = model_answers(Course.find(), lesson), []
     for cell in cells:
         more.append(cell)
-        if cell.metadata.get("course", {}).get("role") == "question" and cell.id in models:
+        if cell.metadata.get("course", {}).get("role") == Role.QUESTION and cell.id in models:
             text = f"**For the grader only**\n\n{models[cell.id]}"
             more.append(nbformat.v4.new_markdown_cell(text, id=f"{SCHEME}{cell.id}"))
     return more
@@ -221,7 +222,7 @@ def _graded(cell) -> bool:
 
 def taken(result: Result) -> list[Finding]:
     """What was taken off or added: lines of their own, beside what is right or wrong."""
-    return [f for f in result.findings if f.verdict in ("deduction", "bonus")]
+    return [f for f in result.findings if f.verdict in (Verdict.DEDUCTION, Verdict.BONUS)]
 
 
 def outputs(result: Result, report: Report, most: float) -> list:
