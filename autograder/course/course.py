@@ -19,8 +19,9 @@ from autograder.course.asking import Exercise
 from autograder.course.calls import Call, Draw
 from autograder.course.data import CHECKS, Checks
 from autograder.course.exercises import ExerciseError, Written, load
-from autograder.course.lesson import Lesson, Role, read_lesson
+from autograder.course.lesson import Cell, Lesson, Role, read_lesson
 from autograder.course.settings import CourseError, Settings, has_settings, read_settings
+from autograder.shapes import PlanError, plan
 
 SECRET = ("*.py", "*.ipynb")  # what of sources and exercises no student's code may read
 
@@ -119,9 +120,8 @@ class Course:
         for lesson in self.lessons.values():
             for cell in lesson.with_role(Role.CHECK):
                 if cell.task not in self.exercises:
-                    place = released.line_of(self.folder / self.settings.sources, lesson.name, cell)
                     raise CourseError(
-                        f"{place}: the check {cell.task!r} has no exercise in "
+                        f"{self._place(lesson, cell)}: the check {cell.task!r} has no exercise in "
                         f"{self.settings.exercises}.{_near(cell.task, self.exercises)}"
                     )
         for task, each in self.written.items():
@@ -132,12 +132,39 @@ class Course:
                 )
             _check_stages(each)
         cells = {c.id for lesson in self.lessons.values() for c in lesson.with_role(Role.EXERCISE)}
-        for name in self.settings.rubric:
+        where = f"{self.folder / 'pyproject.toml'}: [tool.autograder.rubric"
+        for name, rubric in self.settings.rubric.items():
             if name not in cells:
                 raise CourseError(
-                    f"{self.folder / 'pyproject.toml'}: [tool.autograder.rubric.{name}]: no lesson "
-                    f"has an exercise cell of that name.{_near(name, cells)}"
+                    f"{where}.{name}]: no lesson has an exercise cell of that name."
+                    f"{_near(name, cells)}"
                 )
+            for task in filter(None, (rubric.layers, rubric.short_task)):
+                if task not in tasks:
+                    raise CourseError(
+                        f"{where}.{name}]: no lesson has a check {task!r}.{_near(task, tasks)}"
+                    )
+        for lesson in self.lessons.values():
+            for cell in lesson.with_role(Role.EXERCISE):
+                self._check_calls(lesson, cell)
+
+    def _check_calls(self, lesson: Lesson, cell: Cell) -> None:
+        """Raises `CourseError` where the calls for shape comments cannot be read."""
+        try:
+            if cell.calls:
+                plan("; ".join(cell.calls))
+        except PlanError as error:
+            said = f"{self._place(lesson, cell)}: calls={'; '.join(cell.calls)!r}: {error}"
+            raise CourseError(said) from None
+
+    def _place(self, lesson: Lesson, cell: Cell) -> str:
+        """File and line of a cell in the lesson's source."""
+        path = self.folder / self.settings.sources / f"{lesson.name}.py"
+        lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
+        for number, line in enumerate(lines, start=1):
+            if line.startswith("# %%") and f'"{cell.task}"' in line.replace("'", '"'):
+                return f"{path}:{number}"
+        return str(path)
 
 
 @cache

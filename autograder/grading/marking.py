@@ -9,13 +9,13 @@ from autograder.course.asking import Exercise, Finding, Verdict
 from autograder.course.calls import Call, Outcome
 from autograder.course.course import Course
 from autograder.course.lesson import Cell, Lesson, Role
+from autograder.course.settings import Rubric
 from autograder.grading.observe import observe, question
 from autograder.grading.shape_comments import comment_findings
 from autograder.intake.magics import plain_python
 from autograder.intake.submission import StudentCell, Submission
 from autograder.judging import rubric
 from autograder.judging.explain import explain_error
-from autograder.judging.rubric import Rubric
 from autograder.judging.verdict import findings
 from autograder.reports.report import Result
 from autograder.sandbox import Failure, Sandbox
@@ -43,7 +43,7 @@ class Marking:
         """The result of every task, in the lesson's order."""
         results = {cell.task: self._judge(cell) for cell in self.lesson.tasks}
         for exercise in self.lesson.with_role(Role.EXERCISE):
-            by = rubrics(self.course).get(exercise.id)
+            by = self.course.settings.rubric.get(exercise.id)
             if by is not None and exercise.id not in self.stopped:
                 for result in self._by_rubric(by, exercise, results):
                     results[result.task] = result
@@ -100,10 +100,3 @@ class Marking:
 
 def _unanswered(text: str) -> Finding:
     return Finding("unanswered", Verdict.ERROR, text)
-
-
-def rubrics(course: Course) -> dict[str, Rubric]:
-    """The rubrics of a course, by the id of the exercise's cell."""
-    where = f"{course.folder / 'pyproject.toml'}: [tool.autograder.rubric.{{}}]"
-    tables = course.settings.rubric.items()
-    return {name: rubric.rubric_from(table, where.format(name)) for name, table in tables}

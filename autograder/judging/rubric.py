@@ -14,43 +14,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 
 from autograder.course.asking import Finding, Verdict
-from autograder.course.settings import CourseError
+from autograder.course.settings import Rubric
 from autograder.judging.look_again import PREFIX as LAYER
 from autograder.judging.style import pep8
 from autograder.reports.report import Result
 
 WIDTHS = ("wrong width", f"{LAYER}width")  # the checks of a layer of a wrong width
-
-
-@dataclass(frozen=True)
-class Rubric:
-    """What holds for one exercise.
-
-    layers: the task that is about the layers, if any; it loses its points where they are wrong.
-    forgives: slips that cost one point where all else is right: how their checks begin, and what
-    they are about in words. short_task, short_class, short_lines: the task that earns a point more
-    where `forward` of that class has at most so many lines.
-    """
-
-    layers: str = ""
-    forgives: Mapping[str, str] = field(default_factory=dict)
-    short_task: str = ""
-    short_class: str = ""
-    short_lines: int = 3
-
-
-def rubric_from(table: Mapping, where: str) -> Rubric:
-    """A rubric from its table in the settings; raises `CourseError` for what it does not know."""
-    known = {f.name for f in fields(Rubric)}
-    unknown = sorted(set(table) - known)
-    if unknown:
-        raise CourseError(
-            f"{where} has no key {unknown[0]!r}; there are {', '.join(sorted(known))}."
-        )
-    return Rubric(**table)
 
 
 def apply(
