@@ -67,7 +67,7 @@ def parse_source(text: str, path: Path) -> NotebookNode:
     """The same from the text of the file; `path` is for messages."""
     parsed = jupytext.reads(text, fmt="py:percent")
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": KERNEL, "language_info": LANGUAGE})
-    if not any(cell.source.strip() or cell.metadata for cell in parsed.cells):
+    if not any(c.source.strip() or HEADER_KEYS & set(c.metadata) for c in parsed.cells):
         raise CourseError(f"{path} has no cells. A cell begins with a line `# %%`.")
     places = [f"{path}:{line}" for line in _first_lines(text, len(parsed.cells))]
     notebook.cells = [_cell(c, i, places[i]) for i, c in enumerate(parsed.cells)]

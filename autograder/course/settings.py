@@ -8,7 +8,6 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-
 KINDS = {"str": (str, "a text"), "bool": (bool, "true or false"), "int": (int, "a whole number")}
 
 
