@@ -20,7 +20,7 @@ from autograder.course.calls import Call, Draw
 from autograder.course.data import CHECKS, Checks
 from autograder.course.exercises import ExerciseError, Written, load
 from autograder.course.lesson import Cell, Lesson, Role, read_lesson
-from autograder.course.settings import CourseError, Settings, has_settings, read_settings
+from autograder.course.settings import CourseError, NoCourse, Settings, has_settings, read_settings
 from autograder.shapes import PlanError, plan
 
 SECRET = ("*.py", "*.ipynb")  # what of sources and exercises no student's code may read
@@ -46,7 +46,7 @@ class Course:
         for folder in (here, *here.parents):
             if has_settings(folder):
                 return cls.at(folder)
-        raise CourseError(
+        raise NoCourse(
             f"No course was found at {here} or above it: no pyproject.toml with a table "
             "[tool.autograder]. Run this from the course's folder, or set AUTOGRADER_COURSE to it."
         )

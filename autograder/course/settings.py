@@ -18,6 +18,10 @@ class CourseError(Exception):
         return [f"CourseError: {self}"]
 
 
+class NoCourse(CourseError):
+    """Here is no course at all."""
+
+
 @dataclass(frozen=True)
 class Given:
     """What some lessons are given when their answers are run.
