@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from autograder.course import course
 from autograder.course.course import Course
-from autograder.course.settings import CourseError
+from autograder.course.settings import CourseError, NoCourse
+from tests.conftest import ROOT
 
 LESSON = """\
 # %% role="setup"
@@ -117,3 +119,18 @@ def test_what_is_misnamed_is_said_with_its_place(small, name, was, becomes, said
         Course.at(small).check()
     for part in said:
         assert part in str(raised.value)
+
+
+def test_the_course_is_that_of_the_folder_then_the_one_stayed_in_then_the_engines(
+    small, tmp_path_factory, monkeypatch
+):
+    monkeypatch.delenv("AUTOGRADER_COURSE", raising=False)
+    monkeypatch.setattr(course, "_stayed", [])
+    nowhere = tmp_path_factory.mktemp("nowhere")
+    assert Course.find(nowhere).folder == ROOT
+    Course.at(small).stay()
+    assert Course.find(nowhere).folder == small
+    assert Course.find(ROOT / "docs").folder == ROOT
+    monkeypatch.setattr(course, "has_settings", lambda folder: False)
+    with pytest.raises(NoCourse, match="set AUTOGRADER_COURSE"):
+        Course.find(nowhere)

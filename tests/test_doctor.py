@@ -8,6 +8,7 @@ from rich.console import Console
 
 from autograder import doctor
 from autograder.cli import main
+from autograder.course import course
 from autograder.sandbox import probe, strongest
 
 NAMESPACES, LANDLOCK, LIMITS = (replace(tier, available=True) for tier in probe())
@@ -22,9 +23,10 @@ def test_a_healthy_machine_passes_its_self_test(capsys, monkeypatch, course_root
     assert "the course attention holds together" in said
 
 
-def test_elsewhere_it_looks_at_the_engine_alone(capsys, monkeypatch, tmp_path):
+def test_without_a_course_it_looks_at_the_engine_alone(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("AUTOGRADER_COURSE", raising=False)
+    monkeypatch.setattr(course, "has_settings", lambda folder: False)
     main(["doctor"])
     assert "no course in this folder" in capsys.readouterr().out
 

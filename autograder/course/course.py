@@ -26,6 +26,9 @@ from autograder.shapes import PlanError, plan
 SECRET = ("*.py", "*.ipynb")  # what of sources and exercises no student's code may read
 
 
+_stayed: list[Path] = []  # the last is the course of folders that are none
+
+
 @dataclass(frozen=True)
 class Course:
     """One course. `Course.find` and `Course.at` open it; what is asked for is read then, once."""
@@ -37,7 +40,9 @@ class Course:
     def find(cls, start: Path | None = None) -> Course:
         """The course at `start` (by default the current folder) or above it.
 
-        `AUTOGRADER_COURSE` names another. Raises `CourseError` where there is none.
+        `AUTOGRADER_COURSE` names another. Where there is none, the one that this process was told
+        to stay in (see `stay`), then the one that the engine's own folder lies in, as in a clone
+        of this repository. Raises `NoCourse` where there is none at all.
         """
         named = os.environ.get("AUTOGRADER_COURSE")
         if named:
@@ -46,10 +51,18 @@ class Course:
         for folder in (here, *here.parents):
             if has_settings(folder):
                 return cls.at(folder)
+        for folder in (*_stayed[-1:], Path(__file__).parents[2]):
+            if has_settings(folder):
+                return cls.at(folder)
         raise NoCourse(
             f"No course was found at {here} or above it: no pyproject.toml with a table "
             "[tool.autograder]. Run this from the course's folder, or set AUTOGRADER_COURSE to it."
         )
+
+    def stay(self) -> Course:
+        """Makes this the course of folders that are none: nbgrader may work in such a one."""
+        _stayed.append(self.folder)
+        return self
 
     @classmethod
     def at(cls, folder: Path) -> Course:
