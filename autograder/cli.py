@@ -1,4 +1,4 @@
-"""The command line: `autograder check | shapes | build | release | grade | regrade | ...`."""
+"""The command line: `autograder check | shapes | build | release | grade | doctor | ...`."""
 
 from __future__ import annotations
 
@@ -72,10 +72,21 @@ class _Terminal(Console):
         raise BrokenPipeError
 
 
+class _Version(argparse.Action):
+    """Prints the version of the installed package; read only when it is asked for."""
+
+    def __call__(self, parser, *_):
+        from autograder.doctor import version
+
+        print(f"autograder {version()}")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="autograder", description="Checks and grades the notebooks of a course."
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     check = commands.add_parser(
@@ -140,6 +151,11 @@ def _parser() -> argparse.ArgumentParser:
     _isolation(grade)
     grade.set_defaults(run=_grade)
     _book_commands(commands)
+
+    doctor = commands.add_parser(
+        "doctor", help="what this machine offers, a self-test, and what to install"
+    )
+    doctor.set_defaults(run=_doctor)
     return parser
 
 
@@ -259,6 +275,12 @@ def _writing():
         yield
     except OSError as error:
         raise CourseError(f"{error.filename} cannot be written ({error.strerror}).") from None
+
+
+def _doctor(args) -> int:
+    from autograder.doctor import doctor
+
+    return doctor(_Terminal())
 
 
 def _demo(args) -> int:

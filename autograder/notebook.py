@@ -8,7 +8,7 @@ import re
 
 import torch
 
-from autograder.course.asking import Exercise, Finding
+from autograder.course.asking import Exercise, Finding, Verdict
 from autograder.course.calls import run_here
 from autograder.course.course import Course
 from autograder.judging.verdict import findings
@@ -43,7 +43,7 @@ def check(task: str) -> None:
         found, tried = check_comments(Course.find(), task, _source_of(namespace))
     else:
         found, tried = look(find(task), namespace)
-    failing = [f for f in found if f.fails or f.verdict in ("false", "missing")]
+    failing = [f for f in found if f.fails or f.verdict in (Verdict.FALSE, Verdict.MISSING)]
     cards.show(cards.Card(task, not failing, tuple(found), tried))
     if failing:
         raise CheckFailed(f"{task}: {failing[0].message}")

@@ -27,6 +27,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from autograder.course.course import Course
+from autograder.course.lesson import Role
 from autograder.course.settings import CourseError
 from autograder.grading import records
 from autograder.grading.converters import TIMESTAMP, GenerateRelease, alone, what_was_graded
@@ -194,7 +195,7 @@ class Book:
             grade, mark = grades.get(grade_id), record.marks.get(cell.task)
             if grade is None or mark is None:
                 continue
-            if cell.role == "question":
+            if cell.role == Role.QUESTION:
                 answer = own.get(cell.id)
                 blank = answer is None or answer.source == cell.source
                 grade.auto_score = 0.0 if blank else None
@@ -292,7 +293,7 @@ class Book:
             ) from None
 
 
-WRITTEN = ("exercise", "question")
+WRITTEN = (Role.EXERCISE, Role.QUESTION)
 
 
 def _settings(course: Course) -> NbGrader:

@@ -11,11 +11,12 @@ import torch
 from autograder.course.asking import Fitted, Lazy, Mistake
 from autograder.course.calls import Call, Outcome, run_here
 from autograder.course.exercises import Written
+from autograder.sandbox.inside.sandbox_wire import Failure
 
 PUBLIC_SEED = 20170612  # the seed of the checks that students run; marks use another
 
 # What a program that could not be fitted gives: an error of a type that no program raises.
-NOTHING = Outcome(error={"kind": "not fitted", "type": None, "message": ""})
+NOTHING = Outcome(error={"kind": Failure.NOT_FITTED, "type": None, "message": ""})
 
 Named = tuple[str, str, Sequence[Outcome]]
 

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from autograder.sandbox.inside.runner import MAX_HELD, Runner, decode, encode
+from autograder.sandbox.inside.sandbox_wire import Failure
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
@@ -90,6 +91,11 @@ class Outcome:
     changed: tuple[int, ...] = ()
     left: tuple[str, ...] = ()  # what was left behind in a model that was given: hooks, weights
     held: tuple[torch.Tensor, ...] = ()  # where an error stopped it: what its variables held
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is nothing of the name that was to be called."""
+        return self.error is not None and self.error["kind"] == Failure.MISSING
 
 
 @dataclass(frozen=True)
@@ -182,7 +188,7 @@ def clean_error(error: Mapping) -> dict:
     """An error that came from the other side, with every field of the type we expect."""
     line = error.get("line")
     return {
-        "kind": str(error.get("kind", "raised"))[:40],
+        "kind": _kind(error.get("kind")),
         "type": str(error.get("type", ""))[:100],
         "message": str(error.get("message", ""))[:500],
         "line": line if isinstance(line, int) and 0 < line < 1_000_000 else None,
@@ -190,6 +196,13 @@ def clean_error(error: Mapping) -> dict:
         "cell": str(error.get("cell", ""))[:100],
         "names": [str(n)[:100] for n in list(error.get("names") or [])[:40]],
     }
+
+
+def _kind(said: object) -> Failure:
+    try:
+        return Failure(said)
+    except ValueError:
+        return Failure.RAISED
 
 
 PACKED = ("name", "on", "method", "train", "seed", "gradients", "inspect", "says")

@@ -32,6 +32,7 @@ from nbgrader.utils import parse_utc
 from traitlets import Integer
 
 from autograder.course.course import Course
+from autograder.course.lesson import Role
 from autograder.grading.notebooks import GRADED
 from autograder.grading.work import Done, File, Found, Job, Part, answer, digest_of, new_seed
 from autograder.intake.read import Unreadable, read, read_bytes, refuse_linked_folders
@@ -306,7 +307,7 @@ def _notebooks(folder: Path) -> list[Path]:
 
 def _is_answered(path: Path, lesson: str) -> bool:
     submission = read(path, Course.find().lessons)
-    roles = ("exercise", "question")
+    roles = (Role.EXERCISE, Role.QUESTION)
     return submission.lesson == lesson and any(
         cell.answered for cell in submission.cells if cell.role in roles
     )

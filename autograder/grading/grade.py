@@ -18,7 +18,7 @@ from autograder.course.build import read_source, readable
 from autograder.course.calls import Call, Draw
 from autograder.course.course import Course
 from autograder.course.handout import sandbox_course
-from autograder.course.lesson import Lesson
+from autograder.course.lesson import Lesson, Role
 from autograder.course.settings import CourseError, Given
 from autograder.grading.marking import Marking
 from autograder.grading.observe import seed_for
@@ -165,7 +165,7 @@ def nothing_earned(lesson: Lesson) -> tuple[Result, ...]:
 
 def most(lesson: Lesson) -> float:
     """The most that a machine can give."""
-    return sum(c.points for c in lesson.with_role("check"))
+    return sum(c.points for c in lesson.with_role(Role.CHECK))
 
 
 @cache

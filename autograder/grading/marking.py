@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from autograder.course.asking import Exercise, Finding
+from autograder.course.asking import Exercise, Finding, Verdict
 from autograder.course.calls import Call, Outcome
 from autograder.course.course import Course
-from autograder.course.lesson import Cell, Lesson
+from autograder.course.lesson import Cell, Lesson, Role
+from autograder.course.settings import Rubric
 from autograder.grading.observe import observe, question
 from autograder.grading.shape_comments import comment_findings
 from autograder.intake.magics import plain_python
 from autograder.intake.submission import StudentCell, Submission
 from autograder.judging import rubric
 from autograder.judging.explain import explain_error
-from autograder.judging.rubric import Rubric
 from autograder.judging.verdict import findings
 from autograder.reports.report import Result
-from autograder.sandbox import Sandbox
+from autograder.sandbox import Failure, Sandbox
 
 
 @dataclass
@@ -42,8 +42,8 @@ class Marking:
     def results(self) -> tuple[Result, ...]:
         """The result of every task, in the lesson's order."""
         results = {cell.task: self._judge(cell) for cell in self.lesson.tasks}
-        for exercise in self.lesson.with_role("exercise"):
-            by = rubrics(self.course).get(exercise.id)
+        for exercise in self.lesson.with_role(Role.EXERCISE):
+            by = self.course.settings.rubric.get(exercise.id)
             if by is not None and exercise.id not in self.stopped:
                 for result in self._by_rubric(by, exercise, results):
                     results[result.task] = result
@@ -51,14 +51,14 @@ class Marking:
 
     def _judge(self, cell: Cell) -> Result:
         own = self._own(cell)
-        if cell.role == "question":
+        if cell.role == Role.QUESTION:
             blank = () if own.answered else (_unanswered("No answer is written."),)
             return Result(cell.task, 0.0, cell.points, False, own.answered, blank)
         if not own.answered:
             blank = (_unanswered("This exercise is not filled in."),)
             return Result(cell.task, 0.0, cell.points, False, findings=blank)
         found = self.stopped.get(own.id) or self._findings(cell)
-        if found and found[0].check == "timed out":
+        if found and found[0].check == Failure.TIMED_OUT:
             self.stopped[own.id] = found
         passed = not any(f.fails for f in found)
         points = cell.points if passed else 0.0
@@ -89,7 +89,7 @@ class Marking:
 
     def _by_rubric(self, by: Rubric, exercise: Cell, results: dict[str, Result]) -> list[Result]:
         own = next(c for c in self.submission.cells if c.id == exercise.id)
-        checks = [c for c in self.lesson.with_role("check") if c.of == exercise.id]
+        checks = [c for c in self.lesson.with_role(Role.CHECK) if c.of == exercise.id]
         if not own.answered or not checks:
             return []
         source = plain_python(own.source)
@@ -99,11 +99,4 @@ class Marking:
 
 
 def _unanswered(text: str) -> Finding:
-    return Finding("unanswered", "error", text)
-
-
-def rubrics(course: Course) -> dict[str, Rubric]:
-    """The rubrics of a course, by the id of the exercise's cell."""
-    where = f"{course.folder / 'pyproject.toml'}: [tool.autograder.rubric.{{}}]"
-    tables = course.settings.rubric.items()
-    return {name: rubric.rubric_from(table, where.format(name)) for name, table in tables}
+    return Finding("unanswered", Verdict.ERROR, text)

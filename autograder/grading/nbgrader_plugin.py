@@ -54,7 +54,7 @@ def configure(config, root: Path | None = None) -> None:
     and the source and released notebooks in build/); the course's folder where none is given.
     """
     one_thread()
-    course = Course.find()
+    course = Course.find().stay()
     root = (root or course.folder).resolve()
     # nbgrader calls `alembic` by name: it must be found where this Python's own scripts lie.
     scripts = str(Path(sys.executable).parent)

@@ -8,9 +8,9 @@ from html import escape
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course.asking import Finding
+from autograder.course.asking import Finding, Verdict
 from autograder.course.course import Course
-from autograder.course.lesson import Lesson
+from autograder.course.lesson import Lesson, Role
 from autograder.grading import figures
 from autograder.grading.grade import model_answers
 from autograder.reports.cards import Card
@@ -63,7 +63,7 @@ def _with_schemes(cells: list, course: Course, lesson: str) -> list:
     models, more = model_answers(course, lesson), []
     for cell in cells:
         more.append(cell)
-        if cell.metadata.get("course", {}).get("role") == "question" and cell.id in models:
+        if cell.metadata.get("course", {}).get("role") == Role.QUESTION and cell.id in models:
             text = f"**For the grader only**\n\n{models[cell.id]}"
             more.append(nbformat.v4.new_markdown_cell(text, id=f"{SCHEME}{cell.id}"))
     return more
@@ -81,7 +81,7 @@ def is_graded(cell) -> bool:
 
 def taken(result: Result) -> list[Finding]:
     """What was taken off or added: lines of their own, beside what is right or wrong."""
-    return [f for f in result.findings if f.verdict in ("deduction", "bonus")]
+    return [f for f in result.findings if f.verdict in (Verdict.DEDUCTION, Verdict.BONUS)]
 
 
 def outputs(result: Result, report: Report, most: float) -> list:

@@ -12,14 +12,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from autograder.course.calls import Call, Observation, clean_error, from_reply, to_request
-from autograder.course.lesson import Cell, Lesson
+from autograder.course.lesson import Cell, Lesson, Role
 from autograder.intake.magics import plain_python
 from autograder.intake.submission import StudentCell, Submission
-from autograder.sandbox import ChildFailed, Sandbox
+from autograder.sandbox import ChildFailed, Failure, Sandbox
 
 LOAD_SECONDS = 10.0
 CALL_SECONDS = 10.0
-FAILURES = ("died", "timed out", "memory")  # of a child: perhaps the machine's, not the code's
+# Of a child: perhaps the machine's, not the code's.
+FAILURES = (Failure.DIED, Failure.TIMED_OUT, Failure.MEMORY)
 
 Load = dict[str, str]  # a cell to run: its id and its source
 
@@ -62,9 +63,9 @@ def question(lesson: Lesson, submission: Submission, check: Cell, models: dict) 
         if cell.kind != "code" or cell.id == own.id:
             continue
         load = {"id": cell.id, "source": plain_python(cell.source)}
-        if cell.role == "setup":
+        if cell.role == Role.SETUP:
             before.append(load)
-        elif cell.role == "added":
+        elif cell.role == Role.ADDED:
             added.add(cell.id)
             if i < place:
                 before.append(load)
@@ -120,7 +121,7 @@ def _last(box, asked: Question, draw) -> tuple[list[Call], Observation]:
     try:
         return _once(box, asked, draw)
     except PreludeFailed as failed:
-        return [], Observation(error=_error("died", str(failed), asked), source=asked.cell.source)
+        return [], _failed(Failure.DIED, str(failed), asked)
 
 
 def _once(box, asked: Question, draw) -> tuple[list[Call], Observation]:
@@ -131,7 +132,7 @@ def _once(box, asked: Question, draw) -> tuple[list[Call], Observation]:
             try:
                 _load(child, asked.before)
             except ChildFailed as failed:
-                if failed.kind == "cannot start":
+                if failed.kind == Failure.CANNOT_START:
                     raise
                 raise PreludeFailed(failed.reason) from None
             errors = _load(child, (own, *asked.after))
@@ -140,14 +141,13 @@ def _once(box, asked: Question, draw) -> tuple[list[Call], Observation]:
             header, tensors = child.request(*to_request(calls), seconds=CALL_SECONDS)
             outcomes = from_reply(header, tensors, len(calls))
     except ChildFailed as failed:
-        if failed.kind == "cannot start":
+        if failed.kind == Failure.CANNOT_START:
             raise
-        error = _error(failed.kind, failed.reason, asked)
-        return calls, Observation(error=error, source=asked.cell.source)
+        return calls, _failed(failed.kind, failed.reason, asked)
     except (AttributeError, LookupError, TypeError, ValueError):
         text = "What came back from your code is not what was asked for."
-        return calls, Observation(error=_error("bad reply", text, asked), source=asked.cell.source)
-    if stopped is not None and all(o.error and o.error["kind"] == "missing" for o in outcomes):
+        return calls, _failed(Failure.BAD_REPLY, text, asked)
+    if stopped is not None and all(o.missing for o in outcomes):
         return calls, Observation(error=stopped, source=asked.cell.source)
     return calls, Observation(outcomes, source=asked.cell.source)
 
@@ -157,14 +157,15 @@ def _load(child, cells: tuple[Load, ...]) -> list:
     header, _ = child.request({"op": "load", "cells": list(cells)}, {}, seconds=LOAD_SECONDS)
     errors = header.get("errors")
     if not isinstance(errors, list) or len(errors) != len(cells):
-        raise ChildFailed("bad reply", "Your code answered in the place of the grader.")
+        raise ChildFailed(Failure.BAD_REPLY, "Your code answered in the place of the grader.")
     return errors
 
 
-def _error(kind: str, reason: str, asked: Question) -> dict:
-    return clean_error({"kind": kind, "message": reason, "cell": asked.cell.id})
+def _failed(kind: Failure, reason: str, asked: Question) -> Observation:
+    error = clean_error({"kind": kind, "message": reason, "cell": asked.cell.id})
+    return Observation(error=error, source=asked.cell.source)
 
 
 def _lacks_a_name(seen: Observation) -> bool:
     errors = [seen.error, *(o.error for o in seen.outcomes)]
-    return any(e and (e["type"] == "NameError" or e["kind"] == "missing") for e in errors)
+    return any(e and (e["type"] == "NameError" or e["kind"] == Failure.MISSING) for e in errors)

@@ -25,7 +25,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from autograder.course.asking import Finding
+from autograder.course.asking import Finding, Verdict
+from autograder.course.lesson import Role
 from autograder.grading.notebooks import bonus
 from autograder.intake.submission import StudentCell, Submission
 from autograder.reports.report import Report, Result
@@ -175,7 +176,9 @@ def _record(row, marks: Iterable) -> Record:
 
 def result(data: Mapping) -> Result:
     """A task's result from what `asdict` made of it."""
-    findings = tuple(Finding(**each) for each in data["findings"])
+    findings = tuple(
+        Finding(**{**each, "verdict": Verdict(each["verdict"])}) for each in data["findings"]
+    )
     return Result(**{**data, "findings": findings})
 
 
@@ -185,5 +188,5 @@ def _packed(submission: Submission) -> bytes:
 
 def _unpacked(data: bytes) -> Submission:
     found = json.loads(zlib.decompress(data))
-    cells = tuple(StudentCell(**cell) for cell in found["cells"])
+    cells = tuple(StudentCell(**{**cell, "role": Role(cell["role"])}) for cell in found["cells"])
     return Submission(**{**found, "cells": cells, "repairs": tuple(found["repairs"])})

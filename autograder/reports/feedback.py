@@ -11,6 +11,7 @@ import base64
 import binascii
 import re
 from functools import cache
+from html import unescape
 from pathlib import Path
 
 import jinja2
@@ -21,6 +22,8 @@ from nbconvert.exporters import Exporter
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
+
+from autograder.reports.formulas import Formulas, without_marks
 
 MAX_OUTPUT = 20_000  # characters of text shown for one output
 SCHEME = "scheme-"  # how the ids of cells begin that are for the grader only
@@ -95,16 +98,25 @@ def inert(text: str) -> str:
     return re.sub(r"<(?=[A-Za-z/!?])|!(?=\[)|\](?=[(:])", "\\g<0>\u200b", text)
 
 
-def markdown(text: str) -> Markup:
-    """Markdown as HTML that can hold no script, link, image or style."""
-    return Markup(
-        nh3.clean(_markdown()(plain(text)), tags=_TEXT_TAGS, attributes={}, link_rel=None)
+def markdown(text: str, shift: int = 0) -> Markup:
+    """Markdown as HTML that can hold no script, link, image or style; formulas as MathML.
+
+    shift: by how many levels headings are lowered, so that the page keeps one of the first.
+    """
+    formulas = Formulas()
+    render = mistune.create_markdown(escape=True, plugins=["table", "strikethrough", "math"])
+    for kind, block in (("block_math", True), ("inline_math", False)):
+        render.renderer.register(
+            kind, lambda _, latex, block=block: formulas.mark(unescape(latex), block)
+        )
+    render.renderer.register(
+        "heading",
+        lambda _, text, level, **__: "<h{0}>{1}</h{0}>\n".format(min(6, level + shift), text),
     )
-
-
-@cache
-def _markdown():
-    return mistune.create_markdown(escape=True, plugins=["table", "strikethrough"])
+    html = nh3.clean(
+        render(without_marks(plain(text))), tags=_TEXT_TAGS, attributes={}, link_rel=None
+    )
+    return Markup(formulas.put(html))
 
 
 def code(text: str) -> Markup:

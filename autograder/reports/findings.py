@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from autograder.course.asking import Finding
+from autograder.course.asking import Finding, Verdict
 
 SHAPES = "shape_comments"
-TAKEN = ("deduction", "bonus")  # verdicts of what a rubric takes and gives
+TAKEN = (Verdict.DEDUCTION, Verdict.BONUS)  # verdicts of what a rubric takes and gives
 UNANSWERED = "unanswered"
 
 
@@ -18,7 +18,7 @@ def rows(finding: Finding) -> list[tuple[str, str]]:
         return [(finding.verdict, f"{points}{finding.message}"), *_place(finding)]
     if finding.check == SHAPES and finding.line:
         said = finding.message.removeprefix(f"Line {finding.line}: ")
-        about = f"`{finding.statement}`" if finding.verdict == "true" else said
+        about = f"`{finding.statement}`" if finding.verdict == Verdict.TRUE else said
         return [(f"line {finding.line}", f"{finding.verdict}: {about}")]
     parts = (
         ("tried", finding.tried),
@@ -45,6 +45,7 @@ def to_json(finding: Finding) -> dict:
         "expected": finding.expected,
         "got": finding.got,
         "points": finding.points,
+        "mistake": finding.mistake,
     }
 
 
@@ -54,13 +55,13 @@ def told_once(found: Mapping[str, tuple[Finding, ...]]) -> dict[str, tuple[Findi
     A cell that cannot be read fails each of its tasks in the same words: the later ones refer to
     the first. That its shapes cannot be seen either follows from it, and is not told.
     """
-    broken = any(f.verdict == "error" for findings in found.values() for f in findings)
+    broken = any(f.verdict == Verdict.ERROR for findings in found.values() for f in findings)
     first: dict[tuple, str] = {}
     out = {}
     for task, findings in found.items():
         said = []
         for finding in findings:
-            if broken and finding.verdict == "cannot tell" and not finding.line:
+            if broken and finding.verdict == Verdict.CANNOT_TELL and not finding.line:
                 continue
             cause = (finding.check, finding.verdict, finding.message, finding.line)
             earlier = first.setdefault(cause, task)

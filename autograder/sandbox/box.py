@@ -10,6 +10,7 @@ from pathlib import Path
 
 from . import files
 from .child import Child
+from .inside.sandbox_wire import Failure
 from .limits import ChildFailed, Limits
 from .memory import ControlGroup, remove_stale_groups
 from .probe import TIERS, Tier, make_plan, plan_child, probe, work_folder
@@ -33,7 +34,7 @@ class Sandbox:
         place of our own `inside/runner.py`.
     hide: further paths never to be shown, should they lie inside the system's folders.
 
-    Raises ChildFailed("cannot start", why) if the tier asked for can't be had here.
+    Raises ChildFailed(Failure.CANNOT_START, why) if the tier asked for can't be had here.
     """
 
     def __init__(
@@ -51,7 +52,7 @@ class Sandbox:
         self.limits = limits or Limits()
         self._course = os.path.realpath(course)
         if not os.path.isdir(self._course):
-            raise ChildFailed("cannot start", f"The course folder {course} is not a folder.")
+            raise ChildFailed(Failure.CANNOT_START, f"The course folder {course} is not a folder.")
         self._tier = _choose(tier, allow_weak)
         self._plan = make_plan(self._tier, self._course, self.limits, [str(path) for path in hide])
         modules = [["course_runner", str(runner or RUNNER)], ["course_record", str(RECORD)]]
@@ -86,7 +87,7 @@ class Sandbox:
     def child(self) -> Iterator[Child]:
         """A fresh child; it and every process it started are gone when the block ends."""
         if self._closed:
-            raise ChildFailed("cannot start", "This sandbox has been closed.")
+            raise ChildFailed(Failure.CANNOT_START, "This sandbox has been closed.")
         with contextlib.ExitStack() as stack:
             work = stack.enter_context(work_folder(self._tier))
             group = None
@@ -143,7 +144,7 @@ class Sandbox:
 
 
 def _cannot_start(error: Exception) -> ChildFailed:
-    return ChildFailed("cannot start", f"The sandbox can't start: {error}.")
+    return ChildFailed(Failure.CANNOT_START, f"The sandbox can't start: {error}.")
 
 
 def _choose(name: str, allow_weak: bool) -> Tier:
@@ -154,13 +155,13 @@ def _choose(name: str, allow_weak: bool) -> Tier:
         tier = next(t for t in offers if t.name == name)
         if not tier.available:
             reason = f"This machine can't isolate code by {name}: {tier.reason}."
-            raise ChildFailed("cannot start", reason)
+            raise ChildFailed(Failure.CANNOT_START, reason)
         return tier
     best = next((t for t in offers if t.available), None)
     if best is None or (best.name == "limits" and not allow_weak):
         why = "; ".join(f"{t.name}: {t.reason}" for t in offers if not t.available)
         raise ChildFailed(
-            "cannot start",
+            Failure.CANNOT_START,
             f"This machine can't isolate other people's code ({why}). Grade on Linux, in WSL2 or in"
             " a Docker container run as root; or, for code you trust, ask for the tier 'limits'.",
         )
