@@ -16,12 +16,12 @@ from rich.table import Table
 from autograder.classroom.book import Book
 from autograder.course.course import Course
 from autograder.course.settings import CourseError
-from autograder.course.versions import version
 from autograder.grading.converters import what_was_graded
 from autograder.grading.grade import FAULT, Grader
 from autograder.grading.records import Mark, Record, marks_of
 from autograder.grading.work import Done, Job, made_from
 from autograder.reports.report import Report, Result, number, print_report, visible
+from autograder.versions import version
 
 SAME, OTHER, FAILED = 0, 1, 1
 

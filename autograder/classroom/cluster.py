@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 
 from autograder.course.settings import CourseError
-from autograder.course.versions import version
 from autograder.many.dask_pool import Cluster, Unreachable
+from autograder.versions import version
 
 LEFT_OUT = {
     *("submitted", "autograded", "feedback", "release", "source", "build", "dist", "demo"),

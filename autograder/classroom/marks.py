@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 
 from autograder.classroom.book import Book
 from autograder.course.course import Course
-from autograder.course.versions import version
 from autograder.grading.grade import FAULT
 from autograder.grading.records import Record, marks_of
 from autograder.grading.work import Done, Found, Job, digest_of, made_of
 from autograder.intake.who import Student
 from autograder.reports.report import Report
+from autograder.versions import version
 
 
 @dataclass

@@ -38,13 +38,13 @@ from traitlets import Bool
 
 from autograder.course.build import write_sources
 from autograder.course.course import Course
-from autograder.course.versions import version
 from autograder.grading import converters, exchange, gradebook, records, work
 from autograder.grading.grade import FAULT, Grader
 from autograder.grading.notebooks import GRADED, bonus, filled, is_graded
 from autograder.intake.repair import match, raw_cells, rebuild
 from autograder.intake.submission import Submission
 from autograder.one_thread import one_thread
+from autograder.versions import version
 
 
 def configure(config, root: Path | None = None) -> None:

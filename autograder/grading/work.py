@@ -17,7 +17,6 @@ from functools import cache
 from autograder.course.course import Course
 from autograder.course.lesson import Lesson
 from autograder.course.settings import CourseError
-from autograder.course.versions import made_with
 from autograder.grading import figures
 from autograder.grading.grade import FAULT, Grader, most, nothing_earned
 from autograder.grading.notebooks import as_text, filled, is_graded
@@ -28,6 +27,7 @@ from autograder.intake.submission import Submission
 from autograder.one_thread import one_thread
 from autograder.reports.report import Report
 from autograder.sandbox import ChildFailed
+from autograder.versions import made_with
 
 
 @dataclass(frozen=True)

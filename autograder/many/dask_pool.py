@@ -23,8 +23,7 @@ class Cluster:
             from distributed import Client
         except ImportError:
             raise Unreachable(
-                "Dask is not installed. `pip install 'attention-course[dask]'` here and on the "
-                "workers installs it."
+                "Dask is not installed. `pip install distributed` here and on the workers does it."
             ) from None
         try:
             self._client = Client(address, timeout=TIMEOUT, set_as_default=False)
