@@ -228,7 +228,8 @@ def taken(result: Result) -> list[Finding]:
 def outputs(result: Result, report: Report, most: float) -> list:
     """A grade cell's outputs: card, deductions, the isolation that held, the points as a number."""
     found = tuple(f for f in result.findings if f not in taken(result))
-    card = Card(result.task, result.passed, found)
+    nearly = result.status == "right, with a deduction"
+    card = Card(result.task, None if nearly else result.passed, found)
     shown = [(repr(card), card._repr_html_()), *map(_line, taken(result))]
     points = max(0.0, min(float(result.points), float(most)))
     return [
@@ -247,8 +248,8 @@ def _line(finding: Finding) -> tuple[str, str]:
     """A deduction or a bonus as text and as HTML."""
     amount = f"{finding.verdict} {finding.points:+g}" if finding.points else finding.verdict
     html = (
-        '<div style="border-left:4px solid #9a6700;padding:4px 12px;margin:4px 0;max-width:60em">'
-        f'<b style="color:#9a6700">{escape(amount)}</b> {escape(finding.message)}</div>'
+        '<div class="card" style="border-left:4px solid #9a6700;padding:4px 12px;max-width:60em">'
+        f"<b>{escape(amount)}</b> {escape(finding.message)}</div>"
     )
     return f"[{amount}] {finding.message}", html
 
