@@ -25,15 +25,6 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-from nbgrader.preprocessors import (
-    CheckCellMetadata,
-    ClearHiddenTests,
-    ClearMarkScheme,
-    ClearOutput,
-    ClearSolutions,
-    ComputeChecksums,
-    LockCells,
-)
 
 from autograder.course.lesson import Role
 from autograder.course.released import sources, write_whole
@@ -45,15 +36,15 @@ if TYPE_CHECKING:
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
 RELEASE_STEPS = (
-    LockCells,
-    ClearSolutions,
-    ClearOutput,
-    CheckCellMetadata,
-    ComputeChecksums,
-    ClearHiddenTests,
-    ClearMarkScheme,
-    ComputeChecksums,
-    CheckCellMetadata,
+    "LockCells",
+    "ClearSolutions",
+    "ClearOutput",
+    "CheckCellMetadata",
+    "ComputeChecksums",
+    "ClearHiddenTests",
+    "ClearMarkScheme",
+    "ComputeChecksums",
+    "CheckCellMetadata",
 )
 HEADER_KEYS = {"role", "exercise", "check", "question", "points", "needs", "of", "calls"}
 
@@ -190,9 +181,11 @@ def _role(cell: NotebookNode) -> str:
 
 def release(source: NotebookNode) -> NotebookNode:
     """What students get: solutions, marking schemes and outputs taken out, by nbgrader itself."""
+    from nbgrader import preprocessors  # only here: it takes longer to import than all the rest
+
     notebook, resources = copy.deepcopy(source), {"nbgrader": {"notebook": "lesson"}}
     for step in RELEASE_STEPS:
-        notebook, resources = step().preprocess(notebook, resources)
+        notebook, resources = getattr(preprocessors, step)().preprocess(notebook, resources)
     return notebook
 
 
@@ -215,7 +208,11 @@ def readable(source: NotebookNode) -> NotebookNode:
 
     Links are written for notebooks/NN_name/, one folder deeper.
     """
-    notebook, _ = ClearMarkScheme().preprocess(copy.deepcopy(source), {})
+    notebook = copy.deepcopy(source)
+    if any("MARK SCHEME" in cell.source for cell in notebook.cells):
+        from nbgrader.preprocessors import ClearMarkScheme  # slow to import, and seldom needed
+
+        notebook, _ = ClearMarkScheme().preprocess(notebook, {})
     for cell in without_markers(notebook).cells:
         cell.source = re.sub(r"\]\(\.\./\.\./", "](../", cell.source)
         cell.source = re.sub(r"\]\(\.\./([\w-]+)/\1\.ipynb", r"](\1.ipynb", cell.source)

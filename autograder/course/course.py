@@ -18,7 +18,7 @@ from autograder.course.answers import PUBLIC_SEED, Answers, compute
 from autograder.course.asking import Exercise
 from autograder.course.calls import Call, Draw
 from autograder.course.data import CHECKS, Checks
-from autograder.course.exercises import ExerciseError, Written, load
+from autograder.course.exercises import ExerciseError, Exercises, Written
 from autograder.course.lesson import Cell, Lesson, Role, read_lesson
 from autograder.course.settings import CourseError, NoCourse, Settings, has_settings, read_settings
 from autograder.shapes import PlanError, plan
@@ -86,9 +86,24 @@ class Course:
         if not self.has_answers:
             return {}
         try:
-            return load(self.folder / self.settings.exercises)
+            return dict(self._library)
         except ExerciseError as error:
             raise CourseError(str(error)) from None
+
+    @cached_property
+    def _library(self) -> Exercises:
+        """The same; of its files only those are imported that are asked for."""
+        return Exercises(self.folder / self.settings.exercises)
+
+    def _written(self, task: str) -> Written:
+        try:
+            return self._library[task]
+        except ExerciseError as error:
+            raise CourseError(str(error)) from None
+
+    def exercise(self, task: str) -> Exercise:
+        """One exercise that a machine marks."""
+        return self._written(task).exercise if self.has_answers else self._checks.exercises[task]
 
     @cached_property
     def _checks(self) -> Checks:
@@ -117,7 +132,7 @@ class Course:
         In the hand-out they are known for the public calls only.
         """
         if self.has_answers:
-            return compute(self.written[exercise.task], calls)
+            return compute(self._written(exercise.task), calls)
         return self._checks.answers(exercise.task)
 
     @cached_property

@@ -70,7 +70,7 @@ class Marking:
         return next(c for c in self.submission.cells if c.id == wanted)
 
     def _findings(self, cell: Cell) -> list[Finding]:
-        exercise = self.course.exercises[cell.task]
+        exercise = self.course.exercise(cell.task)
         asked = question(self.lesson, self.submission, cell, self.models)
         asked = asked.without_added() if self.alone else asked
         calls, seen = observe(self.box, asked, lambda: self.draw(exercise))
@@ -90,7 +90,7 @@ class Marking:
     def _by_rubric(self, by: Rubric, exercise: Cell, results: dict[str, Result]) -> list[Result]:
         own = next(c for c in self.submission.cells if c.id == exercise.id)
         checks = [c for c in self.lesson.with_role(Role.CHECK) if c.of == exercise.id]
-        if not own.answered:
+        if not own.answered or not checks:
             return []
         source = plain_python(own.source)
         comments = comment_findings(self.box, self.lesson, exercise, source)

@@ -65,6 +65,7 @@ class Sandbox:
         remove_stale_groups()
         self._warm = self._start()
         self._closed = False
+        self.pressed = 0  # children that failed while the machine had no time or memory for them
         atexit.register(self.close)
 
     @property
@@ -98,6 +99,7 @@ class Sandbox:
                 stack.callback(self._renew, self._warm)
             child = self._spawn(work, group)
             stack.callback(child.close)
+            stack.callback(self._note, child)
             yield child
 
     def close(self) -> None:
@@ -112,6 +114,9 @@ class Sandbox:
 
     def __exit__(self, *_) -> None:
         self.close()
+
+    def _note(self, child: Child) -> None:
+        self.pressed += child.pressed
 
     def _start(self) -> Warm:
         try:

@@ -79,6 +79,18 @@ class Child:
             self._drain()
         return self._printed.decode("utf-8", errors="replace")
 
+    @property
+    def pressed(self) -> bool:
+        """Whether it failed where the machine may be the cause, not the code.
+
+        It waited for a processor half as long as a call may take, or was killed by nobody of ours.
+        """
+        if self._failure is None:
+            return False
+        waited = self._added > self._limits.call_seconds / 2
+        killed = self._failure.kind == "died" and self._exit == 128 + signal.SIGKILL
+        return killed or (self._failure.kind == "timed out" and waited)
+
     def request(self, header: dict, tensors: dict, *, seconds: float | None = None):
         """Sends a header and tensors; returns those of the reply.
 
