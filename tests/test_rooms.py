@@ -16,8 +16,9 @@ ROOMS = {
     "course": {"sandbox.inside", "shapes"},
     "intake": {"course"},
     "judging": {"course", "sandbox.inside", "reports"},
+    "tracing": {"course", "judging", "sandbox.inside"},
     "reports": {"course", "intake"},
-    "grading": {"course", "intake", "judging", "reports", "sandbox", "shapes"},
+    "grading": {"course", "intake", "judging", "reports", "sandbox", "shapes", "tracing"},
 }
 # Notebooks of the course's own are run by `build`; students' code is run by the sandbox alone.
 STARTS = {"subprocess", "multiprocessing", "nbclient"}

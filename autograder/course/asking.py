@@ -9,13 +9,28 @@ from autograder.course.calls import Call, Draw, Outcome
 
 
 @dataclass(frozen=True)
+class Where:
+    """The last right line of a student's cell and the first wrong one, where they are known.
+
+    landmark: what the last right line gives, '' where it has no name. how: how the first wrong
+    line differs, '' where there are no words for it.
+    """
+
+    last_right: int | None
+    first_wrong: int
+    landmark: str = ""
+    how: str = ""
+
+
+@dataclass(frozen=True)
 class Finding:
     """One thing found in an answer.
 
     verdict: 'right' | 'wrong' | 'error' for values, 'true' | 'false' | 'missing' | 'cannot tell'
     for shape comments, 'deduction' | 'bonus' | 'review' for what a rubric adds. A 'wrong' or an
     'error' fails the question. line and statement point into the student's cell. points: what a
-    rubric adds for it, below zero for a deduction.
+    rubric adds for it, below zero for a deduction. where: where it goes wrong; None where nothing
+    can be said for sure.
     """
 
     check: str
@@ -27,6 +42,7 @@ class Finding:
     expected: str = ""
     got: str = ""
     points: float = 0.0
+    where: Where | None = None
 
     @property
     def fails(self) -> bool:
