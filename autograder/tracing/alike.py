@@ -36,10 +36,11 @@ def plain(value: torch.Tensor) -> torch.Tensor:
 
 def tells(value: torch.Tensor) -> bool:
     """Whether a tensor holds enough different numbers to be recognised."""
-    finite = value[value.isfinite()]
+    numbers = plain(value.flatten())
+    finite = numbers[numbers.abs() < 1e37]
     if finite.numel() < FEWEST:
         return False
-    ordered = finite.flatten()[:2_000].sort().values
+    ordered = finite[:2_000].sort().values
     scale = max(ordered.abs().max().item(), 1e-30)
     different = int(((ordered[1:] - ordered[:-1]) > 1e-5 * scale).sum()) + 1
     return different >= FEWEST and not _is_count(ordered, different)

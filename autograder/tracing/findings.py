@@ -102,7 +102,11 @@ def _values(finding: Finding, told: list[Told], look: Look, named: bool) -> Find
     """A finding with what its steps say; as it is, where they tell of something else."""
     checks = {each.cause[0] for each in told if each.cause}
     ours = finding.check in checks or " + " in finding.check
-    if not told or finding.line is not None or (named and checks and not ours):
+    if finding.line is not None:  # an error that a known mistake explains
+        before = look.right_before(finding.line)
+        where = Where(first_wrong=finding.line, how="it stops with an error", **before)
+        return replace(finding, message=_without_advice(finding.message), where=where)
+    if not told or (named and checks and not ours):
         return finding
     told, habit = _by_habit(told, look)
     first = told[0]
@@ -129,9 +133,10 @@ def _by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
         )
     half = habits.half_power(text)
     if half is not None and "factor" in first.where.how:
-        return told, (
-            f"`{half[1]}` in line {half[0]} is half of it, since `**` comes before `/`. The root "
-            "is `** 0.5`."
+        others = [each for each in told[1:] if each.where.first_wrong != first.where.first_wrong]
+        return [first, *others], (
+            f"`{half[1]}` in line {half[0]} is no root, since `**` comes before `/`: it divides "
+            "by 2. The root is `** 0.5`."
         )
     return told, ""
 
@@ -178,9 +183,7 @@ def _error(finding: Finding, told: list[Told], look: Look, steps: Steps) -> Find
     cause = by_cause(dict(error), steps.trace, look.own, look.text)
     message = finding.message
     if cause:
-        usual = [RAISED, *(words for *_, words in CAUSES)]
-        advice = next((words for words in usual if message.endswith(words)), "")
-        message = f"{message.removesuffix(advice).rstrip()} {cause}"
+        message = f"{_without_advice(message)} {cause}"
     if told and told[0].where.first_wrong < finding.line:
         first = told[0]
         what = first.cause[1] if first.cause else ""
@@ -189,3 +192,10 @@ def _error(finding: Finding, told: list[Told], look: Look, steps: Steps) -> Find
     before = look.right_before(finding.line)
     where = Where(first_wrong=finding.line, how="it stops with an error", **before)
     return replace(finding, message=message, where=where)
+
+
+def _without_advice(message: str) -> str:
+    """An error's message without what such errors usually mean."""
+    usual = [RAISED, *(words for *_, words in CAUSES)]
+    advice = next((words for words in usual if words in message), "")
+    return message.replace(f" {advice}", "") if advice else message

@@ -152,6 +152,10 @@ def _turned(judged: Judged, number: int) -> Wrong | None:
     """Where a softmax over the last axis meets scores whose last axis is another: they are wrong
     already, although all their numbers are right."""
     step = judged.steps[number]
+    for source in step.inputs:
+        if _over_another_axis(judged, source):
+            last = max(judged.steps[source].inputs, default=None)
+            return Wrong(source, last, judged.like[source].known)
     if step.op != "softmax":
         return None
     for source in step.inputs:
@@ -173,6 +177,16 @@ def _turned(judged: Judged, number: int) -> Wrong | None:
             last = max((i for i in judged.steps[made].inputs if i in judged.like), default=None)
             return Wrong(made, last, found.known)
     return None
+
+
+def _over_another_axis(judged: Judged, number: int) -> bool:
+    """Whether a softmax over another axis made a right one with its axes exchanged: of scores that
+    are the same from both sides."""
+    step, found = judged.steps[number], judged.like.get(number)
+    if step.op != "softmax" or found is None or not found.turned:
+        return False
+    before = [judged.like[i] for i in step.inputs if i in judged.like]
+    return bool(before) and not before[0].turned
 
 
 def _taken_for_another(judged: Judged, number: int):

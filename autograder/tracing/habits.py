@@ -38,15 +38,14 @@ def _called(call: ast.Call) -> str:
 def half_power(text: Text) -> tuple[int, str] | None:
     """Where `x ** 1/2` stands, which is half of x: (line, text)."""
     for node in text.nodes:
-        if (
-            isinstance(node, ast.BinOp)
-            and isinstance(node.op, ast.Div)
-            and isinstance(node.left, ast.BinOp)
-            and isinstance(node.left.op, ast.Pow)
-            and _is(node.left.right, 1)
-            and _is(node.right, 2)
-        ):
-            return node.lineno, text.of(node)
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)):
+            continue
+        power = node.left  # in `a / x ** 1/2` it is the right side of the first division
+        if isinstance(power, ast.BinOp) and isinstance(power.op, ast.Div | ast.Mult):
+            power = power.right
+        if isinstance(power, ast.BinOp) and isinstance(power.op, ast.Pow):
+            if _is(power.right, 1) and _is(node.right, 2):
+                return power.lineno, f"{text.of(power)}/2"
     return None
 
 

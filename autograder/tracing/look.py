@@ -56,11 +56,43 @@ class Look:
         told = []
         for slip in slips(self.judged, self.bank, self.place, named):
             said = where(slip, self.text)
-            if said is None:
-                break
+            known = slip.cause is not None or said is None
+            if said is None or (
+                not known and any(t.where.first_wrong == said.first_wrong for t in told)
+            ):
+                break  # what follows on the same line follows from it
             cause = (slip.cause.check, slip.cause.message) if slip.cause else None
             told.append(Told(said, self.text.statement(said.first_wrong), cause))
-        return told
+        return told or self._returned()
+
+    def _returned(self) -> list[Told]:
+        """Where all steps are right and another of them is returned than the result."""
+        results = self.own.results()
+        if not self.judged.whole or not self.trace.returned or not results or self.judged.bad:
+            return []
+        number = self.trace.returned[0]
+        found = self.judged.like.get(number)
+        line = self.text.line(self.trace.steps[number])
+        if found is None or not found.whole or line is None:
+            return []
+        back = self.text.return_after(line)
+        if back is None:
+            return []
+        name, wanted = called(found.known), called(results[0])
+        if found.known is results[0]:
+            if not found.turned:
+                return []
+            how = "its axes are in another order than asked for"
+        elif name:
+            how = f"what is returned is {name}"
+        else:
+            how = "a step is missing before what is returned"
+        before = (
+            {"last_right": line, "landmark": name}
+            if name != wanted
+            else {"last_right": line, "landmark": ""}
+        )
+        return [Told(Where(first_wrong=back, how=how, **before), self.text.statement(back))]
 
     def ran(self, line: int) -> bool:
         """Whether a step stands on this line."""

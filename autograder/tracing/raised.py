@@ -75,13 +75,13 @@ def _operands(trace: Trace, stopped: Stopped, own: Reference | None, text: Text)
         one, two = shapes[:2]
         if len(one) > 1 and len(two) > 1 and one[-1] != two[-2]:
             said = (
-                f"On the left stands {named[0]}, on the right {named[1]}: the last size on the "
-                f"left, {one[-1]}, has to be the last but one on the right, {two[-2]}."
+                f"The left operand is {named[0]}, the right one {named[1]}: the last size on the "
+                f"left, {one[-1]}, and the last but one on the right, {two[-2]}, have to be equal."
             )
             if one[-1] == two[-1]:
                 said += " The right one needs its last two axes exchanged."
             return said
-        return f"On the left stands {named[0]}, on the right {named[1]}."
+        return f"The left operand is {named[0]}, the right one {named[1]}."
     if stopped.op in BROADCASTS and len(steps) >= 2:
         return f"`{_plain(stopped.op)}` is given {named[0]} and {named[1]}."
     return ""
@@ -94,12 +94,12 @@ def _plain(op: str) -> str:
 
 
 def _operand(number: int, trace: Trace, own: Reference | None, text: Text) -> str:
-    """`the keys, [5, 13, 3]`, or a tensor by its sizes alone."""
+    """`the keys (shape [5, 13, 3])`, or a tensor by its sizes alone."""
     step = trace.steps[number]
     found = likeness(step.value, own.known) if own is not None and step.kind == "float" else None
     words = called(found.known) if found is not None and found.in_order and found.whole else ""
     sizes = str(list(step.value.shape))
-    return f"{words}, of shape {sizes}," if words else f"a tensor of shape {sizes}"
+    return f"{words} (shape {sizes})" if words else f"a tensor of shape {sizes}"
 
 
 def _linear(shapes, named: str, trace: Trace, stopped: Stopped, text: Text, line: int) -> str:
@@ -113,10 +113,10 @@ def _linear(shapes, named: str, trace: Trace, stopped: Stopped, text: Text, line
     before = habits.overwritten(text, name, line) if name else None
     if before is not None:
         return (
-            f"`{name}` was overwritten in line {before} with {named.rstrip(',')}; {layer} in line "
+            f"`{name}` was overwritten in line {before} with {named}; {layer} in line "
             f"{line} takes vectors of size {weight[1]}. Give the new tensor a name of its own."
         )
-    return f"{layer} takes vectors of size {weight[1]} and is given {named.rstrip(',')}."
+    return f"{layer} takes vectors of size {weight[1]} and is given {named}."
 
 
 def _call_at(text: Text, place) -> ast.Call | None:

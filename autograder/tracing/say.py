@@ -59,6 +59,22 @@ class Text:
         there = [n for n in self.statements if n.lineno <= line <= (n.end_lineno or n.lineno)]
         return max(there, key=lambda n: n.lineno, default=None)
 
+    def return_after(self, line: int) -> int | None:
+        """The line of the first `return` from this line on, in its function."""
+        function = max(
+            (
+                n
+                for n in self.nodes
+                if isinstance(n, ast.FunctionDef) and n.lineno <= line <= (n.end_lineno or 0)
+            ),
+            key=lambda n: n.lineno,
+            default=None,
+        )
+        if function is None:
+            return None
+        returns = [n.lineno for n in ast.walk(function) if isinstance(n, ast.Return)]
+        return next((n for n in sorted(returns) if n >= line), None)
+
     def line(self, step: Step) -> int | None:
         """The line on which the step's statement begins."""
         if step.place is None:
