@@ -80,7 +80,7 @@ class Marking:
 
         def look(child, calls: list[Call], outcomes: Sequence[Outcome]) -> Steps | None:
             """The steps of a call that went wrong, in the same child."""
-            place = wrong_call(exercise, calls, outcomes, known.to(calls).expected)
+            place = wrong_call(exercise, calls, outcomes, known.to(calls))
             if place is None:
                 return None
             request = to_steps_request([calls[place]])

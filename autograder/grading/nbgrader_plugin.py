@@ -41,6 +41,7 @@ from traitlets import Bool
 from autograder.course.asking import Finding
 from autograder.course.build import write_sources
 from autograder.course.course import Course
+from autograder.course.lesson import Lesson
 from autograder.grading import converters, exchange, figures, gradebook
 from autograder.grading.grade import FAULT, Grader, model_answers
 from autograder.intake.read import read
@@ -187,6 +188,8 @@ class Grade(NbGraderPreprocessor):
                     ]
                 elif cell.id in shown:
                     cell.outputs = figures.outputs(shown[cell.id])
+                if wrong := wrong_lines(lesson, cell, results):
+                    cell.metadata.setdefault("course", {})["wrong"] = wrong
             elif cell.source not in released:
                 cell.source = inert(cell.source)
         note = _note(report)
@@ -217,6 +220,13 @@ def _with_schemes(cells: list, lesson: str) -> list:
 
 def _graded(cell) -> bool:
     return bool(cell.metadata.get("nbgrader", {}).get("grade", False))
+
+
+def wrong_lines(lesson: Lesson, cell, results: dict[str, Result]) -> list[int]:
+    """The lines of an exercise cell that are the first to go wrong in one of its tasks."""
+    tasks = [check.task for check in lesson.with_role("check") if check.of == cell.id]
+    found = [f for task in tasks if task in results for f in results[task].findings]
+    return sorted({f.where.first_wrong for f in found if f.where is not None})
 
 
 def taken(result: Result) -> list[Finding]:

@@ -107,9 +107,10 @@ def _markdown():
     return mistune.create_markdown(escape=True, plugins=["table", "strikethrough"])
 
 
-def code(text: str) -> Markup:
-    """Python, coloured, every character of it escaped."""
-    return Markup(highlight(plain(text), PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)))
+def code(text: str, wrong: list[int] = ()) -> Markup:
+    """Python, coloured, every character of it escaped; the lines that go wrong are marked."""
+    formatter = HtmlFormatter(nowrap=True, hl_lines=list(wrong))
+    return Markup(highlight(plain(text), PythonLexer(stripnl=False), formatter))
 
 
 def card(html: str) -> Markup:
@@ -206,6 +207,7 @@ def _shown_cell(cell) -> dict:
         "source": _headings(cell.source) if _is_prose(cell) else cell.source,
         "data": data,
         "task": course.get("task", ""),
+        "wrong": [line for line in course.get("wrong", []) if isinstance(line, int)],
         "outputs": shown(cell),
         "earned": float(data.get("score") or 0.0) - sum(line["points"] for line in taken),
         "taken": taken,

@@ -36,11 +36,12 @@ def wrong_call(
     exercise: Exercise,
     calls: Sequence[Call],
     outcomes: Sequence[Outcome],
-    expected: Sequence[Outcome],
+    known: Answers,
 ) -> int | None:
     """The place of a call that went wrong and whose steps tell most; None where there is none.
 
-    It is one whose sizes are larger than 1, if there is such a one: of one token nothing shows.
+    It is one whose sizes are larger than 1, if there is such a one (of one token nothing shows),
+    and whose steps are known.
     """
     wrong = []
     for place, (call, got) in enumerate(zip(calls, outcomes, strict=True)):
@@ -48,12 +49,13 @@ def wrong_call(
             continue
         if got.error is not None and got.error["kind"] != "raised":
             continue
-        right = expected[place]
+        right = known.expected[place]
         if right.error is None and (
             got.error is not None or difference(got.value, right.value, exercise.rtol) is not None
         ):
             wrong.append(place)
-    return min(wrong, key=lambda place: _ones(calls[place]), default=None)
+    shown = [place for place in wrong if known.bank is not None and known.bank.knows(place)]
+    return min(shown, key=lambda place: _ones(calls[place]), default=None)
 
 
 def _ones(call: Call) -> int:
@@ -82,13 +84,15 @@ def _with_where(
     finding = found[number]
     named = _is_named(finding, exercise)
     look = Look(steps.trace, known.bank, steps.place, Text(source))
-    told = look.told(finding.check.partition(" + ")[0] if named else "")
+    pair = " + " in finding.check
+    told = look.told(finding.check if named and not pair else "")
     if finding.verdict == "error":
         said = _error(finding, told, look, steps)
     elif not named and steps.outcome.error is None and steps.outcome.value is None:
         said = _nothing(finding, look, exercise)
     else:
-        said = _values(finding, told, look, named)
+        alone = _without_pair(finding, known) if pair else finding.message
+        said = _values(finding, told, look, named, alone)
     return [*found[:number], said, *found[number + 1 :]]
 
 
@@ -98,10 +102,14 @@ def _is_named(finding: Finding, exercise: Exercise) -> bool:
 
 
 # --- values --------------------------------------------------------------------------------------
-def _values(finding: Finding, told: list[Told], look: Look, named: bool) -> Finding:
-    """A finding with what its steps say; as it is, where they tell of something else."""
+def _values(finding: Finding, told: list[Told], look: Look, named: bool, alone: str) -> Finding:
+    """A finding with what its steps say; as it is, where they tell of something else.
+
+    alone: its message without the names of two mistakes at once.
+    """
     checks = {each.cause[0] for each in told if each.cause}
-    ours = finding.check in checks or " + " in finding.check
+    pair = " + " in finding.check
+    ours = finding.check in checks or checks & set(finding.check.split(" + "))
     if finding.line is not None:  # an error that a known mistake explains
         before = look.right_before(finding.line)
         where = Where(first_wrong=finding.line, how="it stops with an error", **before)
@@ -113,9 +121,17 @@ def _values(finding: Finding, told: list[Told], look: Look, named: bool) -> Find
     placed = replace(
         finding, where=first.where, line=first.where.first_wrong, statement=first.statement
     )
-    if named or not (habit or checks):
+    if named and (not pair or len(checks) < 2):
+        return replace(placed, message=f"{habit} {finding.message}".strip())
+    if not (habit or checks):
         return placed
-    return replace(placed, message=_causes(told, habit, finding.message))
+    return replace(placed, message=_causes(told, habit, alone))
+
+
+def _without_pair(finding: Finding, known: Answers) -> str:
+    """The message of two known mistakes at once, without their names: those are told by lines."""
+    said = next((message for check, message, _ in known.pairs if check == finding.check), "")
+    return finding.message.removeprefix(said).lstrip()
 
 
 def _by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:

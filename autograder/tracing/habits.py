@@ -43,9 +43,9 @@ def half_power(text: Text) -> tuple[int, str] | None:
         power = node.left  # in `a / x ** 1/2` it is the right side of the first division
         if isinstance(power, ast.BinOp) and isinstance(power.op, ast.Div | ast.Mult):
             power = power.right
-        if isinstance(power, ast.BinOp) and isinstance(power.op, ast.Pow):
-            if _is(power.right, 1) and _is(node.right, 2):
-                return power.lineno, f"{text.of(power)}/2"
+        is_power = isinstance(power, ast.BinOp) and isinstance(power.op, ast.Pow)
+        if is_power and _is(power.right, 1) and _is(node.right, 2):
+            return power.lineno, f"{text.of(power)}/2"
     return None
 
 

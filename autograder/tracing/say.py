@@ -14,12 +14,13 @@ import torch
 
 from autograder.course.asking import Where
 from autograder.course.steps.traces import LEAF, Step
-from autograder.tracing.alike import Known, plain
+from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.causes import Slip
 from autograder.tracing.first_wrong import LAYOUT, Judged, factor_of
 from autograder.tracing.reference import multiple
 
 LONGEST = 90  # characters of a statement that are shown
+MOST_ITEMS = 16  # that are compared with one another
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class Text:
 
     def line(self, step: Step) -> int | None:
         """The line on which the step's statement begins."""
-        if step.place is None:
+        if step.place is None or step.place[0] > self.source.count("\n") + 1:
             return None
         found = self.around(step.place[0])
         return found.lineno if found is not None else step.place[0]
@@ -140,23 +141,23 @@ def _how(judged: Judged, slip: Slip) -> str:
             return f"{taken} are taken where {wanted} belong"
     found = judged.like.get(slip.number)
     if slip.number not in judged.bad and found is not None and found.turned:
-        return (
-            "its last two axes are exchanged"
-            if _last_two(found.order)
-            else ("its axes are in another order than they are used in")
-        )
+        if step.op == "softmax":
+            return _sums(step.value)
+        if _last_two(found.order):
+            return "its last two axes are exchanged"
+        return "its axes are in another order than they are used in"
     if found is not None and not found.in_order:
         return "the right numbers come to stand in the wrong places: axes are mixed"
     new_nan = int(step.value.isnan().sum())
     if new_nan:
         return _nan(step.value, new_nan)
-    if step.op == "softmax" or (should is not None and _sums_to_one(should.value, -1)):
-        said = _sums(step.value)
-        if said:
-            return said
+    if step.op == "softmax" and _sums(step.value):
+        return _sums(step.value)
+    factor = factor_of(judged, slip.number)
+    if factor is not None and abs(factor + 1) < 1e-3:
+        return "the sign is wrong"
     if should is not None and should.value.shape == step.value.shape:
         return _against(step.value, should.value)
-    factor = factor_of(judged, slip.number)
     return f"it multiplies by {factor:.3g}" if factor is not None else ""
 
 
@@ -207,6 +208,9 @@ def _against(value: torch.Tensor, right: torch.Tensor) -> str:
             )
         return f"it is too large by a factor of {factor:.3g}"
     one, two = plain(value), plain(right)
+    shares = bool((one >= 0).all() and (one <= 1).all())
+    if shares and _sums_to_one(right, -1) and not _sums_to_one(value, -1):
+        return _sums(value)
     zeros = int(((one == 0) & (two != 0)).sum())
     hidden, wanted = one.abs() > 1e37, two.abs() > 1e37
     if not torch.equal(hidden, wanted):
@@ -225,8 +229,12 @@ def _against(value: torch.Tensor, right: torch.Tensor) -> str:
 def _exchanged(one: torch.Tensor, two: torch.Tensor) -> int | None:
     """The axis along which two tensors hold the same slices in another order."""
     for axis in range(one.dim()):
-        a = one.movedim(axis, 0).flatten(1).sum(-1).sort().values
-        b = two.movedim(axis, 0).flatten(1).sum(-1).sort().values
-        if len(a) > 1 and torch.allclose(a, b, rtol=1e-4, atol=1e-5):
+        count = one.shape[axis]
+        if not 1 < count <= MOST_ITEMS:
+            continue
+        a, b = (t.movedim(axis, 0).flatten(1).sort(-1).values for t in (one, two))
+        equal = [[near(x, y) for y in b] for x in a]
+        moved = any(not equal[i][i] for i in range(count))
+        if moved and all(sum(row) == 1 for row in equal):
             return axis
     return None

@@ -26,6 +26,9 @@ class KnownSteps:
 class Bank(Protocol):
     """What is known of the steps of an exercise's calls; a call is named by its place."""
 
+    def knows(self, place: int) -> bool:
+        """Whether the steps of this call are known."""
+
     def right(self, place: int) -> Trace | None:
         """The steps of the answer."""
 
@@ -48,6 +51,10 @@ class Programs:
 
     written: Written
     calls: Sequence[Call]  # in float64
+
+    def knows(self, place: int) -> bool:
+        """Whether the steps of this call are known: those of all."""
+        return True
 
     def right(self, place: int) -> Trace | None:
         """The steps of the answer."""

@@ -6,6 +6,7 @@ read with bounds: whatever a child says, it can only cost what `read` allows.
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -121,6 +122,12 @@ def trace_here(namespace: Mapping, calls: Sequence[Call], named: bool = False) -
     header, tensors = to_steps_request(calls, named)
     reply, out = Runner(dict(namespace)).handle(header, tensors)
     return read(reply, out, len(calls))[-1]
+
+
+def text_of(target: object) -> str:
+    """The text of the file or the cell that a function or a class was written in; '' for none."""
+    file = recorder.file_of(target)
+    return "".join(linecache.getlines(file)) if file else ""
 
 
 # --- a few numbers that tell one step from another ------------------------------------------------

@@ -26,7 +26,7 @@ def run(runner, header: dict, tensors: dict) -> tuple[dict, dict]:
     """Makes each call once more under the recorder; `named` asks for variables' names too."""
     traces, out = [], {}
     for number, call in enumerate(header["calls"]):
-        recorder = Recorder(_file_of(runner.namespace.get(call["name"])), header.get("named"))
+        recorder = Recorder(file_of(runner.namespace.get(call["name"])), header.get("named"))
         runner.watch, runner.last = recorder, None
         outcome = runner.call(call, tensors, {})
         values = recorder.values()
@@ -43,7 +43,7 @@ def run(runner, header: dict, tensors: dict) -> tuple[dict, dict]:
     return {"traces": traces}, out
 
 
-def _file_of(target) -> str | None:
+def file_of(target) -> str | None:
     """The file that the text of a function or a class stands in."""
     target = getattr(target, "func", target)  # of a functools.partial
     own = getattr(target, "__dict__", {})
@@ -134,6 +134,7 @@ class Recorder(TorchFunctionMode):
             self.full = True
             return max(number - 1, 0)
         plain = tensor.detach().to("cpu").to_dense()
+        plain = plain.abs() > 0 if plain.is_complex() else plain  # nothing is said of such numbers
         kind = "float" if plain.is_floating_point() else "bool" * (plain.dtype == torch.bool)
         row = {"number": number, "op": str(name)[:60], "place": place}
         row |= {"inputs": [i for i in inputs if self.rows[i] is not None]}
