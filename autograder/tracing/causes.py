@@ -88,6 +88,8 @@ def _named(
         found = _explained(marks, new)
         if found is not None and (best is None or found < best[0]):
             best = (found, candidates[found[0]], mistake)
+        if best is not None and best[0][:2] == (0, -len(candidates)):  # none could explain more
+            break
     if best is not None:
         return Slip(judged, wrong, _line_of(judged, wrong, best[1]), best[2])
     return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
