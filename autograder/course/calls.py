@@ -106,6 +106,7 @@ class Observation:
     error: Mapping[str, Any] | None = None  # the cell itself did not run, or the child died
     source: str = ""  # the student's cell
     alone: bool = False  # seen without the student's own cells, one of which ended the child
+    again: Any = None  # what else was seen in the same child
 
 
 def _double(value):

@@ -48,6 +48,8 @@ def filled(
                 ]
             elif cell.id in shown:
                 cell.outputs = figures.outputs(shown[cell.id])
+            if wrong := wrong_lines(lesson, cell, results):
+                cell.metadata.setdefault("course", {})["wrong"] = wrong
         elif cell.source not in released:
             cell.source = inert(cell.source)
     note = _note(report)
@@ -77,6 +79,13 @@ def as_text(nb: NotebookNode) -> str:
 def is_graded(cell) -> bool:
     """Whether nbgrader keeps a mark for this cell."""
     return bool(cell.metadata.get("nbgrader", {}).get("grade", False))
+
+
+def wrong_lines(lesson: Lesson, cell, results: Mapping[str, Result]) -> list[int]:
+    """The lines of an exercise cell that are the first to go wrong in one of its tasks."""
+    tasks = [check.task for check in lesson.with_role(Role.CHECK) if check.of == cell.id]
+    found = [f for task in tasks if task in results for f in results[task].findings]
+    return sorted({f.where.first_wrong for f in found if f.where is not None})
 
 
 def taken(result: Result) -> list[Finding]:

@@ -121,9 +121,10 @@ class _Lowered(mistune.HTMLRenderer):
         return super().heading(text, self._levels[level - 1])
 
 
-def code(text: str) -> Markup:
-    """Python, coloured, every character of it escaped."""
-    return Markup(highlight(plain(text), PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)))
+def code(text: str, wrong: list[int] = ()) -> Markup:
+    """Python, coloured, every character of it escaped; the lines that go wrong are marked."""
+    formatter = HtmlFormatter(nowrap=True, hl_lines=list(wrong))
+    return Markup(highlight(plain(text), PythonLexer(stripnl=False), formatter))
 
 
 def card(html: str) -> Markup:
@@ -256,6 +257,7 @@ def _shown_cell(cell, after) -> dict:
         "asked": bool(answer.get("solution") and answer.get("grade")),
         "data": data,
         "task": course.get("task", ""),
+        "wrong": [line for line in course.get("wrong", []) if isinstance(line, int)],
         "outputs": shown(cell),
         "earned": earned,
         "taken": taken,

@@ -18,6 +18,7 @@ from .warm import Warm, WarmDied, WarmUnable
 
 RUNNER = Path(__file__).parent / "inside" / "runner.py"
 RECORD = Path(__file__).parent / "inside" / "record.py"
+STEPS = Path(__file__).parent / "inside" / "steps.py"
 TORCH = ("torch", "numpy.random", "safetensors.torch", "matplotlib.pyplot")
 
 ATTEMPTS = 3  # to start a child, where warm processes die
@@ -56,6 +57,7 @@ class Sandbox:
         self._tier = _choose(tier, allow_weak)
         self._plan = make_plan(self._tier, self._course, self.limits, [str(path) for path in hide])
         modules = [["course_runner", str(runner or RUNNER)], ["course_record", str(RECORD)]]
+        modules.append(["course_steps", str(STEPS)])
         self._settings = {
             "libraries": files.libraries(),
             "fork": self._tier.name != "limits",
