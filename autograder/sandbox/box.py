@@ -54,7 +54,11 @@ class Sandbox:
             raise ChildFailed("cannot start", f"The course folder {course} is not a folder.")
         self._tier = _choose(tier, allow_weak)
         self._plan = make_plan(self._tier, self._course, self.limits, [str(path) for path in hide])
-        modules = [["course_runner", str(runner or RUNNER)], ["course_record", str(RECORD)]]
+        modules = [
+            ["course_runner", str(runner or RUNNER)],
+            ["course_record", str(RECORD)],
+            ["course_work", str(Path(RECORD).with_name("work.py"))],
+        ]
         self._settings = {
             "libraries": files.libraries(),
             "fork": self._tier.name != "limits",
