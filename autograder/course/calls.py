@@ -193,7 +193,7 @@ def read_work(raw: Mapping) -> dict:
         "flops": int(raw["flops"]),
         "exponentials": int(raw["exponentials"]),
         "made": [(str(d), tuple(map(int, shape)), int(n)) for d, shape, n in raw["made"]],
-        "kernels": {str(name): int(n) for name, n in raw["kernels"]},
+        "kernels": {str(name): int(n) for name, n in raw["kernels"].items()},
     }
 
 

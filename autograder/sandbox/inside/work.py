@@ -49,13 +49,13 @@ class Work(TorchDispatchMode):
 
     def told(self) -> dict:
         """flops, exponentials (numbers that went through one), made: [dtype, shape, count] of the
-        largest tensors, kernels: [name, count]."""
+        largest tensors, kernels: how often each was called, by name."""
         largest = sorted(self.made, key=lambda each: math.prod(each[1:]), reverse=True)
         return {
             "flops": int(self.flops),
             "exponentials": int(self.exponentials),
             "made": [[k[0], list(k[1:]), self.made[k]] for k in largest[:MAX_KINDS]],
-            "kernels": [list(each) for each in self.kernels.most_common(MAX_KINDS)],
+            "kernels": dict(self.kernels.most_common(MAX_KINDS)),
         }
 
 
