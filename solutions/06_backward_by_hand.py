@@ -844,8 +844,9 @@ print(f"yours, c_proj transposed      {(turned - theirs).abs().max():.1f}")
 #
 # ## What comes next
 #
-# It is right. Now it may become fast: lesson 07 counts what attention costs, and takes most of it
-# away without changing a number.
+# It is right. Now it may become fast:
+# [lesson 07](../07_make_it_fast/07_make_it_fast.ipynb) counts what attention costs, and takes most
+# of it away without changing a number.
 #
 # Words from this lesson in the glossary: [backward pass](../../docs/glossary.md#backward-pass),
 # [autograd](../../docs/glossary.md#autograd), [gradient](../../docs/glossary.md#gradient),
