@@ -344,7 +344,7 @@ print(f"query {row} from the whole table: m = {table[row].max():.2f}, l = {exact
 
 # %% [markdown]
 # **Figure.** The table has 144 cells, and never more than 16 of them exist. Above each frame stand
-# the two numbers that query 6 (red line) carries from tile to tile. After the last tile they are
+# the two numbers that query 6 (red line) carries from tile to tile; $m$ rises twice. After the last tile they are
 # those of the whole row, which the printed line computes the long way.
 #
 # And the memory?

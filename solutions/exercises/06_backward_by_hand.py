@@ -15,7 +15,7 @@ from autograder import Call, Draw, Made, exercise
 from autograder.judging.errors import named_errors
 from autograder.judging.forms import results_in_one_tensor
 
-from .judges.backward import coarse_then_fine, conv1d, no_jacobian, same_dice
+from .judges.backward import coarse_then_fine, conv1d, no_jacobian, same_dice, told_by_line
 
 transposed = partial(torch.transpose, dim0=-2, dim1=-1)
 kept = torch.clone  # where a step is left out
@@ -29,7 +29,16 @@ def by_probs(draw: Draw) -> Call:
     return Call("", (probs, draw.normal(batch_size, seq_len, head_size)), says=says)
 
 
-@exercise("backward.values", by_probs,
+VALUES_LINES = [
+    (r"grad_out\s*@|matmul\(grad_out|bmm\(grad_out", "Expected size", "values.order",
+     "The product is the wrong way round: the queries' axis of P must meet that of grad_out."),
+    (r"\.T\b|\.t\(\)", ".", "values.all axes turned",
+     "`.T` turns all three axes round, the batch too. Only the last two change places: "
+     "`transpose(-2, -1)`."),
+]
+
+
+@exercise("backward.values", by_probs, judge=partial(told_by_line, lines=VALUES_LINES),
           hints=(
               "out[i] = sum over j of P[i, j] v[j]. In which outputs does one v[j] appear?",
               "v[j] goes into output i with weight P[i, j], so grad_v[j] is the sum over i of "
@@ -132,6 +141,13 @@ softmax_backward.wrong(
 softmax_backward.wrong(
     "softmax.softmax again", "That is the softmax of the gradient. The derivative is wanted.",
     lambda p, g: g.softmax(-1), lambda p, g: p * g.softmax(-1))
+softmax_backward.wrong(
+    "softmax.gradient unused", "The gradient that came in is not used.",
+    lambda p, g: p * (1 - p), lambda p, g: p * (1 - p.sum(-1, keepdim=True)))
+softmax_backward.wrong("softmax.sign", "The sign is turned round.",
+                       lambda p, g: -softmax_backward(p, g))
+softmax_backward.wrong("softmax.divided by p", "p stands below the line; it is a factor.",
+                       lambda p, g: (g - row_total(p * g)) / p)
 softmax_backward.wrong(
     "softmax.applied to probabilities",
     "`probs` went through the softmax once more. They are probabilities already.",
@@ -253,6 +269,14 @@ wrong("dropout.1/(1-p) lost",
       "gradient.", rescale=lambda g, p: g)
 wrong("dropout.1/(1-p) the wrong way", "The gradient is multiplied by 1 - p.",
       rescale=lambda g, p: g * (1 - p))
+wrong("dropout.divided by p", "What stayed was enlarged by 1 / (1 - p), not by 1 / p.",
+      rescale=lambda g, p: g / p)
+wrong("mask.-inf in the gradient",
+      "Hidden scores get a gradient of -inf. -inf is what a hidden *score* is; its gradient is 0.",
+      close=lambda g, hidden: g.masked_fill(hidden, -math.inf))
+wrong("softmax.applied to probabilities",
+      "`probs` went through the softmax once more. They are probabilities already.",
+      soften=lambda probs, g: softmax_backward(probs.softmax(-1), g))
 wrong("dropout.redrawn", "The dropout mask is drawn again.",
       drop=lambda g, dropped, p: g * (torch.rand(g.shape) >= p))
 wrong("dropout.ignored", "What was dropped still gets a gradient: the mask is not used.",
@@ -280,10 +304,19 @@ wrong("softmax.row term missing", "The softmax's row term is missing.", soften=t
 wrong("softmax.missing", "The softmax is passed over.", soften=lambda probs, g: g)
 
 
+FORWARD_AGAIN = "goes through the layer as an input would, `@ {}.T`. Backwards it is `@ {}`."
+LINEAR_LINES = [(
+    r"weight\s*\.\s*(T|mT|t\(|transpose)", "cannot be multiplied", "linear.forward again",
+    "The gradient " + FORWARD_AGAIN.format("weight", "weight"))]
+PATH_LINES = [(
+    r"w(_[qkv])?\s*\.\s*(T|mT|t\(|transpose)", "cannot be multiplied", "linear.forward again",
+    "A gradient " + FORWARD_AGAIN.format("w", "w"))]
+
+
 # --- one layer -----------------------------------------------------------------------------------
 @exercise("backward.linear",
           "linear_backward(grad_y[batch_size, seq_len, outputs], x[batch_size, seq_len, inputs],"
-          " weight[outputs, inputs])", judge=results_in_one_tensor,
+          " weight[outputs, inputs])", judge=partial(told_by_line, lines=LINEAR_LINES),
           hints=(
               "y = x @ weight.T + bias. Each gradient has the shape of what it belongs to: which "
               "products fit?",
@@ -291,11 +324,10 @@ wrong("softmax.missing", "The softmax is passed over.", soften=lambda probs, g: 
               "its gradient is a sum over both.",
               "grad_weight is grad_y.T @ x with batch and tokens flattened into one axis; "
               "grad_bias is grad_y summed over both."))
-def linear_backward(grad_y, x, weight, over=(0, 1), share=lambda total, count: total,
-                    through=torch.matmul):
+def linear_backward(grad_y, x, weight, over=(0, 1), share=lambda total, count: total):
     count = grad_y.shape[0] * grad_y.shape[1]
     grad_weight = torch.einsum("bto,bti->oi", grad_y, x)
-    return through(grad_y, weight), share(grad_weight, count), share(grad_y.sum(over), count)
+    return grad_y @ weight, share(grad_weight, count), share(grad_y.sum(over), count)
 
 wrong = linear_backward.wrong
 wrong("linear.averaged", "Weight and bias get a mean; a gradient is the sum over all uses.",
@@ -309,15 +341,22 @@ wrong("linear.bias of the inputs", "The bias's gradient is a sum of inputs; it i
 wrong("linear.bias summed over features",
       "The bias's gradient is summed over the features, the one axis that must stay.",
       lambda g, x, w: (g @ w, torch.einsum("bto,bti->oi", g, x), g.sum(-1)),
-      lambda g, x, w: (g @ w, torch.einsum("bto,bti->oi", g, x), g.sum()))
+      lambda g, x, w: (g @ w, torch.einsum("bto,bti->oi", g, x), g.sum()),
+      lambda g, x, w: (g @ w, torch.einsum("bto,bti->oi", g, x), g.sum((0, 2))),
+      lambda g, x, w: (g @ w, torch.einsum("bto,bti->oi", g, x), g.sum((1, 2))))
 wrong("linear.weight transposed",
       "grad_weight is [inputs, outputs]; the weight of an nn.Linear is [outputs, inputs].",
       lambda g, x, w: (g @ w, torch.einsum("bto,bti->io", g, x), g.sum((0, 1))))
 wrong("linear.weight for each sequence",
       "There is a grad_weight for each sequence. All share one weight: add them up.",
       lambda g, x, w: (g @ w, g.mT @ x, g.sum((0, 1))))
-wrong("linear.forward again", "grad_y went through the layer as an input would: `@ weight.T`. "
-      "Backwards it is `@ weight`.", through=lambda g, w: g @ w.T)
+wrong("linear.averaged", "The bias gets a mean; a gradient is the sum over all uses.",
+      lambda g, x, w: (g @ w, torch.einsum("bto,bti->oi", g, x), g.mean((0, 1))))
+wrong("linear.averaged", "The weight gets a mean; a gradient is the sum over all uses.",
+      lambda g, x, w: (
+          g @ w, torch.einsum("bto,bti->oi", g, x) / (len(x) * x.shape[1]), g.sum((0, 1))))
+wrong("linear.averaged", "There is a mean over the sequences; all uses are added up.",
+      lambda g, x, w: (g @ w, torch.einsum("bto,bti->oi", g, x) / len(x), g.sum((0, 1)) / len(x)))
 wrong("linear.order", "The three gradients come in another order than was asked for.",
       lambda g, x, w: tuple(linear_backward(g, x, w)[i] for i in (1, 0, 2)),
       lambda g, x, w: tuple(linear_backward(g, x, w)[i] for i in (1, 2, 0)),
@@ -335,6 +374,7 @@ def merged(heads):
           " grad_v[batch_size, num_heads, seq_len, head_size], w_q[hidden, input_size],"
           " w_k[hidden, input_size], w_v[hidden, input_size])",
           sizes={"num_heads": (2, 3), "head_size": (5, 7), "hidden": "num_heads * head_size"},
+          judge=partial(told_by_line, lines=PATH_LINES),
           hints=(
               "x went into three layers. What happens to gradients where a tensor is used more "
               "than once?",
@@ -364,6 +404,12 @@ wrong("heads.interleaved merge", "The heads are merged with their features inter
       merge=lambda h: h.permute(0, 2, 3, 1).flatten(2))
 wrong("paths.weights swapped", "w_q and w_k are swapped.", order=(1, 0, 2))
 wrong("paths.weights swapped", "One weight is used for all paths.", order=(0, 0, 0))
+wrong("paths.mixed",
+      "Gradients and weights are added up before the product: each gradient then goes through all "
+      "three weights.",
+      lambda *a: merged(sum(a[:3])) @ sum(a[3:]))
+wrong("paths.multiplied", "The paths are multiplied; gradients of several uses are added.",
+      lambda *a: math.prod(merged(g) @ w for g, w in zip(a[:3], a[3:], strict=True)))
 wrong("paths.not added", "The paths are put side by side; gradients of several uses are added.",
       lambda *a: torch.cat([merged(g) @ w for g, w in zip(a[:3], a[3:], strict=True)], -1),
       lambda *a: tuple(merged(g) @ w for g, w in zip(a[:3], a[3:], strict=True)),
@@ -425,7 +471,31 @@ wrong("numeric.not put back",
       not_put_back(f, x.double(), epsilon))
 wrong("numeric.not divided", "The difference is not divided by the step.",
       lambda f, x, epsilon: numeric_gradient(f, x, epsilon) * 2 * epsilon)
-wrong("numeric.float32", "It is computed in float32.", dtype=torch.float32)
+wrong("numeric.all at once",
+      "A whole row is moved at once. Each entry has its own derivative: move one at a time.",
+      lambda f, x, epsilon: by_rows(f, x.double(), epsilon))
+wrong("numeric.autograd",
+      "That is the exact gradient, as autograd has it. What differences give for this epsilon is "
+      "asked for: they are the proof, so autograd may have no part in it.",
+      lambda f, x, epsilon: by_autograd(f, x.double()))
+wrong("numeric.float32",
+      "It is computed in float32: the difference of two nearly equal numbers loses most of its "
+      "seven digits. Work in float64, whatever dtype comes in.", dtype=torch.float32)
+
+
+def by_rows(f, x, epsilon):
+    grad = torch.zeros_like(x)
+    for i in range(len(x)):
+        step = torch.zeros_like(x)
+        step[i] = epsilon
+        grad[i] = (f(x + step) - f(x - step)) / (2 * epsilon)
+    return grad
+
+
+def by_autograd(f, x):
+    with torch.enable_grad():
+        x = x.clone().requires_grad_()
+        return torch.autograd.grad(f(x), x)[0]
 
 
 def not_put_back(f, x, epsilon):
@@ -480,7 +550,12 @@ wrong("mask.causal for given", "The given mask is replaced by the causal one.",
       sense=lambda hidden: torch.ones_like(hidden).tril())
 wrong("scale.twice", "The scale is applied twice: the function divides by sqrt(head_size) itself.",
       scale=lambda q: q.shape[-1] ** -0.5)
-wrong("scale.undone", "The scale is undone.", scale=lambda q: q.shape[-1] ** 0.5)
+wrong("mask.transposed", "The mask is transposed: its rows are queries.",
+      sense=lambda hidden: ~hidden.mT)
+wrong("mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
+      lambda q, k, v, hidden: (attended(q, k, v, torch.zeros_like(hidden))[1] * ~hidden) @ v)
+wrong("scale.missing", "The scores are not scaled, or the function's own scale is undone.",
+      scale=lambda q: q.shape[-1] ** 0.5)
 
 
 def mha_weights(draw: Draw) -> Call:

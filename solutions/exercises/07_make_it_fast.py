@@ -85,6 +85,8 @@ wrong("count.k or v", "k and v are both read: that is twice k_len.",
       lambda b, h, q, k, d, size: (
           4 * b * h * q * k * d, b * h * ((2 * q + k) * d + 4 * q * k) * size,
           4 * b * h * q * k * d / (b * h * ((2 * q + k) * d + 4 * q * k) * size)))
+wrong("count.intensity rounded", "The intensity is cut to a whole number: `/`, not `//`.",
+      turn=lambda flops, moved: flops // moved)
 wrong("count.output", "The output's write is not among the bytes.",
       lambda b, h, q, k, d, size: (
           4 * b * h * q * k * d, b * h * ((q + 2 * k) * d + 4 * q * k) * size,
@@ -153,6 +155,23 @@ wrong("online.maximum from 0",
       "own.", first=0.0)
 wrong("online.no maximum", "No maximum is subtracted: large scores overflow.",
       lambda scores, block: (scores.amax(-1), scores.float().exp().sum(-1)))
+wrong("online.maximum of the first block",
+      "The maximum is that of the first block, whatever comes later.",
+      lambda scores, block: (scores[:, :block].amax(-1), (
+          scores - scores[:, :block].amax(-1, True)).exp().sum(-1)))
+wrong("online.maximum of all rows", "The maximum is taken over all rows; each row has its own.",
+      larger=lambda old, new: torch.maximum(old, new.max()))
+wrong("online.mean for sum", "The exponentials are averaged; they must be added up.",
+      lambda scores, block: block_means(scores, block))
+wrong("online.logsumexp", "The second result is m + log(l); l itself is asked for.",
+      lambda scores, block: (scores.amax(-1), scores.logsumexp(-1)))
+wrong("online.new block rescaled",
+      "The new block's sum is multiplied by the factor as well. It is relative to the new maximum "
+      "already: only the old sum is rescaled.",
+      lambda scores, block: both_rescaled(scores, block))
+wrong("online.maximum not kept", "m is not updated from block to block.",
+      lambda scores, block: (scores.split(block, -1)[-1].amax(-1), (
+          scores.split(block, -1)[-1] - scores.split(block, -1)[-1].amax(-1, True)).exp().sum(-1)))
 wrong("online.last block lost",
       "The last block is lost where it is shorter than the others.",
       cut=lambda length, block: length // block * block)
@@ -162,6 +181,27 @@ wrong("online.blocks added",
           (p - or_zero(p.amax(-1))[:, None]).exp().sum(-1) for p in scores.split(block, -1))))
 wrong("online.whole row", "Whole rows are made at once.",
       lambda scores, block: (scores.amax(-1), (scores - scores.amax(-1, True)).exp().sum(-1)))
+
+
+def block_means(scores, block):
+    m = scores.amax(-1)
+    total = torch.zeros_like(m)
+    so_far = torch.full_like(m, -INF)
+    for part in scores.split(block, -1):
+        new = torch.maximum(so_far, part.amax(-1))
+        total = total * grown(so_far, or_zero(new)) + (part - or_zero(new)[:, None]).exp().mean(-1)
+        so_far = new
+    return m, total
+
+
+def both_rescaled(scores, block):
+    m = scores.new_full(scores.shape[:1], -INF)
+    total = torch.zeros_like(m)
+    for part in scores.split(block, -1):
+        new = torch.maximum(m, part.amax(-1))
+        total = (total + (part - or_zero(new)[:, None]).exp().sum(-1)) * grown(m, or_zero(new))
+        m = new
+    return m, total
 
 
 # --- attention in tiles --------------------------------------------------------------------------
@@ -272,6 +312,14 @@ wrong("tiles.diagonal only", "Each block of queries sees its own block of keys o
           tiled_attention(a, b, c, block) for a, b, c in zip(
               q.split(block), k.split(block), v.split(block), strict=False)]))
 wrong("scale.missing", "The scores are not scaled.", scale=lambda q: 1.0)
+wrong("scale.k_len", "The scale is taken from the number of keys, not from head_size.",
+      lambda q, k, v, block: tiled_attention(q, k, v, block, scale=lambda q: len(k) ** -0.5))
+wrong("tiles.values from k", "Keys are added up where values belong.",
+      lambda q, k, v, block: tiled_attention(q, k, k, block))
+wrong("tiles.as many keys as queries",
+      "The loop over the keys ends where the queries end: there are more keys than queries.",
+      lambda q, k, v, block: tiled_attention(
+          q, *(t[: math.ceil(len(q) / block) * block] for t in (k, v)), block))
 wrong("scale.twice", "The scale is applied twice.", scale=lambda q: 1 / q.shape[-1])
 wrong("scale.multiplied", "The scores are multiplied by the root.", scale=lambda q: 1 / root(q))
 wrong("scale.block", "The scale is taken from the block, not from head_size.",
@@ -310,7 +358,7 @@ def up_to_the_diagonal(i, rows):
               "for j in range(i + 1): ... and count each tile that you compute. Within (i, i) hide "
               "`triu(diagonal=1)`; every row keeps at least its own key."))
 def causal_tiles(q, k, v, block, order=up_to_the_diagonal, diagonal=1, masked=True,
-                 counted=lambda done, rows: done, scale=root):
+                 counted=lambda done, rows: done, scale=root, fill=-INF, turn=False):
     rows = math.ceil(len(q) / block)
     outs, done = [], 0
     place = torch.arange(len(q))
@@ -323,7 +371,9 @@ def causal_tiles(q, k, v, block, order=up_to_the_diagonal, diagonal=1, masked=Tr
             scores = q[mine] @ k[theirs].T * scale(q)
             if masked:
                 future = place[theirs] >= place[mine, None] + diagonal
-                scores = scores.masked_fill(future, -INF)
+                if turn and i == j:
+                    future = place[theirs] < place[mine, None]
+                scores = scores.masked_fill(future, fill)
             new = torch.maximum(m, scores.amax(-1))
             weights = (scores - or_zero(new)[:, None]).exp()
             factor = (m - or_zero(new)).exp()
@@ -343,6 +393,11 @@ wrong("tiles.hidden computed",
 wrong("tiles.diagonal skipped",
       "The tiles on the diagonal are skipped. Half of each is in sight, every token's own key "
       "among it.", order=lambda i, rows: range(i))
+wrong("mask.filled with 0",
+      "On the diagonal hidden scores are set to 0, and exp(0) is 1: a weight like any other.",
+      fill=0.0)
+wrong("mask.inverted", "On the diagonal the mask is the wrong way round: the past is hidden.",
+      turn=True)
 wrong("mask.none", "Nothing is hidden.", masked=False, order=lambda i, rows: range(rows))
 wrong("tiles.diagonal not masked",
       "The tiles on the diagonal are not masked: within its block a token sees the future.",
@@ -355,6 +410,10 @@ wrong("tiles.count", "The tiles on the diagonal are not counted.",
       counted=lambda done, rows: done - rows)
 wrong("tiles.count", "These are the tiles that were skipped; those that were computed are asked "
       "for.", counted=lambda done, rows: rows * (rows - 1) // 2)
+wrong("tiles.count", "That is half of all tiles. The diagonal's are computed as well.",
+      counted=lambda done, rows: rows * rows // 2)
+wrong("tiles.count", "That is half of the tiles that were computed.",
+      counted=lambda done, rows: done // 2)
 wrong("tiles.count", "The rows of tiles are counted, not the tiles.",
       counted=lambda done, rows: rows)
 wrong("tiles.first only", "Only the first block of keys is looked at.",
@@ -397,6 +456,12 @@ chunk_mask.wrong("mask.float", "The mask is made of numbers; True and False are 
                  side=lambda mask: mask.to(torch.get_default_dtype()))
 chunk_mask.wrong("mask.none", "Nothing is hidden: that is right for one new token only.",
                  side=torch.zeros_like)
+chunk_mask.wrong("mask.sign", "The mask is shifted to the left; more past moves it to the right.",
+                 start=lambda q_len, k_len: q_len - k_len)
+chunk_mask.wrong("mask.sign", "The mask is shifted by q_len. How long is the past?",
+                 start=lambda q_len, k_len: q_len)
+chunk_mask.wrong("mask.square", "There is a column for each query; there is one for each key.",
+                 lambda q_len, k_len: torch.ones(q_len, q_len).triu(1).bool())
 chunk_mask.wrong("mask.square", "The mask has a row for each key; there is one for each query.",
                  lambda q_len, k_len: torch.ones(k_len, k_len).triu(1).bool())
 
@@ -445,7 +510,8 @@ class CachedAttention(nn.Module):
     grow = (behind, behind)
     kept = staticmethod(lambda old, new, grown: grown)
     hide = staticmethod(chunk_mask)
-    scaled, shares, order = True, False, (0, 1)
+    merge = staticmethod(lambda out: out.transpose(1, 2).flatten(2))
+    scaled, shares, mixed, order, values_from = True, False, True, (0, 1), 1
 
     def __init__(self, input_size, hidden, num_heads):
         super().__init__()
@@ -461,10 +527,12 @@ class CachedAttention(nn.Module):
         q, k, v = (heads_of(layer(x), self.num_heads) for layer in (self.q, self.k, self.v))
         new = (k, v)
         if cache is not None:
-            k, v = (g(old, fresh) for g, old, fresh in zip(how.grow, cache, new, strict=True))
+            k, v = (g(old, fresh) for g, old, fresh in zip(
+                how.grow, (cache[0], cache[self.values_from]), new, strict=True))
         scores = q @ k.mT * (q.shape[-1] ** -0.5 if self.scaled else 1.0)
         scores = scores.masked_fill(how.hide(q.shape[2], k.shape[2]), -INF)
-        out = self.mix((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
+        out = how.merge(scores.softmax(-1) @ v)
+        out = self.mix(out) if self.mixed else out
         grown = (k, v)
         self.own = grown
         kept = tuple(how.kept(cache, new, grown)[i] for i in self.order)
@@ -482,6 +550,13 @@ wrong("mask.none", "Where there is a cache nothing is hidden. That is right for 
       hide=lambda q_len, k_len: chunk_mask(q_len, k_len) & (q_len == k_len))
 wrong("mask.one step late", "Each token sees the one after it.",
       hide=lambda q_len, k_len: chunk_mask(q_len, k_len, late=2))
+wrong("mask.top left", "The mask is aligned at the top left, and one step late.",
+      hide=lambda q_len, k_len: torch.ones(q_len, k_len).triu(2).bool())
+wrong("heads.scrambled merge", "The heads are merged by a reshape alone; transpose first.",
+      merge=staticmethod(lambda out: out.reshape(len(out), out.shape[2], -1)))
+wrong("cache.no mix", "The output projection `mix` is missing.", mixed=False)
+wrong("cache.values from k", "The cached keys are used as values, too.",
+      grow=(behind, behind), values_from=0)
 wrong("cache.not grown", "What is returned holds the new tokens only: the past is forgotten.",
       kept=lambda old, new, grown: new)
 wrong("cache.not grown", "The old cache is handed back: the new tokens are forgotten.",
@@ -508,7 +583,7 @@ wrong("scale.missing", "The scores are not scaled.", scaled=False)
 # --- generation ----------------------------------------------------------------------------------
 def prompts(draw: Draw) -> list[Call]:
     calls = []
-    for batch_size, seq_len, count in ((1, 5, 6), (2, 7, 5), (3, 4, 1)):
+    for batch_size, seq_len, count in ((1, 3, 3), (2, 4, 3), (3, 5, 1)):
         model, ids, text = gpt2_and_ids(draw, 2, batch_size, seq_len)
         says = f"{text}, {count} new"
         calls.append(Call("", (model, ids, count), work=True, says=says))
@@ -553,6 +628,14 @@ wrong("generate.first position", "The logits of the first position are taken; th
       "predicts what comes next.", pick=lambda logits: logits[:, 0])
 wrong("generate.prompt lost", "Only the new tokens come back; the prompt belongs in front.",
       cut=lambda ids, start: ids[:, start:])
+wrong("generate.prompt lost", "Only the last token comes back.", cut=lambda ids, start: ids[:, -1:])
+wrong("generate.order", "New tokens are put in front; they come last.",
+      cut=lambda ids, start: torch.cat([ids[:, start:].flip(1), ids[:, :start]], 1))
+wrong("generate.least probable", "The least probable token is taken.",
+      pick=lambda logits: -logits[:, -1])
+wrong("generate.prompt again",
+      "Two tokens are passed on each time, one of which is in the cache already.",
+      step=lambda ids: ids[:, -2:])
 wrong("generate.count", "There is one token too many.", more=1)
 wrong("generate.count", "There is one token too few.", more=-1)
 wrong("generate.no cache", "The prompt goes through the model again for each token.",

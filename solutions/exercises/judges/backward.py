@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
 from autograder.course.asking import Finding, Sight
 from autograder.judging.compare import compare, difference
+from autograder.judging.forms import results_in_one_tensor
 
 TWO_SHAPES = re.compile(r"cannot be multiplied \(\d+x\d+ and (\d+)x(\d+)\)")
 
@@ -61,6 +63,19 @@ def coarse_then_fine(sight: Sight) -> list[Finding]:
         )
         return [replace(found[0], check="numeric.float32", message=text)]
     return found
+
+
+def told_by_line(sight: Sight, *, lines: Sequence[tuple[str, str, str, str]]) -> list[Finding]:
+    """As usual, one tensor standing for several results too; some errors are known by their line.
+
+    lines: (a pattern in the student's line, one in the error, the finding's name, its message).
+    """
+    for call, got in zip(sight.calls, sight.outcomes, strict=True):
+        for pattern, error, check, text in lines if got.error else ():
+            line, statement = got.error["line"], got.error["statement"]
+            if re.search(pattern, statement) and re.search(error, got.error["message"]):
+                return [Finding(check, "wrong", text, line, statement, tried=call.says)]
+    return results_in_one_tensor(sight)
 
 
 def conv1d(sight: Sight) -> list[Finding]:
