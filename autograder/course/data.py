@@ -111,6 +111,7 @@ def _pack(outcome: Outcome, tensors: dict, dtype: torch.dtype | None = None) -> 
     packed = {
         **{k: getattr(outcome, k) for k in ("error", "parameters", "buffers", "state", "unset")},
         "changed": list(outcome.changed),
+        "work": outcome.work,
         "value": encode(outcome.value, tensors),
         "gradients": encode(outcome.gradients, tensors),
     }
