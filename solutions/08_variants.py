@@ -998,7 +998,8 @@ for kind in ("full", "causal", "window", "alibi", "rope", "linear"):
 # ## What comes next
 #
 # You have all the parts, and have only seen them in models that are too small to say anything.
-# [Lesson 09](../09_inside_gpt2/09_inside_gpt2.ipynb) opens one that has read something.
+# [The next lesson](../08_writing/08_writing.ipynb) puts your own attention of lesson 05 into a model, and
+# trains it until it writes.
 #
 # Words from this lesson in the glossary: [cross-attention](../../docs/glossary.md#cross-attention),
 # [grouped-query attention](../../docs/glossary.md#grouped-query-attention),
