@@ -144,11 +144,21 @@ def is_code(text: str) -> bool:
     if len(text) > MAX_CODE * 4:
         return False
     text = text.lstrip("> \t")
+    code, sign, _ = text.partition("#")
+    if sign and " = " in code and _parses(code):  # `z = y * j  # [b, t, d]`
+        return True
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return text.startswith(BLOCKS) and text.split("#")[0].rstrip().endswith(":")
     return any(_is_statement(s) for s in body)
+
+
+def _parses(code: str) -> bool:
+    try:
+        return isinstance(ast.parse(code.strip()).body[0], ast.Assign)
+    except (SyntaxError, ValueError, MemoryError, RecursionError, IndexError):
+        return False
 
 
 def _is_statement(node: ast.stmt) -> bool:

@@ -217,8 +217,8 @@ def _values(dims: Dims, inner: list[Token]) -> bool:
     """Whether the items are values, or positions, and no sizes: nothing has the size 0."""
     if ("num", 0) in dims or any(t.kind == "number" and "." in t.text for t in inner):
         return True
-    if any(d[0] == "*" and d[1][0] == d[2][0] == "num" for d in dims):
-        return True  # `(1x1, 3x3)`
+    if dims and all(d[0] == "*" and d[1][0] == d[2][0] == "num" for d in dims):
+        return True  # `(1 x 1, 3 x 3)`
     numbers = sum(d[0] == "num" for d in dims)
     if ("...",) in dims and numbers and dims.index(("...",)) not in (0, len(dims) - 1):
         return True  # `[1, 2, ..., n]`
@@ -385,9 +385,23 @@ def looks_like_one(found: list[Token], vocabulary: Vocabulary) -> bool:
             joint = [t.text for t in found[i + 3 : i + 4]] == ["*"]
         if named[i] and joint and (named[i + 2] or found[i + 2].kind == "open"):
             return True
+    if any(_list_of_names(found, i, end, vocabulary) for i, end in _pairs(found).items()):
+        return True
     parts = split(found, lambda t: t.text == ",")
     words = all(len(p) == 1 or p[1].kind in ("times", "over", "plus") for p in parts if p)
     return len(parts) > 2 and words and any(named)  # `nW*B, window, window, C`
+
+
+def _list_of_names(found: list[Token], i: int, end: int, vocabulary: Vocabulary) -> bool:
+    """`[foo, bar]`: names in brackets that may be of sizes which nobody knows, and no call."""
+    if end - i > LARGEST or (i and found[i].glued and found[i - 1].word):
+        return False
+    parts = split(found[i + 1 : end], lambda t: t.text == ",")
+    names_in = [t.text for p in parts for t in p if t.word]
+    if len(parts) < 2 or any(w.lower() in PROSE for w in names_in):
+        return False
+    short = all(1 <= len(p) <= 3 for p in parts)
+    return short and any(w not in vocabulary.tensors for w in names_in)
 
 
 def _sized(token: Token, vocabulary: Vocabulary) -> bool:
