@@ -380,11 +380,12 @@ def looks_like_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     named = [t.word and t.kind != "times" and _sized(t, vocabulary) for t in found]
     for i in range(len(found) - 2):
         sign = found[i + 1]
-        joint = sign.kind in ("comma", "arrow") or sign.text in ("x", "X", "×", "by")
-        if sign.text == "*":  # one product is no shape yet, `b * t * c` may be one
-            joint = [t.text for t in found[i + 3 : i + 4]] == ["*"]
+        joint = sign.kind in ("comma", "arrow") or sign.text in ("x", "X", "×", "by", "*")
         if named[i] and joint and (named[i + 2] or found[i + 2].kind == "open"):
             return True
+    spaced = all(t.word and (n or t.text == "None") for t, n in zip(found, named, strict=True))
+    if spaced and sum(named) > 1:  # `heads None F F`
+        return True
     if any(_list_of_names(found, i, end, vocabulary) for i, end in _pairs(found).items()):
         return True
     parts = split(found, lambda t: t.text == ",")
