@@ -64,7 +64,7 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
         calls.append(tree)
         entries.append(called_name(tree))
         roles += [r for r in found if r not in roles]
-        own.append(set(found))
+        own.append({r for r in found if concept(r) != "seq" or r in _of_tensors(tree)})
     if not calls:
         raise PlanError("No call to make: expected something like `Model(size)(x[batch, size])`.")
     _tie_heads(roles, derived)
@@ -89,6 +89,16 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
         derived,
         tuple(zip(entries, map(frozenset, own), strict=True)),
     )
+
+
+def _of_tensors(tree: object) -> set[str]:
+    """The sizes of the tensors in a call. A length that is only handed over may be the longest."""
+    if isinstance(tree, list):
+        return set().union(*map(_of_tensors, tree))
+    if not isinstance(tree, dict):
+        return set()
+    dims = tree.get("dims", []) if tree.get("kind") == "tensor" else []
+    return set().union(*map(names_in, dims), *map(_of_tensors, tree.values()))
 
 
 def _tie_heads(roles: list[str], derived: dict[str, str]) -> None:

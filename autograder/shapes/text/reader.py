@@ -20,6 +20,7 @@ from autograder.shapes.text.shapes_in_text import (
     explained,
     garbled,
     looks_like_one,
+    names_in_brackets,
     spans,
     strip_lead,
     without_values,
@@ -120,7 +121,8 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
     if _scalar(found):
         return [Claim((Stage((Term((), "scalar", sure=True),)),))]
     rest = without_values(found)
-    if any(t.kind == "same" for t in found[:4]) or looks_like_one(rest, vocabulary):
+    same = any(t.kind == "same" for t in found[:4])
+    if same or looks_like_one(rest, vocabulary) or names_in_brackets(found, vocabulary):
         return [Claim(unreadable="the comment is not readable as a shape")]
     return []
 
