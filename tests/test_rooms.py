@@ -16,9 +16,10 @@ ROOMS = {
     "course": {"sandbox.inside", "shapes"},
     "intake": {"course"},
     "judging": {"course", "sandbox.inside", "reports"},
+    "tracing": {"course", "judging", "sandbox.inside"},
     "reports": {"course", "intake"},
     "many": set(),
-    "grading": {"course", "intake", "judging", "many", "reports", "sandbox", "shapes"},
+    "grading": {"course", "intake", "judging", "many", "reports", "sandbox", "shapes", "tracing"},
     "classroom": {"course", "grading", "intake", "many", "reports", "sandbox"},
 }
 # Notebooks of the course's own are run by `build`; students' code is run by the sandbox alone.

@@ -11,6 +11,7 @@ import torch
 from autograder.course.asking import Fitted, Lazy, Mistake
 from autograder.course.calls import Call, Outcome, run_here
 from autograder.course.exercises import Written
+from autograder.course.steps.bank import Bank, Programs
 from autograder.sandbox.inside.sandbox_wire import Failure
 
 PUBLIC_SEED = 20170612  # the seed of the checks that students run; marks use another
@@ -31,7 +32,8 @@ class Answers:
 
     A mistake's outcomes are computed (or read) when they are first looked at. pairs: two slips at
     once, looked at where no single one fits. fitted: given what came back, the mistakes with a free
-    number in them. stages: the steps that each mistake belongs to, by its check.
+    number in them. stages: the steps that each mistake belongs to, by its check. bank: the steps of
+    the answer and of the mistakes, operation by operation.
     """
 
     expected: Sequence[Outcome]
@@ -39,6 +41,7 @@ class Answers:
     pairs: Sequence[Named] = ()
     fitted: Callable[[Sequence[Outcome]], tuple[Named, ...]] = _none
     stages: Mapping[str, str] = field(default_factory=dict)
+    bank: Bank | None = None
 
 
 def compute(written: Written, calls: Sequence[Call]) -> Answers:
@@ -60,6 +63,7 @@ def compute(written: Written, calls: Sequence[Call]) -> Answers:
         Lazy(len(written.pairs), lambda place: one(written.pairs[place])),
         fitted,
         stages,
+        Programs(written, double),
     )
 
 

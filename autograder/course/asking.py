@@ -25,12 +25,27 @@ class Verdict(StrEnum):
 
 
 @dataclass(frozen=True)
+class Where:
+    """The last right line of a student's cell and the first wrong one, where they are known.
+
+    landmark: what the last right line gives, '' where it has no name. how: how the first wrong
+    line differs, '' where there are no words for it.
+    """
+
+    last_right: int | None
+    first_wrong: int
+    landmark: str = ""
+    how: str = ""
+
+
+@dataclass(frozen=True)
 class Finding:
     """One thing found in an answer.
 
     A verdict of wrong or error fails the question. line and statement point into the student's
     cell. points: what a rubric adds for it, below zero for a deduction. mistake: the name of the
     known mistake that was recognised; empty where it is none.
+    where: where it goes wrong; None where nothing can be said for sure.
     """
 
     check: str
@@ -43,6 +58,7 @@ class Finding:
     got: str = ""
     points: float = 0.0
     mistake: str = ""
+    where: Where | None = None
 
     @property
     def fails(self) -> bool:

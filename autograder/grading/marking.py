@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Verdict
 from autograder.course.calls import Call, Outcome
 from autograder.course.course import Course
 from autograder.course.lesson import Cell, Lesson, Role
 from autograder.course.settings import Rubric
-from autograder.grading.observe import observe, question
+from autograder.course.steps.traces import read, to_steps_request
+from autograder.grading.observe import STEPS_SECONDS, observe, question
 from autograder.grading.shape_comments import comment_findings
 from autograder.intake.magics import plain_python
 from autograder.intake.submission import StudentCell, Submission
@@ -19,6 +21,7 @@ from autograder.judging.explain import explain_error
 from autograder.judging.verdict import findings
 from autograder.reports.report import Result
 from autograder.sandbox import Failure, Sandbox
+from autograder.tracing.findings import Steps, with_where, wrong_call
 
 
 @dataclass
@@ -73,7 +76,18 @@ class Marking:
         exercise = self.course.exercise(cell.task)
         asked = question(self.lesson, self.submission, cell, self.models)
         asked = asked.without_added() if self.alone else asked
-        calls, seen = observe(self.box, asked, lambda: self.draw(exercise))
+        known = _Answers(self.course, exercise)
+
+        def look(child, calls: list[Call], outcomes: Sequence[Outcome]) -> Steps | None:
+            """The steps of a call that went wrong, in the same child."""
+            place = wrong_call(exercise, calls, outcomes, known.to(calls))
+            if place is None:
+                return None
+            request = to_steps_request([calls[place]])
+            reply = child.request(*request, seconds=STEPS_SECONDS)
+            return Steps(place, read(*reply, 1)[0], outcomes[place])
+
+        calls, seen = observe(self.box, asked, lambda: self.draw(exercise), look)
         self.alone = self.alone or seen.alone
         if seen.error is not None:
             return [explain_error(seen.error, exercise.name, seen.source)]
@@ -84,8 +98,8 @@ class Marking:
             """What comes of other calls of the same answer, in a child of its own."""
             return observe(self.box, asked, lambda: others)[1].outcomes
 
-        known = self.course.answers(exercise, calls)
-        return findings(exercise, calls, seen.outcomes, known, seen.source, ask)
+        found = findings(exercise, calls, seen.outcomes, known.to(calls), seen.source, ask)
+        return with_where(found, seen.again, known.to(calls), exercise, seen.source)
 
     def _by_rubric(self, by: Rubric, exercise: Cell, results: dict[str, Result]) -> list[Result]:
         own = next(c for c in self.submission.cells if c.id == exercise.id)
@@ -96,6 +110,20 @@ class Marking:
         comments = comment_findings(self.box, self.lesson, exercise, source)
         judged = [results[c.task] for c in checks]
         return rubric.apply(by, judged, source, exercise.source, comments)
+
+
+@dataclass
+class _Answers:
+    """The answers to an exercise's calls, computed once for those that were asked last."""
+
+    course: Course
+    exercise: Exercise
+    _kept: tuple[list[Call], Answers] | None = None
+
+    def to(self, calls: list[Call]) -> Answers:
+        if self._kept is None or self._kept[0] is not calls:
+            self._kept = calls, self.course.answers(self.exercise, calls)
+        return self._kept[1]
 
 
 def _unanswered(text: str) -> Finding:

@@ -48,6 +48,8 @@ def filled(
                 ]
             elif cell.id in shown:
                 cell.outputs = figures.outputs(shown[cell.id])
+            if wrong := wrong_lines(lesson, cell, results):
+                cell.metadata.setdefault("course", {})["wrong"] = wrong
         elif cell.source not in released:
             cell.source = inert(cell.source)
     note = _note(report)
@@ -79,6 +81,13 @@ def is_graded(cell) -> bool:
     return bool(cell.metadata.get("nbgrader", {}).get("grade", False))
 
 
+def wrong_lines(lesson: Lesson, cell, results: Mapping[str, Result]) -> list[int]:
+    """The lines of an exercise cell that are the first to go wrong in one of its tasks."""
+    tasks = [check.task for check in lesson.with_role(Role.CHECK) if check.of == cell.id]
+    found = [f for task in tasks if task in results for f in results[task].findings]
+    return sorted({f.where.first_wrong for f in found if f.where is not None})
+
+
 def taken(result: Result) -> list[Finding]:
     """What was taken off or added: lines of their own, beside what is right or wrong."""
     return [f for f in result.findings if f.verdict in (Verdict.DEDUCTION, Verdict.BONUS)]
@@ -87,7 +96,8 @@ def taken(result: Result) -> list[Finding]:
 def outputs(result: Result, report: Report, most: float) -> list:
     """A grade cell's outputs: card, deductions, the isolation that held, the points as a number."""
     found = tuple(f for f in result.findings if f not in taken(result))
-    card = Card(result.task, result.passed, found)
+    nearly = result.status == "right, with a deduction"
+    card = Card(result.task, None if nearly else result.passed, found)
     shown = [(repr(card), card._repr_html_()), *map(_line, taken(result))]
     points = max(0.0, min(float(result.points), float(most)))
     return [
@@ -106,8 +116,8 @@ def _line(finding: Finding) -> tuple[str, str]:
     """A deduction or a bonus as text and as HTML."""
     amount = f"{finding.verdict} {finding.points:+g}" if finding.points else finding.verdict
     html = (
-        '<div style="border-left:4px solid #9a6700;padding:4px 12px;margin:4px 0;max-width:60em">'
-        f'<b style="color:#9a6700">{escape(amount)}</b> {escape(finding.message)}</div>'
+        '<div class="card" style="border-left:4px solid #9a6700;padding:4px 12px;max-width:60em">'
+        f"<b>{escape(amount)}</b> {escape(finding.message)}</div>"
     )
     return f"[{amount}] {finding.message}", html
 

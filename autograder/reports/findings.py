@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from autograder.course.asking import Finding, Verdict
 
@@ -15,7 +16,9 @@ def rows(finding: Finding) -> list[tuple[str, str]]:
     """The lines of one finding as (label, text)."""
     if finding.verdict in TAKEN:
         points = f"{finding.points:+g}: " if finding.points else ""
-        return [(finding.verdict, f"{points}{finding.message}"), *_place(finding)]
+        said = [(finding.verdict, f"{points}{finding.message}")]
+        where = where_in_words(finding)
+        return [*said, *([("where", where)] if where else []), *_place(finding)]
     if finding.check == SHAPES and finding.line:
         said = finding.message.removeprefix(f"Line {finding.line}: ")
         about = f"`{finding.statement}`" if finding.verdict == Verdict.TRUE else said
@@ -25,12 +28,31 @@ def rows(finding: Finding) -> list[tuple[str, str]]:
         ("expected", finding.expected),
         ("got", finding.got),
         ("likely" if finding.fails else "note", finding.message),
+        ("where", where_in_words(finding)),
     )
     return [(label, text) for label, text in parts if text] + _place(finding)
 
 
 def _place(finding: Finding) -> list[tuple[str, str]]:
     return [("line", f"{finding.line}: {finding.statement}")] if finding.statement else []
+
+
+def where_in_words(finding: Finding) -> str:
+    """The last right line and the first wrong one, in one or two sentences; '' where none is known.
+
+    The statement of the first wrong line stands in a line of its own.
+    """
+    if finding.where is None:
+        return ""
+    last, first = finding.where.last_right, finding.where.first_wrong
+    landmark, how = finding.where.landmark, finding.where.how
+    start = ""
+    if last is not None and last != first:
+        are = "these are" if landmark.endswith("s") else "this is"
+        start = f"Line {last} is right so far{f': {are} {landmark}' if landmark else ''}. "
+    elif last is not None and landmark:
+        start = f"Line {first} has {landmark} right on its way. "
+    return f"{start}Line {first} is the first that goes wrong{f': {how}' if how else ''}."
 
 
 def to_json(finding: Finding) -> dict:
@@ -46,6 +68,7 @@ def to_json(finding: Finding) -> dict:
         "got": finding.got,
         "points": finding.points,
         "mistake": finding.mistake,
+        "where": asdict(finding.where) if finding.where is not None else None,
     }
 
 

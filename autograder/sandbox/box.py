@@ -18,6 +18,8 @@ from .warm import Warm, WarmDied, WarmUnable
 
 RUNNER = Path(__file__).parent / "inside" / "runner.py"
 RECORD = Path(__file__).parent / "inside" / "record.py"
+WORK = Path(__file__).parent / "inside" / "work.py"
+STEPS = Path(__file__).parent / "inside" / "steps.py"
 TORCH = ("torch", "numpy.random", "safetensors.torch", "matplotlib.pyplot")
 
 ATTEMPTS = 3  # to start a child, where warm processes die
@@ -55,7 +57,12 @@ class Sandbox:
             raise ChildFailed(Failure.CANNOT_START, f"The course folder {course} is not a folder.")
         self._tier = _choose(tier, allow_weak)
         self._plan = make_plan(self._tier, self._course, self.limits, [str(path) for path in hide])
-        modules = [["course_runner", str(runner or RUNNER)], ["course_record", str(RECORD)]]
+        modules = [
+            ["course_runner", str(runner or RUNNER)],
+            ["course_record", str(RECORD)],
+            ["course_steps", str(STEPS)],
+            ["course_work", str(WORK)],
+        ]
         self._settings = {
             "libraries": files.libraries(),
             "fork": self._tier.name != "limits",
