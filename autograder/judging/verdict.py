@@ -39,5 +39,7 @@ def findings(
     found = found_in(outcomes)
     if found and ask is not None and exercise.layers:
         found = look_again(exercise, calls, outcomes, known.expected, found, ask, found_in)
+    if not found:
+        return []
     names = {check for check, *_ in (*known.mistakes, *known.fitted(outcomes), *known.pairs)}
     return [replace(f, mistake=f.check) if f.check in names else f for f in found]
