@@ -54,6 +54,7 @@ def test_the_limits_of_a_child_are_those_of_the_page():
         steps.MAX_ALL,
         look.SECONDS,
     ]
+    assert look_again.SECONDS == 60 and "once a minute is over" in PAGE
     assert look_again.TRIES == 6 and "up\nto six times" in PAGE
     assert child.PATIENCE == 5 and "up to five times its limit" in PAGE
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ from autograder.sandbox.inside.sandbox_wire import Failure
 PREFIX = "layer."  # of the checks of findings that say: all is right but for the layers
 MISSING = "missing layer"  # of a layer that is nowhere in an answer
 TRIES = 6  # ways to match a student's layers with those asked for
+SECONDS = 60.0  # after which no other way is tried, whatever the code does with its time
 _NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 _MOST = 200  # layers of one answer that are looked at
 
@@ -60,8 +62,10 @@ def look_again(
     said = _say(seen, [each[0] for each in ways], itself)
     if itself and (said is None or not all(_renamed(each[0]) for each in ways)):
         return [said] if said else found
-    likeliest = None
+    likeliest, until = None, time.monotonic() + SECONDS
     for way in range(max(map(len, ways))):
+        if time.monotonic() > until:
+            break
         chosen = [each[min(way, len(each) - 1)] for each in ways]
         again = ask([_with(c, plan, itself) for c, plan in zip(calls, chosen, strict=True)])
         if len(again) != len(calls):

@@ -135,11 +135,12 @@ def likeness(value: torch.Tensor, known: list[Known]) -> Likeness | None:
 
 
 def _slice(value: torch.Tensor, ordered: torch.Tensor, known: list[Known]) -> Likeness | None:
+    # Its own size counts: beside the largest number of all slices, small ones would look alike.
+    size = ordered[ordered.abs() < 1e37].abs().max()
     for each in known:
         shape = each.value.shape
         for axes in _axes_for(tuple(shape), value.numel()):
             slices = each.slices(axes)
-            size = slices.abs().where(slices.abs() < 1e37, torch.zeros(())).amax()
             close = ((slices - ordered).abs() <= RTOL * size + 1e-7).all(-1)
             for index in close.nonzero().flatten().tolist()[:1]:
                 return Likeness(each, axes, index, order=())

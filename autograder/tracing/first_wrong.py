@@ -20,6 +20,7 @@ from autograder.tracing.reference import PRODUCTS, Reference, multiple
 PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_select", "gather")
 LAYOUT = ("__get__", "transpose", "permute", "view", "reshape", "unflatten", "flatten", "squeeze")
 LAYOUT += ("unsqueeze", "contiguous", "movedim", "swapaxes", "t", "expand", "clone", "to", "float")
+EXTREMES = ("max", "amax", "min", "amin")  # numbers that a softmax is shifted by
 MOST_TELLING = 1_000  # steps that are compared
 
 
@@ -78,8 +79,15 @@ class Judged:
     def _bad(self) -> tuple[set[int], set[int]]:
         bad: set[int] = set()
         unsure: set[int] = set()
+        data: set[int] = set()  # what depends on what the answer was given
         for number, step in enumerate(self.steps):
-            if number in self.right or self._is_neutral(number, step):
+            if number in self.like or (data & set(step.inputs) and not _is_constant(step)):
+                data.add(number)
+            if number in self.right:
+                continue
+            if self._is_neutral(number, step):
+                if number in data and step.kind == "float" and step.op not in EXTREMES:
+                    unsure.add(number)  # too few numbers to tell what they are
                 continue
             part = step.op in PARTS and not set(step.inputs) & bad and number not in self.like
             from_outside = step.op == LEAF or step.place is None
@@ -113,6 +121,11 @@ class Judged:
             elif not sources & self.bad:
                 found.append(number)
         return found
+
+
+def _is_constant(step: Step) -> bool:
+    """Whether an operation takes a tensor for its shape alone."""
+    return step.op.endswith("_like") or step.op.startswith("new_")
 
 
 def _new_nan(step: Step, steps: tuple[Step, ...]) -> bool:
