@@ -382,10 +382,15 @@ def looks_like_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     for i in range(len(found) - 2):
         sign = found[i + 1]
         joint = sign.kind in ("comma", "arrow") or sign.text in ("x", "X", "×", "by", "*")
-        if named[i] and joint and (named[i + 2] or found[i + 2].kind == "open"):
+        more = [t.text for t in found[i + 3 : i + 4]] == ["*"]  # `B * 1 * M`
+        other = named[i + 2] or found[i + 2].kind == "open" or (more and sign.text == "*")
+        if named[i] and joint and other:
             return True
-    spaced = all(t.word and (n or t.text == "None") for t, n in zip(found, named, strict=True))
-    if spaced and sum(named) > 1:  # `heads None F F`
+    spaced = all(
+        t.kind == "over" or (t.word and (n or t.text == "None"))
+        for t, n in zip(found, named, strict=True)
+    )
+    if spaced and sum(named) > 1:  # `heads None F D/heads`
         return True
     parts = split(found, lambda t: t.text == ",")
     words = all(len(p) == 1 or p[1].kind in ("times", "over", "plus") for p in parts if p)

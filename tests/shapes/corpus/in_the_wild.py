@@ -289,8 +289,8 @@ class Neighbours(nn.Module):
         both = torch.cat((x, -x), 1)  # (batch, 3, points) -> (batch, 3*2, points)
         turned = both.mT  # (batch, 3*2, points)  #! false
         near = turned.softmax(-1)  # [foo, bar]  #! cannot tell
-        far = turned.flatten(0, 1)  # B * M  #! cannot tell
-        again = near + turned  # batch_sz points None  #! cannot tell
+        far = turned.flatten(0, 1)  # B * 1 * M  #! cannot tell
+        again = near + turned  # batch_sz None F D/batch_sz  #! cannot tell
         scaled = again * 2  # W * xi  (batch, points, 6)
         x = scaled.mT.contiguous()  # (batch, 6, points) -> (batch * 6, points)  #! cannot tell
         x = x.view(batch * 6, points)  # [batch * 6, points]
