@@ -41,7 +41,7 @@ attack: setup
 	$(BIN)/python -m tests.attacks.table
 
 bench: setup
-	@for b in shapes sandbox weights notebooks; do echo "== $$b"; $(BIN)/python -m benchmarks.$$b; done
+	@for b in classes shapes sandbox weights notebooks; do echo "== $$b"; $(BIN)/python -m benchmarks.$$b; done
 
 lint: setup
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""The command line: `autograder check | shapes | release | build | grade | demo`."""
+"""The command line: `autograder check | shapes | build | release | grade | doctor | ...`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from autograder.one_thread import one_thread
 
 PASSED, FAILED, UNREADABLE = 0, 1, 2
+TIERS = ("auto", "namespaces", "landlock", "limits")
 STOPPED, HUNG_UP = 130, 141  # as shells name an end by SIGINT and by SIGPIPE
 
 
@@ -71,10 +72,21 @@ class _Terminal(Console):
         raise BrokenPipeError
 
 
+class _Version(argparse.Action):
+    """Prints the version of the installed package; read only when it is asked for."""
+
+    def __call__(self, parser, *_):
+        from autograder.doctor import version
+
+        print(f"autograder {version()}")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="autograder", description="Checks and grades the notebooks of a course."
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     check = commands.add_parser(
@@ -113,23 +125,81 @@ def _parser() -> argparse.ArgumentParser:
         help="grade submissions: a folder, submitted/, or a zip",
         description="Grades what a class handed in: the zip that Canvas, Moodle, Blackboard or "
         "Gradescope exports (or the folder it unpacks to), nbgrader's submitted/, a folder with a "
-        "notebook or a folder for each student.",
+        "notebook or a folder for each student. Marks go into nbgrader's gradebook and "
+        "autograded/; what is unchanged since it was graded is not graded again.",
         epilog="Exit status: 0 where the run did its work, whatever the marks; 1 where the grader "
         "itself failed on a notebook; 2 where nothing could be read; 130 where it was stopped.",
     )
     grade.add_argument("source", type=Path, metavar="FOLDER_OR_ZIP")
     grade.add_argument("--lesson", help="the name of the lesson that was asked for")
+    grade.add_argument(
+        "--only", action="append", default=[], metavar="TASK", help="judge this task; several times"
+    )
+    grade.add_argument(
+        "--student", action="append", default=[], metavar="NAME", help="grade this student only"
+    )
+    grade.add_argument(
+        "--jobs", type=_positive, default=0, metavar="N", help="processes; by default one a core"
+    )
+    grade.add_argument(
+        "--scheduler", default="", metavar="tcp://...", help="let the workers of Dask do the work"
+    )
+    grade.add_argument("--db", default="", metavar="URL", help="another gradebook than nbgrader's")
+    grade.add_argument("--no-gradebook", action="store_true", help="print marks, and keep none")
+    grade.add_argument("--force", action="store_true", help="grade also what is unchanged")
     grade.add_argument("--json", action="store_true", help="one JSON object a line")
     _isolation(grade)
     grade.set_defaults(run=_grade)
+    _book_commands(commands)
+
+    doctor = commands.add_parser(
+        "doctor", help="what this machine offers, a self-test, and what to install"
+    )
+    doctor.set_defaults(run=_doctor)
     return parser
+
+
+def _book_commands(commands) -> None:
+    regrade = commands.add_parser(
+        "regrade",
+        help="show which marks in the gradebook would change, and change them",
+        description="Judges what is in the gradebook once more, each mark with the seed that it "
+        "was made with, and shows which marks would change. A person's marks, comments and bonus "
+        "stay as they are.",
+    )
+    regrade.add_argument("--lesson", help="marks of this lesson only")
+    regrade.add_argument("--only", action="append", default=[], metavar="TASK")
+    regrade.add_argument("--student", action="append", default=[], metavar="ID")
+    regrade.add_argument("--write", action="store_true", default=None, help="write without asking")
+    regrade.add_argument("--jobs", type=_positive, default=0, metavar="N")
+    regrade.add_argument("--scheduler", default="", metavar="tcp://...")
+    regrade.add_argument("--db", default="", metavar="URL", help="another gradebook")
+    regrade.add_argument("--isolation", default="auto", choices=TIERS)
+    regrade.set_defaults(run=_regrade)
+
+    explain = commands.add_parser(
+        "explain",
+        help="make one mark's judgement again, as it was made",
+        epilog="Exit status: 0 where it is the same, 1 where it is another, 2 where there is none.",
+    )
+    explain.add_argument("student", metavar="STUDENT")
+    explain.add_argument("task", metavar="TASK")
+    explain.add_argument("--db", default="", metavar="URL", help="another gradebook")
+    explain.set_defaults(run=_explain)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least one process is needed")
+    return number
 
 
 def _isolation(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--isolation",
         default="auto",
-        choices=("auto", "namespaces", "landlock", "limits"),
+        choices=TIERS,
         help="how student code is held; 'limits' is for your own code only",
     )
     parser.add_argument("--seed", type=int, help="a private seed that makes marks repeatable")
@@ -207,6 +277,12 @@ def _writing():
         raise CourseError(f"{error.filename} cannot be written ({error.strerror}).") from None
 
 
+def _doctor(args) -> int:
+    from autograder.doctor import doctor
+
+    return doctor(_Terminal())
+
+
 def _demo(args) -> int:
     from autograder.grading.demo import run
 
@@ -214,9 +290,55 @@ def _demo(args) -> int:
 
 
 def _grade(args) -> int:
-    from autograder.grading.batch import grade_source
+    from autograder.classroom.run import grade_class
 
-    return grade_source(args.source, args.lesson, args.json, args.isolation, args.seed, _Terminal())
+    return grade_class(
+        args.source,
+        args.lesson,
+        args.json,
+        args.isolation,
+        args.seed,
+        _Terminal(),
+        only=args.only,
+        students=args.student,
+        jobs=args.jobs,
+        scheduler=args.scheduler,
+        keep=not args.no_gradebook,
+        url=args.db,
+        again=args.force,
+    )
+
+
+def _regrade(args) -> int:
+    from autograder.classroom.run import cores, workers
+
+    with workers(args.jobs or cores(), args.scheduler) as work:
+        from autograder.classroom.again import opened, regrade
+
+        book = opened(args.db)
+        try:
+            return regrade(
+                book,
+                work,
+                args.isolation,
+                args.lesson,
+                args.only,
+                args.student,
+                args.write,
+                _Terminal(),
+            )
+        finally:
+            book.close()
+
+
+def _explain(args) -> int:
+    from autograder.classroom.again import explain, opened
+
+    book = opened(args.db)
+    try:
+        return explain(book, args.student, args.task, _Terminal())
+    finally:
+        book.close()
 
 
 if __name__ == "__main__":

@@ -8,11 +8,13 @@ import re
 
 import torch
 
-from autograder.course.asking import Exercise, Finding
+from autograder.course.asking import Exercise, Finding, Verdict
 from autograder.course.calls import run_here
 from autograder.course.course import Course
+from autograder.course.steps.traces import text_of, trace_here
 from autograder.judging.verdict import findings
 from autograder.reports import cards
+from autograder.tracing.findings import Steps, with_where, wrong_call
 
 
 class CheckFailed(AssertionError):
@@ -43,7 +45,7 @@ def check(task: str) -> None:
         found, tried = check_comments(Course.find(), task, _source_of(namespace))
     else:
         found, tried = look(find(task), namespace)
-    failing = [f for f in found if f.fails or f.verdict in ("false", "missing")]
+    failing = [f for f in found if f.fails or f.verdict in (Verdict.FALSE, Verdict.MISSING)]
     cards.show(cards.Card(task, not failing, tuple(found), tried))
     if failing:
         raise CheckFailed(f"{task}: {failing[0].message}")
@@ -80,7 +82,27 @@ def look(exercise: Exercise, namespace: dict) -> tuple[list[Finding], str]:
 
     said = list(dict.fromkeys(c.says for c in calls if c.says))
     known = course.answers(exercise, calls)
-    return findings(exercise, calls, ask(calls), known, ask=ask), "; ".join(said)
+    outcomes = ask(calls)
+    found = findings(exercise, calls, outcomes, known, ask=ask)
+    if any(f.fails for f in found):
+        found = _with_where(found, exercise, namespace, calls, outcomes, known)
+    return found, "; ".join(said)
+
+
+def _with_where(found, exercise: Exercise, namespace: dict, calls, outcomes, known):
+    """The findings with the line where the answer goes wrong, if its text can be found."""
+    place = wrong_call(exercise, calls, outcomes, known)
+    source = text_of(namespace.get(exercise.name))
+    if place is None or not source:
+        return found
+    state = torch.get_rng_state()
+    try:
+        trace = trace_here(namespace, [calls[place]])
+    except ValueError:
+        return found
+    finally:
+        torch.set_rng_state(state)
+    return with_where(found, Steps(place, trace, outcomes[place]), known, exercise, source)
 
 
 def _namespace(frame) -> dict:

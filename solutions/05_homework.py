@@ -895,8 +895,8 @@ show(fig, f"Report card: {said}.")
 #
 # </details>
 #
-# **What comes next.** In lesson 06 you will prove that your code is right without being
-# told the answers: gradients by hand, and equality with PyTorch's own attention. Terms:
+# **What comes next.** In [lesson 06](../06_backward_by_hand/06_backward_by_hand.ipynb) you will
+# prove that your code is right without being told the answers: gradients by hand, and equality with PyTorch's own attention. Terms:
 # [causal mask](../../docs/glossary.md#causal-mask),
 # [head](../../docs/glossary.md#head),
 # [attention weights](../../docs/glossary.md#attention-weights),

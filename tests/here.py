@@ -18,6 +18,7 @@ from autograder.grading.marking import Marking
 from autograder.grading.observe import seed_for
 from autograder.intake.submission import StudentCell, Submission
 from autograder.reports.report import Result
+from autograder.sandbox.inside import steps
 from autograder.sandbox.inside.runner import Runner
 from autograder.shapes import record
 from tests.conftest import ROOT
@@ -36,7 +37,8 @@ class Here:
         yield child
 
     def request(self, header: dict, tensors: dict, seconds: float) -> tuple[dict, dict]:
-        sys.modules["course_record"] = record  # as it is called in the sandbox
+        sys.modules["course_record"] = record  # as they are called in the sandbox
+        sys.modules["course_steps"] = steps
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             return self.runner.handle(header, tensors)
 

@@ -6,8 +6,10 @@ from autograder.grading import figures, observe, shape_comments
 from autograder.intake import collect, read
 from autograder.judging import look_again
 from autograder.sandbox import Limits, child
+from autograder.sandbox.inside import steps
 from autograder.shapes.text import lexer
 from autograder.shapes.text import limits as shapes
+from autograder.tracing import look
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "how_it_works.md").read_text(encoding="utf-8")
@@ -45,6 +47,13 @@ def test_the_limits_of_a_child_are_those_of_the_page():
     ]
     assert limit("printed text") == [held.printed / 1024, held.drained / MIB / 1024]
     assert limit("a reply") == [held.header / MIB, held.reply / MIB]
+    assert limit("the steps of a wrong answer") == [
+        observe.STEPS_SECONDS,
+        steps.MAX_STEPS,
+        steps.MAX_ONE,
+        steps.MAX_ALL,
+        look.SECONDS,
+    ]
     assert look_again.TRIES == 6 and "up\nto six times" in PAGE
     assert child.PATIENCE == 5 and "up to five times its limit" in PAGE
 

@@ -16,12 +16,16 @@ ROOMS = {
     "course": {"sandbox.inside", "shapes"},
     "intake": {"course"},
     "judging": {"course", "sandbox.inside", "reports"},
+    "tracing": {"course", "judging", "sandbox.inside"},
     "reports": {"course", "intake"},
-    "grading": {"course", "intake", "judging", "reports", "sandbox", "shapes"},
+    "many": set(),
+    "grading": {"course", "intake", "judging", "many", "reports", "sandbox", "shapes", "tracing"},
+    "classroom": {"course", "grading", "intake", "many", "reports", "sandbox"},
 }
 # Notebooks of the course's own are run by `build`; students' code is run by the sandbox alone.
 STARTS = {"subprocess", "multiprocessing", "nbclient"}
-MAY_START = {"sandbox", "course/build.py"}
+# The pool's processes do the grader's own work; the last of them only ends with its process.
+MAY_START = {"sandbox", "course/build.py", "many/pool.py", "grading/work.py"}
 # What belongs to one course: its models, its layers, its lessons.
 OF_ONE_COURSE = r"gpt.?2|transformer_lm|modeling_attention|SelfAttention|self_attention"
 OF_ONE_COURSE += r"|multi_head\.|05_homework|attention-course"

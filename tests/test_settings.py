@@ -7,8 +7,7 @@ from dataclasses import MISSING, fields
 import pytest
 
 from autograder.course.course import Course
-from autograder.course.settings import CourseError, Given, Settings, read_settings
-from autograder.judging.rubric import Rubric, rubric_from
+from autograder.course.settings import CourseError, Given, Rubric, Settings, read_settings
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
@@ -53,7 +52,8 @@ def test_the_examples_of_the_page_are_taken(tmp_path):
             path.write_text(f"{table}\n{row[-1].strip('`')}\n", encoding="utf-8")
             assert read_settings(tmp_path) != Settings()
     for row in rows("[tool.autograder.rubric.EXERCISE]").values():
-        assert rubric_from(tomllib.loads(row[-1].strip("`")), "here") != Rubric()
+        path.write_text(f"[tool.autograder.rubric.x]\n{row[-1].strip('`')}\n", encoding="utf-8")
+        assert read_settings(tmp_path).rubric["x"] != Rubric()
 
 
 def test_the_whole_example_of_the_page_is_taken(tmp_path):
@@ -61,7 +61,7 @@ def test_the_whole_example_of_the_page_is_taken(tmp_path):
     (tmp_path / "pyproject.toml").write_text(example, encoding="utf-8")
     settings = read_settings(tmp_path)
     assert settings.id == "attention" and settings.given_to("09_inside_gpt2").complete
-    rubric_from(settings.rubric["self_attention"], "here")
+    assert settings.rubric["self_attention"] != Rubric()
 
 
 def test_what_is_left_out_gets_its_default(tmp_path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -11,11 +11,13 @@ import torch
 from autograder.course.asking import Fitted, Lazy, Mistake
 from autograder.course.calls import Call, Outcome, run_here
 from autograder.course.exercises import Written
+from autograder.course.steps.bank import Bank, Programs
+from autograder.sandbox.inside.sandbox_wire import Failure
 
 PUBLIC_SEED = 20170612  # the seed of the checks that students run; marks use another
 
 # What a program that could not be fitted gives: an error of a type that no program raises.
-NOTHING = Outcome(error={"kind": "not fitted", "type": None, "message": ""})
+NOTHING = Outcome(error={"kind": Failure.NOT_FITTED, "type": None, "message": ""})
 
 Named = tuple[str, str, Sequence[Outcome]]
 
@@ -30,7 +32,8 @@ class Answers:
 
     A mistake's outcomes are computed (or read) when they are first looked at. pairs: two slips at
     once, looked at where no single one fits. fitted: given what came back, the mistakes with a free
-    number in them. stages: the steps that each mistake belongs to, by its check.
+    number in them. stages: the steps that each mistake belongs to, by its check. bank: the steps of
+    the answer and of the mistakes, operation by operation.
     """
 
     expected: Sequence[Outcome]
@@ -38,14 +41,15 @@ class Answers:
     pairs: Sequence[Named] = ()
     fitted: Callable[[Sequence[Outcome]], tuple[Named, ...]] = _none
     stages: Mapping[str, str] = field(default_factory=dict)
+    bank: Bank | None = None
 
 
 def compute(written: Written, calls: Sequence[Call]) -> Answers:
     """What the answer gives, in float64, and each known mistake as it is asked for."""
     double = [call.double() for call in calls]
 
-    def named(mistakes: Iterable[Mistake]) -> tuple[Named, ...]:
-        return tuple((m.check, m.message, program(m.namespace, double)) for m in mistakes)
+    def one(mistake: Mistake) -> Named:
+        return mistake.check, mistake.message, program(mistake.namespace, double)
 
     def fitted(outcomes: Sequence[Outcome]) -> tuple[Named, ...]:
         kinds = written.fitted
@@ -54,10 +58,12 @@ def compute(written: Written, calls: Sequence[Call]) -> Answers:
     stages = {m.check: m.stage for m in (*written.mistakes, *written.fitted) if m.stage}
     return Answers(
         program(written.namespace, double),
-        named(written.mistakes),
-        named(written.pairs()),
+        tuple(one(m) for m in written.mistakes),
+        # Thousands, for a right answer of which none is looked at.
+        Lazy(len(written.pairs), lambda place: one(written.pairs[place])),
         fitted,
         stages,
+        Programs(written, double),
     )
 
 

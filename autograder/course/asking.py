@@ -4,22 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 
 from autograder.course.calls import Call, Draw, Outcome
+
+
+class Verdict(StrEnum):
+    """What a finding says: of values, of a shape comment, or of what a rubric adds."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    ERROR = "error"
+    TRUE = "true"
+    FALSE = "false"
+    MISSING = "missing"
+    CANNOT_TELL = "cannot tell"
+    DEDUCTION = "deduction"
+    BONUS = "bonus"
+    REVIEW = "review"
+
+
+@dataclass(frozen=True)
+class Where:
+    """The last right line of a student's cell and the first wrong one, where they are known.
+
+    landmark: what the last right line gives, '' where it has no name. how: how the first wrong
+    line differs, '' where there are no words for it.
+    """
+
+    last_right: int | None
+    first_wrong: int
+    landmark: str = ""
+    how: str = ""
 
 
 @dataclass(frozen=True)
 class Finding:
     """One thing found in an answer.
 
-    verdict: 'right' | 'wrong' | 'error' for values, 'true' | 'false' | 'missing' | 'cannot tell'
-    for shape comments, 'deduction' | 'bonus' | 'review' for what a rubric adds. A 'wrong' or an
-    'error' fails the question. line and statement point into the student's cell. points: what a
-    rubric adds for it, below zero for a deduction.
+    A verdict of wrong or error fails the question. line and statement point into the student's
+    cell. points: what a rubric adds for it, below zero for a deduction. mistake: the name of the
+    known mistake that was recognised; empty where it is none.
+    where: where it goes wrong; None where nothing can be said for sure.
     """
 
     check: str
-    verdict: str
+    verdict: Verdict
     message: str
     line: int | None = None
     statement: str = ""
@@ -27,10 +57,12 @@ class Finding:
     expected: str = ""
     got: str = ""
     points: float = 0.0
+    mistake: str = ""
+    where: Where | None = None
 
     @property
     def fails(self) -> bool:
-        return self.verdict in ("wrong", "error")
+        return self.verdict in (Verdict.WRONG, Verdict.ERROR)
 
 
 class Lazy(Sequence):

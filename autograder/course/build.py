@@ -25,16 +25,8 @@ import jupytext
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode
-from nbgrader.preprocessors import (
-    CheckCellMetadata,
-    ClearHiddenTests,
-    ClearMarkScheme,
-    ClearOutput,
-    ClearSolutions,
-    ComputeChecksums,
-    LockCells,
-)
 
+from autograder.course.lesson import Role
 from autograder.course.released import sources, write_whole
 from autograder.course.settings import CourseError
 
@@ -44,15 +36,15 @@ if TYPE_CHECKING:
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 LANGUAGE = {"name": "python", "file_extension": ".py", "mimetype": "text/x-python"}
 RELEASE_STEPS = (
-    LockCells,
-    ClearSolutions,
-    ClearOutput,
-    CheckCellMetadata,
-    ComputeChecksums,
-    ClearHiddenTests,
-    ClearMarkScheme,
-    ComputeChecksums,
-    CheckCellMetadata,
+    "LockCells",
+    "ClearSolutions",
+    "ClearOutput",
+    "CheckCellMetadata",
+    "ComputeChecksums",
+    "ClearHiddenTests",
+    "ClearMarkScheme",
+    "ComputeChecksums",
+    "CheckCellMetadata",
 )
 HEADER_KEYS = {"role", "exercise", "check", "question", "points", "needs", "of", "calls"}
 
@@ -66,6 +58,8 @@ def parse_source(text: str, path: Path) -> NotebookNode:
     """The same from the text of the file; `path` is for messages."""
     parsed = jupytext.reads(text, fmt="py:percent")
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": KERNEL, "language_info": LANGUAGE})
+    if not any(c.source.strip() or HEADER_KEYS & set(c.metadata) for c in parsed.cells):
+        raise CourseError(f"{path} has no cells. A cell begins with a line `# %%`.")
     places = [f"{path}:{line}" for line in _first_lines(text, len(parsed.cells))]
     notebook.cells = [_cell(c, i, places[i]) for i, c in enumerate(parsed.cells)]
     _link_checks(notebook, places)
@@ -102,14 +96,14 @@ def _cell(parsed: NotebookNode, place: int, where: str) -> NotebookNode:
     course: dict = {"role": role} if role else {}
     if "exercise" in header:
         cell.id = grade_id(header["exercise"])
-        course = {"role": "exercise", "task": header["exercise"]}
+        course = {"role": Role.EXERCISE, "task": header["exercise"]}
         for key, separator in (("needs", r"[;\s]"), ("calls", ";")):
             if key in header:
                 course[key] = _several(header[key], separator)
         cell.metadata["nbgrader"] = _nbgrader(cell.id, solution=True)
     elif "check" in header:
         cell.id = "check-" + grade_id(header["check"])
-        course = {"role": "check", "task": header["check"]}
+        course = {"role": Role.CHECK, "task": header["check"]}
         if "of" in header:
             course["of"] = grade_id(header["of"])
         if header.get("points", 0):
@@ -117,14 +111,14 @@ def _cell(parsed: NotebookNode, place: int, where: str) -> NotebookNode:
                 cell.id, grade=True, locked=True, points=header["points"]
             )
         else:
-            course["role"] = "demo"
+            course["role"] = Role.DEMO
     elif "question" in header:
         cell.id = grade_id(header["question"])
-        course = {"role": "question", "task": header["question"]}
+        course = {"role": Role.QUESTION, "task": header["question"]}
         cell.metadata["nbgrader"] = _nbgrader(
             cell.id, grade=True, solution=True, points=header["points"]
         )
-    elif role == "setup":
+    elif role == Role.SETUP:
         cell.id = f"setup-{place:03d}"
         cell.metadata["nbgrader"] = _nbgrader(cell.id, locked=True)
     if course:
@@ -152,13 +146,13 @@ def _nbgrader(name: str, *, grade=False, solution=False, locked=False, points=No
 
 def _link_checks(notebook: NotebookNode, places: list[str]) -> None:
     """Says for each check which exercise it judges: of that name, or of its part before the dot."""
-    ids = {c.metadata.course.task: c.id for c in notebook.cells if _role(c) == "exercise"}
+    ids = {c.metadata.course.task: c.id for c in notebook.cells if _role(c) == Role.EXERCISE}
     seen: set[str] = set()
     for cell, where in zip(notebook.cells, places, strict=True):
         if cell.id in seen:
             raise CourseError(f"{where}: another cell is called {cell.id!r} too.")
         seen.add(cell.id)
-        if _role(cell) == "check" and "of" not in cell.metadata.course:
+        if _role(cell) == Role.CHECK and "of" not in cell.metadata.course:
             task = cell.metadata.course.task
             found = ids.get(task) or ids.get(task.partition(".")[0])
             if found is None:
@@ -169,7 +163,7 @@ def _link_checks(notebook: NotebookNode, places: list[str]) -> None:
                     f"that name nor of {task.partition('.')[0]!r}.{likely}"
                 )
             cell.metadata.course["of"] = found
-        if _role(cell) == "exercise":
+        if _role(cell) == Role.EXERCISE:
             needs = cell.metadata.course.get("needs", [])
             unknown = [n for n in needs if n not in ids]
             if unknown:
@@ -187,9 +181,11 @@ def _role(cell: NotebookNode) -> str:
 
 def release(source: NotebookNode) -> NotebookNode:
     """What students get: solutions, marking schemes and outputs taken out, by nbgrader itself."""
+    from nbgrader import preprocessors  # only here: it takes longer to import than all the rest
+
     notebook, resources = copy.deepcopy(source), {"nbgrader": {"notebook": "lesson"}}
     for step in RELEASE_STEPS:
-        notebook, resources = step().preprocess(notebook, resources)
+        notebook, resources = getattr(preprocessors, step)().preprocess(notebook, resources)
     return notebook
 
 
@@ -212,7 +208,11 @@ def readable(source: NotebookNode) -> NotebookNode:
 
     Links are written for notebooks/NN_name/, one folder deeper.
     """
-    notebook, _ = ClearMarkScheme().preprocess(copy.deepcopy(source), {})
+    notebook = copy.deepcopy(source)
+    if any("MARK SCHEME" in cell.source for cell in notebook.cells):
+        from nbgrader.preprocessors import ClearMarkScheme  # slow to import, and seldom needed
+
+        notebook, _ = ClearMarkScheme().preprocess(notebook, {})
     for cell in without_markers(notebook).cells:
         cell.source = re.sub(r"\]\(\.\./\.\./", "](../", cell.source)
         cell.source = re.sub(r"\]\(\.\./([\w-]+)/\1\.ipynb", r"](\1.ipynb", cell.source)

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from autograder.sandbox.inside.runner import MAX_HELD, Runner, decode, encode
+from autograder.sandbox.inside.sandbox_wire import Failure
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
@@ -44,9 +45,9 @@ class Call:
     name: the function or class in the student's namespace. init: the class's arguments, or None
     for a function. weights: tensors by attribute path. on: a label under which the object is kept
     for later calls. method: a method or a part to call, by default the object itself. train: in
-    training mode. seed: set before the call. gradients: also return gradients. inspect: build
-    only. mend: build even where `__init__` stops with an error, and put right layers where weights
-    belong.
+    training mode. seed: set before the call. gradients: also return gradients. work: count the
+    work that it does (instead of gradients). inspect: build only. mend: build
+    even where `__init__` stops with an error, and put right layers where weights belong.
     says: what is tried, in words ('3 sequences of 5 tokens').
     """
 
@@ -61,6 +62,7 @@ class Call:
     train: bool = False
     seed: int | None = None
     gradients: bool = False
+    work: bool = False
     inspect: bool = False
     mend: bool = False
     says: str = ""
@@ -89,7 +91,13 @@ class Outcome:
     gradients: Any = None
     changed: tuple[int, ...] = ()
     left: tuple[str, ...] = ()  # what was left behind in a model that was given: hooks, weights
+    work: Mapping[str, Any] = field(default_factory=dict)  # where asked for: see `read_work`
     held: tuple[torch.Tensor, ...] = ()  # where an error stopped it: what its variables held
+
+    @property
+    def missing(self) -> bool:
+        """Whether there is nothing of the name that was to be called."""
+        return self.error is not None and self.error["kind"] == Failure.MISSING
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,7 @@ class Observation:
     error: Mapping[str, Any] | None = None  # the cell itself did not run, or the child died
     source: str = ""  # the student's cell
     alone: bool = False  # seen without the student's own cells, one of which ended the child
+    again: Any = None  # what else was seen in the same child
 
 
 def _double(value):
@@ -143,7 +152,7 @@ def to_request(calls: list[Call]) -> tuple[dict, dict[str, torch.Tensor]]:
                 "kwargs": {k: _wire(v, tensors) for k, v in call.kwargs.items()},
                 "weights": {k: _wire(v, tensors) for k, v in call.weights.items()},
                 **{k: getattr(call, k) for k in ("on", "method", "train", "seed")},
-                **{k: getattr(call, k) for k in ("gradients", "inspect", "mend")},
+                **{k: getattr(call, k) for k in ("gradients", "work", "inspect", "mend")},
             }
         )
     return {"op": "call", "calls": wired}, tensors
@@ -174,15 +183,32 @@ def _outcome(raw: Mapping, tensors: Mapping) -> Outcome:
         gradients=decode(raw.get("gradients"), tensors),
         changed=tuple(map(int, raw.get("changed") or ())),
         left=tuple(str(each)[:100] for each in list(raw.get("left") or ())[:10]),
+        work=read_work(raw.get("work") or {}),
         held=tuple(tensors[key] for key in list(raw.get("held") or ())[:MAX_HELD]),
     )
+
+
+def read_work(raw: Mapping) -> dict:
+    """The work of a call, as the other side counted it, with every field of the type we expect.
+
+    flops and exponentials: numbers. made: (dtype, shape, count) of the tensors made, the largest
+    first. kernels: how often each was called. Empty where nothing was counted.
+    """
+    if not raw:
+        return {}
+    return {
+        "flops": int(raw["flops"]),
+        "exponentials": int(raw["exponentials"]),
+        "made": [(str(d), tuple(map(int, shape)), int(n)) for d, shape, n in raw["made"]],
+        "kernels": {str(name): int(n) for name, n in raw["kernels"].items()},
+    }
 
 
 def clean_error(error: Mapping) -> dict:
     """An error that came from the other side, with every field of the type we expect."""
     line = error.get("line")
     return {
-        "kind": str(error.get("kind", "raised"))[:40],
+        "kind": _kind(error.get("kind")),
         "type": str(error.get("type", ""))[:100],
         "message": str(error.get("message", ""))[:500],
         "line": line if isinstance(line, int) and 0 < line < 1_000_000 else None,
@@ -192,7 +218,14 @@ def clean_error(error: Mapping) -> dict:
     }
 
 
-PACKED = ("name", "on", "method", "train", "seed", "gradients", "inspect", "says")
+def _kind(said: object) -> Failure:
+    try:
+        return Failure(said)
+    except ValueError:
+        return Failure.RAISED
+
+
+PACKED = ("name", "on", "method", "train", "seed", "gradients", "work", "inspect", "says")
 
 
 def pack_call(call: Call, tensors: dict[str, torch.Tensor]) -> dict:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from autograder.course.calls import Call, Draw, Made, Namespace
-from autograder.course.notation import NotationError, called_name, names_in, read_call, value_of
+from autograder.notation import NotationError, called_name, names_in, read_call, value_of
 
 FAN_IN_SPREAD = 1.5  # of weights, in units of 1 / sqrt(inputs): scores spread enough to tell apart
 
@@ -128,9 +128,11 @@ def _value(tree: Mapping, draw: Draw, sizes: Mapping):
 def _tensor(tree: Mapping, draw: Draw, sizes: Mapping):
     shape = [value_of(d, sizes) for d in tree["dims"]]
     match tree.get("dtype", "float"):
-        case "long" | "int" as dtype:
+        case "long" | "int" | "ints" as dtype:
             below = value_of(tree["below"], sizes) if "below" in tree else 10
-            return getattr(draw.integers(0, below, *shape), dtype)()
+            return getattr(draw.integers(0, below, *shape), dtype.removesuffix("s"))()
+        case "full":
+            return draw.integers(0, 1, *shape) + value_of(tree["below"], sizes)
         case "bool":
             return draw.integers(0, 2, *shape).bool()
         case dtype:

@@ -18,11 +18,15 @@ from autograder.course.answers import PUBLIC_SEED, Answers, compute
 from autograder.course.asking import Exercise
 from autograder.course.calls import Call, Draw
 from autograder.course.data import CHECKS, Checks
-from autograder.course.exercises import ExerciseError, Written, load
-from autograder.course.lesson import Lesson, read_lesson
-from autograder.course.settings import CourseError, Settings, has_settings, read_settings
+from autograder.course.exercises import ExerciseError, Exercises, Written
+from autograder.course.lesson import Cell, Lesson, Role, read_lesson
+from autograder.course.settings import CourseError, NoCourse, Settings, has_settings, read_settings
+from autograder.shapes import PlanError, plan
 
 SECRET = ("*.py", "*.ipynb")  # what of sources and exercises no student's code may read
+
+
+_stayed: list[Path] = []  # the last is the course of folders that are none
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,9 @@ class Course:
     def find(cls, start: Path | None = None) -> Course:
         """The course at `start` (by default the current folder) or above it.
 
-        `AUTOGRADER_COURSE` names another. Raises `CourseError` where there is none.
+        `AUTOGRADER_COURSE` names another. Where there is none, the one that this process was told
+        to stay in (see `stay`), then the one that the engine's own folder lies in, as in a clone
+        of this repository. Raises `NoCourse` where there is none at all.
         """
         named = os.environ.get("AUTOGRADER_COURSE")
         if named:
@@ -45,10 +51,18 @@ class Course:
         for folder in (here, *here.parents):
             if has_settings(folder):
                 return cls.at(folder)
-        raise CourseError(
+        for folder in (*_stayed[-1:], Path(__file__).parents[2]):
+            if has_settings(folder):
+                return cls.at(folder)
+        raise NoCourse(
             f"No course was found at {here} or above it: no pyproject.toml with a table "
             "[tool.autograder]. Run this from the course's folder, or set AUTOGRADER_COURSE to it."
         )
+
+    def stay(self) -> Course:
+        """Makes this the course of folders that are none: nbgrader may work in such a one."""
+        _stayed.append(self.folder)
+        return self
 
     @classmethod
     def at(cls, folder: Path) -> Course:
@@ -72,9 +86,24 @@ class Course:
         if not self.has_answers:
             return {}
         try:
-            return load(self.folder / self.settings.exercises)
+            return dict(self._library)
         except ExerciseError as error:
             raise CourseError(str(error)) from None
+
+    @cached_property
+    def _library(self) -> Exercises:
+        """The same; of its files only those are imported that are asked for."""
+        return Exercises(self.folder / self.settings.exercises)
+
+    def _written(self, task: str) -> Written:
+        try:
+            return self._library[task]
+        except ExerciseError as error:
+            raise CourseError(str(error)) from None
+
+    def exercise(self, task: str) -> Exercise:
+        """One exercise that a machine marks."""
+        return self._written(task).exercise if self.has_answers else self._checks.exercises[task]
 
     @cached_property
     def _checks(self) -> Checks:
@@ -103,7 +132,7 @@ class Course:
         In the hand-out they are known for the public calls only.
         """
         if self.has_answers:
-            return compute(self.written[exercise.task], calls)
+            return compute(self._written(exercise.task), calls)
         return self._checks.answers(exercise.task)
 
     @cached_property
@@ -114,14 +143,13 @@ class Course:
 
     def check(self) -> None:
         """Raises `CourseError` where something named is not there, with its file and line."""
-        tasks = {c.task for lesson in self.lessons.values() for c in lesson.with_role("check")}
+        tasks = {c.task for lesson in self.lessons.values() for c in lesson.with_role(Role.CHECK)}
         asked = {c.task: lesson for lesson in self.lessons.values() for c in lesson.cells}
         for lesson in self.lessons.values():
-            for cell in lesson.with_role("check"):
+            for cell in lesson.with_role(Role.CHECK):
                 if cell.task not in self.exercises:
-                    place = released.line_of(self.folder / self.settings.sources, lesson.name, cell)
                     raise CourseError(
-                        f"{place}: the check {cell.task!r} has no exercise in "
+                        f"{self._place(lesson, cell)}: the check {cell.task!r} has no exercise in "
                         f"{self.settings.exercises}.{_near(cell.task, self.exercises)}"
                     )
         for task, each in self.written.items():
@@ -131,13 +159,40 @@ class Course:
                     f'`# %% check="{task}" points=1` would.{_near(task, tasks)}'
                 )
             _check_stages(each)
-        cells = {c.id for lesson in self.lessons.values() for c in lesson.with_role("exercise")}
-        for name in self.settings.rubric:
+        cells = {c.id for lesson in self.lessons.values() for c in lesson.with_role(Role.EXERCISE)}
+        where = f"{self.folder / 'pyproject.toml'}: [tool.autograder.rubric"
+        for name, rubric in self.settings.rubric.items():
             if name not in cells:
                 raise CourseError(
-                    f"{self.folder / 'pyproject.toml'}: [tool.autograder.rubric.{name}]: no lesson "
-                    f"has an exercise cell of that name.{_near(name, cells)}"
+                    f"{where}.{name}]: no lesson has an exercise cell of that name."
+                    f"{_near(name, cells)}"
                 )
+            for task in filter(None, (rubric.layers, rubric.short_task)):
+                if task not in tasks:
+                    raise CourseError(
+                        f"{where}.{name}]: no lesson has a check {task!r}.{_near(task, tasks)}"
+                    )
+        for lesson in self.lessons.values():
+            for cell in lesson.with_role(Role.EXERCISE):
+                self._check_calls(lesson, cell)
+
+    def _check_calls(self, lesson: Lesson, cell: Cell) -> None:
+        """Raises `CourseError` where the calls for shape comments cannot be read."""
+        try:
+            if cell.calls:
+                plan("; ".join(cell.calls))
+        except PlanError as error:
+            said = f"{self._place(lesson, cell)}: calls={'; '.join(cell.calls)!r}: {error}"
+            raise CourseError(said) from None
+
+    def _place(self, lesson: Lesson, cell: Cell) -> str:
+        """File and line of a cell in the lesson's source."""
+        path = self.folder / self.settings.sources / f"{lesson.name}.py"
+        lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
+        for number, line in enumerate(lines, start=1):
+            if line.startswith("# %%") and f'"{cell.task}"' in line.replace("'", '"'):
+                return f"{path}:{number}"
+        return str(path)
 
 
 @cache

@@ -26,6 +26,8 @@ from autograder.course.calls import Call, Draw, Outcome, from_reply, pack_call, 
 from autograder.course.exercises import ExerciseError, Written, package_of
 from autograder.course.settings import CourseError
 from autograder.course.sketch import sketch, sketched
+from autograder.course.steps import stored as steps
+from autograder.course.steps.bank import Programs
 from autograder.sandbox.inside.runner import encode
 
 FOLDER = Path("released")  # of the hand-out, beside its notebooks
@@ -100,6 +102,7 @@ def _entry(written: Written, tensors: dict[str, torch.Tensor]) -> dict:
         ],
         "pairs": [pair for pair in pairs if pair[2] is not None],
         "stages": dict(answers.stages),
+        "steps": steps.pack(Programs(written, [call.double() for call in calls]), tensors),
     }
 
 
@@ -108,6 +111,7 @@ def _pack(outcome: Outcome, tensors: dict, dtype: torch.dtype | None = None) -> 
     packed = {
         **{k: getattr(outcome, k) for k in ("error", "parameters", "buffers", "state", "unset")},
         "changed": list(outcome.changed),
+        "work": outcome.work,
         "value": encode(outcome.value, tensors),
         "gradients": encode(outcome.gradients, tensors),
     }
@@ -214,7 +218,8 @@ class Checks:
 
         named = tuple((check, message, stored(raw)) for check, message, raw in entry["mistakes"])
         pairs = tuple((c, m, sketched(numbers, count)) for c, m, numbers in entry["pairs"])
-        return Answers(stored(entry["expected"]), named, pairs, stages=entry["stages"])
+        bank = steps.Stored(entry["steps"], tensors)
+        return Answers(stored(entry["expected"]), named, pairs, stages=entry["stages"], bank=bank)
 
 
 class _Tensors(dict):

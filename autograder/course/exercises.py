@@ -19,9 +19,9 @@ import inspect
 import itertools
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import ModuleType
 
@@ -59,6 +59,7 @@ class Written:
         """The names that the answer's cell defines."""
         return {self.exercise.name: self.answer}
 
+    @cached_property
     def pairs(self) -> list[Mistake]:
         """Two slips at once, of those that are switches: each pair that can be set together."""
         switched = [(m, s) for m, s in zip(self.mistakes, self.switches, strict=True) if s]
@@ -216,19 +217,61 @@ def load(folder: Path) -> dict[str, Written]:
     `from ._shared import ...`; a name that begins with `_` is no lesson's. Raises `ExerciseError`
     where a file cannot be imported or two exercises have one name.
     """
-    package = package_of(folder)
-    found: dict[str, Written] = {}
-    for path in sorted(folder.glob("[!_]*.py")):
-        module = _module(f"{package.__name__}.{path.stem}", path)
-        # An answer may have several names in its file: a loop's variable is one.
-        answers = {id(v): v for v in vars(module).values() if _is_answer(v, module)}.values()
-        for written in sorted((w for a in answers for w in a.__dict__["exercises"]), key=_line):
-            task = written.exercise.task
-            if task in found:
-                first = found[task].where
-                raise ExerciseError(f"{written.where}: {task!r} is already at {first}.")
-            found[task] = written
-    return found
+    return dict(Exercises(folder))
+
+
+class Exercises(Mapping):
+    """The exercises of a folder, by task; a file is imported when one of its tasks is asked for.
+
+    A lesson's exercises may import a large library, and who grades another one never needs it.
+    """
+
+    def __init__(self, folder: Path):
+        self._package = package_of(folder)
+        self._files = sorted(folder.glob("[!_]*.py"))
+        self._found: dict[Path, dict[str, Written]] = {}
+
+    def __getitem__(self, task: str) -> Written:
+        for path in self._files:
+            # Whoever writes a task's name out has it in the file's text.
+            if path in self._found or f'"{task}"' in path.read_text(encoding="utf-8"):
+                found = self._of(path)
+                if task in found:
+                    return found[task]
+        return self._all[task]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @cached_property
+    def _all(self) -> dict[str, Written]:
+        found: dict[str, Written] = {}
+        for path in self._files:
+            for task, written in self._of(path).items():
+                if task in found:
+                    raise _twice(found[task], written)
+                found[task] = written
+        return found
+
+    def _of(self, path: Path) -> dict[str, Written]:
+        if path not in self._found:
+            module = _module(f"{self._package.__name__}.{path.stem}", path)
+            # An answer may have several names in its file: a loop's variable is one.
+            answers = {id(v): v for v in vars(module).values() if _is_answer(v, module)}.values()
+            found: dict[str, Written] = {}
+            for written in sorted((w for a in answers for w in a.__dict__["exercises"]), key=_line):
+                if written.exercise.task in found:
+                    raise _twice(found[written.exercise.task], written)
+                found[written.exercise.task] = written
+            self._found[path] = found
+        return self._found[path]
+
+
+def _twice(first: Written, second: Written) -> ExerciseError:
+    return ExerciseError(f"{second.where}: {second.exercise.task!r} is already at {first.where}.")
 
 
 def _line(written: Written) -> int:

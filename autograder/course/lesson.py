@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 import nbformat
 from nbformat import NotebookNode
+
+
+class Role(StrEnum):
+    """What a cell is for."""
+
+    TEXT = "text"
+    DEMO = "demo"  # code to run and change
+    SETUP = "setup"  # imports; locked, run before every question
+    EXERCISE = "exercise"  # the student's answer
+    CHECK = "check"  # worth points
+    QUESTION = "question"  # marked by a person
+    ADDED = "added"  # a code cell of the student's own
+    NOTE = "note"  # a text of the student's own
 
 
 @dataclass(frozen=True)
 class Cell:
     """One cell of a lesson as it was released.
 
-    role: 'text', 'demo' (code to run and change), 'setup' (imports; locked), 'exercise' (the
-    student's answer), 'check' (worth points), 'question' (marked by a person). of: for a check,
-    the id of the exercise that it judges. needs: ids of exercises whose model answer is loaded
-    before this one is judged.
+    of: for a check, the id of the exercise that it judges. needs: ids of exercises whose model
+    answer is loaded before this one is judged.
     """
 
     id: str
     kind: str  # "code" | "markdown"
-    role: str
+    role: Role
     source: str
     task: str = ""
     points: float = 0.0
@@ -37,7 +49,7 @@ class Lesson:
     cells: tuple[Cell, ...]
     notebook: NotebookNode = field(compare=False, repr=False)
 
-    def with_role(self, role: str) -> tuple[Cell, ...]:
+    def with_role(self, role: Role) -> tuple[Cell, ...]:
         return tuple(c for c in self.cells if c.role == role)
 
     def cell(self, cell_id: str) -> Cell:
@@ -46,7 +58,7 @@ class Lesson:
     @property
     def tasks(self) -> tuple[Cell, ...]:
         """The cells that are worth points, in order: checks and questions."""
-        return tuple(c for c in self.cells if c.role in ("check", "question"))
+        return tuple(c for c in self.cells if c.role in (Role.CHECK, Role.QUESTION))
 
 
 def read_lesson(name: str, text: str) -> Lesson:
@@ -60,7 +72,7 @@ def _cell(cell: NotebookNode) -> Cell:
     return Cell(
         id=cell.id,
         kind=cell.cell_type,
-        role=course.get("role", "text" if cell.cell_type == "markdown" else "demo"),
+        role=Role(course.get("role", Role.TEXT if cell.cell_type == "markdown" else Role.DEMO)),
         source=cell.source,
         task=course.get("task", ""),
         points=float(cell.metadata.get("nbgrader", {}).get("points", 0)),

@@ -8,12 +8,18 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+KINDS = {"str": (str, "a text"), "bool": (bool, "true or false"), "int": (int, "a whole number")}
+
 
 class CourseError(Exception):
     """Something of the course itself is missing or broken; the text says what to do."""
 
     def _render_traceback_(self):
         return [f"CourseError: {self}"]
+
+
+class NoCourse(CourseError):
+    """Here is no course at all."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,23 @@ class Given:
 
 
 @dataclass(frozen=True)
+class Rubric:
+    """What is taken off and added for one exercise (see judging/rubric.py).
+
+    layers: the task that is about the layers, if any; it loses its points where they are wrong.
+    forgives: slips that cost one point where all else is right: how their checks begin, and what
+    they are about in words. short_task, short_class, short_lines: the task that earns a point more
+    where `forward` of that class has at most so many lines.
+    """
+
+    layers: str = ""
+    forgives: dict[str, Any] = field(default_factory=dict, hash=False)
+    short_task: str = ""
+    short_class: str = ""
+    short_lines: int = 3
+
+
+@dataclass(frozen=True)
 class Settings:
     """The table `[tool.autograder]`; docs/settings.md explains every key.
 
@@ -41,7 +64,7 @@ class Settings:
     fill_in: modules of the library whose functions students write; their bodies are taken out of
     what students get. hand_out: further files and folders of the hand-out. readme: the students'
     README. demo: a file with the made-up class of `autograder demo`. given: what lessons are given
-    when answers are run. rubric: by exercise, what is taken off and added (see judging/rubric.py).
+    when answers are run. rubric: by exercise, what is taken off and added.
     """
 
     id: str = ""
@@ -55,7 +78,7 @@ class Settings:
     readme: str = ""
     demo: str = ""
     given: tuple[Given, ...] = ()
-    rubric: dict[str, Any] = field(default_factory=dict, hash=False)
+    rubric: dict[str, Rubric] = field(default_factory=dict, hash=False)
 
     def given_to(self, lesson: str) -> Given:
         """All that a lesson is given, by every entry whose pattern fits its name."""
@@ -85,10 +108,15 @@ def read_settings(folder: Path) -> Settings:
     given = table.pop("given", [])
     if not isinstance(given, list):
         raise CourseError(f"{path}: [[tool.autograder.given]] is a list of tables.")
+    tables = table.pop("rubric", {})
+    if not isinstance(tables, dict) or not all(isinstance(t, dict) for t in tables.values()):
+        raise CourseError(f"{path}: [tool.autograder.rubric.EXERCISE] is a table.")
+    where = f"{path}: [tool.autograder.rubric"
+    rubric = {name: _filled(Rubric, t, f"{where}.{name}]") for name, t in tables.items()}
     made = _filled(Settings, table, f"{path}: [tool.autograder]")
     entries = tuple(_filled(Given, g, f"{path}: [[tool.autograder.given]]") for g in given)
     name = made.id or folder.resolve().name
-    return replace(made, id=name, title=made.title or name, given=entries)
+    return replace(made, id=name, title=made.title or name, given=entries, rubric=rubric)
 
 
 def _table(path: Path) -> dict:
@@ -113,8 +141,8 @@ def _filled(kind: type, table: dict, where: str):
                 raise CourseError(f"{where}: {key} = {value!r} should be a list of texts.")
             value = tuple(value)
         else:
-            wanted = {"str": str, "bool": bool}.get(kinds[key], dict)
-            if not isinstance(value, wanted):
-                raise CourseError(f"{where}: {key} = {value!r} should be a {wanted.__name__}.")
+            wanted, called = KINDS.get(kinds[key], (dict, "a table"))
+            if type(value) is not wanted:
+                raise CourseError(f"{where}: {key} = {value!r} should be {called}.")
         values[key] = value
     return kind(**values)

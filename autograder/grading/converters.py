@@ -19,6 +19,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -28,15 +29,24 @@ from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback
 from nbgrader.converters.base import BaseConverter, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import parse_utc
+from traitlets import Integer
 
 from autograder.course.course import Course
-from autograder.intake.read import Unreadable, read, read_bytes
+from autograder.course.lesson import Role
+from autograder.grading.notebooks import GRADED
+from autograder.grading.work import Done, File, Found, Job, Part, answer, digest_of, new_seed
+from autograder.intake.read import Unreadable, read, read_bytes, refuse_linked_folders
+from autograder.intake.repair import clean
+from autograder.many.ahead import Ahead
+from autograder.many.pool import Pool
 
 TIMESTAMP, SECRET = "timestamp.txt", "submission_secret.txt"
-GRADED = "graded"  # where an autograded notebook's metadata say what was graded
 MOST_NOTEBOOKS = 20  # of one submission, that are looked into
 MOST_FILES = 20_000  # of one submission, that are looked at
 DEEPEST = 4  # folders
+NOTHING = "No notebook was handed in."
+LOADED = "autograder.classroom.loaded"  # what the processes that grade ahead are copies of
+WORTH_IT = 3  # submissions for which other processes are started
 
 
 def install() -> None:
@@ -144,6 +154,10 @@ class GradeSubmissions(Autograde, _Step):
 
     again = "Another notebook lies there than the one that was graded, so grading anew"
     given: dict[str, float] = {}  # the bonus of each task, as it was given the last time
+    job: Job | None = None  # what is graded now
+    done: Found | None = None  # what other processes have made of it, ahead of this one
+    jobs = Integer(0, help="Processes that grade ahead; by default one a core.").tag(config=True)
+    _running: Ahead | None = None
 
     def init_notebooks(self) -> None:
         """Gives every student's folder a place in the run, also one without a notebook."""
@@ -163,6 +177,56 @@ class GradeSubmissions(Autograde, _Step):
             )
             raise NbGraderException(f"no submissions of {lesson}")
         self.assignments = {folder: [os.path.join(folder, f"{lesson}.ipynb")] for folder in found}
+
+    def convert_notebooks(self) -> None:
+        lesson = self.coursedir.assignment_id
+        folders = [f for f in sorted(self.assignments) if self._is_to_do(lesson, Path(f))]
+        jobs = self.jobs or len(os.sched_getaffinity(0))
+        if len(folders) < WORTH_IT or lesson not in Course.find().lessons:
+            return super().convert_notebooks()
+        pieces = ((folder, self.job_of(Path(folder), lesson)) for folder in folders)
+        pool = Pool(answer, jobs, [LOADED])
+        pool.prepare()
+        self._running = Ahead(pool, pieces, folders, most=8 * jobs)
+        try:
+            super().convert_notebooks()
+        finally:
+            self._running.close()
+            self._running = None
+
+    def _is_to_do(self, lesson: str, folder: Path) -> bool:
+        """Whether a submission is likely to be graded; the loop itself looks again."""
+        student = folder.parent.name
+        made = Path(self._format_dest(lesson, student))
+        if self.force or not (made / f"{lesson}.ipynb").exists():
+            return True
+        new, old = timestamp(folder), timestamp(made)
+        return (new and old and new > old) or self._is_old(lesson, student)
+
+    def job_of(self, folder: Path, lesson: str) -> Job:
+        """The work on what lies in a student's folder."""
+        from autograder.grading.nbgrader_plugin import Grade, isolation
+
+        below = Path(self.coursedir.root) / self.coursedir.submitted_directory
+        path = handed_in(folder, lesson)
+        shown = clean(os.fspath(path).encode("utf-8", "replace").decode("utf-8"))
+        try:
+            refuse_linked_folders(path, below)
+            file = File(shown, path.stem, read_bytes(path))
+        except Unreadable as reason:
+            told = str(reason) if os.path.lexists(path) else NOTHING
+            file = File(shown, path.stem, problem=told)
+        figures = Grade(config=self.config).figures
+        return Job((Part(lesson, (file,)),), lesson, new_seed(), isolation(), shown=figures)
+
+    def look_up(self, folder: Path, lesson: str) -> Found | None:
+        """What other processes have made of a student's folder; sets `job` to the work on it."""
+        done = self._running.take(str(folder)) if self._running is not None else None
+        self.job = self.job_of(folder, lesson)
+        if not isinstance(done, Done) or not done.found or done.digest != digest_of(self.job):
+            return None  # nobody did it, or something else was handed in meanwhile
+        self.job = replace(self.job, seed=done.seed)
+        return done.found[0]
 
     def _expect(self, lesson: str) -> None:
         with Gradebook(self.coursedir.db_url, self.coursedir.course_id) as gradebook:
@@ -243,7 +307,7 @@ def _notebooks(folder: Path) -> list[Path]:
 
 def _is_answered(path: Path, lesson: str) -> bool:
     submission = read(path, Course.find().lessons)
-    roles = ("exercise", "question")
+    roles = (Role.EXERCISE, Role.QUESTION)
     return submission.lesson == lesson and any(
         cell.answered for cell in submission.cells if cell.role in roles
     )

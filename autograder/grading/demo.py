@@ -93,9 +93,7 @@ def run(folder: Path) -> int:
     api.log.setLevel("WARNING")
     if not (folder / "gradebook.db").exists():
         _succeed(api.generate_assignment(lesson))
-        with Gradebook(
-            f"sqlite:///{folder / 'gradebook.db'}", Course.find().settings.id
-        ) as gradebook:
+        with Gradebook(f"sqlite:///{folder / 'gradebook.db'}", course.settings.id) as gradebook:
             gradebook.update_or_create_assignment(lesson, duedate=made_up.DUE)
     with _bar(console) as bar:
         work = bar.add_task("grading", total=len(students))

@@ -7,9 +7,10 @@ it, in the sandbox.
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from autograder.course.asking import Exercise
@@ -17,7 +18,7 @@ from autograder.course.build import read_source, readable
 from autograder.course.calls import Call, Draw
 from autograder.course.course import Course
 from autograder.course.handout import sandbox_course
-from autograder.course.lesson import Lesson
+from autograder.course.lesson import Lesson, Role
 from autograder.course.settings import CourseError, Given
 from autograder.grading.marking import Marking
 from autograder.grading.observe import seed_for
@@ -86,13 +87,24 @@ class Grader:
         submission = read(Path(path), self.lessons, expected)
         return self.grade_submission(submission, str(path))
 
-    def grade_submission(self, submission: Submission, name: str = "") -> Report:
-        """Grades what was read from a file."""
+    def grade_submission(
+        self,
+        submission: Submission,
+        name: str = "",
+        seed: int | None = None,
+        only: Sequence[str] = (),
+    ) -> Report:
+        """Grades what was read from a file.
+
+        seed: the private seed of this submission, where it is not the grader's. only: the tasks
+        that are judged, all where none is named; the report is of these.
+        """
         name = name or submission.notebook
         lesson = self.lessons.get(submission.lesson or "")
+        lesson = part_of(lesson, only) if lesson else None
         if submission.error or lesson is None:
             error = submission.error or "This is not a notebook of the course."
-            worst = _all_zero(lesson) if lesson else ()
+            worst = nothing_earned(lesson) if lesson else ()
             return Report(
                 name,
                 submission.lesson,
@@ -100,27 +112,27 @@ class Grader:
                 worst,
                 submission.repairs,
                 error,
-                _most(lesson) if lesson else 0.0,
+                most(lesson) if lesson else 0.0,
             )
         box = self.box(lesson)
         models = model_answers(self.course, lesson.name)
         error = None
+        draw = partial(self._draw, private=self.private if seed is None else seed)
         try:
-            results = Marking(self.course, box, lesson, submission, models, self._draw).results()
+            results = Marking(self.course, box, lesson, submission, models, draw).results()
             results = _told_once(results, lesson)
         except (CourseError, ChildFailed):
             raise
         except Exception:  # a fault of ours; the other submissions are graded all the same
             logging.getLogger(__name__).exception("grading %s failed", name)
-            results, error = _all_zero(lesson), FAULT
-        most = _most(lesson)
-        return Report(name, lesson.name, box.tier, results, submission.repairs, error, most)
+            results, error = nothing_earned(lesson), FAULT
+        return Report(name, lesson.name, box.tier, results, submission.repairs, error, most(lesson))
 
-    def _draw(self, exercise: Exercise) -> list[Call]:
+    def _draw(self, exercise: Exercise, private: int | None) -> list[Call]:
         """Fresh cases; in the hand-out, which has no reference, the public ones."""
         if not self.course.has_answers:
             return self.course.public_calls(exercise)
-        return exercise.cases(Draw(seed_for(exercise.task, self.private)))
+        return exercise.cases(Draw(seed_for(exercise.task, private)))
 
 
 def _told_once(results: tuple[Result, ...], lesson: Lesson) -> tuple[Result, ...]:
@@ -133,14 +145,30 @@ def _told_once(results: tuple[Result, ...], lesson: Lesson) -> tuple[Result, ...
     return tuple(replace(result, findings=told[result.task]) for result in results)
 
 
-def _all_zero(lesson: Lesson) -> tuple[Result, ...]:
+def part_of(lesson: Lesson, only: Sequence[str]) -> Lesson:
+    """The lesson with no other checks and questions than these; as it is where none is named.
+
+    Checks of one exercise are judged together: what a rubric takes off one, it may forgive in
+    another.
+    """
+    if not only:
+        return lesson
+    named = {c.of or c.id for c in lesson.tasks if c.task in only}
+    kept = tuple(c for c in lesson.cells if c not in lesson.tasks or (c.of or c.id) in named)
+    return replace(lesson, cells=kept)
+
+
+def nothing_earned(lesson: Lesson) -> tuple[Result, ...]:
+    """No points for any task."""
     return tuple(Result(c.task, 0.0, c.points, False) for c in lesson.tasks)
 
 
-def _most(lesson: Lesson) -> float:
-    return sum(c.points for c in lesson.with_role("check"))
+def most(lesson: Lesson) -> float:
+    """The most that a machine can give."""
+    return sum(c.points for c in lesson.with_role(Role.CHECK))
 
 
+@cache
 def hidden(course: Course) -> list[Path]:
     """What of this machine no student's code may see: the course, and installed copies of it."""
     folders = files.libraries()

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from autograder.course.asking import Exercise, Finding
+from autograder.course.answers import Answers
+from autograder.course.asking import Exercise, Finding, Verdict
 from autograder.course.calls import Call, Outcome
 from autograder.course.course import Course
-from autograder.course.lesson import Cell, Lesson
-from autograder.grading.observe import observe, question
+from autograder.course.lesson import Cell, Lesson, Role
+from autograder.course.settings import Rubric
+from autograder.course.steps.traces import read, to_steps_request
+from autograder.grading.observe import STEPS_SECONDS, observe, question
 from autograder.grading.shape_comments import comment_findings
 from autograder.intake.magics import plain_python
 from autograder.intake.submission import StudentCell, Submission
 from autograder.judging import rubric
 from autograder.judging.explain import explain_error
-from autograder.judging.rubric import Rubric
 from autograder.judging.verdict import findings
 from autograder.reports.report import Result
-from autograder.sandbox import Sandbox
+from autograder.sandbox import Failure, Sandbox
+from autograder.tracing.findings import Steps, with_where, wrong_call
 
 
 @dataclass
@@ -42,8 +45,8 @@ class Marking:
     def results(self) -> tuple[Result, ...]:
         """The result of every task, in the lesson's order."""
         results = {cell.task: self._judge(cell) for cell in self.lesson.tasks}
-        for exercise in self.lesson.with_role("exercise"):
-            by = rubrics(self.course).get(exercise.id)
+        for exercise in self.lesson.with_role(Role.EXERCISE):
+            by = self.course.settings.rubric.get(exercise.id)
             if by is not None and exercise.id not in self.stopped:
                 for result in self._by_rubric(by, exercise, results):
                     results[result.task] = result
@@ -51,14 +54,14 @@ class Marking:
 
     def _judge(self, cell: Cell) -> Result:
         own = self._own(cell)
-        if cell.role == "question":
+        if cell.role == Role.QUESTION:
             blank = () if own.answered else (_unanswered("No answer is written."),)
             return Result(cell.task, 0.0, cell.points, False, own.answered, blank)
         if not own.answered:
             blank = (_unanswered("This exercise is not filled in."),)
             return Result(cell.task, 0.0, cell.points, False, findings=blank)
         found = self.stopped.get(own.id) or self._findings(cell)
-        if found and found[0].check == "timed out":
+        if found and found[0].check == Failure.TIMED_OUT:
             self.stopped[own.id] = found
         passed = not any(f.fails for f in found)
         points = cell.points if passed else 0.0
@@ -70,10 +73,21 @@ class Marking:
         return next(c for c in self.submission.cells if c.id == wanted)
 
     def _findings(self, cell: Cell) -> list[Finding]:
-        exercise = self.course.exercises[cell.task]
+        exercise = self.course.exercise(cell.task)
         asked = question(self.lesson, self.submission, cell, self.models)
         asked = asked.without_added() if self.alone else asked
-        calls, seen = observe(self.box, asked, lambda: self.draw(exercise))
+        known = _Answers(self.course, exercise)
+
+        def look(child, calls: list[Call], outcomes: Sequence[Outcome]) -> Steps | None:
+            """The steps of a call that went wrong, in the same child."""
+            place = wrong_call(exercise, calls, outcomes, known.to(calls))
+            if place is None:
+                return None
+            request = to_steps_request([calls[place]])
+            reply = child.request(*request, seconds=STEPS_SECONDS)
+            return Steps(place, read(*reply, 1)[0], outcomes[place])
+
+        calls, seen = observe(self.box, asked, lambda: self.draw(exercise), look)
         self.alone = self.alone or seen.alone
         if seen.error is not None:
             return [explain_error(seen.error, exercise.name, seen.source)]
@@ -84,13 +98,13 @@ class Marking:
             """What comes of other calls of the same answer, in a child of its own."""
             return observe(self.box, asked, lambda: others)[1].outcomes
 
-        known = self.course.answers(exercise, calls)
-        return findings(exercise, calls, seen.outcomes, known, seen.source, ask)
+        found = findings(exercise, calls, seen.outcomes, known.to(calls), seen.source, ask)
+        return with_where(found, seen.again, known.to(calls), exercise, seen.source)
 
     def _by_rubric(self, by: Rubric, exercise: Cell, results: dict[str, Result]) -> list[Result]:
         own = next(c for c in self.submission.cells if c.id == exercise.id)
-        checks = [c for c in self.lesson.with_role("check") if c.of == exercise.id]
-        if not own.answered:
+        checks = [c for c in self.lesson.with_role(Role.CHECK) if c.of == exercise.id]
+        if not own.answered or not checks:
             return []
         source = plain_python(own.source)
         comments = comment_findings(self.box, self.lesson, exercise, source)
@@ -98,12 +112,19 @@ class Marking:
         return rubric.apply(by, judged, source, exercise.source, comments)
 
 
+@dataclass
+class _Answers:
+    """The answers to an exercise's calls, computed once for those that were asked last."""
+
+    course: Course
+    exercise: Exercise
+    _kept: tuple[list[Call], Answers] | None = None
+
+    def to(self, calls: list[Call]) -> Answers:
+        if self._kept is None or self._kept[0] is not calls:
+            self._kept = calls, self.course.answers(self.exercise, calls)
+        return self._kept[1]
+
+
 def _unanswered(text: str) -> Finding:
-    return Finding("unanswered", "error", text)
-
-
-def rubrics(course: Course) -> dict[str, Rubric]:
-    """The rubrics of a course, by the id of the exercise's cell."""
-    where = f"{course.folder / 'pyproject.toml'}: [tool.autograder.rubric.{{}}]"
-    tables = course.settings.rubric.items()
-    return {name: rubric.rubric_from(table, where.format(name)) for name, table in tables}
+    return Finding("unanswered", Verdict.ERROR, text)

@@ -20,10 +20,8 @@ import os
 import sys
 import warnings
 from functools import cache
-from html import escape
 from pathlib import Path
 
-import nbformat
 from nbconvert.exporters import NotebookExporter
 from nbgrader.api import Gradebook
 from nbgrader.converters import Autograde
@@ -38,20 +36,15 @@ from nbgrader.preprocessors import (
 from sqlalchemy.exc import SAWarning
 from traitlets import Bool
 
-from autograder.course.asking import Finding
 from autograder.course.build import write_sources
 from autograder.course.course import Course
-from autograder.grading import converters, exchange, figures, gradebook
-from autograder.grading.grade import FAULT, Grader, model_answers
-from autograder.intake.read import read
+from autograder.grading import converters, exchange, gradebook, records, work
+from autograder.grading.grade import FAULT, Grader
+from autograder.grading.notebooks import GRADED, bonus, filled, is_graded
 from autograder.intake.repair import match, raw_cells, rebuild
 from autograder.intake.submission import Submission
 from autograder.one_thread import one_thread
-from autograder.reports.cards import Card
-from autograder.reports.feedback import SCHEME, inert
-from autograder.reports.report import Report, Result
-
-NOTHING = "No notebook was handed in."
+from autograder.versions import version
 
 
 def configure(config, root: Path | None = None) -> None:
@@ -61,7 +54,7 @@ def configure(config, root: Path | None = None) -> None:
     and the source and released notebooks in build/); the course's folder where none is given.
     """
     one_thread()
-    course = Course.find()
+    course = Course.find().stay()
     root = (root or course.folder).resolve()
     # nbgrader calls `alembic` by name: it must be found where this Python's own scripts lie.
     scripts = str(Path(sys.executable).parent)
@@ -110,13 +103,18 @@ def _write_sources(course: Course, target: Path) -> None:
         )
 
 
+def isolation() -> str:
+    """The isolation that was asked for."""
+    return os.environ.get("AUTOGRADER_ISOLATION", "auto")
+
+
 @cache
 def grader() -> Grader:
     """One grader, and one warm sandbox, for all submissions of a run.
 
     The isolation is the strongest that the machine offers, or what AUTOGRADER_ISOLATION names.
     """
-    opened = Grader(os.environ.get("AUTOGRADER_ISOLATION", "auto")).__enter__()
+    opened = Grader(isolation()).__enter__()
     atexit.register(opened.__exit__, None, None, None)
     return opened
 
@@ -129,7 +127,6 @@ class SubmissionReader(NotebookExporter):
             return super().from_filename(filename, resources=resources, **kwargs)
         name, folder = resources["nbgrader"]["notebook"], Path(filename).parent
         lessons = Course.find().lessons
-        submitted = Path(self.parent.coursedir.root) / self.parent.coursedir.submitted_directory
         found = converters.handed_in(folder, name)
         graded = {
             "file": os.fsencode(found.relative_to(folder)).decode("utf-8", "replace"),
@@ -137,14 +134,10 @@ class SubmissionReader(NotebookExporter):
         }
         if found.name != f"{name}.ipynb" and os.path.lexists(found):
             self.log.warning("Read as %s: %s", name, found)
-        submission = read(found, lessons, expected=name, below=submitted)
-        notebook = rebuild(lessons[name], submission)
-        notebook.metadata["course"] = {
-            "repairs": list(submission.repairs),
-            "error": submission.error if os.path.lexists(found) else NOTHING,
-            "graded": graded,
-            "given": self.parent.given,
-        }
+        done = self.parent.look_up(folder, name) or work.read_all(self.parent.job, lessons)
+        self.parent.done = done
+        notebook = rebuild(lessons[name], done.submission)
+        notebook.metadata["course"] = {"graded": graded, "given": self.parent.given}
         return self.from_notebook_node(notebook, resources=resources, **kwargs)
 
 
@@ -160,10 +153,8 @@ class Grade(NbGraderPreprocessor):
         name = resources["nbgrader"]["notebook"]
         lesson = Course.find().lessons[name]
         said = nb.metadata.get("course", {})
-        error = said.get("error")
-        cells = () if error else match(lesson, raw_cells(nb))[0]
-        submission = Submission(name, name, cells, tuple(said.get("repairs", ())), error)
-        report = grader().grade_submission(submission)
+        job, done = self._done(nb, lesson)
+        report = done.report
         self.log.info(
             "%s: %s of %s points, isolation: %s",
             resources["nbgrader"]["student"],
@@ -171,94 +162,29 @@ class Grade(NbGraderPreprocessor):
             report.max_score,
             report.isolation,
         )
-        results = {r.task: r for r in report.results}
         resources["autograder"], resources["given"] = report, said.get("given", {})
-        shown = self._shown(nb, lesson) if self.figures and not error else {}
-        released = {c.source for c in lesson.cells}
-        for cell in nb.cells:
-            task = cell.metadata.get("course", {}).get("task")
-            if cell.cell_type == "code":
-                cell.outputs, cell.execution_count = [], None
-                if _graded(cell):
-                    cell.outputs = outputs(results[task], report, cell.metadata.nbgrader.points)
-                    cell.metadata.course["taken"] = [
-                        {"verdict": f.verdict, "message": f.message, "points": f.points}
-                        for f in taken(results[task])
-                    ]
-                elif cell.id in shown:
-                    cell.outputs = figures.outputs(shown[cell.id])
-            elif cell.source not in released:
-                cell.source = inert(cell.source)
-        note = _note(report)
-        nb.cells = [*([note] if note else []), *_with_schemes(nb.cells, name)]
+        nb = filled(nb, lesson, Course.find(), report, done.shown if self.figures else {})
         nb.metadata.pop("course", None)
-        bonus = {r.task: _bonus(r) for r in report.results}
-        nb.metadata[converters.GRADED] = {**said.get("graded", {}), "bonus": bonus}
+        extra = {r.task: bonus(r) for r in report.results}
+        nb.metadata[GRADED] = {**said.get("graded", {}), "bonus": extra}
+        if job is not None:
+            made = work.made_of(Course.find(), job, name)
+            nb.metadata[GRADED]["made"] = made
+            marks = records.marks_of(report, job.seed, version(), made)
+            resources["record"] = records.Record(
+                work.digest_of(job), made, done.submission, report, marks, (name,)
+            )
         return nb, resources
 
-    def _shown(self, nb, lesson):
-        cells = [(c.id, c.source) for c in nb.cells if c.cell_type == "code" and not _graded(c)]
-        return figures.show(grader().box(lesson), cells)
-
-
-def _with_schemes(cells: list, lesson: str) -> list:
-    """Puts the model answer with its marking scheme behind each question, for who marks it.
-
-    The feedback page leaves these cells out.
-    """
-    models, more = model_answers(Course.find(), lesson), []
-    for cell in cells:
-        more.append(cell)
-        if cell.metadata.get("course", {}).get("role") == "question" and cell.id in models:
-            text = f"**For the grader only**\n\n{models[cell.id]}"
-            more.append(nbformat.v4.new_markdown_cell(text, id=f"{SCHEME}{cell.id}"))
-    return more
-
-
-def _graded(cell) -> bool:
-    return bool(cell.metadata.get("nbgrader", {}).get("grade", False))
-
-
-def taken(result: Result) -> list[Finding]:
-    """What was taken off or added: lines of their own, beside what is right or wrong."""
-    return [f for f in result.findings if f.verdict in ("deduction", "bonus")]
-
-
-def outputs(result: Result, report: Report, most: float) -> list:
-    """A grade cell's outputs: card, deductions, the isolation that held, the points as a number."""
-    found = tuple(f for f in result.findings if f not in taken(result))
-    card = Card(result.task, result.passed, found)
-    shown = [(repr(card), card._repr_html_()), *map(_line, taken(result))]
-    points = max(0.0, min(float(result.points), float(most)))
-    return [
-        *(
-            nbformat.v4.new_output("display_data", data={"text/plain": text, "text/html": html})
-            for text, html in shown
-        ),
-        nbformat.v4.new_output("stream", name="stdout", text=f"isolation: {report.isolation}\n"),
-        nbformat.v4.new_output(
-            "execute_result", data={"text/plain": repr(points)}, execution_count=None
-        ),
-    ]
-
-
-def _line(finding: Finding) -> tuple[str, str]:
-    """A deduction or a bonus as text and as HTML."""
-    amount = f"{finding.verdict} {finding.points:+g}" if finding.points else finding.verdict
-    html = (
-        '<div style="border-left:4px solid #9a6700;padding:4px 12px;margin:4px 0;max-width:60em">'
-        f'<b style="color:#9a6700">{escape(amount)}</b> {escape(finding.message)}</div>'
-    )
-    return f"[{amount}] {finding.message}", html
-
-
-def _note(report: Report):
-    """A cell that says what was repaired, or why nothing could be read; None if all was well."""
-    lines = [report.error] if report.error else [f"Repaired: {r}" for r in report.repairs]
-    if not lines:
-        return None
-    text = "\n".join(f"    {line}" for line in lines)  # indented: Markdown shows it as it is
-    return nbformat.v4.new_markdown_cell(f"**Before grading**\n\n{text}", id="before-grading")
+    def _done(self, nb, lesson) -> tuple[work.Job | None, work.Found]:
+        """What comes of the notebook that was read; of this one, where none was."""
+        converter = getattr(self.parent, "parent", None)
+        if getattr(converter, "done", None) is not None:
+            done = converter.done
+            judged = done if done.report else work.judged(grader(), converter.job, done)
+            return converter.job, judged
+        submission = Submission(lesson.name, lesson.name, match(lesson, raw_cells(nb))[0], (), None)
+        return None, work.Found(0, 0, submission, grader().grade_submission(submission))
 
 
 class SaveMore(NbGraderPreprocessor):
@@ -271,8 +197,9 @@ class SaveMore(NbGraderPreprocessor):
     def preprocess(self, nb, resources):
         where, report = resources["nbgrader"], resources["autograder"]
         with Gradebook(where["db_url"]) as gradebook:
+            records.METADATA.create_all(gradebook.engine)
             for cell in nb.cells:
-                if not _graded(cell) or cell.cell_type != "code":
+                if not is_graded(cell) or cell.cell_type != "code":
                     continue  # questions are a person's alone
                 result = report.result(cell.metadata["course"]["task"])
                 grade = gradebook.find_grade(
@@ -283,12 +210,11 @@ class SaveMore(NbGraderPreprocessor):
                 )
                 extra = grade.extra_credit or 0.0
                 by_hand = extra - resources["given"].get(result.task, extra)
-                grade.extra_credit = by_hand + _bonus(result)
+                grade.extra_credit = by_hand + bonus(result)
                 if report.error == FAULT:
                     grade.auto_score, grade.needs_manual_grade = None, True
+            if "record" in resources:
+                student, assignment = where["student"], where["assignment"]
+                records.write(gradebook.db, assignment, student, resources["record"])
             gradebook.db.commit()
         return nb, resources
-
-
-def _bonus(result: Result) -> float:
-    return max(0.0, result.points - result.max_points)

@@ -6,21 +6,28 @@ plain data. Nothing here decides about marks.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
-from autograder.course.calls import Call, Observation, clean_error, from_reply, to_request
-from autograder.course.lesson import Cell, Lesson
+from autograder.course.calls import Call, Observation, Outcome, clean_error, from_reply, to_request
+from autograder.course.lesson import Cell, Lesson, Role
 from autograder.intake.magics import plain_python
 from autograder.intake.submission import StudentCell, Submission
-from autograder.sandbox import ChildFailed, Sandbox
+from autograder.sandbox import ChildFailed, Failure, Sandbox
 
 LOAD_SECONDS = 10.0
 CALL_SECONDS = 10.0
-FAILURES = ("died", "timed out", "memory")  # of a child: perhaps the machine's, not the code's
+# Of a child: perhaps the machine's, not the code's.
+FAILURES = (Failure.DIED, Failure.TIMED_OUT, Failure.MEMORY)
 
+STEPS_SECONDS = 3.0  # for looking at the steps of a wrong answer, in the same child
+
+# Looks at more in a child that has answered: given the child, the calls and their outcomes.
+Again = Callable[[Any, list[Call], tuple[Outcome, ...]], Any]
 Load = dict[str, str]  # a cell to run: its id and its source
 
 
@@ -62,9 +69,9 @@ def question(lesson: Lesson, submission: Submission, check: Cell, models: dict) 
         if cell.kind != "code" or cell.id == own.id:
             continue
         load = {"id": cell.id, "source": plain_python(cell.source)}
-        if cell.role == "setup":
+        if cell.role == Role.SETUP:
             before.append(load)
-        elif cell.role == "added":
+        elif cell.role == Role.ADDED:
             added.add(cell.id)
             if i < place:
                 before.append(load)
@@ -91,47 +98,49 @@ class PreludeFailed(Exception):
 
 
 def observe(
-    box: Sandbox, asked: Question, draw: Callable[[], list[Call]]
+    box: Sandbox, asked: Question, draw: Callable[[], list[Call]], again: Again | None = None
 ) -> tuple[list[Call], Observation]:
     """The calls that were made and what came of them; `draw` makes the calls, after loading.
 
     Where a cell of the student's own ends the child, the question is asked without those cells.
     Where a child fails, a second one is asked: a busy machine must not cost anybody a point. Where
     a name is missing, it is asked once more after the student's other answers: a helper may have
-    been defined in one of them.
+    been defined in one of them. again: looks at more in the same child; nothing that comes of it
+    changes the outcomes.
     """
     alone = False
     try:
-        calls, seen = _once(box, asked, draw)
+        calls, seen = _once(box, asked, draw, again)
     except PreludeFailed:
         alone, asked = bool(asked.added), asked.without_added()
-        calls, seen = _last(box, asked, draw)
+        calls, seen = _last(box, asked, draw, again)
     if seen.error and seen.error["kind"] in FAILURES:
-        calls, seen = _last(box, asked, draw)
+        calls, seen = _last(box, asked, draw, again)
     if asked.others and _lacks_a_name(seen):
-        again_calls, again = _last(box, asked.with_others(), draw)
-        if again.outcomes and not _lacks_a_name(again):
-            calls, seen = again_calls, again
+        more_calls, more = _last(box, asked.with_others(), draw, again)
+        if more.outcomes and not _lacks_a_name(more):
+            calls, seen = more_calls, more
     return calls, replace(seen, alone=alone)
 
 
-def _last(box, asked: Question, draw) -> tuple[list[Call], Observation]:
+def _last(box, asked: Question, draw, again) -> tuple[list[Call], Observation]:
     """As `_once`, where nothing else can be tried."""
     try:
-        return _once(box, asked, draw)
+        return _once(box, asked, draw, again)
     except PreludeFailed as failed:
-        return [], Observation(error=_error("died", str(failed), asked), source=asked.cell.source)
+        return [], _failed(Failure.DIED, str(failed), asked)
 
 
-def _once(box, asked: Question, draw) -> tuple[list[Call], Observation]:
+def _once(box, asked: Question, draw, again) -> tuple[list[Call], Observation]:
     own = {"id": asked.cell.id, "source": plain_python(asked.cell.source)}
     calls: list[Call] = []
+    more = None
     try:
         with box.child() as child:
             try:
                 _load(child, asked.before)
             except ChildFailed as failed:
-                if failed.kind == "cannot start":
+                if failed.kind == Failure.CANNOT_START:
                     raise
                 raise PreludeFailed(failed.reason) from None
             errors = _load(child, (own, *asked.after))
@@ -139,17 +148,19 @@ def _once(box, asked: Question, draw) -> tuple[list[Call], Observation]:
             calls = draw()
             header, tensors = child.request(*to_request(calls), seconds=CALL_SECONDS)
             outcomes = from_reply(header, tensors, len(calls))
+            if again is not None:
+                with contextlib.suppress(ChildFailed, LookupError, TypeError, ValueError):
+                    more = again(child, calls, outcomes)
     except ChildFailed as failed:
-        if failed.kind == "cannot start":
+        if failed.kind == Failure.CANNOT_START:
             raise
-        error = _error(failed.kind, failed.reason, asked)
-        return calls, Observation(error=error, source=asked.cell.source)
+        return calls, _failed(failed.kind, failed.reason, asked)
     except (AttributeError, LookupError, TypeError, ValueError):
         text = "What came back from your code is not what was asked for."
-        return calls, Observation(error=_error("bad reply", text, asked), source=asked.cell.source)
-    if stopped is not None and all(o.error and o.error["kind"] == "missing" for o in outcomes):
+        return calls, _failed(Failure.BAD_REPLY, text, asked)
+    if stopped is not None and all(o.missing for o in outcomes):
         return calls, Observation(error=stopped, source=asked.cell.source)
-    return calls, Observation(outcomes, source=asked.cell.source)
+    return calls, Observation(outcomes, source=asked.cell.source, again=more)
 
 
 def _load(child, cells: tuple[Load, ...]) -> list:
@@ -157,14 +168,15 @@ def _load(child, cells: tuple[Load, ...]) -> list:
     header, _ = child.request({"op": "load", "cells": list(cells)}, {}, seconds=LOAD_SECONDS)
     errors = header.get("errors")
     if not isinstance(errors, list) or len(errors) != len(cells):
-        raise ChildFailed("bad reply", "Your code answered in the place of the grader.")
+        raise ChildFailed(Failure.BAD_REPLY, "Your code answered in the place of the grader.")
     return errors
 
 
-def _error(kind: str, reason: str, asked: Question) -> dict:
-    return clean_error({"kind": kind, "message": reason, "cell": asked.cell.id})
+def _failed(kind: Failure, reason: str, asked: Question) -> Observation:
+    error = clean_error({"kind": kind, "message": reason, "cell": asked.cell.id})
+    return Observation(error=error, source=asked.cell.source)
 
 
 def _lacks_a_name(seen: Observation) -> bool:
     errors = [seen.error, *(o.error for o in seen.outcomes)]
-    return any(e and (e["type"] == "NameError" or e["kind"] == "missing") for e in errors)
+    return any(e and (e["type"] == "NameError" or e["kind"] == Failure.MISSING) for e in errors)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from autograder.course.asking import Finding
+from autograder.course.asking import Finding, Verdict
 from autograder.course.course import Course
-from autograder.course.lesson import Cell, Lesson
+from autograder.course.lesson import Cell, Lesson, Role
 from autograder.course.settings import CourseError
 from autograder.intake.magics import plain_python
-from autograder.sandbox import ChildFailed, Sandbox
-from autograder.shapes import Verdict, judge, plan, prepare, record
+from autograder.sandbox import ChildFailed, Failure, Sandbox
+from autograder.shapes import Verdict as OfComment
+from autograder.shapes import judge, plan, prepare, record
 
 CHECK = "shape_comments"
 SECONDS = 20.0
@@ -28,7 +29,7 @@ def comment_findings(box: Sandbox, lesson: Lesson, exercise: Cell, source: str) 
     if not exercise.calls:
         return []
     asked = plan("; ".join(exercise.calls))
-    setup = "\n".join(c.source for c in lesson.with_role("setup"))
+    setup = "\n".join(c.source for c in lesson.with_role(Role.SETUP))
     try:
         job = prepare(source, asked, setup=setup)
         try:
@@ -37,13 +38,15 @@ def comment_findings(box: Sandbox, lesson: Lesson, exercise: Cell, source: str) 
             recording = _recording(box, job)
         verdicts = judge(source, asked, recording, starter=exercise.source)
     except ChildFailed as failed:
-        if failed.kind == "cannot start":
+        if failed.kind == Failure.CANNOT_START:
             raise
-        return [Finding(CHECK, "missing", f"{UNSEEN}: {failed.reason}")]
+        return [Finding(CHECK, Verdict.MISSING, f"{UNSEEN}: {failed.reason}")]
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return [Finding(CHECK, "cannot tell", f"{UNSEEN}: {error}")]
+        return [Finding(CHECK, Verdict.CANNOT_TELL, f"{UNSEEN}: {error}")]
     if any(UNREADABLE in v.message for v in verdicts):
-        return [Finding(CHECK, "missing", f"{UNSEEN}: your code changed what was written down.")]
+        return [
+            Finding(CHECK, Verdict.MISSING, f"{UNSEEN}: your code changed what was written down.")
+        ]
     return [_finding(v) for v in verdicts]
 
 
@@ -57,7 +60,7 @@ def check_comments(course: Course, task: str, source_of) -> tuple[list[Finding],
     """The same for a student's own notebook, in this process. `source_of(name)` finds the text."""
     wanted = task.removesuffix(f".{CHECK}")
     for lesson in course.lessons.values():
-        for exercise in lesson.with_role("exercise"):
+        for exercise in lesson.with_role(Role.EXERCISE):
             if exercise.id == wanted and exercise.calls:
                 return _here(lesson, exercise, source_of)
     raise CourseError(f"No exercise called {wanted!r} asks for shape comments.")
@@ -68,20 +71,20 @@ def _here(lesson: Lesson, exercise: Cell, source_of) -> tuple[list[Finding], str
     source = source_of(name)
     if source is None:
         message = f"There is no `{name}` yet. Run the cell that defines it first."
-        return [Finding(CHECK, "error", message)], ""
+        return [Finding(CHECK, Verdict.ERROR, message)], ""
     text, asked = plain_python(source), plan("; ".join(exercise.calls))
-    setup = "\n".join(c.source for c in lesson.with_role("setup"))
+    setup = "\n".join(c.source for c in lesson.with_role(Role.SETUP))
     try:
         recording = record.run(prepare(text, asked, setup=setup))
         verdicts = judge(text, asked, recording, starter=exercise.source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return [Finding(CHECK, "error", f"The shapes could not be seen: {error}")], ""
+        return [Finding(CHECK, Verdict.ERROR, f"The shapes could not be seen: {error}")], ""
     tried = "three sets of sizes, pairwise different, and every tensor on the way"
     return [_finding(v) for v in verdicts], tried
 
 
-def _finding(verdict: Verdict) -> Finding:
-    word = verdict.verdict
-    if word in ("false", "missing") and not verdict.deducts:
-        word = "cannot tell"
+def _finding(verdict: OfComment) -> Finding:
+    word = Verdict(verdict.verdict)
+    if word in (Verdict.FALSE, Verdict.MISSING) and not verdict.deducts:
+        word = Verdict.CANNOT_TELL
     return Finding(CHECK, word, verdict.message, verdict.line, verdict.statement)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from autograder.course.lesson import Cell, Lesson
+from autograder.course.lesson import Cell, Lesson, Role
 from autograder.intake import magics
 from autograder.intake.magics import REMEMBERED, parse, parses, plain_python
 from autograder.intake.submission import RawCell
@@ -72,9 +72,9 @@ def moved_home(
     blank cell, and a sentence for each. It stays there too where the rest of that answer uses it.
     """
     cells, repairs = list(cells), []
-    homes = {t.id: i for i, t in enumerate(found) if t is not None and t.role == "exercise"}
-    everything = frozenset().union(*(asked_for(t) for t in lesson.with_role("exercise")))
-    for target in lesson.with_role("exercise"):
+    homes = {t.id: i for i, t in enumerate(found) if t is not None and t.role == Role.EXERCISE}
+    everything = frozenset().union(*(asked_for(t) for t in lesson.with_role(Role.EXERCISE)))
+    for target in lesson.with_role(Role.EXERCISE):
         wanted, home = asked_for(target), homes.get(target.id)
         own = [cells[i].source for i, t in enumerate(found) if t is target]
         if home is None or any(is_answered(target, source) for source in own):
@@ -82,7 +82,7 @@ def moved_home(
         if _elsewhere(cells, found, {}, wanted) is not None:
             continue
         for place, there in enumerate(found):
-            guest = there is not None and there.role == "exercise" and there is not target
+            guest = there is not None and there.role == Role.EXERCISE and there is not target
             if not guest or cells[place].kind != "code" or wanted & asked_for(there):
                 continue
             if not wanted & defined(cells[place].source):
@@ -130,7 +130,7 @@ def answer_for(
     """
     own = [i for i, t in enumerate(found) if t is not None and t.id == target.id]
     own = [i for i in own if i not in taken]
-    wanted = asked_for(target) if target.role == "exercise" else frozenset()
+    wanted = asked_for(target) if target.role == Role.EXERCISE else frozenset()
     best = max(own, key=lambda i: (*_worth(target, cells[i], wanted), i), default=None)
     if wanted and (best is None or not _worth(target, cells[best], wanted)[1]):
         elsewhere = _elsewhere(cells, found, taken, wanted)
@@ -178,7 +178,7 @@ def _elsewhere(cells, found, taken, wanted) -> int | None:
         if i in taken or cell.kind != "code" or not wanted & defined(cell.source):
             continue
         if there is None or (
-            there.role in ("demo", "check")
+            there.role in (Role.DEMO, Role.CHECK)
             and is_answered(there, cell.source)
             and not wanted & defined(there.source)
         ):
@@ -191,7 +191,7 @@ def _pieces(target, best, filled, cells, found, taken, wanted) -> tuple[int, ...
     first = best
     while first - 1 in filled and best - first < PIECES - 1:
         first -= 1
-    if target.role == "question":
+    if target.role == Role.QUESTION:
         return _prose(target, first, best, cells, found)
     runs = (
         _joined_from(start, best, filled, cells, found, taken, wanted)
@@ -230,7 +230,9 @@ def _prose(target, first, best, cells, found) -> tuple[int, ...]:
         return written or (best,)
     before = found[best - 1]
     typed_above = (
-        before is not None and before.role == "text" and is_answered(before, cells[best - 1].source)
+        before is not None
+        and before.role == Role.TEXT
+        and is_answered(before, cells[best - 1].source)
     )
     return (best - 1,) if typed_above else (best,)
 

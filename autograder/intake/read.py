@@ -14,7 +14,7 @@ import stat
 from collections.abc import Callable
 from pathlib import Path
 
-from autograder.course.lesson import Lesson
+from autograder.course.lesson import Lesson, Role
 from autograder.intake.matching import asked_for, defined, forget, same_text
 from autograder.intake.repair import clean, match, raw_cells
 from autograder.intake.submission import RawCell, StudentCell, Submission
@@ -241,8 +241,8 @@ def overlap(lesson: Lesson, cells: list[RawCell]) -> int:
     count = 0
     for target in lesson.cells:
         count += same_text(target.source) in texts and bool(target.source.strip())
-        if target.role in ("exercise", "question", "check"):
+        if target.role in (Role.EXERCISE, Role.QUESTION, Role.CHECK):
             count += target.id in ids
-        if target.role == "exercise":
+        if target.role == Role.EXERCISE:
             count += bool(asked_for(target) & names)
     return count

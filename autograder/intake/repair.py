@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.course.lesson import Cell, Lesson
+from autograder.course.lesson import Cell, Lesson, Role
 from autograder.intake.matching import (
     Answer,
     answer_for,
@@ -84,7 +84,7 @@ def match(
     answers: dict[str, Answer] = {}
     taken: dict[int, Answer] = {}
     for target in lesson.cells:
-        if target.role in ("exercise", "question"):
+        if target.role in (Role.EXERCISE, Role.QUESTION):
             answer = answer_for(target, cells, found, taken)
             if answer is not None:
                 answers[target.id] = answer
@@ -102,7 +102,7 @@ def identify(lesson: Lesson, cells: list[RawCell]) -> list[Cell | None]:
     found: list[Cell | None] = []
     for cell in cells:
         target = by_id.get(cell.id)
-        if target is not None and target.role in ("text", "demo"):
+        if target is not None and target.role in (Role.TEXT, Role.DEMO):
             # Ids of these count places, so that another edition of the lesson has them elsewhere.
             text = same_text(cell.source)
             moved = text != same_text(target.source) and text in by_text
@@ -122,9 +122,9 @@ def identify(lesson: Lesson, cells: list[RawCell]) -> list[Cell | None]:
 def _belies(lesson: Lesson, target: Cell, cell: RawCell) -> bool:
     """Whether a cell's text speaks against its grade id: it defines what another exercise asks."""
     names = defined(cell.source, cell.kind)
-    if names & (asked_for(target) if target.role == "exercise" else defined(target.source)):
+    if names & (asked_for(target) if target.role == Role.EXERCISE else defined(target.source)):
         return False
-    return any(asked_for(other) & names for other in lesson.with_role("exercise"))
+    return any(asked_for(other) & names for other in lesson.with_role(Role.EXERCISE))
 
 
 def _left(lesson: Lesson, found: list[Cell | None]) -> list[Cell]:
@@ -148,7 +148,7 @@ def _by_text(lesson: Lesson, cells: list[RawCell], found: list) -> None:
 def _by_names(lesson: Lesson, cells: list[RawCell], found: list) -> None:
     """Cells that define what a lost exercise asks for; where two exercises ask for the same name,
     the one that is more like the released text."""
-    lost = [(t, defined(t.source)) for t in _left(lesson, found) if t.role == "exercise"]
+    lost = [(t, defined(t.source)) for t in _left(lesson, found) if t.role == Role.EXERCISE]
     if not lost:
         return
     used: set[str] = set()
@@ -188,14 +188,14 @@ def _by_place(lesson: Lesson, cells: list[RawCell], found: list) -> None:
         if target is not None:
             places.setdefault(target.id, place)
     low = -1
-    told_apart = {t.id for t in _left(lesson, found) if t.role == "exercise" and asked_for(t)}
+    told_apart = {t.id for t in _left(lesson, found) if t.role == Role.EXERCISE and asked_for(t)}
     for order, target in enumerate(lesson.cells):
         if target.id in places:
             low = places[target.id]
             continue
         later = (places[t.id] for t in lesson.cells[order + 1 :] if t.id in places)
         high = next(later, len(cells))
-        if target.role not in ("question", "demo", "exercise") or target.id in told_apart:
+        if target.role not in (Role.QUESTION, Role.DEMO, Role.EXERCISE) or target.id in told_apart:
             continue
         for place in range(low + 1, high):
             if found[place] is None and cells[place].kind == target.kind:
@@ -225,7 +225,7 @@ def _in_order(
 
     def keep(cell: RawCell) -> None:
         if cell.source.strip():
-            role, kind = ("added", "code") if cell.kind == "code" else ("note", "markdown")
+            role, kind = (Role.ADDED, "code") if cell.kind == "code" else (Role.NOTE, "markdown")
             placed.append(StudentCell("", role, kind, cell.source, True, anchor))
 
     for place, (cell, target) in enumerate(zip(cells, found, strict=True)):
@@ -245,14 +245,14 @@ def _in_order(
             continue
         own = same_text(cell.source) != same_text(target.source)
         again = target.id in done
-        if target.role in ("exercise", "question"):
+        if target.role in (Role.EXERCISE, Role.QUESTION):
             if own:  # an untouched copy would undo the answer
                 keep(cell)
             continue
         if not again:
             anchor = target.id
             done.add(target.id)
-        if target.role == "setup":
+        if target.role == Role.SETUP:
             if not again:
                 placed.append(_released(target))
             if own:
@@ -261,12 +261,12 @@ def _in_order(
                     + (", and your text after it." if cell.source.strip() else ".")
                 )
                 keep(cell)
-        elif target.role == "demo":
+        elif target.role == Role.DEMO:
             if again:
                 keep(cell)
             else:
-                placed.append(StudentCell(target.id, "demo", "code", cell.source, own))
-        elif target.role == "check":
+                placed.append(StudentCell(target.id, Role.DEMO, "code", cell.source, own))
+        elif target.role == Role.CHECK:
             if own and not again:
                 repairs.append(f"{says(target)} was changed: the released one counts.")
         elif own:
@@ -277,7 +277,7 @@ def _in_order(
 
 
 def _say_lost_checks(lesson: Lesson, done: set[str], repairs: list[str]) -> None:
-    for target in lesson.with_role("check"):
+    for target in lesson.with_role(Role.CHECK):
         if target.id not in done:
             repairs.append(f"{says(target)} was missing: it is put back.")
 
@@ -289,7 +289,7 @@ def _with_missing(
     placed, before = list(placed), None
     order = {target.id: i for i, target in enumerate(lesson.cells)}
     for target in lesson.cells:
-        if target.role not in ("exercise", "question", "setup", "demo"):
+        if target.role not in (Role.EXERCISE, Role.QUESTION, Role.SETUP, Role.DEMO):
             continue
         if not any(cell.id == target.id for cell in placed):
             place = next((i + 1 for i, cell in enumerate(placed) if cell.id == before), 0)
@@ -302,7 +302,7 @@ def _with_missing(
 
 
 def _stands_before(cell: StudentCell, target: Cell, order: dict[str, int]) -> bool:
-    own = cell.role in ("added", "note")
+    own = cell.role in (Role.ADDED, Role.NOTE)
     return own and order.get(cell.after, -1) < order[target.id]
 
 
@@ -313,7 +313,7 @@ def _released(target: Cell) -> StudentCell:
 def _numbered(placed: list[StudentCell]) -> tuple[StudentCell, ...]:
     count, out = 0, []
     for cell in placed:
-        if cell.role in ("added", "note"):
+        if cell.role in (Role.ADDED, Role.NOTE):
             count += 1
             name = f"added-{count}"
             cell = StudentCell(name, cell.role, cell.kind, cell.source, True, cell.after)
@@ -324,13 +324,13 @@ def _numbered(placed: list[StudentCell]) -> tuple[StudentCell, ...]:
 def says(target: Cell) -> str:
     """A released cell in words, at the start of a sentence."""
     words = {
-        "exercise": "The answer cell",
-        "question": "The question",
-        "setup": "The setup cell",
-        "check": "The check",
-        "demo": "The example cell",
+        Role.EXERCISE: "The answer cell",
+        Role.QUESTION: "The question",
+        Role.SETUP: "The setup cell",
+        Role.CHECK: "The check",
+        Role.DEMO: "The example cell",
     }
-    name = target.task if target.role == "check" else target.id
+    name = target.task if target.role == Role.CHECK else target.id
     return f"{words.get(target.role, 'The text cell')} {name!r}"
 
 
@@ -341,10 +341,14 @@ def rebuild(lesson: Lesson, submission: Submission) -> NotebookNode:
     released cell that they followed. Metadata is the lesson's; there are no outputs.
     """
     notebook = copy.deepcopy(lesson.notebook)
-    text = {c.id: c.source for c in submission.cells if c.role in ("exercise", "question", "demo")}
+    text = {
+        c.id: c.source
+        for c in submission.cells
+        if c.role in (Role.EXERCISE, Role.QUESTION, Role.DEMO)
+    }
     own: dict[str, list[NotebookNode]] = {}
     for cell in submission.cells:
-        if cell.role in ("added", "note"):
+        if cell.role in (Role.ADDED, Role.NOTE):
             own.setdefault(cell.after, []).append(_new(cell))
     cells = own.get("", [])
     for cell in notebook.cells:
@@ -357,5 +361,5 @@ def rebuild(lesson: Lesson, submission: Submission) -> NotebookNode:
 
 
 def _new(cell: StudentCell) -> NotebookNode:
-    make = nbformat.v4.new_code_cell if cell.role == "added" else nbformat.v4.new_markdown_cell
+    make = nbformat.v4.new_code_cell if cell.role == Role.ADDED else nbformat.v4.new_markdown_cell
     return make(cell.source, id=cell.id)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from autograder.course.lesson import Role
+
 
 class RawCell(NamedTuple):
     """A cell as it stands in the student's file; only its text will be believed."""
@@ -20,14 +22,14 @@ class StudentCell:
     """One cell of a submission, after repair.
 
     id: the released cell's id; "added-1", "added-2", ... for the student's own cells.
-    role: 'exercise', 'question', 'setup' and 'demo' as in the lesson; 'added' for a code cell and
-    'note' for a text cell of the student's own. kind: "code" | "markdown". answered: whether the
+    role: as in the lesson; ADDED or NOTE for a cell of the student's own. kind: "code" |
+    "markdown". answered: whether the
     text differs from the released one. after: for an own cell, the released cell that it stands
     behind, "" at the top.
     """
 
     id: str
-    role: str
+    role: Role
     kind: str
     source: str
     answered: bool

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from autograder.course.asking import Finding, Sight
+from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.explain import explain_error
@@ -246,7 +246,7 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
     else:
         finding = Finding(
             f"{sight.exercise.task}.{found.kind}",
-            "wrong",
+            Verdict.WRONG,
             _sentence(found.text),
             tried=call.says,
             expected=found.expected,
@@ -263,7 +263,7 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
         finding = replace(
             finding,
             check=check,
-            verdict="wrong",
+            verdict=Verdict.WRONG,
             message=f"{message} ({finding.message})"
             if found is None
             else f"{message} {finding.message}",
@@ -293,7 +293,7 @@ def _sentence(text: str) -> str:
 
 def judge(sight: Sight) -> list[Finding]:
     """The findings of one question; empty where all is right. Never raises."""
-    if sight.outcomes and all(o.error and o.error["kind"] == "missing" for o in sight.outcomes):
+    if sight.outcomes and all(o.missing for o in sight.outcomes):
         return [explain_error(sight.outcomes[0].error, sight.exercise.name, sight.source)]
     try:
         return (sight.exercise.judge or compare)(sight)
@@ -302,7 +302,7 @@ def judge(sight: Sight) -> list[Finding]:
         return compare(sight) or [
             Finding(
                 f"{sight.exercise.task}.type",
-                "wrong",
+                Verdict.WRONG,
                 "What came back cannot be compared with what was expected: it is another "
                 "kind of thing. Look at what the exercise asks you to return.",
             )

@@ -12,7 +12,7 @@ import math
 
 import torch
 
-from autograder.course.asking import Finding, Sight
+from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Call
 from autograder.judging.compare import compare, difference
 from autograder.judging.layers import layer_findings
@@ -94,7 +94,7 @@ def of_function(sight: Sight, *, p: int = 1, training: int = 2) -> list[Finding]
 
 
 def _finding(kind: str, message: str, call: Call) -> list[Finding]:
-    return [Finding(f"dropout.{kind}", "wrong", message, tried=call.says)]
+    return [Finding(f"dropout.{kind}", Verdict.WRONG, message, tried=call.says)]
 
 
 def _kind_of_kept(value, weights: torch.Tensor, p: float) -> str:

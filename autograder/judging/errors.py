@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from autograder.course.asking import Finding, Sight
+from autograder.course.asking import Finding, Sight, Verdict
 from autograder.judging.compare import compare
 
 
@@ -21,5 +21,5 @@ def named_errors(sight: Sight, *, errors: Sequence[tuple[str, str, str]]) -> lis
         for pattern, check, message in errors if got.error else ():
             if re.search(pattern, got.error["message"]):
                 line, statement = got.error["line"], got.error["statement"]
-                return [Finding(check, "wrong", message, line, statement, tried=call.says)]
+                return [Finding(check, Verdict.WRONG, message, line, statement, tried=call.says)]
     return compare(sight)

@@ -6,7 +6,8 @@ import difflib
 import re
 from collections.abc import Mapping
 
-from autograder.course.asking import Finding
+from autograder.course.asking import Finding, Verdict
+from autograder.sandbox.inside.sandbox_wire import Failure
 
 RAISED = "The code raised an error when it was called."
 # (exception type or '', pattern in its text, name of the finding, what it usually means)
@@ -116,24 +117,24 @@ _PLACE = re.compile(r" \(<cell [^<>]{1,200}>, line \d{1,9}\)$")
 
 def explain_error(error: Mapping, name: str = "", source: str = "") -> Finding:
     """What an error means to a student. `name` is the function or class that was asked for."""
-    if error["kind"] == "missing":
-        return Finding("missing name", "error", _missing(error, name))
+    if error["kind"] == Failure.MISSING:
+        return Finding("missing name", Verdict.ERROR, _missing(error, name))
     kind, text = error["type"], error["message"]
-    if error["kind"] != "raised":  # the child itself failed: its reason is a sentence already
-        return Finding(error["kind"], "error", text)
+    if error["kind"] != Failure.RAISED:  # the child itself failed: its reason is a sentence already
+        return Finding(error["kind"], Verdict.ERROR, text)
     check, cause = "raised", RAISED
     for wanted, pattern, found, words in CAUSES:
         if wanted == kind and re.search(pattern, text):
             check, cause = found, words
             break
     if check == "unanswered":
-        return Finding(check, "error", cause, error["line"], error["statement"])
+        return Finding(check, Verdict.ERROR, cause, error["line"], error["statement"])
     place = f"Line {error['line']}: " if error["line"] else ""
     text = _PLACE.sub("", text) if error["line"] else text  # Python's own name for the place
     said = f"{kind}: {text}" if text else kind
     return Finding(
         check,
-        "error",
+        Verdict.ERROR,
         f"{place}{said}. {cause}".replace("..", "."),
         error["line"],
         error["statement"],

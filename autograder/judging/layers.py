@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
 
-from autograder.course.asking import Finding, Sight
+from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Call, Outcome
 from autograder.judging.compare import compare, outcome_difference
 
@@ -82,7 +82,7 @@ def layer_findings(
             check = f"{prefix}.{check}"
         text = {**SAYS, **(says or {})}[kind].format_map(fields) + fields.get("more", "")
         shapes = {k: f"shape {fields[k]}" for k in ("expected", "got") if k in fields}
-        return [Finding(check, "wrong", text, tried=call.says, **shapes)]
+        return [Finding(check, Verdict.WRONG, text, tried=call.says, **shapes)]
     return []
 
 

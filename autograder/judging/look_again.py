@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from autograder.course.asking import Exercise, Finding
+from autograder.course.asking import Exercise, Finding, Verdict
 from autograder.course.calls import Call, Outcome
+from autograder.sandbox.inside.sandbox_wire import Failure
 
 PREFIX = "layer."  # of the checks of findings that say: all is right but for the layers
 MISSING = "missing layer"  # of a layer that is nowhere in an answer
@@ -72,7 +73,7 @@ def look_again(
     if said is None:
         return found
     if said.check == MISSING:  # it is nowhere, so that nothing can be said of the values
-        return [*[f for f in found if f.verdict == "error"], said]
+        return [*[f for f in found if f.verdict == Verdict.ERROR], said]
     return [said, *likeliest] if itself else [*likeliest, said]
 
 
@@ -81,7 +82,7 @@ def _worth_it(outcomes: Sequence[Outcome]) -> bool:
     built = [o for o in outcomes if not _unbuilt(o)]
     if built:
         return any(o.unset for o in built)
-    return all(o.error["kind"] == "raised" for o in outcomes)
+    return all(o.error["kind"] == Failure.RAISED for o in outcomes)
 
 
 def _unbuilt(outcome: Outcome) -> bool:
@@ -285,7 +286,7 @@ def _say(seen: list, chosen: list[Plan], itself: bool) -> Finding | None:
     if not said:
         return None
     checks, texts = zip(*said, strict=True)
-    return Finding(MISSING if MISSING in checks else checks[0], "wrong", " ".join(texts))
+    return Finding(MISSING if MISSING in checks else checks[0], Verdict.WRONG, " ".join(texts))
 
 
 def _slips(plan: Plan, got: Outcome, wanted: Mapping) -> list[tuple[str, str]]:
@@ -350,4 +351,4 @@ def _but_for(said: Finding, plan: Plan) -> Finding:
     if said.message == _names(plan) and _renamed(plan):
         which = "that name" if len(_other(plan)) == 1 else "those names"
         ending = f"With {which} everything else is right."
-    return replace(said, check=check, verdict="wrong", message=f"{said.message} {ending}")
+    return replace(said, check=check, verdict=Verdict.WRONG, message=f"{said.message} {ending}")

@@ -14,43 +14,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 
-from autograder.course.asking import Finding
-from autograder.course.settings import CourseError
+from autograder.course.asking import Finding, Verdict
+from autograder.course.settings import Rubric
 from autograder.judging.look_again import PREFIX as LAYER
 from autograder.judging.style import pep8
 from autograder.reports.report import Result
 
 WIDTHS = ("wrong width", f"{LAYER}width")  # the checks of a layer of a wrong width
-
-
-@dataclass(frozen=True)
-class Rubric:
-    """What holds for one exercise.
-
-    layers: the task that is about the layers, if any; it loses its points where they are wrong.
-    forgives: slips that cost one point where all else is right: how their checks begin, and what
-    they are about in words. short_task, short_class, short_lines: the task that earns a point more
-    where `forward` of that class has at most so many lines.
-    """
-
-    layers: str = ""
-    forgives: Mapping[str, str] = field(default_factory=dict)
-    short_task: str = ""
-    short_class: str = ""
-    short_lines: int = 3
-
-
-def rubric_from(table: Mapping, where: str) -> Rubric:
-    """A rubric from its table in the settings; raises `CourseError` for what it does not know."""
-    known = {f.name for f in fields(Rubric)}
-    unknown = sorted(set(table) - known)
-    if unknown:
-        raise CourseError(
-            f"{where} has no key {unknown[0]!r}; there are {', '.join(sorted(known))}."
-        )
-    return Rubric(**table)
 
 
 def apply(
@@ -109,7 +81,7 @@ def _kind(forgives: Mapping, finding: Finding) -> str:
 def _deduction(finding: Finding, what: str, more: int = 0) -> Finding:
     others = f" (and {more} more)" if more else ""
     message = f"1 point off for {what}: {finding.message}{others}"
-    return replace(finding, verdict="deduction", message=message, points=-1.0)
+    return replace(finding, verdict=Verdict.DEDUCTION, message=message, points=-1.0)
 
 
 def _style(source: str, released: str) -> Iterable[Finding]:
@@ -120,7 +92,11 @@ def _style(source: str, released: str) -> Iterable[Finding]:
 def _comments(comments: list[Finding], widths: bool) -> Iterable[Finding]:
     """widths: whether a layer of a wrong width is charged already. It makes comments false that
     would be true of the right one, so that they cost nothing more."""
-    costly = [f for f in comments if f.verdict == "missing" or f.verdict == "false" and not widths]
+    costly = [
+        f
+        for f in comments
+        if f.verdict == Verdict.MISSING or f.verdict == Verdict.FALSE and not widths
+    ]
     return [_deduction(costly[0], "shape comments", len(costly) - 1)] if costly else []
 
 
@@ -146,7 +122,7 @@ def _bonus(rubric: Rubric, results: list[Result], source: str) -> list[Result]:
             return result
         words = {1: "one line", 2: "two lines", 3: "three lines"}
         lines = words.get(rubric.short_lines, f"{rubric.short_lines} lines")
-        bonus = Finding(lines, "bonus", f"1 point more: forward in {lines}.", points=1.0)
+        bonus = Finding(lines, Verdict.BONUS, f"1 point more: forward in {lines}.", points=1.0)
         return replace(result, points=result.points + 1, findings=(*result.findings, bonus))
 
     return [better(r) for r in results]

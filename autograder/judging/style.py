@@ -8,7 +8,7 @@ from contextlib import redirect_stdout, suppress
 
 import pycodestyle
 
-from autograder.course.asking import Finding
+from autograder.course.asking import Finding, Verdict
 
 LONGEST_CELL = 20_000  # characters; pycodestyle's time grows with the square of what it is given
 LONGEST_LINE = 400  # characters; more than that are not looked at one by one
@@ -54,12 +54,14 @@ def pep8(source: str, released: str = "") -> list[Finding]:
     own = source.split("\n")  # as Python counts lines; `splitlines` breaks them in other places too
     if len(source) > LONGEST_CELL:
         message = f"The cell has {len(source)} characters; at most {LONGEST_CELL} are checked."
-        return [Finding("pep8", "deduction", message)]
+        return [Finding("pep8", Verdict.DEDUCTION, message)]
     longest = max(range(len(own)), key=lambda place: len(own[place]))
     if len(own[longest]) > LONGEST_LINE:
         length, line = len(own[longest]), longest + 1
         message = f"Line {line}: line too long ({length} > {MAX_LINE} characters) (E501)."
-        return [Finding("pep8", "deduction", message, line, own[longest][:LONGEST_LINE].strip())]
+        return [
+            Finding("pep8", Verdict.DEDUCTION, message, line, own[longest][:LONGEST_LINE].strip())
+        ]
     lines = [_NOQA.sub("# ----", line) + "\n" for line in own]
     style = pycodestyle.StyleGuide(
         ignore=IGNORED,
@@ -79,7 +81,7 @@ def pep8(source: str, released: str = "") -> list[Finding]:
         line = own[number - 1] if 0 < number <= len(own) else ""
         if line.strip() not in given:
             message = f"Line {number}: {text.partition(' ')[2]} ({code})."
-            found.append(Finding("pep8", "deduction", message, number, line.strip()))
+            found.append(Finding("pep8", Verdict.DEDUCTION, message, number, line.strip()))
     return found
 
 

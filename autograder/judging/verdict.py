@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Sight
@@ -27,13 +28,16 @@ def findings(
     calls = list(calls)
 
     def found_in(outcomes: Sequence[Outcome]) -> list[Finding]:
-        mistakes = (*known.mistakes, *known.fitted(outcomes), *known.pairs)
         sight = Sight(
-            exercise, tuple(calls), tuple(outcomes), known.expected, mistakes, source, known.stages
+            exercise, tuple(calls), tuple(outcomes), known.expected, (), source, known.stages
         )
-        return judge(sight)
+        if not judge(sight):  # right: nobody has to know which mistakes it might have had
+            return []
+        mistakes = (*known.mistakes, *known.fitted(outcomes), *known.pairs)
+        return judge(replace(sight, mistakes=mistakes))
 
     found = found_in(outcomes)
-    if not found or ask is None or not exercise.layers:
-        return found
-    return look_again(exercise, calls, outcomes, known.expected, found, ask, found_in)
+    if found and ask is not None and exercise.layers:
+        found = look_again(exercise, calls, outcomes, known.expected, found, ask, found_in)
+    names = {check for check, *_ in (*known.mistakes, *known.fitted(outcomes), *known.pairs)}
+    return [replace(f, mistake=f.check) if f.check in names else f for f in found]

@@ -8,18 +8,22 @@ from html import escape
 from autograder.course.asking import Finding
 from autograder.reports.findings import rows as finding_rows
 
+# Colour, word and class by whether a check passed; None: it did but for what was taken off. The
+# colours are those of JupyterLab's or VS Code's theme, dark or light, where one is in use.
 _STYLE = {
-    True: ("#1a7f37", "passed"),
-    False: ("#b42318", "not yet"),
+    True: ("var(--jp-success-color0, var(--vscode-charts-green, #1a7f37))", "passed", "passed"),
+    False: ("var(--jp-error-color0, var(--vscode-charts-red, #b42318))", "not yet", "wrong"),
+    None: ("var(--jp-warn-color0, var(--vscode-charts-orange, #9a6700))", "nearly", "nearly"),
 }
 
 
 @dataclass(frozen=True)
 class Card:
-    """What one check says: its task, whether it passed, its findings, what was tried."""
+    """What one check says: its task, whether it passed (None: but for what was taken off), its
+    findings, what was tried."""
 
     task: str
-    passed: bool
+    passed: bool | None
     findings: tuple[Finding, ...]
     tried: str = ""
 
@@ -30,12 +34,12 @@ class Card:
             rows.append(("tried", self.tried))
         for finding in self.findings:
             rows += finding_rows(finding)
-        if not self.passed:
+        if self.passed is False:
             rows.append(("hint", f'hint("{self.task}", 1)'))
         return rows
 
     def _repr_html_(self) -> str:
-        color, word = _STYLE[self.passed]
+        color, word, kind = _STYLE[self.passed]
         cells = "".join(
             f'<tr><td style="text-align:left;vertical-align:top;padding:1px 12px 1px 0;'
             f'opacity:.7">{escape(label)}</td>'
@@ -43,8 +47,8 @@ class Card:
             for label, text in self.rows()
         )
         return (
-            f'<div role="status" style="border-left:4px solid {color};padding:4px 12px;'
-            f'margin:4px 0;max-width:60em"><b style="color:{color}">{word}</b> '
+            f'<div class="card {kind}" role="status" style="border-left:4px solid {color};'
+            f'padding:4px 12px;margin:4px 0;max-width:60em"><b style="color:{color}">{word}</b> '
             f"<code>{escape(self.task)}</code>"
             f'<table style="border:none;margin:4px 0 0 0">{cells}</table></div>'
         )
@@ -80,9 +84,10 @@ class _Hint:
     text: str
 
     def _repr_html_(self) -> str:
+        color = _STYLE[None][0]
         return (
-            '<div role="note" style="border-left:4px solid #9a6700;padding:4px 12px;margin:4px 0;'
-            f'max-width:60em"><b style="color:#9a6700">hint {self.step} of 3</b> '
+            f'<div role="note" style="border-left:4px solid {color};padding:4px 12px;'
+            f'margin:4px 0;max-width:60em"><b style="color:{color}">hint {self.step} of 3</b> '
             f"<code>{escape(self.task)}</code><br>{_html('', self.text)}</div>"
         )
 

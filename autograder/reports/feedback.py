@@ -7,10 +7,13 @@ policy. nbgrader's own template lets Markdown and outputs through as they are.
 
 from __future__ import annotations
 
+import ast
 import base64
 import binascii
 import re
+from collections.abc import Iterator
 from functools import cache
+from html import unescape
 from pathlib import Path
 
 import jinja2
@@ -21,6 +24,9 @@ from nbconvert.exporters import Exporter
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
+
+from autograder.intake.magics import plain_python
+from autograder.reports.formulas import Formulas, without_marks
 
 MAX_OUTPUT = 20_000  # characters of text shown for one output
 SCHEME = "scheme-"  # how the ids of cells begin that are for the grader only
@@ -62,18 +68,10 @@ _TEXT_TAGS = {
     "summary",
 }
 _CARD_TAGS = {"div", "b", "code", "br", "table", "tbody", "tr", "td"}
-_CARD_STYLES = {
-    "border",
-    "border-left",
-    "padding",
-    "margin",
-    "max-width",
-    "color",
-    "text-align",
-    "vertical-align",
-    "opacity",
-    "white-space",
-}
+_CARD_CLASSES = {"div": {"card", "passed", "wrong"}}  # colours are the page's, light or dark
+PROSE = (3, 3, 4, 4, 4, 4)  # levels of the lesson's headings on the page
+FOLDED = 30  # lines of an output that are shown unfolded
+LONGEST_SOURCE = 20_000  # characters of a cell that is looked through for alternative texts
 
 
 def plain(text) -> str:
@@ -95,21 +93,38 @@ def inert(text: str) -> str:
     return re.sub(r"<(?=[A-Za-z/!?])|!(?=\[)|\](?=[(:])", "\\g<0>\u200b", text)
 
 
-def markdown(text: str) -> Markup:
-    """Markdown as HTML that can hold no script, link, image or style."""
-    return Markup(
-        nh3.clean(_markdown()(plain(text)), tags=_TEXT_TAGS, attributes={}, link_rel=None)
+def markdown(text: str, levels: tuple[int, ...] = (4,) * 6) -> Markup:
+    """Markdown as HTML that can hold no script, link, image or style; formulas as MathML.
+
+    levels: which level each level of headings becomes: the first is the page's own.
+    """
+    formulas = Formulas()
+    render = mistune.create_markdown(
+        renderer=_Lowered(levels), plugins=["table", "strikethrough", "math"]
     )
+    for kind, block in (("block_math", True), ("inline_math", False)):
+        render.renderer.register(
+            kind, lambda _, latex, block=block: formulas.mark(unescape(latex), block)
+        )
+    html = render(without_marks(plain(text)))
+    return Markup(formulas.put(nh3.clean(html, tags=_TEXT_TAGS, attributes={}, link_rel=None)))
 
 
-@cache
-def _markdown():
-    return mistune.create_markdown(escape=True, plugins=["table", "strikethrough"])
+class _Lowered(mistune.HTMLRenderer):
+    """Writes headings of other levels."""
+
+    def __init__(self, levels: tuple[int, ...]):
+        super().__init__(escape=True)
+        self._levels = levels
+
+    def heading(self, text: str, level: int, **attrs) -> str:
+        return super().heading(text, self._levels[level - 1])
 
 
-def code(text: str) -> Markup:
-    """Python, coloured, every character of it escaped."""
-    return Markup(highlight(plain(text), PythonLexer(stripnl=False), HtmlFormatter(nowrap=True)))
+def code(text: str, wrong: list[int] = ()) -> Markup:
+    """Python, coloured, every character of it escaped; the lines that go wrong are marked."""
+    formatter = HtmlFormatter(nowrap=True, hl_lines=list(wrong))
+    return Markup(highlight(plain(text), PythonLexer(stripnl=False), formatter))
 
 
 def card(html: str) -> Markup:
@@ -117,8 +132,8 @@ def card(html: str) -> Markup:
     cleaned = nh3.clean(
         html,
         tags=_CARD_TAGS,
-        attributes={t: {"style"} for t in _CARD_TAGS},
-        filter_style_properties=_CARD_STYLES,
+        attributes={},
+        allowed_classes=_CARD_CLASSES,
         link_rel=None,
     )
     return Markup(cleaned)
@@ -135,25 +150,52 @@ def picture(data) -> str | None:
     return "data:image/png;base64," + base64.b64encode(raw).decode("ascii")
 
 
-def shown(cell) -> list[tuple[str, object]]:
-    """A cell's outputs as (kind, content): 'card', 'picture' or 'text'."""
-    found: list[tuple[str, object]] = []
+def shown(cell) -> list[tuple[str, object, str]]:
+    """A cell's outputs as (kind, content, more): 'card', 'picture' or 'text'.
+
+    more: the alternative text of a picture; of a text, the lines that are folded away.
+    """
+    found: list[tuple[str, object, str]] = []
     graded = cell.metadata.get("nbgrader", {}).get("grade", False)
+    described = iter(descriptions(cell.source) if cell.cell_type == "code" else ())
     for output in cell.get("outputs", []):
         data = output.get("data", {})
         if graded and output.output_type == "execute_result":
             continue  # the points, which stand in the heading
         if graded and "text/html" in data:
-            found.append(("card", card("".join(data["text/html"]))))
+            found.append(("card", card("".join(data["text/html"])), ""))
         elif "image/png" in data and (source := picture(data["image/png"])):
-            found.append(("picture", source))
+            found.append(("picture", source, next(described, "A figure without a description")))
         elif "text/plain" in data:
-            found.append(("text", plain(data["text/plain"])))
+            found.append(("text", *folded(data["text/plain"])))
         elif output.output_type == "stream":
-            found.append(("text", plain(output.text)))
+            found.append(("text", *folded(output.text)))
         elif output.output_type == "error":
             said = f"{output.get('ename', '')}: {output.get('evalue', '')}"
-            found.append(("text", plain(output.get("traceback") or said)))
+            found.append(("text", *folded(output.get("traceback") or said)))
+    return found
+
+
+def folded(text) -> tuple[str, str]:
+    """The beginning of a text, and the rest where it is long."""
+    lines = plain(text).split("\n")
+    return "\n".join(lines[:FOLDED]), "\n".join(lines[FOLDED:]).rstrip()
+
+
+def descriptions(source: str) -> list[str]:
+    """The alternative texts in a cell: the second argument of each `show(figure, "text")`."""
+    try:
+        tree = ast.parse(plain_python(source)) if len(source) <= LONGEST_SOURCE else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = None
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)] if tree else []
+    found = []
+    for call in sorted(calls, key=lambda n: (n.lineno, n.col_offset)):
+        named = [k.value for k in call.keywords if k.arg == "alt"]
+        texts = named or call.args[1:2]
+        if getattr(call.func, "id", "") == "show" and texts:
+            text = texts[0].value if isinstance(texts[0], ast.Constant) else None
+            found.append(plain(text) if isinstance(text, str) else "A figure of the lesson")
     return found
 
 
@@ -179,7 +221,8 @@ class FeedbackExporter(Exporter):
 
 def page(nb, title: str, score: float, max_score: float, late_penalty: float = 0.0) -> str:
     """The feedback page of one graded notebook."""
-    cells = [_shown_cell(cell) for cell in nb.cells if not _left_out(cell)]
+    kept = [cell for cell in nb.cells if not _left_out(cell)]
+    cells = [_shown_cell(cell, after) for cell, after in zip(kept, [*kept[1:], None], strict=True)]
     graded = [cell for cell in cells if cell["data"].get("grade")]
     return _template().render(
         title=plain(title),
@@ -189,45 +232,76 @@ def page(nb, title: str, score: float, max_score: float, late_penalty: float = 0
         late_penalty=late_penalty,
         not_marked=sum(cell["data"]["points"] for cell in graded if cell["data"].get("open")),
         graded=graded,
+        next=[cell for cell in graded if cell["advice"]],
         colours=Markup(HtmlFormatter(style="default").get_style_defs(".code")),
+        dark_colours=Markup(HtmlFormatter(style="github-dark").get_style_defs(".code")),
     )
 
 
-def _shown_cell(cell) -> dict:
+def _shown_cell(cell, after) -> dict:
     """What the page shows of a cell, with its mark where it has one.
 
     earned: the points before deductions and bonus, which stand on lines of their own (taken). A
-    mark that a person gave stands as it is.
+    mark that a person gave stands as it is. headings and asked: of the lesson's own text, which is
+    shown whole where a question follows (after), and folded elsewhere.
     """
     data, course = cell.metadata.get("nbgrader", {}), cell.metadata.get("course", {})
     taken = [] if data.get("by_hand") else course.get("taken", [])
+    prose = _is_prose(cell)
+    answer = after.metadata.get("nbgrader", {}) if after is not None else {}
+    earned = float(data.get("score") or 0.0) - sum(line["points"] for line in taken)
     return {
-        "kind": cell.cell_type,
-        "source": _headings(cell.source) if _is_prose(cell) else cell.source,
+        "kind": "prose" if prose else cell.cell_type,
+        "source": _body(cell.source) if prose else cell.source,
+        "headings": _headings(cell.source) if prose else "",
+        "asked": bool(answer.get("solution") and answer.get("grade")),
         "data": data,
         "task": course.get("task", ""),
+        "wrong": [line for line in course.get("wrong", []) if isinstance(line, int)],
         "outputs": shown(cell),
-        "earned": float(data.get("score") or 0.0) - sum(line["points"] for line in taken),
+        "earned": earned,
         "taken": taken,
+        "advice": _advice(cell, earned, taken),
     }
 
 
+def _advice(cell, earned: float, taken: list) -> str:
+    """What to do about a task that did not get all its points, if anything."""
+    data, task = cell.metadata.get("nbgrader", {}), cell.metadata.get("course", {}).get("task", "")
+    if not data.get("grade") or data.get("open"):
+        return ""
+    if cell.cell_type != "code":
+        return "" if earned >= data["points"] else "read the comment, and write the answer again."
+    if earned < data["points"]:
+        return f'mend what the check says; hint("{task}", 1) helps.'
+    return "right, but for what was taken off." if any(t["points"] < 0 for t in taken) else ""
+
+
 def _is_prose(cell) -> bool:
-    """The lesson's own text, which the student has already: its headings are enough here."""
+    """Whether it is the lesson's own text."""
     return cell.get("id", "").startswith("markdown-")
 
 
 def _left_out(cell) -> bool:
-    """Imports, prose without a heading, and what is meant for the grader only."""
-    if _is_prose(cell):
-        return not _headings(cell.source)
+    """Imports, and what is meant for the grader only."""
     return cell.get("id", "").startswith(("setup-", SCHEME))
 
 
 def _headings(text: str) -> str:
     """The headings of a Markdown text, and nothing inside its code blocks."""
-    outside = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-    return "\n\n".join(line for line in outside.splitlines() if re.match(r"#{1,4} ", line))
+    return "\n\n".join(line for line, heading in _lines(text) if heading)
+
+
+def _body(text: str) -> str:
+    """The rest of it."""
+    return "\n".join(line for line, heading in _lines(text) if not heading).strip()
+
+
+def _lines(text: str) -> Iterator[tuple[str, bool]]:
+    inside = False
+    for line in text.splitlines():
+        inside ^= line.startswith("```")
+        yield line, not inside and bool(re.match(r"#{1,4} ", line))
 
 
 @cache
@@ -241,6 +315,7 @@ def _template() -> jinja2.Template:
     )
     environment.filters.update(
         markdown=markdown,
+        prose=lambda text: markdown(text, PROSE),
         code=code,
         plain=plain,
         points=lambda x: f"{float(x or 0):g}",

@@ -36,7 +36,7 @@ from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from autograder.course.asking import Finding
+from autograder.course.asking import Finding, Verdict
 from autograder.reports.findings import TAKEN, UNANSWERED, rows, to_json
 
 
@@ -199,7 +199,7 @@ def _change(taken: Finding) -> str:
 
 def _said(result: Result) -> RenderableType:
     """The findings of a task, one under the other, with labels as on a card."""
-    quiet = ("right", "true", *TAKEN)
+    quiet = (Verdict.RIGHT, Verdict.TRUE, *TAKEN)
     lines = [row for f in result.findings if f.verdict not in quiet for row in rows(f)]
     if not lines or result.status in ("not filled in", "not marked yet"):
         lines = [("", result.status), *lines]

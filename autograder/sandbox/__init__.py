@@ -42,7 +42,8 @@ Not covered:
 
 from .box import Sandbox
 from .child import Child
+from .inside.sandbox_wire import Failure
 from .limits import ChildFailed, Limits
 from .probe import Tier, probe, strongest
 
-__all__ = ["Child", "ChildFailed", "Limits", "Sandbox", "Tier", "probe", "strongest"]
+__all__ = ["Child", "ChildFailed", "Failure", "Limits", "Sandbox", "Tier", "probe", "strongest"]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from . import files
 from .child import Child
+from .inside.sandbox_wire import Failure
 from .limits import ChildFailed, Limits
 from .memory import ControlGroup, remove_stale_groups
 from .probe import TIERS, Tier, make_plan, plan_child, probe, work_folder
@@ -17,6 +18,8 @@ from .warm import Warm, WarmDied, WarmUnable
 
 RUNNER = Path(__file__).parent / "inside" / "runner.py"
 RECORD = Path(__file__).parent / "inside" / "record.py"
+WORK = Path(__file__).parent / "inside" / "work.py"
+STEPS = Path(__file__).parent / "inside" / "steps.py"
 TORCH = ("torch", "numpy.random", "safetensors.torch", "matplotlib.pyplot")
 
 ATTEMPTS = 3  # to start a child, where warm processes die
@@ -33,7 +36,7 @@ class Sandbox:
         place of our own `inside/runner.py`.
     hide: further paths never to be shown, should they lie inside the system's folders.
 
-    Raises ChildFailed("cannot start", why) if the tier asked for can't be had here.
+    Raises ChildFailed(Failure.CANNOT_START, why) if the tier asked for can't be had here.
     """
 
     def __init__(
@@ -51,10 +54,15 @@ class Sandbox:
         self.limits = limits or Limits()
         self._course = os.path.realpath(course)
         if not os.path.isdir(self._course):
-            raise ChildFailed("cannot start", f"The course folder {course} is not a folder.")
+            raise ChildFailed(Failure.CANNOT_START, f"The course folder {course} is not a folder.")
         self._tier = _choose(tier, allow_weak)
         self._plan = make_plan(self._tier, self._course, self.limits, [str(path) for path in hide])
-        modules = [["course_runner", str(runner or RUNNER)], ["course_record", str(RECORD)]]
+        modules = [
+            ["course_runner", str(runner or RUNNER)],
+            ["course_record", str(RECORD)],
+            ["course_steps", str(STEPS)],
+            ["course_work", str(WORK)],
+        ]
         self._settings = {
             "libraries": files.libraries(),
             "fork": self._tier.name != "limits",
@@ -64,6 +72,7 @@ class Sandbox:
         remove_stale_groups()
         self._warm = self._start()
         self._closed = False
+        self.pressed = 0  # children that failed while the machine had no time or memory for them
         atexit.register(self.close)
 
     @property
@@ -85,7 +94,7 @@ class Sandbox:
     def child(self) -> Iterator[Child]:
         """A fresh child; it and every process it started are gone when the block ends."""
         if self._closed:
-            raise ChildFailed("cannot start", "This sandbox has been closed.")
+            raise ChildFailed(Failure.CANNOT_START, "This sandbox has been closed.")
         with contextlib.ExitStack() as stack:
             work = stack.enter_context(work_folder(self._tier))
             group = None
@@ -97,6 +106,7 @@ class Sandbox:
                 stack.callback(self._renew, self._warm)
             child = self._spawn(work, group)
             stack.callback(child.close)
+            stack.callback(self._note, child)
             yield child
 
     def close(self) -> None:
@@ -111,6 +121,9 @@ class Sandbox:
 
     def __exit__(self, *_) -> None:
         self.close()
+
+    def _note(self, child: Child) -> None:
+        self.pressed += child.pressed
 
     def _start(self) -> Warm:
         try:
@@ -138,7 +151,7 @@ class Sandbox:
 
 
 def _cannot_start(error: Exception) -> ChildFailed:
-    return ChildFailed("cannot start", f"The sandbox can't start: {error}.")
+    return ChildFailed(Failure.CANNOT_START, f"The sandbox can't start: {error}.")
 
 
 def _choose(name: str, allow_weak: bool) -> Tier:
@@ -149,13 +162,13 @@ def _choose(name: str, allow_weak: bool) -> Tier:
         tier = next(t for t in offers if t.name == name)
         if not tier.available:
             reason = f"This machine can't isolate code by {name}: {tier.reason}."
-            raise ChildFailed("cannot start", reason)
+            raise ChildFailed(Failure.CANNOT_START, reason)
         return tier
     best = next((t for t in offers if t.available), None)
     if best is None or (best.name == "limits" and not allow_weak):
         why = "; ".join(f"{t.name}: {t.reason}" for t in offers if not t.available)
         raise ChildFailed(
-            "cannot start",
+            Failure.CANNOT_START,
             f"This machine can't isolate other people's code ({why}). Grade on Linux, in WSL2 or in"
             " a Docker container run as root; or, for code you trust, ask for the tier 'limits'.",
         )

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from .family import family, processor_seconds, waiting_seconds
 from .inside import sandbox_wire as wire
+from .inside.sandbox_wire import Failure
 from .limits import MIB, ChildFailed, Limits
 from .memory import ControlGroup, family_memory
 from .warm import Warm, WarmDied
@@ -67,7 +68,7 @@ class Child:
         if not answer.get("ready"):
             self.close()
             reason = f"The sandbox can't start a child: {answer.get('error', 'no answer')}."
-            raise ChildFailed("cannot start", reason)
+            raise ChildFailed(Failure.CANNOT_START, reason)
         ours.setblocking(False)
         os.set_blocking(self._output, False)
 
@@ -77,6 +78,18 @@ class Child:
         if not self._ended:
             self._drain()
         return self._printed.decode("utf-8", errors="replace")
+
+    @property
+    def pressed(self) -> bool:
+        """Whether it failed where the machine may be the cause, not the code.
+
+        It waited for a processor half as long as a call may take, or was killed by nobody of ours.
+        """
+        if self._failure is None:
+            return False
+        waited = self._added > self._limits.call_seconds / 2
+        killed = self._failure.kind == "died" and self._exit == 128 + signal.SIGKILL
+        return killed or (self._failure.kind == "timed out" and waited)
 
     def request(self, header: dict, tensors: dict, *, seconds: float | None = None):
         """Sends a header and tensors; returns those of the reply.
@@ -105,7 +118,7 @@ class Child:
         self._until = min(time.monotonic() + seconds, self._deadline)
         self._added_before = self._added
         if waiting := self._peek():
-            raise ChildFailed("bad reply", "Your code sent an answer before it was asked.")
+            raise ChildFailed(Failure.BAD_REPLY, "Your code sent an answer before it was asked.")
         if waiting is not None:
             raise self._died()
         for piece in frame:
@@ -116,7 +129,7 @@ class Child:
         except wire.TooLarge:
             limit = self._limits.reply // MIB
             reason = f"Your code's answer is too large; {limit} MiB are allowed."
-            raise ChildFailed("too much output", reason) from None
+            raise ChildFailed(Failure.TOO_MUCH_OUTPUT, reason) from None
         text, body = (self._read(size, seconds) for size in sizes)
         return self._open(text, body, identity)
 
@@ -124,15 +137,19 @@ class Child:
         try:
             envelope, tensors = wire.unpack(text, body)
         except wire.BadFrame as error:
-            raise ChildFailed("bad reply", f"Your code's answer can't be read: {error}.") from None
+            raise ChildFailed(
+                Failure.BAD_REPLY, f"Your code's answer can't be read: {error}."
+            ) from None
         if envelope.get("id") != identity:
-            raise ChildFailed("bad reply", "Your code answered a question that was not asked.")
+            raise ChildFailed(
+                Failure.BAD_REPLY, "Your code answered a question that was not asked."
+            )
         if "error" in envelope:
             what = _plain(envelope["error"])
             reason = f"Your code left Python in a state that gives no answer: {what}."
-            raise ChildFailed("bad reply", reason)
+            raise ChildFailed(Failure.BAD_REPLY, reason)
         if type(envelope.get("header")) is not dict:
-            raise ChildFailed("bad reply", "Your code's answer has no header.")
+            raise ChildFailed(Failure.BAD_REPLY, "Your code's answer has no header.")
         return envelope["header"], tensors
 
     def _read(self, size: int, seconds: float) -> bytes:
@@ -175,13 +192,15 @@ class Child:
                 if self._until >= self._deadline:
                     limit = self._limits.child_seconds
                     reason = f"Your code did not finish within {limit:g} s in all."
-                raise ChildFailed("timed out", reason)
+                raise ChildFailed(Failure.TIMED_OUT, reason)
             ready = dict(poll.poll(min(left, WATCH_SECONDS) * 1000))
             if self._output in ready and not self._drain():
                 poll.unregister(self._output)
             if self._drained > self._limits.drained:
                 limit = self._limits.drained // MIB
-                raise ChildFailed("too much output", f"Your code printed more than {limit} MiB.")
+                raise ChildFailed(
+                    Failure.TOO_MUCH_OUTPUT, f"Your code printed more than {limit} MiB."
+                )
             if time.monotonic() - self._watched > WATCH_SECONDS:
                 self._watch()
                 self._watched = time.monotonic()
@@ -215,7 +234,7 @@ class Child:
         on_disk = self._plan["tier"] != "namespaces"
         if on_disk and _size(self._plan["work"], limits.disk) > limits.disk:
             reason = f"Your code wrote more than {limits.disk // MIB} MiB of files."
-            raise ChildFailed("too much output", reason)
+            raise ChildFailed(Failure.TOO_MUCH_OUTPUT, reason)
 
     # --- the end ---------------------------------------------------------------------------------
     def _died(self) -> ChildFailed:
@@ -225,23 +244,27 @@ class Child:
             return self._out_of_memory()
         code = self._exit
         if not ended:
-            return ChildFailed("died", "Your code closed the connection that its answers take.")
+            return ChildFailed(
+                Failure.DIED, "Your code closed the connection that its answers take."
+            )
         if code is None:
-            return ChildFailed("died", "Your code ended the Python process it ran in.")
+            return ChildFailed(Failure.DIED, "Your code ended the Python process it ran in.")
         name = _signal_name(code - 128)
         if name == "SIGXCPU":
             limit = self._limits.cpu_seconds
             reason = f"Your code used more than {limit} s of processor time."
-            return ChildFailed("timed out", reason)
+            return ChildFailed(Failure.TIMED_OUT, reason)
         if name in CRASHES:
-            return ChildFailed("died", f"Your code {CRASHES[name]}.")
+            return ChildFailed(Failure.DIED, f"Your code {CRASHES[name]}.")
         if name:
-            return ChildFailed("died", f"Your code's process was killed ({name}).")
-        return ChildFailed("died", f"Your code ended the Python process it ran in (exit {code}).")
+            return ChildFailed(Failure.DIED, f"Your code's process was killed ({name}).")
+        return ChildFailed(
+            Failure.DIED, f"Your code ended the Python process it ran in (exit {code})."
+        )
 
     def _out_of_memory(self) -> ChildFailed:
         limit = self._limits.memory // MIB
-        return ChildFailed("memory", f"Your code used more than {limit} MiB of memory.")
+        return ChildFailed(Failure.MEMORY, f"Your code used more than {limit} MiB of memory.")
 
     def _peek(self) -> bytes | None:
         """What has come unasked: bytes, none at all at the end of the connection, or None."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from .inside.sandbox_wire import Failure
+
 MIB = 1 << 20
 
 
@@ -33,11 +35,10 @@ class Limits:
 class ChildFailed(Exception):
     """The child gave no usable answer.
 
-    kind: "died", "timed out", "memory", "too much output", "bad reply" or "cannot start".
     reason: one sentence for the person whose code it was.
     """
 
-    def __init__(self, kind: str, reason: str):
+    def __init__(self, kind: Failure, reason: str):
         super().__init__(reason)
         self.kind = kind
         self.reason = reason

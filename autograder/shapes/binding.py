@@ -88,7 +88,8 @@ class Scope:
         plain = names.normal(name)
         if name not in self.loops:
             spelled = [name, plain] if name != plain else [name]
-            if len(plain) > 2 or name.startswith("self."):
+            length = names.concept(plain) == "seq"  # that of the object may be the longest
+            if (len(plain) > 2 and not length) or name.startswith("self."):
                 spelled += [f"self.{s}" for s in spelled]
             for spelling in spelled:
                 if (size := execution.size(spelling)) is not None:
@@ -102,8 +103,8 @@ class Scope:
         call = execution.unit[0]
         sizes = self.sizes(execution.config, call)
         argument = self.arguments.get(execution.config, {}).get(plain)
-        if argument is not None and len(plain) > 2:
-            return argument, CODE
+        if argument is not None and len(plain) > 2 and names.concept(plain) != "seq":
+            return argument, CODE  # a length that a class is built with may be the longest
         if call in self.homes:
             for role, size in sizes.items():
                 if names.normal(role) == plain:
@@ -161,8 +162,8 @@ class Scope:
         return found.pop() if len(found) == 1 else None
 
     def sizes(self, config: int, call: int) -> dict[str, int]:
-        """The plan's sizes in a configuration; for a call of this function only its own."""
-        home = self.homes.get(call)
+        """The sizes of one call of the plan in a configuration."""
+        home = self.plan.own[call][1] if call < len(self.plan.own) else None
         given = self.plan.sizes[config] if config < len(self.plan.sizes) else self.plan.public
         return {n: s for n, s in (given or {}).items() if home is None or n in home}
 

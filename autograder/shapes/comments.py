@@ -144,11 +144,29 @@ def is_code(text: str) -> bool:
     if len(text) > MAX_CODE * 4:
         return False
     text = text.lstrip("> \t")
+    code, sign, _ = text.partition("#")
+    if sign and " = " in code and _parses(code):  # `z = y * j  # [b, t, d]`
+        return True
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return text.startswith(BLOCKS) and text.split("#")[0].rstrip().endswith(":")
+    if len(body) == 1 and isinstance(body[0], ast.Expr) and "\n" not in text:
+        return _is_statement(body[0]) and not _apart(body[0], text.encode())
     return any(_is_statement(s) for s in body)
+
+
+def _apart(node: ast.Expr, text: bytes) -> bool:
+    """Whether a space stands before the brackets: `x * w (b, t, 1)` is no call of w."""
+    calls = [c for c in ast.walk(node) if isinstance(c, ast.Call)]
+    return any(text[c.func.end_col_offset or 0 :][:1] == b" " for c in calls)
+
+
+def _parses(code: str) -> bool:
+    try:
+        return isinstance(ast.parse(code.strip()).body[0], ast.Assign)
+    except (SyntaxError, ValueError, MemoryError, RecursionError, IndexError):
+        return False
 
 
 def _is_statement(node: ast.stmt) -> bool:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from autograder.shapes.attach import MAKES, Sighting
 from autograder.shapes.binding import CODE, Scope
@@ -57,15 +59,12 @@ class Case:
     def names(self) -> set[str]:
         return {n for t in self.claim.terms() for n in shape_names(t.dims)}
 
+    @cached_property
     def unproven(self) -> list[str]:
         """The names of what is false in the claim that nothing proves."""
         wrong = self.claim.terms()
         if len(self.claim.stages) > 1 and not self.claim.others:
-            right = all(
-                any(shape_fits(self.last.dims, s, self.scope.lookup(e)) for s in made(self, e))
-                for e in self.runs
-            )
-            wrong = wrong if right else [self.last]
+            wrong = wrong if self.ends_right() else [self.last]
         code = (
             self.matcher.traced.nodes[self.stmt.value].text if self.stmt.value is not None else ""
         )
@@ -77,10 +76,21 @@ class Case:
             if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
         ]
 
+    def ends_right(self) -> bool:
+        """Whether the last shape of the claim is that of the result."""
+        return all(
+            any(shape_fits(self.last.dims, s, self.scope.lookup(e)) for s in made(self, e))
+            for e in self.runs
+        )
+
     def reusable(self, name: str, execution: Execution) -> bool:
         """Whether a letter is only of a few comments, and may mean another size in this one."""
         free = len(name.rstrip("'")) == 1 and self.scope.free(name, execution)
-        return free and self.scope.lines_with(name, execution, self.sighting.line) < OFTEN
+        return free and self.lines_with(name, execution) < OFTEN
+
+    def lines_with(self, name: str, execution: Execution) -> int:
+        """How many other comments prove the name."""
+        return self.scope.lines_with(name, execution, self.sighting.line)
 
     def subject(self) -> str:
         """The tensor that a label names, where the statement does not make it; else empty."""
@@ -185,11 +195,7 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
 def in_order(case: Case) -> str:
     """Shapes that only a comma joins need not be the operands."""
     loose = any(s.joined in (",", "*") for s in case.claim.stages)
-    last = case.claim.stages[-1].terms[-1].dims
-    right = all(
-        any(shape_fits(last, s, case.scope.lookup(e)) for s in made(case, e)) for e in case.runs
-    )
-    return "it lists shapes in an order of its own" if loose and right else ""
+    return "it lists shapes in an order of its own" if loose and case.ends_right() else ""
 
 
 def one_shape(case: Case) -> str:
@@ -251,7 +257,7 @@ def placed_beside_it(case: Case) -> str:
     if place == "above":
         if sum(s in case.bare for s in case.sighting.block) <= 1 and below <= above:
             return ""
-        if _always_above(case):
+        if _always_above(case) or _begins_here(case):
             return ""
     if place == "below" and below >= 2 and above * 10 <= below:
         return ""
@@ -264,6 +270,16 @@ def placed_beside_it(case: Case) -> str:
     return "it may be about another line"
 
 
+def _begins_here(case: Case) -> bool:
+    """Whether a chain above a line begins with what enters that line."""
+    first = case.claim.stages[0]
+    if len(case.claim.stages) < 2:
+        return False
+    start = replace(case.claim, stages=(first,), others=())
+    hold = case.matcher.product if len(first.terms) > 1 else case.matcher.enters
+    return all(hold(start, case.stmt, e) for e in case.runs)
+
+
 def _always_above(case: Case) -> bool:
     """Whether the comments above lines are about the next line, in all of this file."""
     styles = case.styles
@@ -273,15 +289,19 @@ def _always_above(case: Case) -> bool:
 
 def nothing_near_has_it(case: Case) -> str:
     """No tensor that is alive within three statements has the shape that a comment above claims."""
-    if case.sighting.trailing or len(case.claim.stages) > 1:
+    if case.sighting.trailing:
         return ""
     own = set(flat(case.stmt.targets))
-    if case.last.label in own or case.claim.role == "output":
+    chain = len(case.claim.stages) > 1
+    if chain and case.ends_right():
+        return ""  # a step of it is wrong
+    if (case.last.label in own or case.claim.role == "output") and not chain:
         return ""
     sure = _always_above(case)  # then only what the line itself changes can be meant
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
-        if all(_alive(dims, e, case, own, sure) for e in case.runs):
+        dims = _opened(dims, set(case.unproven), case) if case.unproven else dims
+        if not chain and all(_alive(dims, e, case, own, sure) for e in case.runs):
             return "a tensor near this line has that shape"
         for stmt, runs in case.near:
             if (
@@ -312,7 +332,7 @@ def names_are_proven(case: Case) -> str:
     """Each name is of the code, of the call, or confirmed by two other comments."""
     if not case.names() and case.last.dims and not numbers_that_hold(case):
         return ""
-    unproven = case.unproven()
+    unproven = case.unproven
     if unproven and not _false_whatever(case, set(unproven)):
         return f"nothing proves what `{unproven[0]}` stands for"
     return ""
@@ -321,22 +341,32 @@ def names_are_proven(case: Case) -> str:
 def _false_whatever(case: Case, unproven: set[str]) -> bool:
     """Whether a comment behind a line is false whatever its unproven names stand for.
 
-    `[batch, width, seq_len]` cannot be `[batch, seq_len, *]`: at least half of the names must be
-    proven; a dimension with a name that is not, or with a letter that is no variable, counts as
-    any size.
+    `[batch, width, seq_len]` cannot be `[batch, seq_len, *]`: at least half of the dimensions must
+    be proven; one with a name that is not counts as any size.
     """
-    used = shape_names(case.last.dims)
-    if case.sighting.place != "end" or 2 * len(used & unproven) > len(used):
+    if case.sighting.place not in ("end", "above"):
         return False
-    local = {n for n in used if case.scope.fixed(n, case.runs[0])[1] == CODE}
-    open_ = unproven | {n for n in used - local if len(n) <= 2}
-    dims = tuple(("any", "?") if names_of(d) & open_ else d for d in case.last.dims)
+    dims = _opened(case.last.dims, unproven, case)
+    sure = sum(d[0] not in ("any", "...", "num") for d in dims)
+    if 2 * sure < len(dims):
+        return False
     return all(
         not shape_fits(dims, s, case.scope.lookup(e))
         for e in case.runs
         if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
         for s in made(case, e)
     )
+
+
+def _opened(dims, unproven: set[str], case: Case):
+    """The dimensions, any size for what is not proven, or a letter of a few comments only."""
+    local = {n for n in shape_names(dims) if case.scope.fixed(n, case.runs[0])[1] == CODE}
+    open_ = unproven | {
+        n
+        for n in shape_names(dims) - local
+        if len(n) <= 2 and any(case.lines_with(n, e) < OFTEN for e in case.runs)
+    }
+    return tuple(("any", "?") if names_of(d) & open_ else d for d in dims)
 
 
 # --- 4. a slip explains it ------------------------------------------------------------------------
@@ -368,40 +398,50 @@ def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, .
 
 
 def _slip(term: Term, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
+    """Whether a shape was meant: what nothing proves in the written one may be any size."""
     lookup = case.scope.lookup(execution)
-    dims = term.dims
-    sizes = [evaluate(d, lookup) for d in dims]
-    if any(d[0] in ("...", "any") for d in dims):
+    dims = _opened(term.dims, set(case.unproven), case) if case.unproven else term.dims
+    if any(d[0] == "..." for d in dims):
         pairs = aligned(dims, len(shape))
         return pairs is not None and sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
-    if None in sizes:
+    sizes = [None if d[0] == "any" else evaluate(d, lookup) for d in dims]
+    if any(size is None and d[0] != "any" for size, d in zip(sizes, dims, strict=True)):
         return False
     known = [int(s) for s in sizes if s is not None]
-    if math.prod(known) == math.prod(shape) and min(known, default=1) > 0:
+    if len(known) == len(dims) and math.prod(known) == math.prod(shape) and min(known, default=1):
         return True  # the same numbers in another order, or split and joined
     if len(dims) == len(shape):
+        if not Counter(known) - Counter(shape):
+            return True  # in another order
         wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
-        named = all(nameable(shape[i], execution, case.scope) for i in wrong)
+        right = {d for i, d in enumerate(dims) if i not in wrong}
+        named = all(nameable(shape[i], execution, case.scope) or dims[i] in right for i in wrong)
         reused = any(case.reusable(n, execution) for i in wrong for n in shape_names((dims[i],)))
         return named and not reused and len({dims[i] for i in wrong}) == 1
-    if _one_more(known, list(shape)) or _one_more(list(shape), known):
+    if _one_more(sizes, list(shape)) or _one_more(list(shape), sizes):
         return True
     past = [s for _, v in execution.events for s in tensors(v)]
     past += [s for t in flat(case.stmt.targets) for s in tensors(execution.before.get(t))]
     return any(shape_fits(dims, s, lookup) for s in past)
 
 
-def _one_more(long: list[int], short: list[int]) -> bool:
-    """Whether one list is the other with one more number in it."""
+def _one_more(long: list, short: list) -> bool:
+    """Whether one list is the other with one more in it; None is any number."""
     if len(long) != len(short) + 1:
         return False
-    return any(long[:i] + long[i + 1 :] == short for i in range(len(long)))
+    rests = (long[:i] + long[i + 1 :] for i in range(len(long)))
+    return any(
+        all(None in pair or pair[0] == pair[1] for pair in zip(rest, short, strict=True))
+        for rest in rests
+    )
 
 
 # --- 5. every other reading is false too ----------------------------------------------------------
 def no_comma_is_missing(case: Case) -> str:
     """`[batch seq, hidden]` may be `[batch, seq, hidden]`."""
     for term in case.claim.terms():
+        if any("_" in n and n.replace("_", " ") in term.text for n in case.unproven):
+            return "a comma may be missing"
         apart = tuple(
             ("name", part)
             for dim in term.dims
@@ -437,6 +477,27 @@ def not_a_product_on_the_way(case: Case) -> str:
     return ""
 
 
+def not_the_next_step(case: Case) -> str:
+    """`x = x.mT  # [b, c, t] -> [b * t, c]` may tell what the next line makes of it."""
+    stages = case.claim.stages
+    later = [runs for s, runs in case.near if s.line > case.stmt.line][:1]
+    if len(stages) != 2 or not later or any(len(s.terms) > 1 for s in stages):
+        return ""
+    first, last = (s.terms[0].dims for s in stages)
+    here = all(shape_fits(first, s, case.scope.lookup(e)) for e in case.runs for s in made(case, e))
+    there = all(
+        any(shape_fits(last, s, case.scope.lookup(e)) for _, v in e.events for s in tensors(v))
+        for e in later[0]
+    )
+    before = any(
+        shape_fits(last, s, case.scope.lookup(e))
+        for e in case.runs
+        for _, v in e.events
+        for s in tensors(v)
+    )
+    return "it may be a step of the next line" if here and there and not before else ""
+
+
 def not_unpacked(case: Case) -> str:
     """`q, k = a, b  # [..]` may be about the one or the other."""
     if unpacks(case.stmt) and len({len(results(case.stmt, e)) for e in case.runs}) > 1:
@@ -457,6 +518,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every reading is false", no_comma_is_missing),
     ("every reading is false", nothing_on_the_way),
     ("every reading is false", not_a_product_on_the_way),
+    ("every reading is false", not_the_next_step),
     ("every reading is false", not_unpacked),
     ("every reading is false", in_order),
     ("a slip explains it", explained_by_a_slip),

@@ -199,6 +199,11 @@ class _Room:
             )
             solver.solve()
             solver.confirm()
+        # A call that is of this function tells what its names mean; what others hand in may not.
+        self.runs = {
+            i: [e for e in runs if e.unit[0] in scope.homes] or runs
+            for i, runs in self.runs.items()
+        }
         self.order = sorted(
             (s for s in self.stmts.values() if s.kind in MAKES), key=lambda s: (s.line, s.id)
         )
@@ -397,7 +402,7 @@ class _Room:
                 why = "it is not clear which tensor is meant"
                 return _cannot(stmt.line, text, sighting.text, why)
             case = self._case(claim, sighting, stmt)
-            unproven = case.unproven()
+            unproven = case.unproven
             if unproven:
                 why = f"nothing proves what `{unproven[0]}` stands for"
                 return _cannot(stmt.line, text, sighting.text, why)

@@ -135,6 +135,16 @@ class Matcher:
             seen += [s[-len(dims) :] for s in results(stmt, execution) if len(dims) > 1]
         return any(shape_fits(dims, shape, lookup) for shape in seen)
 
+    def product(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
+        """Whether the first stage is the operands of an operation of the statement."""
+        return self._product(claim.stages[0], stmt, execution, self.scope.lookup(execution))
+
+    def enters(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
+        """Whether the first stage is the shape of something that the statement works on."""
+        lookup, dims = self.scope.lookup(execution), claim.stages[0].terms[0].dims
+        seen = [shape for _, shape in self._on_the_way(stmt, execution)]
+        return any(shape_fits(dims, shape, lookup) for shape in seen)
+
     def product_on_the_way(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether a product and its result are those of an operation that the line goes on from."""
         lookup = self.scope.lookup(execution)
@@ -230,6 +240,11 @@ class Matcher:
         if term.label and self._labelled(term, stmt, execution, lookup):
             return True
         made = results(stmt, execution)
+        value = execution.last(stmt.value)
+        if isinstance(value, Sequence) and made and len(set(made)) == 1:
+            stacked = (value.length, *made[0])  # a list, its length as the first dimension
+            if shape_fits(term.dims, stacked, lookup):
+                return True
         whole = self._other_reading(stmt, execution)
         if whole and all(shape_fits(term.dims, s, lookup) for s in whole):
             return True

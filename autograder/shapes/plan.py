@@ -7,23 +7,21 @@ several modes) are separated by `;`, sizes that follow from others come after `w
 
 from __future__ import annotations
 
-import ast
 import itertools
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from autograder.notation import NotationError, called_name, names_in, read_call, value_of
 from autograder.shapes.text.names import concept
 
 RUNS = 3
-DTYPES = ("long", "int", "bool", "float", "half", "double")
-FILLED = ("ints", "full")  # whole numbers below a size; that size everywhere
 PRIMES = (3, 5, 7, 11, 13, 17, 19, 2, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 LARGE = (97, 89, 101, 103, 107, 109)  # room for every sequence: a block size, a context length
 ROOM = re.compile(r"context|block|max_|n_ctx|vocab", re.I)
 
 
-class PlanError(ValueError):
+class PlanError(NotationError):
     """A call that could not be read; the message says which and why."""
 
 
@@ -59,26 +57,29 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
             if not sign:
                 raise PlanError(f"`where {rule}`: expected `name = expression`.")
             derived[name.strip()] = value.strip()
-        tree, entry, found = _read_call(text)
+        try:
+            tree, found = read_call(text)
+        except NotationError as error:
+            raise PlanError(str(error)) from None
         calls.append(tree)
-        entries.append(entry)
+        entries.append(called_name(tree))
         roles += [r for r in found if r not in roles]
-        own.append(set(found))
+        own.append({r for r in found if concept(r) != "seq" or r in _of_tensors(tree)})
     if not calls:
         raise PlanError("No call to make: expected something like `Model(size)(x[batch, size])`.")
     _tie_heads(roles, derived)
     free = [r for r in roles if r not in derived]
     for value in derived.values():
-        free += [n for n in _names(value) if n not in free and n not in derived]
+        free += [n for n in names_in(value) if n not in free and n not in derived]
     sizes = _choose(tuple(free), derived)
     every = tuple(dict.fromkeys([*roles, *free, *derived]))
     if public:
         public = {
             **public,
-            **{k: int(_value(v, public)) for k, v in derived.items() if k not in public},
+            **{k: int(value_of(v, public)) for k, v in derived.items() if k not in public},
         }
     for names in own:
-        names |= {n for r in names & set(derived) for n in _names(derived[r])}
+        names |= {n for r in names & set(derived) for n in names_in(derived[r])}
     return Plan(
         tuple(calls),
         every,
@@ -88,6 +89,16 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
         derived,
         tuple(zip(entries, map(frozenset, own), strict=True)),
     )
+
+
+def _of_tensors(tree: object) -> set[str]:
+    """The sizes of the tensors in a call. A length that is only handed over may be the longest."""
+    if isinstance(tree, list):
+        return set().union(*map(_of_tensors, tree))
+    if not isinstance(tree, dict):
+        return set()
+    dims = tree.get("dims", []) if tree.get("kind") == "tensor" else []
+    return set().union(*map(names_in, dims), *map(_of_tensors, tree.values()))
 
 
 def _tie_heads(roles: list[str], derived: dict[str, str]) -> None:
@@ -101,102 +112,6 @@ def _tie_heads(roles: list[str], derived: dict[str, str]) -> None:
     if wide:
         sized = next((r for r in roles if concept(r) == "head_size"), "head_size")
         derived[wide[0]] = f"{heads[0]} * {sized}"
-
-
-def _read_call(text: str) -> tuple[dict, str, list[str]]:
-    try:
-        node = ast.parse(text, mode="eval").body
-    except SyntaxError as error:
-        raise PlanError(f"`{text}` is not a call in Python: {error.msg}.") from None
-    roles: list[str] = []
-    tree = _tree(node, roles, text)
-    if tree["kind"] != "call":
-        raise PlanError(f"`{text}` calls nothing: expected `Model(size)(x[batch, size])`.")
-    inner = tree
-    while inner["kind"] in ("call", "attribute"):
-        inner = inner["of"]
-    return tree, inner["name"], roles
-
-
-def _tree(node: ast.expr, roles: list[str], text: str, called: bool = False) -> dict:
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Subscript() as of, attr=kind)) if kind in DTYPES:
-            return {**_tree(of, roles, text), "dtype": kind}
-        case ast.Call(func=ast.Attribute(value=ast.Subscript() as of, attr=kind), args=[limit]) if (
-            kind in FILLED
-        ):
-            return {**_tree(of, roles, text), "dtype": kind, "limit": _size(limit, roles, text)}
-        case ast.Call():
-            return {
-                "kind": "call",
-                "of": _tree(node.func, roles, text, called=True),
-                "args": [_tree(a, roles, text) for a in node.args],
-                "kwargs": {k.arg: _tree(k.value, roles, text) for k in node.keywords if k.arg},
-            }
-        case ast.Attribute():
-            of = _tree(node.value, roles, text, called=True)
-            return {"kind": "attribute", "of": of, "name": node.attr}
-        case ast.Name() if called:
-            return {"kind": "name", "name": node.id}
-        case ast.Subscript():
-            dims = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-            return {"kind": "tensor", "dims": [_size(d, roles, text) for d in dims]}
-        case ast.Constant(value=value) if value is None or isinstance(value, bool | float | str):
-            return {"kind": "constant", "value": value}
-        case ast.List() | ast.Tuple():
-            kind = "list" if isinstance(node, ast.List) else "tuple"
-            return {"kind": kind, "items": [_tree(e, roles, text) for e in node.elts]}
-        case ast.Dict() if all(isinstance(k, ast.Constant) for k in node.keys):
-            items = [_tree(v, roles, text) for v in node.values]
-            return {"kind": "dict", "keys": [k.value for k in node.keys], "items": items}
-    return {"kind": "size", "expr": _size(node, roles, text)}
-
-
-def _size(node: ast.expr, roles: list[str], text: str) -> str:
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name):
-            if part.id not in roles:
-                roles.append(part.id)
-        elif not isinstance(
-            part,
-            ast.BinOp | ast.Constant | ast.operator | ast.UnaryOp | ast.expr_context | ast.unaryop,
-        ):
-            raise PlanError(f"`{text}`: `{ast.unparse(node)}` is no size.")
-    return ast.unparse(node)
-
-
-def _names(expr: str) -> list[str]:
-    return [n.id for n in ast.walk(ast.parse(expr, mode="eval")) if isinstance(n, ast.Name)]
-
-
-def _value(expr: str, sizes: dict[str, int]) -> int:
-    def visit(node):
-        match node:
-            case ast.Constant(value=int(value)):
-                return value
-            case ast.Name(id=name):
-                return sizes[name]
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -visit(operand)
-            case ast.BinOp(left=left, op=op, right=right):
-                a, b = visit(left), visit(right)
-                match op:
-                    case ast.Add():
-                        return a + b
-                    case ast.Sub():
-                        return a - b
-                    case ast.Mult():
-                        return a * b
-                    case ast.FloorDiv() | ast.Div():
-                        return a // b
-        raise PlanError(f"`{expr}` is no size: names, numbers and + - * // only.")
-
-    return visit(ast.parse(expr, mode="eval").body)
-
-
-def value_of(expr: str, sizes: dict[str, int]) -> int:
-    """The size that an expression of a plan has in a run."""
-    return _value(expr, sizes)
 
 
 def _choose(free: tuple[str, ...], derived: dict[str, str]) -> tuple[dict[str, int], ...]:
@@ -215,7 +130,7 @@ def _choose(free: tuple[str, ...], derived: dict[str, str]) -> tuple[dict[str, i
                 for r, p in zip(free, order, strict=False)
             }
             for name, expr in derived.items():
-                sizes[name] = _value(expr, sizes)
+                sizes[name] = value_of(expr, sizes)
             runs.append(sizes)
         if all(s > 0 for run in runs for s in run.values()) and not collisions(free, runs):
             return tuple(runs)

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from autograder.shapes.plan import Plan, value_of
+from autograder.notation import value_of
+from autograder.shapes.plan import Plan
 from autograder.shapes.tracer import Traced, helper_names, trace
 
 MAX_RUNS, MAX_ROWS, MAX_EXECUTIONS, MAX_EVENTS, MAX_RANK = 64, 200_000, 64, 4_000, 12
@@ -101,8 +102,9 @@ def _filled(tree: dict, sizes: list[dict[str, int]]) -> dict:
         filled["values"] = [value_of(tree["expr"], s) for s in sizes]
     elif tree["kind"] == "tensor":
         filled["shapes"] = [[value_of(d, s) for d in tree["dims"]] for s in sizes]
-        if "limit" in tree:
-            filled["limits"] = [value_of(tree["limit"], s) for s in sizes]
+        if "below" in tree:
+            filled["limits"] = [value_of(tree["below"], s) for s in sizes]
+            filled["dtype"] = "full" if tree["dtype"] == "full" else "ints"
     elif tree["kind"] in ("list", "tuple", "dict"):
         filled["items"] = [_filled(t, sizes) for t in tree["items"]]
     elif tree["kind"] in ("call", "attribute"):

@@ -153,7 +153,8 @@ sum_normalized.wrong("normalize.mean", "You divided by the mean. The rows then s
         "First `torch.exp` of every score, then divide by the sum of those, row by row.",
         "Exponentials over the sum of exponentials, with `dim=-1, keepdim=True` in the sum."))
 def softmax_naive(scores, *, power=torch.exp, normalise=sum_normalized):
-    return normalise(power(scores))
+    exponentials = power(scores)
+    return normalise(exponentials)
 
 
 softmax_naive.wrong("softmax.axis lost", "The sums lost their axis, so in a square table they meet "
@@ -199,7 +200,8 @@ def _rows_far_apart(draw):
         "`scores - scores.amax(dim=-1, keepdim=True)`, and then as before. Each row has a "
         "maximum of its own."))
 def softmax_stable(scores, *, shift=lambda s: s.amax(-1, keepdim=True)):
-    return softmax_naive(scores - shift(scores))
+    shifted_scores = scores - shift(scores)
+    return softmax_naive(shifted_scores)
 
 
 softmax_stable.wrong("softmax.overflow", "For large scores you get NaN: exp overflows to infinity, "
@@ -262,7 +264,9 @@ def _sequences(draw):
         "`weights @ inputs`, of shape [hidden]; stack them for all i."))
 def context_vectors(inputs, *, score=lambda x: x @ x.mT, weigh=lambda s: s.softmax(-1),
                     give=lambda w, x: w @ x):
-    return give(weigh(score(inputs)), inputs)
+    scores = score(inputs)
+    weights = weigh(scores)
+    return give(weights, inputs)
 
 
 @exercise(
@@ -275,7 +279,9 @@ def context_vectors(inputs, *, score=lambda x: x @ x.mT, weigh=lambda s: s.softm
         "scores = x @ x.transpose(-2, -1); softmax over dim=-1; then weights @ x."))
 def simple_attention(x, *, score=lambda x: x @ x.mT, weigh=lambda s: s.softmax(-1),
                      give=lambda w, x: w @ x):
-    return give(weigh(score(x)), x)
+    scores = score(x)
+    weights = weigh(scores)
+    return give(weights, x)
 
 
 def without_self(scores):

@@ -169,8 +169,10 @@ SOFTMAX = {  # of scores[..., queries, keys]
         "hidden is the last size of k. The softmax runs over the keys, so that each query's "
         "row sums to 1."))
 def attention_weights(q, k, *, root=0.5, of=-1, late=0, softmax="over keys", turn=lambda k: k.mT):
-    scores = q @ turn(k) / k.shape[of] ** root
-    return SOFTMAX[softmax](scores) / k.shape[-1] ** late
+    scores = q @ turn(k)
+    scaled_scores = scores / k.shape[of] ** root
+    weights = SOFTMAX[softmax](scaled_scores)
+    return weights / k.shape[-1] ** late
 
 
 @exercise(
@@ -189,7 +191,8 @@ def attention_weights(q, k, *, root=0.5, of=-1, late=0, softmax="over keys", tur
         "over the last dimension."))
 def batched_attention(q, k, v, *, root=0.5, of=-1, late=0, softmax="over keys",
                       turn=lambda k: k.mT):
-    return attention_weights(q, k, root=root, of=of, late=late, softmax=softmax, turn=turn) @ v
+    weights = attention_weights(q, k, root=root, of=of, late=late, softmax=softmax, turn=turn)
+    return weights @ v
 
 
 attention_weights.wrong("projections.q and k swapped", "The rows should belong to the queries: "
@@ -255,11 +258,13 @@ class Attention(nn.Module):
         return layer(x) if self.bias else x @ layer.weight.T
 
     def forward(self, x):
-        q, k, v = (self.project(name, x) for name in self.order)
-        k = k.detach() if self.detached == "keys" else k
-        size = (x if self.by_input_size else k).shape[self.of]
-        weights = SOFTMAX[self.softmax](q @ k.mT / size**self.root) / size**self.late
-        return weights @ v
+        queries, keys, values = (self.project(name, x) for name in self.order)
+        keys = keys.detach() if self.detached == "keys" else keys
+        size = (x if self.by_input_size else keys).shape[self.of]
+        scores = queries @ keys.mT
+        scaled_scores = scores / size**self.root
+        weights = SOFTMAX[self.softmax](scaled_scores) / size**self.late
+        return weights @ values
 
 
 @exercise(

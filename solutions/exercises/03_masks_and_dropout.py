@@ -52,8 +52,9 @@ def zeros(draw: Draw) -> list[Call]:
               "Divide by the sum over the last dimension, with keepdim=True so that each row is "
               "divided by its own sum."))
 def mask_weights(scores, softmax=over_keys, keep=torch.tril, total=row_sums):
-    probs = keep(softmax(scores))
-    return probs / total(probs)
+    weights = softmax(scores)
+    masked_weights = keep(weights)
+    return masked_weights / total(masked_weights)
 
 mask_weights.wrong(
     "mask.not renormalised", "The future is set to 0, but the rows do not sum to 1 any more.",
@@ -88,7 +89,8 @@ mask_weights.wrong("softmax.dim", "The softmax runs over the queries. Use the la
               "`scores.masked_fill(future, -inf)`, without the underscore, and then the softmax "
               "over the last dimension."))
 def mask_scores(scores, diagonal=1, hide=at_minus_infinity, softmax=over_keys):
-    return softmax(hide(scores, future(scores.shape[-1], diagonal)))
+    masked_scores = hide(scores, future(scores.shape[-1], diagonal))
+    return softmax(masked_scores)
 
 HIDDEN_WRONGLY = [  # (name, message, switches): of the causal head below as well
     ("mask.none", "Nothing is hidden.", {"hide": lambda s, future: s}),
@@ -153,7 +155,8 @@ OVERFLOW = (
               "Fill with `torch.finfo(scores.dtype).min`, or with minus infinity, which every "
               "floating dtype has. Then the softmax over the last dimension."))
 def masked_softmax(scores, hidden, fill=-INF, dim=-1):
-    return scores.masked_fill(hidden, fill).softmax(dim)
+    masked_scores = scores.masked_fill(hidden, fill)
+    return masked_scores.softmax(dim)
 
 for fill in (-100.0, -65504.0):
     masked_softmax.wrong("fill.not low enough",
@@ -263,7 +266,8 @@ def padded_weights(scores, lengths, behind=torch.ge, first=0, own=torch.clone,
                    hide=lambda padding: padding[:, None], fill=-INF):
     places = first + torch.arange(scores.shape[-1])
     padding = behind(places, own(lengths)[:, None])  # [batch_size, seq_len]
-    return scores.masked_fill(hide(padding), fill).softmax(-1)
+    masked_scores = scores.masked_fill(hide(padding), fill)
+    return masked_scores.softmax(-1)
 
 padded_weights.wrong("padding.rows hidden",
                      "Rows are hidden instead of columns: padding must not be looked *at*. A row "
@@ -528,12 +532,15 @@ class CausalAttention(nn.Module):
 
     def forward(self, x):
         how = type(self)  # asked of the class, a function is called without `self`
-        q, k, v = (getattr(self, name)(x) for name in self.layers)
+        queries, keys, values = (getattr(self, name)(x) for name in self.layers)
         n = x.shape[1] if self.sliced else len(self.future)
-        scores = q @ k.mT * self.sizes[self.scaled_by] ** self.power
-        scores = how.hide(self.drop("scores", scores), self.future[:n, :n])
-        weights = self.drop("weights", how.softmax(scores))
-        return self.drop("output", weights @ self.drop("values", v))
+        scores = queries @ keys.mT
+        scaled_scores = scores * self.sizes[self.scaled_by] ** self.power
+        masked_scores = how.hide(self.drop("scores", scaled_scores), self.future[:n, :n])
+        weights = how.softmax(masked_scores)
+        dropped_weights = self.drop("weights", weights)
+        context = dropped_weights @ self.drop("values", values)
+        return self.drop("output", context)
 
 CausalAttention.wrong("scale.missing", "The scores are not scaled.", power=0)
 CausalAttention.wrong("scale.not a root", "The scores are divided by the size itself.", power=-1)

@@ -32,8 +32,11 @@ class CausalHead(nn.Module):
         self.v = nn.Linear(input_size, head_size, bias=False)
 
     def forward(self, x):
-        q, k, v = self.q(x), self.k(x), self.v(x)
-        return hide_future(q @ k.mT / k.shape[-1] ** 0.5).softmax(-1) @ v
+        queries, keys, values = self.q(x), self.k(x), self.v(x)
+        scaled_scores = queries @ keys.mT / keys.shape[-1] ** 0.5
+        masked_scores = hide_future(scaled_scores)
+        weights = masked_scores.softmax(-1)
+        return weights @ values
 
 
 @exercise(
@@ -194,7 +197,8 @@ split_heads.wrong("split.sizes swapped", "num_heads and head_size have changed p
         "`transpose(-2, -1)` swaps the last two dimensions of anything.",
         "Divide by the square root of the size that is summed over: the last one of q."))
 def head_scores(q, k, root=0.5, size=lambda q: q.shape[-1]):
-    return q @ k.transpose(-2, -1) / size(q) ** root
+    scores = q @ k.transpose(-2, -1)
+    return scores / size(q) ** root
 
 
 def size_of_all_heads(q):
@@ -286,10 +290,13 @@ def _a_query_of_zeros(draw):
 def attend(q, k, v, num_heads, *, split=split_heads, score=head_scores, hide=hide_future,
            normalise=lambda scores: scores.softmax(-1), merge=merge_heads,
            give=lambda att, probs, scores: (att, probs.flatten(0, 1))):
-    q, k, v = split(q, num_heads), split(k, num_heads), split(v, num_heads)
-    scores = hide(score(q, k))
-    probs = normalise(scores)
-    return give(merge(probs @ v), probs, scores)
+    queries, keys, values = (split(t, num_heads) for t in (q, k, v))
+    scaled_scores = score(queries, keys)
+    masked_scores = hide(scaled_scores)
+    weights = normalise(masked_scores)
+    context = weights @ values
+    merged_heads = merge(context)
+    return give(merged_heads, weights, masked_scores)
 
 
 nothing = lambda t: t

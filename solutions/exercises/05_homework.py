@@ -88,15 +88,17 @@ class SelfAttention(nn.Module):
         return hide_future(scores)
 
     def scores(self, q, k, x):
-        scores = q @ k.mT * self.factor(x)
-        return self.hide(scores) if self.hides() else scores
+        scores = q @ k.mT
+        scaled_scores = scores * self.factor(x)
+        return self.hide(scaled_scores) if self.hides() else scaled_scores
 
     def normalise(self, scores):
         return scores.softmax(-1)
 
     def forward(self, x):
-        q, k, v = self.project(x)
-        return self.normalise(self.scores(q, k, x)) @ v
+        queries, keys, values = self.project(x)
+        weights = self.normalise(self.scores(queries, keys, x))
+        return weights @ values
 
 
 def hide_future(scores, first=1, value=-INF):
@@ -222,11 +224,14 @@ class MultiHeadSelfAttention(SelfAttention):
         return att, probs.flatten(0, 1)
 
     def forward(self, x, return_attention=False):
-        q, k, v = self.project(x)
-        scores = self.scores(q, k, x)
-        probs = self.drop(self.normalise(scores))
-        att = self.mixed(self.merge(probs @ v))
-        return self.give(att, probs, scores) if return_attention else att
+        queries, keys, values = self.project(x)
+        masked_scores = self.scores(queries, keys, x)
+        weights = self.normalise(masked_scores)
+        probs = self.drop(weights)
+        context = probs @ values
+        merged_heads = self.merge(context)
+        output = self.mixed(merged_heads)
+        return self.give(output, probs, masked_scores) if return_attention else output
 
 
 def split_scrambled(self, t):

@@ -31,7 +31,8 @@ FLAGS = (
     "--virtual-time-budget=3000",
     "--dump-dom",
 )
-FORBIDDEN = {"script", "iframe", "object", "embed", "link", "base", "form", "svg", "math", "frame"}
+FORBIDDEN = {"script", "iframe", "object", "embed", "link", "base", "form", "svg", "frame"}
+FORBIDDEN |= {"maction", "mglyph", "malignmark", "semantics", "annotation", "annotation-xml"}
 ADDRESSES = ("href", "src", "action", "formaction", "data", "srcdoc", "xlink:href", "background")
 
 

@@ -126,10 +126,12 @@ class Runner:
             namespace = module.__dict__
         self.namespace = namespace
         self.objects: dict[str, object] = {}
+        self.watch = contextlib.nullcontext()  # stands around the answer's code, for `steps`
+        self.last: object = None  # what the last call returned, for `steps`
 
     def handle(self, header: dict, tensors: dict) -> tuple[dict, dict]:
-        """Answers one request: `load` cells, `call` what they define, record `shapes`, or `show`
-        what a cell prints and draws."""
+        """Answers one request: `load` cells, `call` what they define, record their `shapes` or
+        their `steps`, or `show` what a cell prints and draws."""
         match header["op"]:
             case "load":
                 return {"errors": [self.run_cell(cell) for cell in header["cells"]]}, {}
@@ -138,6 +140,8 @@ class Runner:
                 return {"outcomes": [self.call(c, tensors, out) for c in header["calls"]]}, out
             case "shapes":
                 return {"recording": sys.modules["course_record"].run(header["job"])}, {}
+            case "steps":
+                return sys.modules["course_steps"].run(self, header, tensors)
             case "show":
                 return self.show(header["cell"])
         raise ValueError(f"unknown request: {header['op']!r}")
@@ -185,13 +189,17 @@ class Runner:
             inputs = [a for a in args if isinstance(a, torch.Tensor)]
             before = [a.clone() for a in inputs]
             modules = [(m, _state(m)) for m in args if isinstance(m, torch.nn.Module)]
-            if call.get("gradients"):
+            if call.get("work"):
+                value, outcome["work"] = _counted(target, args, kwargs)
+            elif call.get("gradients"):
                 inputs = [a.requires_grad_() if a.is_floating_point() else a for a in inputs]
                 with torch.enable_grad():  # a cell may have switched them off for all that follows
                     value = target(*args, **kwargs)
                     outcome["gradients"] = encode(_gradients(value, inputs, parameters), out)
             else:
-                value = target(*args, **kwargs)
+                with self.watch:
+                    value = target(*args, **kwargs)
+            self.last = value
             outcome["value"] = encode(value, out)
             outcome["changed"] = [
                 i for i, (a, b) in enumerate(zip(inputs, before, strict=True)) if not _same(a, b)
@@ -231,6 +239,15 @@ class Runner:
         for name in call["method"].split(".") if call.get("method") else ():
             found = getattr(found, name)
         return found, parameters
+
+
+def _counted(target, args: list, kwargs: dict) -> tuple:
+    """What a call gives, and the work that it did. In the sandbox the counter has another name."""
+    counter = sys.modules.get("course_work")
+    counter = counter or importlib.import_module("autograder.sandbox.inside.work")
+    with counter.Work() as work:
+        value = target(*args, **kwargs)
+    return value, work.told()
 
 
 def _held(error: BaseException, out: dict) -> list[str]:

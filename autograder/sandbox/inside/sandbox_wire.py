@@ -9,9 +9,24 @@ from __future__ import annotations
 import json
 import math
 import struct
+from enum import StrEnum
 
 LENGTHS = struct.Struct("<II")
 MAX_TENSORS = 4096
+
+
+class Failure(StrEnum):
+    """Why there is no value: what became of the child, or of a call in it."""
+
+    CANNOT_START = "cannot start"
+    DIED = "died"
+    TIMED_OUT = "timed out"
+    MEMORY = "memory"
+    TOO_MUCH_OUTPUT = "too much output"
+    BAD_REPLY = "bad reply"
+    RAISED = "raised"  # the call did, with an exception; this and the next as `runner` writes them
+    MISSING = "missing"  # there is nothing of the name that was asked for
+    NOT_FITTED = "not fitted"  # of a known mistake: nothing of its kind explains what came back
 
 
 class BadFrame(ValueError):

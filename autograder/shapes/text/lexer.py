@@ -222,7 +222,17 @@ def tokens(text: str) -> list[Token]:
             piece, kind = _sign(piece)
         found.append(Token(kind, piece, match.start(), match.end(), glued))
         glued = True
-    return _phrases(found)
+    return _phrases(_without_bars(found))
+
+
+def _without_bars(found: list[Token]) -> list[Token]:
+    """`|q| : [b, t]` is `q : [b, t]`."""
+    kept = list(found)
+    for i in range(len(found) - 3, 0, -1):
+        one, name, other, sign = found[i - 1 : i + 3]
+        if one.text == other.text == "|" and name.kind == "name" and sign.kind == "is":
+            del kept[i + 1], kept[i - 1]
+    return kept
 
 
 def table() -> str:

@@ -20,6 +20,7 @@ from autograder.shapes.text.shapes_in_text import (
     explained,
     garbled,
     looks_like_one,
+    names_in_brackets,
     spans,
     strip_lead,
     without_values,
@@ -33,6 +34,7 @@ FILLERS = frozenset(_FILLERS.split())
 _COUNTED = """
     matrices tensors arrays times vectors
 """
+LABELS = (":", "=")
 COUNTED = frozenset(_COUNTED.split())
 
 
@@ -105,7 +107,7 @@ def _joined(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
 
 
 def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
-    found = tokens(text)
+    found = _named(tokens(text), vocabulary)
     if not found or explained(found, vocabulary):
         return []
     bare = _bare(found, text, vocabulary)
@@ -115,12 +117,33 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
     if garbled(found, shapes, vocabulary):
         return [Claim(unreadable="the comment is not readable as a shape")]
     if shapes:
-        return _chains(found, shapes)
+        return _chains(found, [*shapes, *_bare_end(found, shapes[-1].end, text, vocabulary)])
     if _scalar(found):
         return [Claim((Stage((Term((), "scalar", sure=True),)),))]
     rest = without_values(found)
-    if any(t.kind == "same" for t in found[:4]) or looks_like_one(rest, vocabulary):
+    same = any(t.kind == "same" for t in found[:4])
+    if same or looks_like_one(rest, vocabulary) or names_in_brackets(found, vocabulary):
         return [Claim(unreadable="the comment is not readable as a shape")]
+    return []
+
+
+def _named(found: list[Token], vocabulary: Vocabulary) -> list[Token]:
+    """With `out: [b, t]` as a label, where there is a tensor of that name."""
+    roles = ("input", "output")
+    return [
+        replace(t, kind="name")
+        if t.kind in roles and t.text in vocabulary.tensors and after.text in LABELS
+        else t
+        for t, after in zip(found, [*found[1:], *found[-1:]], strict=True)
+    ]
+
+
+def _bare_end(found: list[Token], end: int, text: str, vocabulary: Vocabulary) -> list[Span]:
+    """`[b, t, d] -> b, t`: behind the last arrow there may be a shape without brackets."""
+    if end < len(found) and found[end].kind == "arrow" and not found[end].word:
+        terms = bare_terms(found[end + 1 :], text, "", vocabulary)
+        if len(terms) == 1:
+            return [Span(end + 1, len(found), replace(terms[0], sure=True))]
     return []
 
 
@@ -245,6 +268,8 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
             more[-1]["told"] = more[-1].get("told") or _in_words(glue, term)
         end = span.end
     tail = sum(t.kind == "name" for t in found[end:])
+    if end < len(found) - 1 and _is_arrow(found[end]) and not found[end].word:
+        more[-1]["role"] = more[-1].get("role") or "input"  # of what it becomes nothing is read
     told = any(m.get("told") for m in more)
     made = []
     for stages, extra in zip(claims, more, strict=True):

@@ -24,6 +24,7 @@ from autograder.shapes.text.lexer import CLOSES, Token
 
 LARGEST = 120  # tokens between two brackets
 VIEWS = ("view", "reshape")
+INDICES = ("i", "j", "I", "J")
 LEADS = ("shape", "output", "is")
 ARTICLES = ("the", "of", "new", "resulting", "a", "an")
 
@@ -217,8 +218,8 @@ def _values(dims: Dims, inner: list[Token]) -> bool:
     """Whether the items are values, or positions, and no sizes: nothing has the size 0."""
     if ("num", 0) in dims or any(t.kind == "number" and "." in t.text for t in inner):
         return True
-    if any(d[0] == "*" and d[1][0] == d[2][0] == "num" for d in dims):
-        return True  # `(1x1, 3x3)`
+    if dims and all(d[0] == "*" and d[1][0] == d[2][0] == "num" for d in dims):
+        return True  # `(1 x 1, 3 x 3)`
     numbers = sum(d[0] == "num" for d in dims)
     if ("...",) in dims and numbers and dims.index(("...",)) not in (0, len(dims) - 1):
         return True  # `[1, 2, ..., n]`
@@ -250,7 +251,7 @@ def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bo
         return False
     if any(n.count("_") > 3 for n in used):
         return False
-    if used and used <= {"i", "j", "I", "J"} - set(vocabulary.sizes):
+    if used and used <= set(INDICES) - set(vocabulary.sizes):
         return False
     known = {n for n in used if vocabulary.known(n)}
     if bracket == "[" and dims[0] == ("...",) and i == 0 and j == len(found) - 1:
@@ -380,20 +381,38 @@ def looks_like_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     named = [t.word and t.kind != "times" and _sized(t, vocabulary) for t in found]
     for i in range(len(found) - 2):
         sign = found[i + 1]
-        joint = sign.kind in ("comma", "arrow") or sign.text in ("x", "X", "×", "by")
-        if sign.text == "*":  # one product is no shape yet, `b * t * c` may be one
-            joint = [t.text for t in found[i + 3 : i + 4]] == ["*"]
+        joint = sign.kind in ("comma", "arrow") or sign.text in ("x", "X", "×", "by", "*")
         if named[i] and joint and (named[i + 2] or found[i + 2].kind == "open"):
             return True
+    spaced = all(t.word and (n or t.text == "None") for t, n in zip(found, named, strict=True))
+    if spaced and sum(named) > 1:  # `heads None F F`
+        return True
     parts = split(found, lambda t: t.text == ",")
     words = all(len(p) == 1 or p[1].kind in ("times", "over", "plus") for p in parts if p)
     return len(parts) > 2 and words and any(named)  # `nW*B, window, window, C`
 
 
+def names_in_brackets(found: list[Token], vocabulary: Vocabulary) -> bool:
+    """Whether brackets hold names that may be of sizes, whatever they are."""
+    return any(_list_of_names(found, i, end, vocabulary) for i, end in _pairs(found).items())
+
+
+def _list_of_names(found: list[Token], i: int, end: int, vocabulary: Vocabulary) -> bool:
+    """`[foo, bar]`: names in brackets that may be of sizes which nobody knows, and no call."""
+    if end - i > LARGEST or (i and found[i].glued and found[i - 1].word):
+        return False
+    parts = split(found[i + 1 : end], lambda t: t.text == ",")
+    names_in = [t.text for p in parts for t in p if t.word]
+    if len(parts) < 2 or any(w.lower() in PROSE for w in names_in):
+        return False
+    plain = all(len(p) == 1 and p[0].word for p in parts)
+    return plain and not any(w in vocabulary.tensors or w in INDICES for w in names_in)
+
+
 def _sized(token: Token, vocabulary: Vocabulary) -> bool:
     if token.text in vocabulary.tensors:
         return False
-    letter = len(token.text) == 1 and token.text not in "ijIJ"
+    letter = len(token.text) == 1 and token.text not in INDICES
     letter = letter or (token.text.isupper() and len(token.text) <= 5)  # NCHW
     return letter or (vocabulary.is_size(token.text) and token.text.lower() not in PROSE)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.course.asking import Finding, Sight
+from autograder.course.asking import Finding, Sight, Verdict
 from autograder.judging.compare import compare
 
 
@@ -11,5 +11,5 @@ def judge_size(sight: Sight) -> list[Finding]:
     found = compare(sight)
     if not found and any(isinstance(o.value, float) for o in sight.outcomes):
         text = "The size is a float, which `view` and `nn.Linear` refuse. `//` divides to an int."
-        return [Finding("size.float", "wrong", text)]
+        return [Finding("size.float", Verdict.WRONG, text)]
     return found

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import torch
 
-from autograder.course.asking import Finding, Sight
+from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Outcome
 from autograder.judging.compare import compare, difference
 
@@ -31,13 +31,13 @@ def by_own_modules(sight: Sight) -> list[Finding]:
                     "MultiHeadSelfAttention: no gradient reaches one in each layer. Is GPT-2's "
                     "own attention still at work, or is something computed under `no_grad`?"
                 )
-                return [Finding("own.not used", "wrong", text)]
+                return [Finding("own.not used", Verdict.WRONG, text)]
             if any(difference(g, w, 1e-2) for g, w in zip(own, wanted, strict=True)):
                 text = (
                     f"The logits are right, but the gradients of `{part}` are not what they would "
                     "be if your MultiHeadSelfAttention alone had computed the attention."
                 )
-                return [Finding("own.not used", "wrong", text)]
+                return [Finding("own.not used", Verdict.WRONG, text)]
     return []
 
 

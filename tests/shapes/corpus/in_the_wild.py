@@ -280,3 +280,65 @@ class Scores(nn.Module):
         q = q.view(b, m, self.n, -1).transpose(1, 2)  # [b, n, m, head_size]
         k = k.view(b, t, self.n, -1).transpose(1, 2)  # [b, n, m, head_size]  #! false
         return q @ k.mT  # [b, n, m, t]
+
+
+# %% sizes in numbers, names that nobody knows, products with stars | Neighbours()(x[batch, 3, points])
+class Neighbours(nn.Module):
+    def forward(self, x):
+        batch, _, points = x.shape
+        both = torch.cat((x, -x), 1)  # (batch, 3, points) -> (batch, 3*2, points)
+        turned = both.mT  # (batch, 3*2, points)  #! false
+        near = turned.softmax(-1)  # [foo, bar]  #! cannot tell
+        far = turned.flatten(0, 1)  # B * M  #! cannot tell
+        again = near + turned  # batch_sz points None  #! cannot tell
+        scaled = again * 2  # W * xi  (batch, points, 6)
+        x = scaled.mT.contiguous()  # (batch, 6, points) -> (batch * 6, points)  #! cannot tell
+        x = x.view(batch * 6, points)  # [batch * 6, points]
+        return x, far  # [batch * 6, points], [batch * points, 6]
+
+
+# %% labels between bars, below the lines | Bars(hidden)(x[batch, seq, hidden])
+class Bars(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.mix = nn.Linear(hidden, 3 * hidden)
+
+    def forward(self, x):
+        # |x| : (batch, seq, hidden)
+        mixed = self.mix(x)
+        # |mixed| : (batch, seq, 3 * hidden)
+
+        turned = mixed.mT
+        # |turned| : (batch, 3 * hidden, seq)
+
+        inputs = turned.unsqueeze(1)  # inputs: (batch, 3 * hidden, seq)  #! false
+        return inputs
+        # |inputs| : (batch, 1, 3 * hidden, seq)
+
+
+# %% the length that a class is built with is the longest | Longest(seq_len, hidden)(x[batch, time, hidden])
+class Longest(nn.Module):
+    def __init__(self, seq_len, hidden):
+        super().__init__()
+        self.seq_len = seq_len
+        self.places = nn.Embedding(seq_len, hidden)
+
+    def forward(self, x):
+        time = x.size(1)
+        places = self.places(torch.arange(time) % self.seq_len)  # (seq_len, hidden)
+        x = x + places  # (batch, seq_len, hidden)
+        # z = self.mix(x)  # (batch, seq_len)
+        # y = z * places  # (batch, hidden, seq_len)
+        x = x.softmax(-1)  # (batch, seq_len, hidden)
+        return x.mT  # (batch, hidden, seq_len)
+
+
+# %% a name that nothing proves is any size, and the shape is false all the same | Unproven(hidden)(x[batch, seq, hidden])
+class Unproven(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.mix = nn.Linear(hidden, 77)
+
+    def forward(self, x):
+        wide = self.mix(x)  # [batch, vocab_entries, seq]  #! false
+        return wide  # [batch, batch, vocab_entries]  #! false

@@ -1,8 +1,9 @@
 """Calls as one would type them, with the shape of every tensor, read into trees of plain data.
 
 `SelfAttention(input_size, hidden)(x[batch_size, seq_len, input_size], causal=True)`: a name in
-brackets is a size; `ids[b, s].long(vocab)` are whole numbers below `vocab`, `keep[b, s].bool()`
-are truth values; a bare name or a sum or product of names is a size handed over as a number.
+brackets is a size; `ids[b, s].long(vocab)` are whole numbers below `vocab` (so is `.ints(vocab)`),
+`lengths[b].full(s)` is that number everywhere, `keep[b, s].bool()` are truth values; a bare name or
+a sum or product of names is a size handed over as a number.
 Exercises draw their inputs by it, the shape checker its recordings. Standard library only.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-DTYPES = ("long", "int", "bool", "float", "half", "double")
+DTYPES = ("long", "int", "bool", "float", "half", "double", "ints", "full")
 SIZE_PARTS = (ast.BinOp, ast.Constant, ast.operator, ast.UnaryOp, ast.expr_context, ast.unaryop)
 
 
@@ -46,10 +47,12 @@ def called_name(tree: Mapping) -> str:
 
 def _tree(node: ast.expr, sizes: list[str], text: str, called: bool = False) -> dict:
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Subscript() as of, attr=dtype)) if (
+        case ast.Call(func=ast.Attribute(value=ast.Subscript() as of, attr=dtype), args=args) if (
             dtype in DTYPES
         ):
-            below = {"below": _size(node.args[0], sizes, text)} if node.args else {}
+            if dtype in ("ints", "full") and not args:
+                raise NotationError(f"`{text}`: `.{dtype}()` needs a size, such as `.{dtype}(n)`.")
+            below = {"below": _size(args[0], sizes, text)} if args else {}
             return {**_tree(of, sizes, text), "dtype": dtype, **below}
         case ast.Call():
             return {

@@ -1,0 +1,23 @@
+"""Importing this loads the grader and the course, once for all processes that are copied of it.
+
+Nothing fails here: what is wrong with the course is said where it is used.
+"""
+
+import contextlib
+import gc
+
+from autograder.one_thread import light, one_thread
+
+one_thread()
+light()
+
+from autograder.course.course import Course  # noqa: E402
+from autograder.grading import work  # noqa: E402, F401
+from autograder.grading.grade import hidden  # noqa: E402
+
+with contextlib.suppress(Exception):
+    course = Course.find()
+    course.lessons  # noqa: B018
+    hidden(course)
+gc.collect()
+gc.freeze()  # what is here stays: it is neither looked through nor copied in the processes

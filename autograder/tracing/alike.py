@@ -1,0 +1,196 @@
+"""Whether a tensor is one of the answer's own, whatever the order of its axes.
+
+Values are compared sorted, in float64; then the order of the axes is solved for: a tensor is in
+order where it is a right one with its axes moved, merged or split, and out of order where it has
+the right numbers in places that no such change explains. Nothing is said on weak evidence: of few
+or constant numbers nobody can tell what they are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+
+import torch
+
+RTOL = 2e-4  # of the largest number in a tensor
+FEWEST = 3  # different numbers that make a tensor one that can be recognised
+MOST_SLICES = 128
+HIDDEN, NOT_A_NUMBER = -8e37, 7e37  # stand for minus infinity (and what serves as it) and NaN
+
+
+def plain(value: torch.Tensor) -> torch.Tensor:
+    """The numbers with one number for all that hides a score, and one for NaN.
+
+    What is far below all the rest (-1e9, the smallest number of a dtype) hides as infinity does.
+    """
+    finite = value[value.isfinite()]
+    if finite.numel():
+        near = finite[finite > -1e4]
+        rest = near.abs().max().item() if near.numel() else math.inf
+        if rest < 1e3:
+            value = torch.where(value <= -1e4, torch.full_like(value, HIDDEN), value)
+    return torch.nan_to_num(value, nan=NOT_A_NUMBER, posinf=-HIDDEN, neginf=HIDDEN)
+
+
+def tells(value: torch.Tensor) -> bool:
+    """Whether a tensor holds enough different numbers to be recognised."""
+    numbers = plain(value.flatten())
+    finite = numbers[numbers.abs() < 1e37]
+    if finite.numel() < FEWEST:
+        return False
+    ordered = finite[:2_000].sort().values
+    scale = max(ordered.abs().max().item(), 1e-30)
+    different = int(((ordered[1:] - ordered[:-1]) > 1e-5 * scale).sum()) + 1
+    return different >= FEWEST and not _is_count(ordered, different)
+
+
+def _is_count(ordered: torch.Tensor, different: int) -> bool:
+    """Whether these are 0, 1, 2, ...: positions, not results."""
+    return bool((ordered == ordered.round()).all()) and different <= ordered.max().item() + 2
+
+
+def near(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether two tensors of one shape, made `plain`, are equal up to rounding."""
+    real = (one.abs() < 1e37) & (two.abs() < 1e37)
+    if not torch.equal(one[~real], two[~real]):
+        return False
+    if not real.any():
+        return True
+    size = two[real].abs().max().item()
+    return bool((one[real] - two[real]).abs().max() <= RTOL * size + 1e-7)
+
+
+@dataclass
+class Known:
+    """One right tensor in all the shapes that the answer has it in; the finest says its axes."""
+
+    place: int  # in the answer's trace, the first of them
+    shapes: list[torch.Tensor]
+    name: str = ""
+    _sorted: dict = field(default_factory=dict)
+
+    @property
+    def value(self) -> torch.Tensor:
+        """The shape with the most axes."""
+        return max(self.shapes, key=lambda t: sum(n > 1 for n in t.shape))
+
+    def add(self, value: torch.Tensor) -> None:
+        """Another shape of it."""
+        self.shapes.append(value)
+        self._sorted.clear()
+
+    def in_order(self) -> torch.Tensor:
+        """All its numbers, sorted."""
+        return self.slices(()).reshape(-1)
+
+    def slices(self, axes: tuple[int, ...]) -> torch.Tensor:
+        """The sorted numbers of each slice along these axes, as [slices, numbers]."""
+        if axes not in self._sorted:
+            value = self.value
+            moved = value.movedim(axes, tuple(range(len(axes))))
+            count = math.prod(value.shape[a] for a in axes)
+            self._sorted[axes] = plain(moved.reshape(count, -1)).sort(-1).values
+        return self._sorted[axes]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """What a tensor is: a known one, or the slices of it along some axes; whether in order."""
+
+    known: Known
+    axes: tuple[int, ...] = ()
+    index: int = 0
+    order: tuple[int, ...] | None = None  # of the known tensor's axes; None where out of order
+
+    @property
+    def whole(self) -> bool:
+        return not self.axes
+
+    @property
+    def in_order(self) -> bool:
+        return self.order is not None
+
+    @property
+    def turned(self) -> bool:
+        """Whether its last axis is another than the known tensor's."""
+        long = [a for a in self.order or () if self.known.value.shape[a] > 1]
+        return bool(long) and self.whole and long[-1] != max(long)
+
+
+def likeness(value: torch.Tensor, known: list[Known]) -> Likeness | None:
+    """What a tensor is among the known ones; None where it is none of them or cannot be told."""
+    if not tells(value):
+        return None
+    ordered = plain(value.flatten()).sort().values
+    out_of_order = None
+    for each in known:
+        if each.value.numel() == value.numel() and near(ordered, each.in_order()):
+            order = _order(value, each)
+            if order is not None:
+                return Likeness(each, order=order)
+            out_of_order = out_of_order or Likeness(each)
+    return out_of_order or _slice(value, ordered, known)
+
+
+def _slice(value: torch.Tensor, ordered: torch.Tensor, known: list[Known]) -> Likeness | None:
+    for each in known:
+        shape = each.value.shape
+        for axes in _axes_for(tuple(shape), value.numel()):
+            slices = each.slices(axes)
+            size = slices.abs().where(slices.abs() < 1e37, torch.zeros(())).amax()
+            close = ((slices - ordered).abs() <= RTOL * size + 1e-7).all(-1)
+            for index in close.nonzero().flatten().tolist()[:1]:
+                return Likeness(each, axes, index, order=())
+    return None
+
+
+def _axes_for(shape: tuple[int, ...], size: int) -> list[tuple[int, ...]]:
+    """The axes that slices of this many numbers leave out."""
+    total = math.prod(shape)
+    if size == 0 or size >= total or total % size or total // size > MOST_SLICES:
+        return []
+    places = [i for i, n in enumerate(shape) if n > 1]
+    several = itertools.chain.from_iterable(itertools.combinations(places, k) for k in (1, 2, 3))
+    return [a for a in several if math.prod(shape[i] for i in a) * size == total]
+
+
+def _order(value: torch.Tensor, known: Known) -> tuple[int, ...] | None:
+    """The order of the known tensor's axes in which its numbers stand in `value`."""
+    fine = known.value
+    own = plain(value)
+    shape = [n for n in value.shape if n > 1]
+    long = [i for i, n in enumerate(fine.shape) if n > 1]
+    if len(long) > 6:
+        return None
+    for order in itertools.permutations(long):
+        sizes = [fine.shape[i] for i in order]
+        if merges(sizes, shape):
+            moved = plain(fine.squeeze().permute(_places(order, long)))
+            if near(own.reshape(-1), moved.reshape(-1)):
+                return order
+    if len(shape) > len(long) and len(shape) <= 6:  # the answer has it in fewer axes
+        for order in itertools.permutations(range(len(shape))):
+            sizes = [shape[i] for i in order]
+            if merges(sizes, [fine.shape[i] for i in long]):
+                moved = own.reshape(shape).permute(order)
+                if near(moved.reshape(-1), plain(fine).reshape(-1)):
+                    return tuple(long)
+    return None
+
+
+def _places(order: tuple[int, ...], long: list[int]) -> list[int]:
+    return [long.index(i) for i in order]
+
+
+def merges(fine: list[int], coarse: list[int]) -> bool:
+    """Whether axes of these sizes become the others by joining neighbours."""
+    left = list(fine)
+    for size in coarse:
+        product = 1
+        while left and product < size:
+            product *= left.pop(0)
+        if product != size:
+            return False
+    return not left

@@ -1,0 +1,153 @@
+"""Which known mistakes an answer's steps show: the bank, from the first wrong line on.
+
+A known wrong program is run step by step too. Where a wrong step of a student's has its numbers,
+all that came before it is that mistake, whatever comes after. What follows from it is then as good
+as right, and the next wrong step is looked at: with the same mistake and one more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from autograder.course.steps.bank import Bank, KnownSteps
+from autograder.course.steps.traces import Signature, alike, same_order, signature
+from autograder.tracing.first_wrong import (
+    Judged,
+    Wrong,
+    factor_of,
+    first_wrong,
+    stays_multiplied,
+)
+from autograder.tracing.reference import PRODUCTS, extended
+
+MOST = 3  # mistakes that are named in one answer
+FURTHEST = 6  # wrong steps between the first and the one that a known mistake explains
+ON_THE_WAY = ("exp", "sub", "__sub__", "__rsub__", "rsub", "sum", "amax", "max", "mul", "__mul__")
+ON_THE_WAY += ("__rmul__", "div", "__truediv__", "__rtruediv__", "pow", "__pow__", "sqrt", "add")
+ON_THE_WAY += ("__add__", "__radd__", "neg", "__neg__", "log", "mean", "norm", "amin", "exp2")
+ON_THE_WAY += ("logsumexp", "cumsum", "abs", "__imul__", "__itruediv__", "__iadd__", "__isub__")
+ON_THE_WAY += ("mul_", "div_", "add_", "sub_", "__setitem__", "copy_", "zeros_like", "where")
+
+
+@dataclass(frozen=True)
+class Slip:
+    """One thing that is wrong: the step, what it should be, and the known mistake, if it is one."""
+
+    judged: Judged
+    wrong: Wrong
+    number: int  # the step that is said to be wrong
+    cause: KnownSteps | None = None
+
+
+def slips(judged: Judged, bank: Bank, place: int, named: str = "") -> list[Slip]:
+    """What is wrong, one after the other, each named where it is known.
+
+    named: the one known mistake that explains all, if it is known which.
+    """
+    found: list[Slip] = []
+    told: tuple[int, ...] = ()
+    while len(found) < MOST and time.monotonic() < judged.until:
+        wrong = first_wrong(judged)
+        if wrong is None:
+            break
+        candidates = _reached(judged, _root(judged, wrong))[: FURTHEST + 1]
+        sizes = {judged.steps[i].value.numel() for i in candidates}
+        mistakes = bank.wrong(place, told, sizes, named)
+        slip = _named(judged, wrong, candidates, mistakes)
+        if slip is None:
+            break
+        found.append(slip)
+        if slip.cause is None or named:
+            break
+        told = (*told, slip.cause.number)
+        after = bank.trace(place, told)
+        if after is None:
+            break
+        judged = Judged(judged.trace, extended(judged.own, [after]), judged.until)
+    return found
+
+
+def _named(
+    judged: Judged,
+    wrong: Wrong,
+    candidates: list[int],
+    mistakes: Iterable[KnownSteps],
+) -> Slip | None:
+    """The slip with the known mistake that explains it; None where it cannot be claimed."""
+    marks = [(i, signature(judged.steps[i].value)) for i in candidates]
+    sizes = {judged.steps[i].value.numel() for i in candidates}
+    own = [k.shapes[0] for k in judged.own.all if k.value.numel() in sizes]
+    usual = list(map(signature, own))
+    best: tuple[tuple, int, KnownSteps] | None = None
+    for mistake in mistakes:
+        if time.monotonic() > judged.until:
+            break
+        new = [s for s in mistake.signatures if not any(alike(s, u) for u in usual)]
+        found = _explained(marks, new)
+        if found is not None and (best is None or found < best[0]):
+            best = (found, candidates[found[0]], mistake)
+        if best is not None and best[0][:2] == (0, -len(candidates)):  # none could explain more
+            break
+    if best is not None:
+        return Slip(judged, wrong, _line_of(judged, wrong, best[1]), best[2])
+    return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
+
+
+def _explained(marks: list[tuple[int, Signature]], new: list[Signature]) -> tuple | None:
+    """How well a known mistake explains wrong steps, the smaller the better: how far behind the
+    first is the first that it explains, whether in another order, and how many it leaves."""
+    equal = [[s for s in new if alike(s, mark)] for _, mark in marks]
+    first = next((place for place, them in enumerate(equal) if them), None)
+    if first is None:
+        return None
+    ordered = sum(
+        any(same_order(s, mark) for s in them) for (_, mark), them in zip(marks, equal, strict=True)
+    )
+    return first, -ordered, -sum(map(bool, equal))
+
+
+def _root(judged: Judged, wrong: Wrong) -> int:
+    """The first wrong step by its numbers (what made it so may stand before it)."""
+    return wrong.number if wrong.number in judged.bad else min(judged.frontier())
+
+
+def _reached(judged: Judged, start: int) -> list[int]:
+    """The wrong steps from this one on that nothing else wrong goes into, in order."""
+    only = {start}
+    for number in range(start + 1, len(judged.steps)):
+        if number in judged.bad:
+            before = set(judged.steps[number].inputs) & judged.bad
+            if before and before <= only:
+                only.add(number)
+    return sorted(only)
+
+
+def _line_of(judged: Judged, wrong: Wrong, explained: int) -> int:
+    """The step to blame where a known mistake explains a later one."""
+    if wrong.maker is not None:
+        return wrong.maker
+    first = wrong.number
+    if first == explained or first not in judged.bad or first in judged.like:
+        return first
+    if judged.steps[first].op not in ON_THE_WAY or factor_of(judged, first) is not None:
+        return first
+    return explained
+
+
+def _is_strict(judged: Judged, wrong: Wrong) -> bool:
+    """Whether a step that no known mistake explains is surely wrong."""
+    number, step = wrong.number, judged.steps[wrong.number]
+    if number not in judged.bad:  # scores whose axes are turned
+        return True
+    if number in judged.like or wrong.maker is not None or step.value.isnan().any():
+        return True
+    if not step.value.any():  # all of it multiplied by 0
+        return True
+    if factor_of(judged, number) is not None:
+        return stays_multiplied(judged, number)
+    if step.op in ON_THE_WAY:  # a step on the way to a result, unless it is used as one
+        users = [u for u in judged.users[number] if u in judged.bad]
+        return all(judged.steps[u].op in (*PRODUCTS, "softmax") for u in users)
+    return wrong.should is not None

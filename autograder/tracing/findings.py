@@ -1,0 +1,218 @@
+"""Adds to what is found in an answer the line where it goes wrong, and mistakes beyond the first.
+
+A finding stays what it is: its name and its verdict decide about marks, and neither is touched.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from autograder.course.answers import Answers
+from autograder.course.asking import Exercise, Finding, Verdict, Where
+from autograder.course.calls import Call, Outcome
+from autograder.course.steps.traces import Trace
+from autograder.judging.compare import difference
+from autograder.judging.explain import CAUSES, RAISED
+from autograder.sandbox.inside.sandbox_wire import Failure
+from autograder.tracing import habits
+from autograder.tracing.look import Look, Told
+from autograder.tracing.raised import by_cause
+from autograder.tracing.say import Text
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The steps of one of the calls, by its place among them, and what came of it."""
+
+    place: int
+    trace: Trace
+    outcome: Outcome
+
+
+def wrong_call(
+    exercise: Exercise,
+    calls: Sequence[Call],
+    outcomes: Sequence[Outcome],
+    known: Answers,
+) -> int | None:
+    """The place of a call that went wrong and whose steps tell most; None where there is none.
+
+    It is one whose sizes are larger than 1, if there is such a one (of one token nothing shows),
+    and whose steps are known.
+    """
+    wrong = []
+    for place, (call, got) in enumerate(zip(calls, outcomes, strict=True)):
+        if call.inspect or call.on or call.train or got.unset:
+            continue
+        if got.error is not None and got.error["kind"] != Failure.RAISED:
+            continue
+        right = known.expected[place]
+        if right.error is None and (
+            got.error is not None or difference(got.value, right.value, exercise.rtol) is not None
+        ):
+            wrong.append(place)
+    shown = [place for place in wrong if known.bank is not None and known.bank.knows(place)]
+    return min(shown, key=lambda place: _ones(calls[place]), default=None)
+
+
+def _ones(call: Call) -> int:
+    """How many axes of a call's tensors have size 1."""
+    given = [*call.args, *call.kwargs.values()]
+    return sum(n == 1 for t in given if isinstance(t, torch.Tensor) for n in t.shape)
+
+
+def with_where(
+    found: list[Finding], steps: Steps | None, known: Answers, exercise: Exercise, source: str
+) -> list[Finding]:
+    """The findings, the first that fails with the place where it goes wrong. Never raises."""
+    try:
+        return _with_where(found, steps, known, exercise, source)
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+        logging.getLogger(__name__).exception("looking at the steps failed")
+        return found
+
+
+def _with_where(
+    found: list[Finding], steps: Steps | None, known: Answers, exercise: Exercise, source: str
+) -> list[Finding]:
+    number = next((i for i, f in enumerate(found) if f.fails), None)
+    if number is None or steps is None or known.bank is None:
+        return found
+    finding = found[number]
+    named = _is_named(finding, exercise)
+    look = Look(steps.trace, known.bank, steps.place, Text(source))
+    pair = " + " in finding.check
+    told = look.told(finding.check if named and not pair else "")
+    if finding.verdict == Verdict.ERROR:
+        said = _error(finding, told, look, steps)
+    elif not named and steps.outcome.error is None and steps.outcome.value is None:
+        said = _nothing(finding, look, exercise)
+    else:
+        alone = _without_pair(finding, known) if pair else finding.message
+        said = _values(finding, told, look, named, alone)
+    return [*found[:number], said, *found[number + 1 :]]
+
+
+def _is_named(finding: Finding, exercise: Exercise) -> bool:
+    """Whether a known mistake explains all that came back."""
+    return finding.verdict == Verdict.WRONG and not finding.check.startswith(f"{exercise.task}.")
+
+
+# --- values --------------------------------------------------------------------------------------
+def _values(finding: Finding, told: list[Told], look: Look, named: bool, alone: str) -> Finding:
+    """A finding with what its steps say; as it is, where they tell of something else.
+
+    alone: its message without the names of two mistakes at once.
+    """
+    checks = {each.cause[0] for each in told if each.cause}
+    pair = " + " in finding.check
+    ours = finding.check in checks or checks & set(finding.check.split(" + "))
+    if finding.line is not None:  # an error that a known mistake explains
+        before = look.right_before(finding.line)
+        where = Where(first_wrong=finding.line, how="it stops with an error", **before)
+        return replace(finding, message=_without_advice(finding.message), where=where)
+    if not told or (named and checks and not ours):
+        return finding
+    told, habit = _by_habit(told, look)
+    first = told[0]
+    placed = replace(
+        finding, where=first.where, line=first.where.first_wrong, statement=first.statement
+    )
+    if named and (not pair or len(checks) < 2):
+        return replace(placed, message=f"{habit} {finding.message}".strip())
+    if not (habit or checks):
+        return placed
+    return replace(placed, message=_causes(told, habit, alone))
+
+
+def _without_pair(finding: Finding, known: Answers) -> str:
+    """The message of two known mistakes at once, without their names: those are told by lines."""
+    said = next((message for check, message, _ in known.pairs if check == finding.check), "")
+    return finding.message.removeprefix(said).lstrip()
+
+
+def _by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
+    """What the text says of the first thing that is wrong: its place may be another line."""
+    first, text = told[0], look.text
+    thrown = habits.thrown_away(text, first.where.first_wrong)
+    if thrown is not None and look.ran(thrown[0]) and look.unused(thrown[0]):
+        line, method = thrown
+        how = f"what `{method}` makes is thrown away"
+        where = replace(first.where, first_wrong=line, how=how, **look.right_before(line))
+        moved = replace(first, where=where, statement=text.statement(line), cause=None)
+        return [moved, *told[1:]], (
+            f"`{method}` makes a new tensor and leaves the old one as it is: give its result a "
+            "name."
+        )
+    half = habits.half_power(text)
+    if half is not None and "factor" in first.where.how:
+        others = [each for each in told[1:] if each.where.first_wrong != first.where.first_wrong]
+        return [first, *others], (
+            f"`{half[1]}` in line {half[0]} is no root, since `**` comes before `/`: it divides "
+            "by 2. The root is `** 0.5`."
+        )
+    return told, ""
+
+
+def _causes(told: list[Told], habit: str, message: str) -> str:
+    """All that is wrong, with its lines, and what to mend first."""
+    if len(told) == 1:
+        return f"{habit or told[0].cause[1]} {message}"
+    parts = []
+    for number, each in enumerate(told):
+        how = each.where.how or "what it gives is not right"
+        what = each.cause[1] if each.cause else f"{how[:1].upper()}{how[1:]}."
+        parts.append(f"Line {each.where.first_wrong}: {habit if habit and not number else what}")
+    count = {2: "Two", 3: "Three"}[len(told)]
+    first = told[0].where.first_wrong
+    others = {each.where.first_wrong for each in told} - {first}
+    order = f" Mend line {first} first." if others else " Mend them in this order."
+    return f"{count} things are wrong. {' '.join(parts)}{order} {message}"
+
+
+# --- nothing came back, or an error --------------------------------------------------------------
+def _nothing(finding: Finding, look: Look, exercise: Exercise) -> Finding:
+    """None came back: a function without a `return`, where that is so."""
+    function = habits.without_return(look.text, exercise.name)
+    if function is None:
+        return finding
+    line = function.body[-1].lineno
+    meant = habits.last_assigned(function, "")
+    end = f" End it with `return {meant}`." if meant else " End it with a `return`."
+    return replace(
+        finding,
+        message=f"`{function.name}` returns nothing, so that its call gives None.{end}",
+        line=line,
+        statement=look.text.statement(line),
+        where=Where(how="nothing is returned", first_wrong=line, **look.right_before(line + 1)),
+    )
+
+
+def _error(finding: Finding, told: list[Told], look: Look, steps: Steps) -> Finding:
+    """An error by its cause, with what is wrong before it."""
+    error = steps.outcome.error
+    if error is None or finding.line is None or error["line"] != finding.line:
+        return finding
+    cause = by_cause(dict(error), steps.trace, look.own, look.text)
+    message = finding.message
+    if cause:
+        message = f"{_without_advice(message)} {cause}"
+    if told and told[0].where.first_wrong < finding.line:
+        first = told[0]
+        what = first.cause[1] if first.cause else ""
+        start = f"Line {first.where.first_wrong} goes wrong before: {what} " if what else ""
+        return replace(finding, message=f"{start}{message}", where=first.where)
+    before = look.right_before(finding.line)
+    where = Where(first_wrong=finding.line, how="it stops with an error", **before)
+    return replace(finding, message=message, where=where)
+
+
+def _without_advice(message: str) -> str:
+    """An error's message without what such errors usually mean."""
+    usual = [RAISED, *(words for *_, words in CAUSES)]
+    advice = next((words for words in usual if words in message), "")
+    return message.replace(f" {advice}", "") if advice else message

@@ -1,0 +1,278 @@
+"""The first step that is wrong: what it is made of is right, and it is not.
+
+A step is right where it is one of the landmarks, or where a landmark was made of it later. What is
+no result (masks, positions, sizes) is neither right nor wrong. Where a step cannot be judged (part
+of a tensor, numbers that came from outside), nothing is said of what follows from it.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import torch
+
+from autograder.course.steps.traces import LEAF, Step, Trace
+from autograder.tracing.alike import Known, Likeness, likeness, tells
+from autograder.tracing.reference import PRODUCTS, Reference, multiple
+
+PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_select", "gather")
+LAYOUT = ("__get__", "transpose", "permute", "view", "reshape", "unflatten", "flatten", "squeeze")
+LAYOUT += ("unsqueeze", "contiguous", "movedim", "swapaxes", "t", "expand", "clone", "to", "float")
+MOST_TELLING = 1_000  # steps that are compared
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """The first wrong step, by its number.
+
+    last: the last right step that it was made of. should: the landmark that belongs in its place.
+    maker: the step that made a wrong operand, where it is a landmark in the place of another.
+    """
+
+    number: int
+    last: int | None
+    should: Known | None = None
+    maker: int | None = None
+    instead: tuple[Known, Known] | None = None  # what was taken, and what belongs there
+
+
+class Judged:
+    """A trace whose steps are judged: `like` (what a step is), `right`, `bad`, `unsure`.
+
+    whole: whether all of it was looked at, within the time.
+    """
+
+    def __init__(self, trace: Trace, own: Reference, until: float = math.inf):
+        self.trace, self.own, self.until = trace, own, until
+        steps = trace.steps[:MOST_TELLING]
+        self.steps = steps
+        self.like: dict[int, Likeness] = {}
+        self.whole = not trace.full and len(steps) == len(trace.steps)
+        for number, step in enumerate(steps):
+            if time.monotonic() > until:
+                self.whole = False
+                break
+            found = likeness(step.value, own.all) if step.kind == "float" else None
+            if found is not None:
+                self.like[number] = found
+        self.users: dict[int, list[int]] = {i: [] for i in range(len(steps))}
+        for number, step in enumerate(steps):
+            for source in step.inputs:
+                self.users[source].append(number)
+        self.right = self._right()
+        self.bad, self.unsure = self._bad()
+
+    def _right(self) -> set[int]:
+        """Landmarks, and all that landmarks were made of."""
+        found: set[int] = set()
+        left = [i for i, each in self.like.items() if each.in_order]
+        while left:
+            number = left.pop()
+            if number not in found:
+                found.add(number)
+                left += self.steps[number].inputs
+        return found
+
+    def _bad(self) -> tuple[set[int], set[int]]:
+        bad: set[int] = set()
+        unsure: set[int] = set()
+        for number, step in enumerate(self.steps):
+            if number in self.right or self._is_neutral(number, step):
+                continue
+            part = step.op in PARTS and not set(step.inputs) & bad and number not in self.like
+            from_outside = step.op == LEAF or step.place is None
+            (unsure if part or from_outside else bad).add(number)
+        return bad, unsure
+
+    def _is_neutral(self, number: int, step: Step) -> bool:
+        if step.kind != "float":
+            return True
+        if _new_nan(step, self.steps):
+            return False
+        if _wiped(step, self.steps):
+            return False
+        if not tells(step.value) and not (step.op == "softmax" and step.value.numel() > 5):
+            return True
+        users = self.users[number]
+        return bool(users) and all(self.steps[u].kind != "float" for u in users)
+
+    def places(self, number: int) -> set[int]:
+        """The landmarks that a step was made of, by their places in the answer's trace."""
+        known = (self.like[i].known for i in self.steps[number].inputs if i in self.like)
+        return {k.place for k in known}
+
+    def frontier(self) -> list[int]:
+        """The steps that are wrong though nothing that they were made of is, in order."""
+        found = []
+        for number in sorted(self.bad):
+            sources = set(self.steps[number].inputs)
+            if sources & self.unsure:
+                self.unsure.add(number)
+            elif not sources & self.bad:
+                found.append(number)
+        return found
+
+
+def _new_nan(step: Step, steps: tuple[Step, ...]) -> bool:
+    """Whether a step made NaN out of numbers that were none."""
+    return bool(step.value.isnan().any()) and not any(
+        steps[i].value.isnan().any() for i in step.inputs
+    )
+
+
+def _wiped(step: Step, steps: tuple[Step, ...]) -> bool:
+    """Whether a step multiplied all that it was given by 0."""
+    wiped = step.op in ("mul", "__mul__", "__rmul__", "mul_", "__imul__")
+    return bool(wiped and step.value.numel() > 5 and not step.value.any()) and any(
+        tells(steps[i].value) for i in step.inputs
+    )
+
+
+def first_wrong(judged: Judged) -> Wrong | None:
+    """The first wrong step; None where the evidence is not strict."""
+    if not judged.whole:
+        return None
+    found = judged.frontier()
+    if not found or any(u < found[0] and judged.steps[u].op != LEAF for u in judged.unsure):
+        return None
+    number = found[0]
+    sources = [i for i in judged.steps[number].inputs if i in judged.right and i in judged.like]
+    last = max(sources, default=None)
+    turned = _turned(judged, number)
+    if turned is not None:
+        return turned
+    should = judged.own.makes(judged.places(number))
+    maker, instead = (None, None) if should else _taken_for_another(judged, number)
+    return Wrong(number, last, should, maker, instead)
+
+
+def _turned(judged: Judged, number: int) -> Wrong | None:
+    """Where a softmax over the last axis meets scores whose last axis is another: they are wrong
+    already, although all their numbers are right."""
+    step = judged.steps[number]
+    for source in step.inputs:
+        if _over_another_axis(judged, source):
+            last = max(judged.steps[source].inputs, default=None)
+            return Wrong(source, last, judged.like[source].known)
+    if step.op != "softmax":
+        return None
+    for source in step.inputs:
+        found = judged.like.get(source)
+        if found is None or not found.turned:
+            continue
+        value = judged.steps[source].value
+        if torch.allclose(value.softmax(-1), step.value, atol=1e-4):
+            made = source
+            while judged.steps[made].inputs:
+                before = [
+                    i
+                    for i in judged.steps[made].inputs
+                    if i in judged.like and judged.like[i].turned
+                ]
+                if not before:
+                    break
+                made = before[0]
+            last = max((i for i in judged.steps[made].inputs if i in judged.like), default=None)
+            return Wrong(made, last, found.known)
+    return None
+
+
+def _over_another_axis(judged: Judged, number: int) -> bool:
+    """Whether a softmax over another axis made a right one with its axes exchanged: of scores that
+    are the same from both sides."""
+    step, found = judged.steps[number], judged.like.get(number)
+    if step.op != "softmax" or found is None or not found.turned:
+        return False
+    before = [judged.like[i] for i in step.inputs if i in judged.like]
+    return bool(before) and not before[0].turned
+
+
+def _taken_for_another(judged: Judged, number: int):
+    """Where one landmark stands in the place of another: (the step that made it, (it, other))."""
+    given = judged.places(number)
+    own = judged.own
+    best = None
+    for at, step in enumerate(own.trace.steps):
+        wanted = {own.of_step[i].place for i in step.inputs if i in own.of_step}
+        if at not in own.of_step or len(wanted) != 2 or len(given) not in (1, 2):
+            continue
+        missing, extra, common = wanted - given, given - wanted, wanted & given
+        if len(missing) != 1 or len(common) != 1 or len(extra) > 1:
+            continue
+        if judged.steps[number].op not in (step.op, *PRODUCTS):
+            continue
+        if best is None or min(common) > best[0]:  # what was made last says what is meant
+            best = (min(common), min(missing), extra or given)
+    if best is None:
+        return None, None
+    source = next(
+        i
+        for i in reversed(judged.steps[number].inputs)
+        if i in judged.like and judged.like[i].known.place in best[2]
+    )
+    taken = judged.like[source].known
+    belongs = next(k for k in own.known if k.place == best[1])
+    if own.comes_of(belongs, taken):  # a step was left out
+        return None, (taken, belongs)
+    return _idle_maker(judged, source), (taken, belongs)
+
+
+def _idle_maker(judged: Judged, number: int) -> int | None:
+    """The step that made this tensor, if it serves nothing that is right."""
+    made = number
+    known = judged.like[number].known
+    while True:
+        before = [
+            i
+            for i in judged.steps[made].inputs
+            if i in judged.like and judged.like[i].known is known and judged.steps[i].place
+        ]
+        if not before:
+            break
+        made = before[0]
+    if judged.steps[made].place is None:
+        return None
+    left, seen = [made], set()
+    while left:
+        each = left.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        found = judged.like.get(each)
+        if found is not None and found.known is not known:
+            return None
+        left += judged.users[each]
+    return made
+
+
+def stays_multiplied(judged: Judged, number: int) -> bool:
+    """Whether a wrong factor is still in what is used as a result: nothing takes it out again."""
+    while True:
+        users = [u for u in judged.users[number] if u in judged.bad]
+        again = [u for u in users if _multiple_of_any(judged, u)]
+        if not again:
+            return bool(users) and _multiple_of_any(judged, number)
+        number = again[0]
+
+
+def _multiple_of_any(judged: Judged, number: int) -> bool:
+    value = judged.steps[number].value
+    return any(
+        multiple(value, shape) is not None
+        for known in judged.own.known
+        for shape in known.shapes
+        if shape.shape == value.shape
+    )
+
+
+def factor_of(judged: Judged, number: int) -> float | None:
+    """The number by which a step multiplied a right tensor, if that is all it did."""
+    step = judged.steps[number]
+    for source in step.inputs:
+        if source in judged.like:
+            found = multiple(step.value, judged.steps[source].value)
+            if found is not None:
+                return found
+    return None

@@ -1,0 +1,122 @@
+"""What the steps of one call say of an answer: where it goes wrong, and which mistakes it shows."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+
+from autograder.course.asking import Where
+from autograder.course.steps.bank import Bank
+from autograder.course.steps.traces import LEAF, Trace
+from autograder.tracing.causes import slips
+from autograder.tracing.first_wrong import Judged
+from autograder.tracing.reference import Reference, reference
+from autograder.tracing.say import Text, called, where
+
+SECONDS = 2.0  # for all that is compared for one question; a wrong answer takes a tenth of it
+
+
+@dataclass(frozen=True)
+class Told:
+    """One thing that is wrong: where, its statement, and the known mistake as (check, message)."""
+
+    where: Where
+    statement: str
+    cause: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Look:
+    """A look at the steps of one call, by its place among those that the bank knows."""
+
+    trace: Trace
+    bank: Bank
+    place: int
+    text: Text
+
+    @cached_property
+    def own(self) -> Reference | None:
+        """The landmarks of the course's own answer."""
+        right = self.bank.right(self.place)
+        return reference(right) if right is not None and not right.full else None
+
+    @cached_property
+    def judged(self) -> Judged | None:
+        until = time.monotonic() + SECONDS
+        return Judged(self.trace, self.own, until) if self.own is not None else None
+
+    def told(self, named: str = "") -> list[Told]:
+        """What is wrong, the first first; empty where nothing can be said for sure.
+
+        named: the known mistake that explains all, where there is one.
+        """
+        if self.judged is None:
+            return []
+        told = []
+        for slip in slips(self.judged, self.bank, self.place, named):
+            said = where(slip, self.text)
+            known = slip.cause is not None or said is None
+            if said is None or (
+                not known and any(t.where.first_wrong == said.first_wrong for t in told)
+            ):
+                break  # what follows on the same line follows from it
+            cause = (slip.cause.check, slip.cause.message) if slip.cause else None
+            told.append(Told(said, self.text.statement(said.first_wrong), cause))
+        return told or self._returned()
+
+    def _returned(self) -> list[Told]:
+        """Where all steps are right and another of them is returned than the result."""
+        results = self.own.results()
+        if not self.judged.whole or not self.trace.returned or not results or self.judged.bad:
+            return []
+        number = self.trace.returned[0]
+        found = self.judged.like.get(number)
+        line = self.text.line(self.trace.steps[number])
+        if found is None or not found.whole or line is None:
+            return []
+        back = self.text.return_after(line)
+        if back is None:
+            return []
+        name, wanted = called(found.known), called(results[0])
+        if found.known is results[0]:
+            if not found.turned:
+                return []
+            how = "its axes are in another order than asked for"
+        elif name:
+            how = f"what is returned is {name}"
+        else:
+            how = "a step is missing before what is returned"
+        before = (
+            {"last_right": line, "landmark": name}
+            if name != wanted
+            else {"last_right": line, "landmark": ""}
+        )
+        return [Told(Where(first_wrong=back, how=how, **before), self.text.statement(back))]
+
+    def ran(self, line: int) -> bool:
+        """Whether a step stands on this line."""
+        return any(self.text.line(step) == line for step in self.trace.steps)
+
+    def unused(self, line: int) -> bool:
+        """Whether nothing is made of what the statement on this line gives."""
+        steps = self.trace.steps
+        there = [i for i, step in enumerate(steps) if self.text.line(step) == line]
+        last = there[-1]
+        return not any(last in step.inputs for step in steps) and last not in self.trace.returned
+
+    def right_before(self, line: int) -> dict:
+        """The last line before this one that gives a landmark, and which, as a `Where` has it."""
+        if self.judged is None:
+            return {"last_right": None, "landmark": ""}
+        best: tuple[int, str] | None = None
+        for number, found in self.judged.like.items():
+            step = self.trace.steps[number]
+            at = self.text.line(step)
+            if step.op == LEAF or at is None or at >= line or not found.in_order:
+                continue
+            if best is None or at >= best[0]:
+                best = (at, called(found.known))
+        if best is None:
+            return {"last_right": None, "landmark": ""}
+        return {"last_right": best[0], "landmark": best[1]}

@@ -1,0 +1,174 @@
+"""The right tensors that an answer's steps are compared with: the landmarks.
+
+They are taken from a trace of the course's own answer. A landmark's name is that of the variable
+that holds it there, so that an author names one by giving it a variable. To them come forms that
+other right programs have on their way: queries scaled in the place of scores, scores masked before
+they are scaled, a softmax written out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+
+from autograder.course.steps.traces import LEAF, Trace
+from autograder.tracing.alike import HIDDEN, Known, near, plain, tells
+
+PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "mv", "dot", "einsum", "linear")
+SHORTEST = 3  # letters of a name that is a word; shorter ones are the author's own affair
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A trace of the answer, its right tensors, and which of them each step gave."""
+
+    trace: Trace
+    known: list[Known]
+    of_step: dict[int, Known]
+    also: list[Known]  # forms on the way of other right programs
+
+    @property
+    def all(self) -> list[Known]:
+        return [*self.known, *self.also]
+
+    def results(self) -> list[Known]:
+        """The tensors that are to be returned."""
+        return [self.of_step[i] for i in self.trace.returned if i in self.of_step]
+
+    def comes_of(self, later: Known, earlier: Known) -> bool:
+        """Whether the answer makes one of the other."""
+        left = [i for i, known in self.of_step.items() if known is later]
+        seen: set[int] = set()
+        while left:
+            number = left.pop()
+            if number not in seen:
+                seen.add(number)
+                left += self.trace.steps[number].inputs
+        return any(self.of_step.get(i) is earlier for i in seen)
+
+    def makes(self, given: set[int]) -> Known | None:
+        """What the answer makes of these known tensors (by their places), and of nothing else."""
+        for number, step in enumerate(self.trace.steps):
+            made = self.of_step.get(number)
+            own = {self.of_step[i].place for i in step.inputs if i in self.of_step}
+            if made is not None and own and own == given and made.place not in given:
+                return made
+        return None
+
+
+def reference(trace: Trace) -> Reference:
+    """The landmarks of a trace."""
+    known, of_step = _known(trace)
+    for number in trace.returned[:1]:
+        if number in of_step and not of_step[number].name:
+            of_step[number].name = "result"
+    return Reference(trace, known, of_step, _on_the_way(trace, known, of_step))
+
+
+def _known(trace: Trace) -> tuple[list[Known], dict[int, Known]]:
+    known: list[Known] = []
+    of_step: dict[int, Known] = {}
+    for number, step in enumerate(trace.steps):
+        if step.kind != "float" or not tells(step.value):
+            continue
+        ordered = plain(step.value.flatten()).sort().values
+        found = next((k for k in known if _same(k, ordered)), None)
+        if found is None:
+            found = Known(number, [])
+            known.append(found)
+        found.add(step.value)
+        if len(step.name) >= SHORTEST and not found.name and step.op != LEAF:
+            found.name = step.name
+        of_step[number] = found
+    return known, of_step
+
+
+def _same(known: Known, ordered: torch.Tensor) -> bool:
+    return known.value.numel() == ordered.numel() and near(ordered, known.in_order())
+
+
+# --- other right programs ------------------------------------------------------------------------
+def _on_the_way(trace: Trace, known: list[Known], of_step: dict[int, Known]) -> list[Known]:
+    found: list[Known] = []
+
+    def add(number: int, value: torch.Tensor) -> None:
+        ordered = plain(value.flatten()).sort().values
+        if tells(value) and not any(_same(k, ordered) for k in [*known, *found]):
+            found.append(Known(of_step[number].place, [value]))
+
+    for number, step in enumerate(trace.steps):
+        if number not in of_step:
+            continue
+        for source in (i for i in step.inputs if i in of_step):
+            before = trace.steps[source]
+            if before.value.shape != step.value.shape:
+                continue
+            factor = multiple(step.value, before.value)
+            if factor is not None and before.op in PRODUCTS:
+                _scaled_operands(trace, source, factor, add, of_step)
+            if _hides(step.value, before.value):
+                _masked_earlier(trace, number, source, add, of_step)
+            if step.op == "softmax":
+                _softmax_by_hand(number, before.value, add)
+    return found
+
+
+def multiple(value: torch.Tensor, of: torch.Tensor) -> float | None:
+    """The number that makes one tensor out of the other, where there is one and it is not 1."""
+    if value.shape != of.shape:
+        return None
+    one, two = plain(value).flatten(), plain(of).flatten()
+    real = (two.abs() < 1e37) & (one.abs() < 1e37)
+    if not torch.equal(one[~real], two[~real]) or not real.any():
+        return None
+    one, two = one[real], two[real]
+    largest = two.abs().argmax()
+    if two[largest] == 0:
+        return None
+    factor = (one[largest] / two[largest]).item()
+    if factor == 0 or abs(factor - 1) < 1e-3:
+        return None
+    return factor if near(one, factor * two) else None
+
+
+def _hides(value: torch.Tensor, before: torch.Tensor) -> bool:
+    return bool((plain(value) == HIDDEN).any() and not (plain(before) == HIDDEN).any())
+
+
+def _scaled_operands(trace, product: int, factor: float, add, of_step) -> None:
+    """Queries or keys that are scaled before they meet."""
+    for number in trace.steps[product].inputs:
+        if number in of_step and factor > 0:
+            add(number, trace.steps[number].value * factor)
+            add(number, trace.steps[number].value * factor**0.5)
+
+
+def _masked_earlier(trace, number: int, source: int, add, of_step) -> None:
+    """Scores that are masked before they are scaled."""
+    hidden = plain(trace.steps[number].value) == HIDDEN
+    for earlier in trace.steps[source].inputs:
+        value = trace.steps[earlier].value
+        if earlier in of_step and multiple(trace.steps[source].value, value) is not None:
+            add(number, value.masked_fill(hidden, -torch.inf))
+
+
+def _softmax_by_hand(number: int, scores: torch.Tensor, add) -> None:
+    top = scores.amax(-1, keepdim=True)
+    for shifted in (scores, scores - top, scores - scores.max()):
+        powers = shifted.exp()
+        for value in (shifted, powers, powers.sum(-1)):
+            add(number, value)
+    add(number, top)
+
+
+def extended(own: Reference, traces: list[Trace]) -> Reference:
+    """The landmarks, and what comes of known mistakes that are told already."""
+    others: list[Known] = []
+    for trace in traces:
+        known, _ = _known(trace)
+        for each in known:
+            ordered = each.in_order()
+            if not any(_same(k, ordered) for k in [*own.all, *others]):
+                others.append(each)
+    return replace(own, also=[*own.also, *others])

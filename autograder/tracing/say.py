@@ -1,0 +1,240 @@
+"""The first wrong line in words: what was right before it, and how it differs. No expected value.
+
+Lines and statements are those of the student's cell. A landmark is called by the name that it has
+in the course's own answer; one without a name is not called anything.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+
+from autograder.course.asking import Where
+from autograder.course.steps.traces import LEAF, Step
+from autograder.tracing.alike import Known, near, plain
+from autograder.tracing.causes import Slip
+from autograder.tracing.first_wrong import LAYOUT, Judged, factor_of
+from autograder.tracing.reference import multiple
+
+LONGEST = 90  # characters of a statement that are shown
+MOST_ITEMS = 16  # that are compared with one another
+
+
+@dataclass(frozen=True)
+class Text:
+    """A student's cell, by statements."""
+
+    source: str
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """All of its syntax; nothing of a text that cannot be read."""
+        try:
+            return list(ast.walk(ast.parse(self.source)))
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return []
+
+    @cached_property
+    def statements(self) -> list[ast.stmt]:
+        simple = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
+        return [n for n in self.nodes if isinstance(n, simple)]
+
+    @cached_property
+    def stored(self) -> set[str]:
+        """The names that are given a value somewhere."""
+        return {
+            n.id for n in self.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
+
+    def of(self, node: ast.AST) -> str:
+        """The text of a part, in one line and shortened."""
+        text = ast.get_source_segment(self.source, node) or ""
+        text = " ".join(text.split()).replace("`", "'")
+        return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
+
+    def around(self, line: int) -> ast.stmt | None:
+        """The statement that a line is in."""
+        there = [n for n in self.statements if n.lineno <= line <= (n.end_lineno or n.lineno)]
+        return max(there, key=lambda n: n.lineno, default=None)
+
+    def return_after(self, line: int) -> int | None:
+        """The line of the first `return` from this line on, in its function."""
+        function = max(
+            (
+                n
+                for n in self.nodes
+                if isinstance(n, ast.FunctionDef) and n.lineno <= line <= (n.end_lineno or 0)
+            ),
+            key=lambda n: n.lineno,
+            default=None,
+        )
+        if function is None:
+            return None
+        returns = [n.lineno for n in ast.walk(function) if isinstance(n, ast.Return)]
+        return next((n for n in sorted(returns) if n >= line), None)
+
+    def line(self, step: Step) -> int | None:
+        """The line on which the step's statement begins."""
+        if step.place is None or step.place[0] > self.source.count("\n") + 1:
+            return None
+        found = self.around(step.place[0])
+        return found.lineno if found is not None else step.place[0]
+
+    def statement(self, line: int) -> str:
+        """A statement's text, in one line and shortened."""
+        found = self.around(line)
+        if found is not None:
+            return self.of(found)
+        lines = self.source.split("\n")
+        text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+        return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
+
+
+def called(known: Known | None) -> str:
+    """A landmark in words: `the scaled scores`; '' where it has no name."""
+    return f"the {known.name.strip('_').replace('_', ' ')}" if known and known.name else ""
+
+
+def where(slip: Slip, text: Text) -> Where | None:
+    """What a finding says of the first wrong line; None where the text does not show it."""
+    judged = slip.judged
+    first = text.line(judged.steps[slip.number])
+    if first is None:
+        return None
+    last, landmark = _last_right(judged, slip, text, first)
+    return Where(last, first, landmark, _how(judged, slip))
+
+
+def _last_right(judged: Judged, slip: Slip, text: Text, first: int) -> tuple[int | None, str]:
+    """The line of the last right step that the wrong one was made of, and what it gives."""
+    best: tuple[int, int | None, str] = (-1, None, "")
+    left, seen = list(judged.steps[slip.number].inputs), set()
+    while left:
+        number = left.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        step = judged.steps[number]
+        if number in judged.bad:
+            left += step.inputs
+            continue
+        found, line = judged.like.get(number), text.line(step)
+        if step.op == LEAF or line is None or number not in judged.right:
+            left += step.inputs
+            continue
+        if found is None or step.op in LAYOUT:
+            left += step.inputs
+        if number > best[0] and (found is not None or best[1] is None):
+            best = (number, line, called(found.known if found else None))
+    return best[1], best[2]
+
+
+# --- how a step differs --------------------------------------------------------------------------
+def _how(judged: Judged, slip: Slip) -> str:
+    step, should = judged.steps[slip.number], slip.wrong.should
+    if slip.wrong.instead is not None:
+        taken, wanted = map(called, slip.wrong.instead)
+        if taken and wanted:
+            return f"{taken} are taken where {wanted} belong"
+    found = judged.like.get(slip.number)
+    if slip.number not in judged.bad and found is not None and found.turned:
+        if step.op == "softmax":
+            return _sums(step.value)
+        if _last_two(found.order):
+            return "its last two axes are exchanged"
+        return "its axes are in another order than they are used in"
+    if found is not None and not found.in_order:
+        return "the right numbers come to stand in the wrong places: axes are mixed"
+    new_nan = int(step.value.isnan().sum())
+    if new_nan:
+        return _nan(step.value, new_nan)
+    if step.op == "softmax" and _sums(step.value):
+        return _sums(step.value)
+    factor = factor_of(judged, slip.number)
+    if factor is not None and abs(factor + 1) < 1e-3:
+        return "the sign is wrong"
+    if should is not None and should.value.shape == step.value.shape:
+        return _against(step.value, should.value)
+    return f"it multiplies by {factor:.3g}" if factor is not None else ""
+
+
+def _last_two(order: tuple[int, ...] | None) -> bool:
+    return bool(order) and len(order) > 1 and order[-2] > order[-1] == sorted(order)[-2]
+
+
+def _nan(value: torch.Tensor, count: int) -> str:
+    rows = value.reshape(-1, value.shape[-1]) if value.dim() > 1 else value.reshape(1, -1)
+    if value.dim() > 1:
+        rows = value.reshape(-1, *value.shape[-2:]) if value.dim() > 2 else value[None]
+        hit = rows.isnan().any(-1).any(0).nonzero().flatten().tolist()
+        if len(hit) == 1:
+            return f"after it, {count} numbers are NaN, all in row {hit[0] + 1}"
+        if len(hit) < value.shape[-2]:
+            return f"after it, {count} numbers are NaN, the first in row {hit[0] + 1}"
+    return f"after it, {count} of {value.numel()} numbers are NaN"
+
+
+def _sums_to_one(value: torch.Tensor, axis: int) -> bool:
+    if value.dim() == 0 or value.shape[axis] < 2:
+        return False
+    sums = value.sum(axis)
+    return bool((sums - 1).abs().max() < 1e-3) and bool((value >= 0).all())
+
+
+def _sums(value: torch.Tensor) -> str:
+    """How rows that should sum to 1 do not."""
+    if value.dim() == 0 or _sums_to_one(value, -1):
+        return ""
+    other = [a for a in range(value.dim()) if _sums_to_one(value, a)]
+    if other:
+        return f"the rows do not sum to 1; the sums along axis {other[0]} do"
+    return "the rows do not sum to 1"
+
+
+def _against(value: torch.Tensor, right: torch.Tensor) -> str:
+    """How a tensor differs from the right one of its shape, in words that give no value away."""
+    factor = multiple(value, right)
+    if factor is not None:
+        if abs(factor + 1) < 1e-3:
+            return "the sign is wrong"
+        if factor < 1:
+            return (
+                f"it is too small by a factor of {1 / factor:.3g}"
+                if factor > 0
+                else ("the sign and the size are wrong")
+            )
+        return f"it is too large by a factor of {factor:.3g}"
+    one, two = plain(value), plain(right)
+    shares = bool((one >= 0).all() and (one <= 1).all())
+    if shares and _sums_to_one(right, -1) and not _sums_to_one(value, -1):
+        return _sums(value)
+    zeros = int(((one == 0) & (two != 0)).sum())
+    hidden, wanted = one.abs() > 1e37, two.abs() > 1e37
+    if not torch.equal(hidden, wanted):
+        more, fewer = int((hidden & ~wanted).sum()), int((wanted & ~hidden).sum())
+        if more and fewer:
+            return "other places are hidden than should be"
+        return f"{more} places too many are hidden" if more else f"{fewer} places are not hidden"
+    if zeros and zeros * 10 >= one.numel():
+        return "there are zeros where values were expected"
+    axis = _exchanged(one, two)
+    if axis is not None:
+        return f"the values are those of other items along axis {axis}"
+    return ""
+
+
+def _exchanged(one: torch.Tensor, two: torch.Tensor) -> int | None:
+    """The axis along which two tensors hold the same slices in another order."""
+    for axis in range(one.dim()):
+        count = one.shape[axis]
+        if not 1 < count <= MOST_ITEMS:
+            continue
+        a, b = (t.movedim(axis, 0).flatten(1).sort(-1).values for t in (one, two))
+        equal = [[near(x, y) for y in b] for x in a]
+        moved = any(not equal[i][i] for i in range(count))
+        if moved and all(sum(row) == 1 for row in equal):
+            return axis
+    return None

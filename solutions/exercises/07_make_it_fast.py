@@ -1,0 +1,754 @@
+"""Lesson 07: the same numbers with less work. What counts is counted: tensors, products, bytes.
+
+Masks are True where a key is hidden.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from autograder import Call, Draw, exercise
+from autograder.judging.forms import results_in_one_tensor
+
+from ._gpt2 import gpt2_and_ids
+from .judges.speed import in_tiles, little_work, one_product, row_in_blocks, with_past
+
+INF = float("inf")
+
+
+def starts(length, block):
+    return range(0, length, block)
+
+
+# --- counting ------------------------------------------------------------------------------------
+def workloads(draw: Draw) -> list[Call]:
+    calls = []
+    for q_len, k_len in ((47, 89), (1, 97), (61, 61)):
+        batch_size, num_heads, head_size = draw.sizes(3, 2, 13)
+        size = draw.choice((2, 4))
+        args = (batch_size, num_heads, q_len, k_len, head_size, size)
+        says = f"{batch_size} sequences, {num_heads} heads of size {head_size}, {q_len} queries, "
+        calls.append(Call("", args, says=says + f"{k_len} keys, {size} bytes a number"))
+    return calls
+
+
+@exercise("fast.count", workloads, judge=results_in_one_tensor,
+          hints=(
+              "Count one head of one sequence first: how many dot products are the scores, and "
+              "how long is each?",
+              "A dot product of length n is n multiplications and n additions. There are two "
+              "matrix products. For the bytes go through the three steps in the table: each reads "
+              "its inputs and writes its output.",
+              "flops = 4 * q_len * k_len * head_size; numbers = 2 * (q_len + k_len) * head_size + "
+              "4 * q_len * k_len. Both for each head of each sequence."))
+def attention_cost(batch_size, num_heads, q_len, k_len, head_size, bytes_per_number,
+                   operations=2, products=2, tables=4, vectors=2, all_heads=True, sized=True,
+                   turn=lambda flops, moved: flops / moved):
+    heads = batch_size * (num_heads if all_heads else 1)
+    flops = heads * operations * products * q_len * k_len * head_size
+    numbers = heads * (vectors * (q_len + k_len) * head_size + tables * q_len * k_len)
+    moved = numbers * (bytes_per_number if sized else 1)
+    return flops, moved, turn(flops, moved)
+
+wrong = attention_cost.wrong
+wrong("count.factor 2",
+      "That is half of the FLOPs. A multiplication and its addition are two, and there are two "
+      "matrix products; one of these two's is missing.", operations=1)
+wrong("count.factor 2",
+      "That is a quarter of the FLOPs. A multiplication and its addition are two, and there are "
+      "two matrix products.", operations=1, products=1)
+wrong("count.table forgotten",
+      "The q_len x k_len tables are not among the bytes. Scores are written and read, and so are "
+      "probabilities: that is most of what is moved.", tables=0)
+wrong("count.table forgotten",
+      "Some of the trips of the q_len x k_len tables are missing: scores are written, read by the "
+      "softmax, and probabilities written and read once more.", tables=2)
+wrong("count.table forgotten", "One trip of the q_len x k_len tables is missing.", tables=3)
+wrong("count.table forgotten", "Only one trip of the q_len x k_len tables is counted.", tables=1)
+wrong("count.vectors forgotten", "The reads of q, k and v and the write of the output are missing.",
+      vectors=0)
+wrong("count.heads", "The heads are not counted.", all_heads=False)
+wrong("count.numbers for bytes", "These are numbers, not bytes: each takes bytes_per_number.",
+      sized=False)
+wrong("count.intensity inverted", "The intensity is upside down: FLOPs for each byte.",
+      turn=lambda flops, moved: moved / flops)
+wrong("count.as many keys as queries", "q_len stands where k_len belongs.",
+      lambda b, h, q, k, d, size: attention_cost(b, h, q, q, d, size))
+wrong("count.as many keys as queries", "k_len stands where q_len belongs.",
+      lambda b, h, q, k, d, size: attention_cost(b, h, k, k, d, size))
+wrong("count.k or v", "k and v are both read: that is twice k_len.",
+      lambda b, h, q, k, d, size: (
+          4 * b * h * q * k * d, b * h * ((2 * q + k) * d + 4 * q * k) * size,
+          4 * b * h * q * k * d / (b * h * ((2 * q + k) * d + 4 * q * k) * size)))
+wrong("count.intensity rounded", "The intensity is cut to a whole number: `/`, not `//`.",
+      turn=lambda flops, moved: flops // moved)
+wrong("count.output", "The output's write is not among the bytes.",
+      lambda b, h, q, k, d, size: (
+          4 * b * h * q * k * d, b * h * ((q + 2 * k) * d + 4 * q * k) * size,
+          4 * b * h * q * k * d / (b * h * ((q + 2 * k) * d + 4 * q * k) * size)))
+
+
+# --- the softmax in one pass ---------------------------------------------------------------------
+def rows_in_blocks(draw: Draw) -> list[Call]:
+    """Large scores, rows that are negative throughout, rows whose first blocks are hidden."""
+    calls = []
+    for block, shift in ((7, 0.0), (5, 300.0), (11, -300.0)):
+        q_len, k_len = 5, draw.choice((67, 71, 83))
+        scores = draw.normal(q_len, k_len, scale=3.0) + shift
+        scores[1, : block + 2] = -INF
+        scores[2, -1] = scores[2, scores[2].isfinite()].max() + 4
+        scores[3] = scores[3].sort(descending=True).values
+        says = f"{q_len} rows of {k_len} scores around {shift:.0f}, blocks of {block}"
+        calls.append(Call("", (scores, block), work=True, says=says))
+    return calls
+
+
+def grown(old, new):
+    """The factor for what was summed up relative to the old maximum."""
+    return (old - new).exp()
+
+
+def or_zero(m):
+    return m.masked_fill(m == -INF, 0.0)
+
+
+@exercise("fast.online", rows_in_blocks, judge=row_in_blocks,
+          hints=(
+              "After each block you know the largest score so far and a sum of exponentials that "
+              "was taken relative to it. A new block brings a larger score: what becomes of the "
+              "old sum?",
+              "exp(s - m_old) = exp(s - m_new) * exp(m_new - m_old). So the old sum is multiplied "
+              "by exp(m_old - m_new).",
+              "m starts at -inf, l at 0. Where m_new is still -inf, subtract 0 instead of it: -inf "
+              "minus -inf is not a number."))
+def online_softmax(scores, block, first=-INF, rescale=grown, larger=torch.maximum, guard=or_zero,
+                   cut=lambda length, block: length):
+    m = torch.full(scores.shape[:1], first).to(scores)
+    total = torch.zeros_like(m)
+    for start in starts(cut(scores.shape[1], block), block):
+        part = scores[:, start : start + block]
+        new = larger(m, part.amax(-1))
+        total = total * rescale(m, guard(new)) + (part - guard(new)[:, None]).exp().sum(-1)
+        m = new
+    return m, total
+
+wrong = online_softmax.wrong
+wrong("online.l not rescaled",
+      "The running sum is not rescaled: its terms are relative to maxima that have been "
+      "overtaken since.", rescale=lambda old, new: 1.0)
+wrong("online.rescaled the wrong way",
+      "The running sum is rescaled the wrong way round. When the maximum rises, the old terms "
+      "shrink.", rescale=lambda old, new: (new - old).exp())
+wrong("online.-inf minus -inf",
+      "There are NaN: where all scores so far are -inf, the maximum is -inf as well, and -inf "
+      "minus -inf is not a number.", guard=torch.clone)
+wrong("online.maximum of the block",
+      "The maximum is that of the last block alone, not of all blocks so far.",
+      larger=lambda old, new: new)
+wrong("online.maximum from 0",
+      "The running maximum starts at 0, so rows whose scores are all below that never have their "
+      "own.", first=0.0)
+wrong("online.no maximum", "No maximum is subtracted: large scores overflow.",
+      lambda scores, block: (scores.amax(-1), scores.float().exp().sum(-1)))
+wrong("online.maximum of the first block",
+      "The maximum is that of the first block, whatever comes later.",
+      lambda scores, block: (scores[:, :block].amax(-1), (
+          scores - scores[:, :block].amax(-1, True)).exp().sum(-1)))
+wrong("online.maximum of all rows", "The maximum is taken over all rows; each row has its own.",
+      larger=lambda old, new: torch.maximum(old, new.max()))
+wrong("online.mean for sum", "The exponentials are averaged; they must be added up.",
+      lambda scores, block: block_means(scores, block))
+wrong("online.logsumexp", "The second result is m + log(l); l itself is asked for.",
+      lambda scores, block: (scores.amax(-1), scores.logsumexp(-1)))
+wrong("online.new block rescaled",
+      "The new block's sum is multiplied by the factor as well. It is relative to the new maximum "
+      "already: only the old sum is rescaled.",
+      lambda scores, block: both_rescaled(scores, block))
+wrong("online.maximum not kept", "m is not updated from block to block.",
+      lambda scores, block: (scores.split(block, -1)[-1].amax(-1), (
+          scores.split(block, -1)[-1] - scores.split(block, -1)[-1].amax(-1, True)).exp().sum(-1)))
+wrong("online.last block lost",
+      "The last block is lost where it is shorter than the others.",
+      cut=lambda length, block: length // block * block)
+wrong("online.blocks added",
+      "Each block's sum is taken relative to its own maximum, and the sums are added as they are.",
+      lambda scores, block: (scores.amax(-1), sum(
+          (p - or_zero(p.amax(-1))[:, None]).exp().sum(-1) for p in scores.split(block, -1))))
+wrong("online.whole row", "Whole rows are made at once.",
+      lambda scores, block: (scores.amax(-1), (scores - scores.amax(-1, True)).exp().sum(-1)))
+
+
+def block_means(scores, block):
+    m = scores.amax(-1)
+    total = torch.zeros_like(m)
+    so_far = torch.full_like(m, -INF)
+    for part in scores.split(block, -1):
+        new = torch.maximum(so_far, part.amax(-1))
+        total = total * grown(so_far, or_zero(new)) + (part - or_zero(new)[:, None]).exp().mean(-1)
+        so_far = new
+    return m, total
+
+
+def both_rescaled(scores, block):
+    m = scores.new_full(scores.shape[:1], -INF)
+    total = torch.zeros_like(m)
+    for part in scores.split(block, -1):
+        new = torch.maximum(m, part.amax(-1))
+        total = (total + (part - or_zero(new)[:, None]).exp().sum(-1)) * grown(m, or_zero(new))
+        m = new
+    return m, total
+
+
+# --- attention in tiles --------------------------------------------------------------------------
+def long_sequences(draw: Draw) -> list[Call]:
+    calls = []
+    for block, spread in ((16, 1.5), (24, 3.0), (20, 1.0)):
+        q_len, k_len = draw.choice((61, 77)), draw.choice((83, 101))
+        head_size = draw.choice((2, 3))
+        q, k, v = (draw.normal(n, head_size, scale=spread) for n in (q_len, k_len, k_len))
+        says = f"{q_len} queries, {k_len} keys, head_size {head_size}, blocks of {block}"
+        calls.append(Call("", (q, k, v, block), work=True, says=says))
+    return calls
+
+
+def root(q):
+    return q.shape[-1] ** -0.5
+
+
+def divided(out, total):
+    return out / total[:, None]
+
+
+@exercise("fast.tiles", long_sequences, judge=in_tiles,
+          hints=(
+              "Two loops: over blocks of queries, and within it over blocks of keys. Keep three "
+              "things for each query: m, l and the output so far.",
+              "A tile's scores are q_block @ k_block.T, scaled. When the maximum rises, both l "
+              "*and* the output so far are multiplied by exp(m_old - m_new).",
+              "Add exp(scores - m_new) @ v_block to the output and its row sums to l. Divide by l "
+              "once, after the last block of keys."))
+def tiled_attention(q, k, v, block, scale=root, rescale=grown, rescale_out=grown,
+                    cut=lambda length, block: length, each=lambda part, total: part,
+                    end=divided):
+    outs = []
+    for start in starts(cut(len(q), block), block):
+        rows = q[start : start + block]
+        m = rows.new_full((len(rows),), -INF)
+        total, out = torch.zeros_like(m), rows.new_zeros(len(rows), v.shape[1])
+        for first in starts(cut(len(k), block), block):
+            scores = rows @ k[first : first + block].T * scale(q)
+            new = torch.maximum(m, scores.amax(-1))
+            weights = (scores - new[:, None]).exp()
+            total = total * rescale(m, new) + weights.sum(-1)
+            out = out * rescale_like(rescale_out(m, new))
+            out = each(out + weights @ v[first : first + block], total)
+            m = new
+        outs.append(end(out, total))
+    return torch.cat(outs)
+
+
+def rescale_like(factor):
+    return factor[:, None] if isinstance(factor, torch.Tensor) else factor
+
+
+def never(old, new):
+    return 1.0
+
+
+wrong = tiled_attention.wrong
+wrong("tiles.accumulator not rescaled",
+      "The output so far is not rescaled when the maximum rises; l is. Both are sums of the same "
+      "exponentials.", rescale_out=never)
+wrong("tiles.l not rescaled",
+      "l is not rescaled when the maximum rises; the output is. Both are sums of the same "
+      "exponentials.", rescale=never)
+wrong("tiles.nothing rescaled",
+      "Nothing is rescaled when the maximum rises: later tiles then count too much.",
+      rescale=never, rescale_out=never)
+wrong("tiles.rescaled the wrong way", "When the maximum rises, what was summed up shrinks; here it "
+      "grows.", rescale=lambda old, new: (new - old).exp().nan_to_num(0.0, 0.0),
+      rescale_out=lambda old, new: (new - old).exp().nan_to_num(0.0, 0.0))
+wrong("tiles.divided twice",
+      "The output is divided by l after each tile and once more at the end.", each=divided)
+wrong("tiles.divided each time",
+      "The output is divided by l after each tile. Then its next rescaling is off: divide once, "
+      "at the end.", each=divided, end=lambda out, total: out)
+wrong("tiles.divided twice", "The output is divided by l twice at the end.",
+      end=lambda out, total: divided(divided(out, total), total))
+wrong("tiles.not divided", "The output is not divided by l.", end=lambda out, total: out)
+wrong("tiles.last tile",
+      "The last tile is lost where the length is no multiple of the block: queries and keys.",
+      cut=lambda length, block: length // block * block)
+wrong("tiles.last tile", "The last, shorter block of keys is lost.",
+      lambda q, k, v, block: tiled_attention(
+          q, k[: len(k) // block * block], v[: len(k) // block * block], block))
+wrong("tiles.last tile", "The last, shorter block of queries is lost.",
+      lambda q, k, v, block: tiled_attention(q[: len(q) // block * block], k, v, block))
+wrong("tiles.last tile", "The last, shorter block of queries was left at 0.",
+      lambda q, k, v, block: F.pad(
+          tiled_attention(q[: len(q) // block * block], k, v, block), (0, 0, 0, len(q) % block)))
+wrong("tiles.padding counted",
+      "Keys were padded with zeros to a multiple of the block, and the padding gets attention: a "
+      "score of 0 is a score like any other.",
+      lambda q, k, v, block: tiled_attention(
+          q, F.pad(k, (0, 0, 0, -len(k) % block)), F.pad(v, (0, 0, 0, -len(v) % block)), block))
+wrong("tiles.softmax of each",
+      "Each tile has a softmax of its own, and the results are added: weights then sum to the "
+      "number of tiles.", lambda q, k, v, block: sum(
+          tiled_attention(q, *parts, block)
+          for parts in zip(k.split(block), v.split(block), strict=True)))
+wrong("tiles.softmax of each",
+      "Each tile has a softmax of its own, and the results are averaged: a tile of low scores "
+      "then counts as much as one of high ones.", lambda q, k, v, block: torch.stack([
+          tiled_attention(q, *parts, block)
+          for parts in zip(k.split(block), v.split(block), strict=True)]).mean(0))
+wrong("tiles.diagonal only", "Each block of queries sees its own block of keys only.",
+      lambda q, k, v, block: torch.cat([
+          tiled_attention(a, b, c, block) for a, b, c in zip(
+              q.split(block), k.split(block), v.split(block), strict=False)]))
+wrong("scale.missing", "The scores are not scaled.", scale=lambda q: 1.0)
+wrong("scale.k_len", "The scale is taken from the number of keys, not from head_size.",
+      lambda q, k, v, block: tiled_attention(q, k, v, block, scale=lambda q: len(k) ** -0.5))
+wrong("tiles.values from k", "Keys are added up where values belong.",
+      lambda q, k, v, block: tiled_attention(q, k, k, block))
+wrong("tiles.as many keys as queries",
+      "The loop over the keys ends where the queries end: there are more keys than queries.",
+      lambda q, k, v, block: tiled_attention(
+          q, *(t[: math.ceil(len(q) / block) * block] for t in (k, v)), block))
+wrong("scale.twice", "The scale is applied twice.", scale=lambda q: 1 / q.shape[-1])
+wrong("scale.multiplied", "The scores are multiplied by the root.", scale=lambda q: 1 / root(q))
+wrong("scale.block", "The scale is taken from the block, not from head_size.",
+      lambda q, k, v, block: tiled_attention(q, k, v, block, scale=lambda q: block**-0.5))
+wrong("tiles.whole table", "The whole table is made.",
+      lambda q, k, v, block: (q @ k.T * root(q)).softmax(-1) @ v)
+wrong("tiles.strip", "Whole strips of the table are made.",
+      lambda q, k, v, block: torch.cat([
+          (rows @ k.T * root(q)).softmax(-1) @ v for rows in q.split(block)]))
+wrong("tiles.library", "The library did it.",
+      lambda q, k, v, block: F.scaled_dot_product_attention(
+          q[None, None], k[None, None], v[None, None])[0, 0])
+
+
+# --- causal tiles --------------------------------------------------------------------------------
+def long_causal(draw: Draw) -> list[Call]:
+    calls = []
+    for block, spread in ((16, 1.5), (24, 3.0), (20, 1.0)):
+        seq_len, head_size = draw.choice((83, 101)), draw.choice((2, 3))
+        q, k, v = (draw.normal(seq_len, head_size, scale=spread) for _ in range(3))
+        says = f"{seq_len} tokens, head_size {head_size}, blocks of {block}"
+        calls.append(Call("", (q, k, v, block), work=True, says=says))
+    return calls
+
+
+def up_to_the_diagonal(i, rows):
+    return range(i + 1)
+
+
+@exercise("fast.causal_tiles", long_causal, judge=partial(in_tiles, causal=True),
+          hints=(
+              "Number the blocks of queries and keys. Which tiles lie wholly in the future, which "
+              "wholly in the past, and which does the diagonal cut?",
+              "Tile (i, j) with j > i is skipped and with j < i needs no mask; the tile (i, i) is "
+              "masked inside, by positions.",
+              "for j in range(i + 1): ... and count each tile that you compute. Within (i, i) hide "
+              "`triu(diagonal=1)`; every row keeps at least its own key."))
+def causal_tiles(q, k, v, block, order=up_to_the_diagonal, diagonal=1, masked=True,
+                 counted=lambda done, rows: done, scale=root, fill=-INF, turn=False):
+    rows = math.ceil(len(q) / block)
+    outs, done = [], 0
+    place = torch.arange(len(q))
+    for i in range(rows):
+        mine = slice(i * block, (i + 1) * block)
+        m = q[mine].new_full((len(q[mine]),), -INF)
+        total, out = torch.zeros_like(m), torch.zeros_like(v[mine])
+        for j in order(i, rows):
+            theirs = slice(j * block, (j + 1) * block)
+            scores = q[mine] @ k[theirs].T * scale(q)
+            if masked:
+                future = place[theirs] >= place[mine, None] + diagonal
+                if turn and i == j:
+                    future = place[theirs] < place[mine, None]
+                scores = scores.masked_fill(future, fill)
+            new = torch.maximum(m, scores.amax(-1))
+            weights = (scores - or_zero(new)[:, None]).exp()
+            factor = (m - or_zero(new)).exp()
+            total = total * factor + weights.sum(-1)
+            out = out * factor[:, None] + weights @ v[theirs]
+            m, done = new, done + 1
+        outs.append(out / total[:, None])
+    return torch.cat(outs), counted(done, rows)
+
+wrong = causal_tiles.wrong
+wrong("tiles.hidden computed",
+      "Tiles that lie wholly in the future are computed and then masked. Half of the work can be "
+      "left out.", order=lambda i, rows: range(rows))
+wrong("tiles.hidden computed",
+      "Tiles that lie wholly in the future are computed and then masked, and not counted.",
+      order=lambda i, rows: range(rows), counted=lambda done, rows: rows * (rows + 1) // 2)
+wrong("tiles.diagonal skipped",
+      "The tiles on the diagonal are skipped. Half of each is in sight, every token's own key "
+      "among it.", order=lambda i, rows: range(i))
+wrong("mask.filled with 0",
+      "On the diagonal hidden scores are set to 0, and exp(0) is 1: a weight like any other.",
+      fill=0.0)
+wrong("mask.inverted", "On the diagonal the mask is the wrong way round: the past is hidden.",
+      turn=True)
+wrong("mask.none", "Nothing is hidden.", masked=False, order=lambda i, rows: range(rows))
+wrong("tiles.diagonal not masked",
+      "The tiles on the diagonal are not masked: within its block a token sees the future.",
+      masked=False)
+wrong("mask.diagonal hidden", "The token's own key is hidden too.", diagonal=0)
+wrong("mask.one step late", "Each token sees the one after it.", diagonal=2)
+wrong("tiles.count", "The count is that of all tiles; those that were skipped do not count.",
+      counted=lambda done, rows: rows * rows)
+wrong("tiles.count", "The tiles on the diagonal are not counted.",
+      counted=lambda done, rows: done - rows)
+wrong("tiles.count", "These are the tiles that were skipped; those that were computed are asked "
+      "for.", counted=lambda done, rows: rows * (rows - 1) // 2)
+wrong("tiles.count", "That is half of all tiles. The diagonal's are computed as well.",
+      counted=lambda done, rows: rows * rows // 2)
+wrong("tiles.count", "That is half of the tiles that were computed.",
+      counted=lambda done, rows: done // 2)
+wrong("tiles.count", "The rows of tiles are counted, not the tiles.",
+      counted=lambda done, rows: rows)
+wrong("tiles.first only", "Only the first block of keys is looked at.",
+      order=lambda i, rows: range(1))
+wrong("tiles.own only", "Each block of queries sees its own block of keys only.",
+      order=lambda i, rows: range(i, i + 1))
+wrong("scale.missing", "The scores are not scaled.", scale=lambda q: 1.0)
+wrong("tiles.whole table", "The whole table is made.",
+      lambda q, k, v, block: (
+          (q @ k.T * root(q)).masked_fill(
+              torch.ones(len(q), len(q)).triu(1).bool(), -INF).softmax(-1) @ v,
+          math.ceil(len(q) / block) * (math.ceil(len(q) / block) + 1) // 2))
+
+
+# --- the cache -----------------------------------------------------------------------------------
+def chunks(draw: Draw) -> list[Call]:
+    pairs = ((5, 5), (1, 7), (3, 11), (draw.integer(2, 6), draw.integer(8, 13)))
+    return [Call("", pair, says=f"{pair[0]} queries, {pair[1]} keys") for pair in pairs]
+
+
+@exercise("fast.chunk_mask", chunks,
+          hints=(
+              "The queries are the *last* tokens of the sequence. At which position does query 0 "
+              "stand?",
+              "Query i stands at position k_len - q_len + i. It may look at keys 0 to there.",
+              "`torch.ones(q_len, k_len).triu(k_len - q_len + 1).bool()`."))
+def chunk_mask(q_len, k_len, late=1, start=lambda q_len, k_len: k_len - q_len,
+               side=lambda mask: mask):
+    return side(torch.ones(q_len, k_len).triu(start(q_len, k_len) + late).bool())
+
+chunk_mask.wrong(
+    "mask.top left",
+    "The mask is aligned at the top left: query 0 is taken for token 0 and sees key 0 alone. With "
+    "past tokens in the cache the queries are the *last* tokens.", start=lambda q_len, k_len: 0)
+chunk_mask.wrong("mask.diagonal hidden", "The token's own key is hidden too.", late=0)
+chunk_mask.wrong("mask.one step late", "Each token sees the one after it.", late=2)
+chunk_mask.wrong("mask.inverted", "True should mean hidden; here it is what may be seen.",
+                 side=torch.logical_not)
+chunk_mask.wrong("mask.float", "The mask is made of numbers; True and False are asked for.",
+                 side=lambda mask: mask.to(torch.get_default_dtype()))
+chunk_mask.wrong("mask.none", "Nothing is hidden: that is right for one new token only.",
+                 side=torch.zeros_like)
+chunk_mask.wrong("mask.sign", "The mask is shifted to the left; more past moves it to the right.",
+                 start=lambda q_len, k_len: q_len - k_len)
+chunk_mask.wrong("mask.sign", "The mask is shifted by q_len. How long is the past?",
+                 start=lambda q_len, k_len: q_len)
+chunk_mask.wrong("mask.square", "There is a column for each query; there is one for each key.",
+                 lambda q_len, k_len: torch.ones(q_len, q_len).triu(1).bool())
+chunk_mask.wrong("mask.square", "The mask has a row for each key; there is one for each query.",
+                 lambda q_len, k_len: torch.ones(k_len, k_len).triu(1).bool())
+
+
+def in_steps(draw: Draw) -> list[Call]:
+    """A prompt, a chunk, one token; and two sequences on one and the same layer."""
+    batch_size, past, num_heads, input_size = draw.sizes(4, 2, 11)
+    hidden = num_heads * draw.choice((4, 6))
+    weights = {}
+    for name in "qkv":
+        weights |= draw.linear(name, input_size, hidden)
+    weights |= draw.linear("mix", hidden, hidden)
+    init = (input_size, hidden, num_heads)
+
+    def call(new, past, on=None, says="", **more):
+        x = draw.normal(batch_size, new, input_size)
+        cache = tuple(
+            draw.normal(batch_size, num_heads, past, hidden // num_heads) for _ in "kv")
+        args = (x, cache) if past else (x,)
+        says = says or f"{new} new tokens, {past} in the cache"
+        return Call("", args, init=init, weights=weights, on=on, says=says, **more)
+
+    return [
+        call(past, 0, says=f"prefill: {past} tokens, no cache"), call(4, past), call(1, past + 4),
+        call(3, 0, "layer", says="one sequence"),
+        call(5, 0, "layer", says="another sequence on the same layer, no cache"),
+    ]
+
+
+def heads_of(x, num_heads):
+    return x.unflatten(-1, (num_heads, -1)).transpose(1, 2)
+
+
+def behind(old, new):
+    return torch.cat([old, new], 2)
+
+
+@exercise("fast.cache", in_steps, judge=with_past,
+          hints=(
+              "Keys and values of past tokens never change. What is needed of the past queries?",
+              "Split q, k and v of the new tokens into heads; put the cached k and v in front of "
+              "the new ones with torch.cat along the tokens' axis; return both, grown.",
+              "There are now q_len queries and k_len keys: hide with chunk_mask(q_len, k_len). "
+              "Then softmax, values, merge, mix. Keep nothing in self."))
+class CachedAttention(nn.Module):
+    grow = (behind, behind)
+    kept = staticmethod(lambda old, new, grown: grown)
+    hide = staticmethod(chunk_mask)
+    merge = staticmethod(lambda out: out.transpose(1, 2).flatten(2))
+    scaled, shares, mixed, order, values_from = True, False, True, (0, 1), 1
+
+    def __init__(self, input_size, hidden, num_heads):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+        self.mix = nn.Linear(hidden, hidden)
+        self.num_heads, self.own = num_heads, None
+
+    def forward(self, x, cache=None):
+        how = type(self)
+        cache = self.own if self.shares and cache is None else cache
+        q, k, v = (heads_of(layer(x), self.num_heads) for layer in (self.q, self.k, self.v))
+        new = (k, v)
+        if cache is not None:
+            k, v = (g(old, fresh) for g, old, fresh in zip(
+                how.grow, (cache[0], cache[self.values_from]), new, strict=True))
+        scores = q @ k.mT * (q.shape[-1] ** -0.5 if self.scaled else 1.0)
+        scores = scores.masked_fill(how.hide(q.shape[2], k.shape[2]), -INF)
+        out = how.merge(scores.softmax(-1) @ v)
+        out = self.mix(out) if self.mixed else out
+        grown = (k, v)
+        self.own = grown
+        kept = tuple(how.kept(cache, new, grown)[i] for i in self.order)
+        return out, kept
+
+wrong = CachedAttention.wrong
+wrong("mask.top left",
+      "The mask is aligned at the top left (as is_causal=True is): the new tokens are taken for "
+      "the first ones and see the beginning of the cache only.",
+      hide=lambda q_len, k_len: torch.ones(q_len, k_len).triu(1).bool())
+wrong("mask.none", "Nothing is hidden: within a chunk tokens see the future.",
+      hide=lambda q_len, k_len: torch.zeros(q_len, k_len).bool())
+wrong("mask.none", "Where there is a cache nothing is hidden. That is right for one new token; in "
+      "a chunk tokens see the future.",
+      hide=lambda q_len, k_len: chunk_mask(q_len, k_len) & (q_len == k_len))
+wrong("mask.one step late", "Each token sees the one after it.",
+      hide=lambda q_len, k_len: chunk_mask(q_len, k_len, late=2))
+wrong("mask.top left", "The mask is aligned at the top left, and one step late.",
+      hide=lambda q_len, k_len: torch.ones(q_len, k_len).triu(2).bool())
+wrong("heads.scrambled merge", "The heads are merged by a reshape alone; transpose first.",
+      merge=staticmethod(lambda out: out.reshape(len(out), out.shape[2], -1)))
+wrong("cache.no mix", "The output projection `mix` is missing.", mixed=False)
+wrong("cache.values from k", "The cached keys are used as values, too.",
+      grow=(behind, behind), values_from=0)
+wrong("cache.not grown", "What is returned holds the new tokens only: the past is forgotten.",
+      kept=lambda old, new, grown: new)
+wrong("cache.not grown", "The old cache is handed back: the new tokens are forgotten.",
+      kept=lambda old, new, grown: new if old is None else old)
+wrong("cache.values not cached",
+      "The keys are kept and the values are not: of the values only the new ones come back.",
+      kept=lambda old, new, grown: (grown[0], new[1]))
+wrong("cache.values not cached", "The keys come back twice, in the values' place as well.",
+      kept=lambda old, new, grown: (grown[0], grown[0]))
+wrong("cache.unused", "The cache is not looked at: the new tokens see each other only.",
+      grow=(lambda old, new: new, lambda old, new: new))
+wrong("cache.unused", "The cache is returned grown, but not looked at: only new tokens are seen.",
+      grow=(lambda old, new: new, lambda old, new: new),
+      kept=lambda old, new, grown: new if old is None else tuple(map(behind, old, new)))
+wrong("cache.wrong end", "The new tokens are put in front of the old ones.",
+      grow=(lambda old, new: torch.cat([new, old], 2),) * 2)
+wrong("cache.shared",
+      "A second sequence sees the first one: the cache is kept in the layer. Each sequence has its "
+      "own, and the caller holds it.", shares=True)
+wrong("cache.order", "Values and keys come back swapped; k is the first.", order=(1, 0))
+wrong("scale.missing", "The scores are not scaled.", scaled=False)
+
+
+# --- generation ----------------------------------------------------------------------------------
+def prompts(draw: Draw) -> list[Call]:
+    calls = []
+    for batch_size, seq_len, count in ((1, 3, 3), (2, 4, 3), (3, 5, 1)):
+        model, ids, text = gpt2_and_ids(draw, 2, batch_size, seq_len)
+        says = f"{text}, {count} new"
+        calls.append(Call("", (model, ids, count), work=True, says=says))
+    return calls
+
+
+def newest(ids):
+    return ids[:, -1:]
+
+
+@exercise("fast.generate", prompts, judge=little_work,
+          hints=(
+              "The prompt goes through the model once. What has to go through it for each token "
+              "after that?",
+              "`out = model(ids, use_cache=True)` gives `out.logits` and `out.past_key_values`. "
+              "The next call is `model(new, past_key_values=...)` with the newest token alone.",
+              "Take `out.logits[:, -1].argmax(-1, keepdim=True)`, cat it to ids, and pass it on "
+              "with the cache; the model counts positions by itself."))
+@torch.no_grad()
+def generate_cached(model, ids, count, step=newest, pick=lambda logits: logits[:, -1],
+                    more=0, cut=lambda ids, new: ids, caches=True, positions=None):
+    start, cache, feed = ids.shape[1], None, ids
+    for _ in range(count + more):
+        extra = {"position_ids": positions(feed)} if positions and cache is not None else {}
+        out = model(feed, past_key_values=cache, use_cache=True, **extra)
+        cache = out.past_key_values if caches else None
+        ids = torch.cat([ids, pick(out.logits).argmax(-1, keepdim=True)], 1)
+        feed = step(ids)
+    return cut(ids, start)
+
+wrong = generate_cached.wrong
+wrong("generate.position restarts",
+      "The positions restart: each new token is given position 0, whatever is in the cache.",
+      positions=lambda feed: torch.zeros_like(feed))
+wrong("generate.prompt again",
+      "All tokens are passed on with the cache each time, so that those that are in it come twice.",
+      step=lambda ids: ids)
+wrong("generate.cache thrown away",
+      "The newest token goes through the model alone, without the cache: it knows nothing of the "
+      "prompt.", caches=False)
+wrong("generate.first position", "The logits of the first position are taken; the last one "
+      "predicts what comes next.", pick=lambda logits: logits[:, 0])
+wrong("generate.prompt lost", "Only the new tokens come back; the prompt belongs in front.",
+      cut=lambda ids, start: ids[:, start:])
+wrong("generate.prompt lost", "Only the last token comes back.", cut=lambda ids, start: ids[:, -1:])
+wrong("generate.order", "New tokens are put in front; they come last.",
+      cut=lambda ids, start: torch.cat([ids[:, start:].flip(1), ids[:, :start]], 1))
+wrong("generate.least probable", "The least probable token is taken.",
+      pick=lambda logits: -logits[:, -1])
+wrong("generate.prompt again",
+      "Two tokens are passed on each time, one of which is in the cache already.",
+      step=lambda ids: ids[:, -2:])
+wrong("generate.count", "There is one token too many.", more=1)
+wrong("generate.count", "There is one token too few.", more=-1)
+wrong("generate.no cache", "The prompt goes through the model again for each token.",
+      caches=False, step=lambda ids: ids)
+
+
+# --- one product for three -----------------------------------------------------------------------
+def three_layers(draw: Draw) -> Call:
+    batch_size, seq_len, input_size, hidden = draw.sizes(4, 2, 13)
+    layers = {k: w for n in "qkv" for k, w in draw.linear(n, input_size, hidden).items()}
+    says = f"{batch_size} sequences of {seq_len} tokens, input_size {input_size}, hidden {hidden}"
+    return Call("", (draw.normal(batch_size, seq_len, input_size), layers), work=True, says=says)
+
+
+@exercise("fast.fused", three_layers, judge=one_product,
+          hints=(
+              "Three layers read the same x. What is [W_q; W_k; W_v], one below the other, by x?",
+              "torch.cat the weights along axis 0, and the biases too; one F.linear gives [.., 3 * "
+              "hidden].",
+              "`F.linear(x, weight, bias).chunk(3, dim=-1)` splits it into q, k and v."))
+def fused_qkv(x, layers, order="qkv", bias=True, cut=lambda y: y.chunk(3, -1)):
+    weight = torch.cat([layers[f"{n}.weight"] for n in order])
+    biases = torch.cat([layers[f"{n}.bias"] for n in order])
+    return tuple(cut(F.linear(x, weight, biases if bias else None)))
+
+wrong = fused_qkv.wrong
+wrong("fused.order", "The three parts come in another order than q, k, v.", order="kqv")
+wrong("fused.order", "The three parts come in another order than q, k, v.", order="vkq")
+wrong("fused.order", "The three parts come in another order than q, k, v.", order="qvk")
+wrong("fused.bias lost", "The biases are lost.", bias=False)
+wrong("fused.interleaved", "q, k and v are taken from every third feature; they are blocks.",
+      cut=lambda y: [y[..., i::3] for i in range(3)])
+wrong("fused.cut along the tokens", "The result is split along the tokens, not the features.",
+      cut=lambda y: y.reshape(y.shape[0], 3, y.shape[1], -1).unbind(1))
+wrong("fused.not cut", "The result is one tensor; it was to be split into q, k and v.",
+      lambda x, layers: torch.cat(fused_qkv(x, layers), -1))
+wrong("fused.three products", "There are three products.", lambda x, layers: tuple(
+    F.linear(x, layers[f"{n}.weight"], layers[f"{n}.bias"]) for n in "qkv"))
+
+
+# --- backwards in tiles --------------------------------------------------------------------------
+def finished(draw: Draw) -> list[Call]:
+    calls = []
+    for block, spread in ((16, 1.5), (24, 2.0), (20, 1.0)):
+        q_len, k_len = draw.choice((61, 77)), draw.choice((83, 101))
+        head_size = draw.choice((2, 3))
+        q, k, v = (draw.normal(n, head_size, scale=spread) for n in (q_len, k_len, k_len))
+        scores = q @ k.T * root(q)
+        args = (draw.normal(q_len, head_size), q, k, v, scores.softmax(-1) @ v,
+                scores.logsumexp(-1), block)
+        says = f"{q_len} queries, {k_len} keys, head_size {head_size}, blocks of {block}"
+        calls.append(Call("", args, work=True, says=says))
+    return calls
+
+
+def put_in(old, new):
+    return old + new
+
+
+@exercise("fast.tiled_backward", finished, judge=partial(in_tiles, q=1),
+          hints=(
+              "P is not kept; a tile of it is exp(scores - logsumexp). And the softmax's row term "
+              "is a sum over grad_out * out, which you have.",
+              "For each tile: P, then grad_P = grad_out_block @ v_block.T, then grad_S = P * "
+              "(grad_P - D), as in lesson 06.",
+              "Each tile adds P.T @ grad_out to grad_v, grad_S @ k to grad_q and grad_S.T @ q to "
+              "grad_k, the last two scaled."))
+def tiled_backward(grad_out, q, k, v, out, logsumexp, block, row_term=lambda g, out: (g * out),
+                   scale=root, add=put_in, exponent=lambda s, lse: s - lse,
+                   cut=lambda length, block: length):
+    grads = [torch.zeros_like(t) for t in (q, k, v)]
+    term = row_term(grad_out, out).sum(-1, keepdim=True)
+    for start in starts(cut(len(q), block), block):
+        mine = slice(start, start + block)
+        for first in starts(cut(len(k), block), block):
+            theirs = slice(first, first + block)
+            scores = q[mine] @ k[theirs].T * root(q)
+            probs = exponent(scores, logsumexp[mine, None]).exp()
+            grad_scores = probs * (grad_out[mine] @ v[theirs].T - term[mine]) * scale(q)
+            grads[0][mine] = add(grads[0][mine], grad_scores @ k[theirs])
+            grads[1][theirs] = add(grads[1][theirs], grad_scores.T @ q[mine])
+            grads[2][theirs] = add(grads[2][theirs], probs.T @ grad_out[mine])
+    return tuple(grads)
+
+wrong = tiled_backward.wrong
+wrong("backward.row term missing", "The softmax's row term is missing.",
+      row_term=lambda g, out: torch.zeros_like(g))
+wrong("backward.row term", "The row term is the sum of grad_out * out; here it is of grad_out "
+      "alone.", row_term=lambda g, out: g)
+wrong("scale.lost", "The scale is lost on the way back.", scale=lambda q: 1.0)
+wrong("scale.twice", "The scale is applied twice on the way back.",
+      scale=lambda q: 1 / q.shape[-1])
+wrong("backward.overwritten",
+      "Tiles overwrite what others wrote. All tiles of a row, and of a column, are added.",
+      add=lambda old, new: new)
+wrong("backward.not normalised",
+      "The exponentials are not normalised: exp(scores - logsumexp) gives probabilities.",
+      exponent=lambda s, lse: s)
+wrong("backward.softmax of the tile",
+      "Each tile is normalised by itself; the row's logsumexp is of all its tiles.",
+      exponent=lambda s, lse: s.log_softmax(-1))
+wrong("tiles.last tile", "The last, shorter tiles are lost.",
+      cut=lambda length, block: length // block * block)
+wrong("backward.order", "The gradients come in another order than q, k, v.",
+      lambda *args: tuple(tiled_backward(*args)[i] for i in (1, 0, 2)),
+      lambda *args: tuple(tiled_backward(*args)[i] for i in (2, 1, 0)))
+
+
+def whole_backward(grad_out, q, k, v, out, logsumexp, block):
+    """Right, with the whole table in memory."""
+    probs = (q @ k.T * root(q)).softmax(-1)
+    grad_scores = probs * (grad_out @ v.T - (grad_out * out).sum(-1, True)) * root(q)
+    return grad_scores @ k, grad_scores.T @ q, probs.T @ grad_out
+
+
+wrong("tiles.whole table", "The whole table is made.", whole_backward)

@@ -1,0 +1,84 @@
+"""Writes docs/first_wrong_line.md from programs of `tests.tracing.programs`:
+
+python -m tests.first_wrong_lines
+"""
+
+from __future__ import annotations
+
+import re
+
+from autograder.reports.findings import where_in_words
+from tests.conftest import ROOT
+from tests.tracing.helper import told
+from tests.tracing.programs import PROGRAMS, Program
+
+PAGE = ROOT / "docs" / "first_wrong_line.md"
+HEAD = """\
+# The first wrong line
+
+Where an answer is wrong, its steps are compared with those of the course's own answer: each tensor
+that an operation of the student's code gave, with one of the answer's, whatever the order of its
+axes. The last line that is right and the first that is not are told with what was wrong; a known
+mistake is recognised by the numbers of that very step, so that a second one behind it can be named
+as well. Where the evidence is not strict, no line is told. No expected value ever is.
+
+Below are twenty wrong programs with what is said of them, on the card, in the JSON
+(`findings[].where`) and on the feedback page. `<--` marks the line that is told. This page was
+written from what came out: `python -m tests.first_wrong_lines`.
+
+An author does nothing for it. A step of the answer goes by the name of the variable that holds it
+there (`scaled_scores`: the scaled scores); a step without a name, or with one of less than three
+letters, is compared all the same and not called anything.
+"""
+SHOWN = (
+    "columns sum to one",
+    "softmax twice, einsum",
+    "max is a pair",
+    "scaled, and softmax over the queries",
+    "divided by hidden",
+    "half of it for the root",
+    "keys and queries exchanged",
+    "the minus sign",
+    "keys reshaped",
+    "values made with the keys' layer",
+    "q overwritten",
+    "nothing returned",
+    "a variable of the notebook",
+    "not scaled, softmax twice",
+    "the diagonal hidden too",
+    "thrown away",
+    "zero times infinity",
+    "values scrambled",
+    "not scaled, and scrambled merge",
+    "scaled by hidden, mask one step late",
+)
+# How the values of one call differ: sizes and numbers as drawn.
+_DIFFERENCE = re.compile(r" ?(The result|Part \d of the result) .*")
+
+
+def page() -> str:
+    """The whole page, as it should be."""
+    by_name = {program.what: program for program in PROGRAMS}
+    return HEAD + "".join(map(section, map(by_name.__getitem__, SHOWN)))
+
+
+def section(program: Program) -> str:
+    """One program and what is said of it."""
+    finding = next(f for f in told(program.task, program.text) if f.fails)
+    lines = program.text.rstrip().split("\n")
+    marked = finding.where.first_wrong if finding.where else None
+    width = max(map(len, lines))
+    shown = []
+    for number, line in enumerate(lines, 1):
+        mark = f"{line:<{width}}  <--" if number == marked else line
+        shown.append(f"{number:>2}  {mark}".rstrip())
+    said = _DIFFERENCE.sub("", finding.message)
+    where = where_in_words(finding) or "No line is told."
+    code = "\n".join(shown)
+    name = program.what[:1].upper() + program.what[1:]
+    rows = [f"- {text}" for text in (said, where) if text]
+    return f"\n## {name} (`{program.task}`)\n\n```\n{code}\n```\n\n" + "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

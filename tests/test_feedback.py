@@ -1,0 +1,141 @@
+"""The feedback page can be read by everyone: by eye, light or dark, by keyboard, by ear."""
+
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+from importlib.resources import files
+
+import nbformat
+import pytest
+
+from autograder.course.asking import Finding, Verdict
+from autograder.course.course import Course
+from autograder.grading.demo import fill_in
+from autograder.grading.grade import model_answers
+from autograder.reports.cards import Card
+from autograder.reports.feedback import FOLDED, descriptions, page
+from tests.conftest import ROOT
+
+HOMEWORK = "05_homework"
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+# Axe is run in the page itself, and what it finds is written into the title.
+AXE = """
+axe.run(document, {resultTypes: ["violations"]}).then(found => {
+  document.title = JSON.stringify(found.violations.map(v => [v.impact, v.id, v.nodes[0].html]));
+});
+"""
+LINES = 3000
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+WRONG = Finding("scale.missing", Verdict.WRONG, "The scores are not scaled.", 5, "s = q @ k")
+TRUE = Finding("shape_comments", Verdict.TRUE, "Line 9: true.", 9, "q = self.q(x)")
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    """The homework as it comes out of nbgrader: a mark of each kind, a figure, a flood of text."""
+    lesson = Course.at(ROOT).lessons[HOMEWORK]
+    models = model_answers(Course.at(ROOT), HOMEWORK)
+    answers = {cell: text.partition("**Marking")[0] for cell, text in models.items()}
+    nb = nbformat.reads(fill_in(lesson, answers), as_version=4)
+    marked = iter([(1, True), (0, False), (2, None)])
+    for cell in nb.cells:
+        data = cell.metadata.get("nbgrader", {})
+        if data.get("grade") and cell.cell_type == "markdown":
+            data["open"], data["score"] = True, 0
+        elif data.get("grade"):
+            data["score"], passed = next(marked, (data["points"], True))
+            card = Card(cell.metadata.course.task, passed, (TRUE,) if passed else (WRONG,))
+            html = {"text/html": card._repr_html_(), "text/plain": repr(card)}
+            cell.outputs = [nbformat.v4.new_output("display_data", data=html)]
+            if passed is None:
+                said = "1 point off for the scale."
+                taken = {"verdict": "deduction", "message": said, "points": -1.0}
+                cell.metadata.course["taken"] = [taken]
+                data["comment"] = "Well done, $\\sqrt{d}$ and all."
+        elif "show(" in cell.source:
+            flood = nbformat.v4.new_output("stream", text="line\n" * LINES)
+            cell.outputs = [
+                flood,
+                nbformat.v4.new_output("display_data", data={"image/png": PIXEL}),
+            ]
+    return nb
+
+
+@pytest.fixture(scope="module")
+def html(notebook) -> str:
+    return page(notebook, HOMEWORK, 8, 15)
+
+
+def test_there_is_one_heading_of_the_first_level(html):
+    assert html.count("<h1>") == 1
+    levels = [int(n) for n in re.findall(r"<h([1-6])", html)]
+    assert levels[0] == 1 and set(levels[1:]) <= {2, 3, 4, 5, 6}
+
+
+def test_a_question_stands_above_its_answer(html):
+    asked, answered = "respond most strongly to a", "They become more focused"
+    assert html.index(asked) < html.index(answered)
+    before = html[: html.index(asked)]
+    assert before.count("<details>") == before.count("</details>")  # it is not folded away
+
+
+def test_a_figure_has_the_text_that_the_lesson_gives_it(html):
+    texts = re.findall(r'<img alt="([^"]*)"', html)
+    assert texts and any(t.startswith("Influence of each input token") for t in texts)
+
+
+def test_a_figure_without_one_is_called_so():
+    assert descriptions("show(fig, text)\nother(fig, 'x')") == ["A figure of the lesson"]
+    assert descriptions("show(fig, alt='a plot')") == ["a plot"]
+    assert descriptions("show(fig, 'one" + "\n") == []
+
+
+def test_a_flood_of_output_is_folded(html):
+    assert f"{LINES - FOLDED} more lines" in html
+
+
+def test_what_is_to_be_done_leads_to_the_task_and_all_else_is_left_out(html):
+    section = html.partition('id="next"')[2].partition("</ol>")[0]
+    assert section.count("<li>") == 2
+    assert "mend what the check says" in section and "right, but for what was taken off" in section
+    for target in re.findall(r'href="#([^"]+)"', html):
+        assert f'id="{target}"' in html
+
+
+def test_a_task_that_lost_a_point_only_is_not_called_wrong(html):
+    (task,) = re.findall(r"<b>nearly</b>\s*<code>([\w.]+)</code>", html)
+    assert f"<b>not yet</b> <code>{task}</code>" not in html
+
+
+def violations(html: str, folder, dark: bool, width: int = 1200) -> list:
+    """What axe finds in a page that it may look at: the policy that forbids scripts is left out."""
+    script = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    text = re.sub(r"<meta http-equiv[^>]*>", "", html)
+    text = text.replace("</body>", f"<script>{script}</script><script>{AXE}</script></body>")
+    path = folder / "page.html"
+    path.write_text(text, encoding="utf-8")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
+    flags += [f"--user-data-dir={folder / 'profile'}", f"--window-size={width},900", "--dump-dom"]
+    flags += ["--blink-settings=preferredColorScheme=0"] * dark
+    command = [BROWSER, *flags, path.as_uri()]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
+    title = re.search(r"<title>(.*?)</title>", said, re.DOTALL)[1]
+    return json.loads(unescape(title))
+
+
+@pytest.mark.skipif(not BROWSER, reason="no browser is installed")
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1200, pytest.param(390, marks=pytest.mark.slow)])
+def test_axe_finds_nothing(html, tmp_path, dark, width):
+    assert violations(html, tmp_path, dark, width) == []
+
+
+@pytest.mark.skipif(not BROWSER, reason="no browser is installed")
+def test_axe_would_find_something(html, tmp_path):
+    worse = html.replace("--quiet: #59636e", "--quiet: #d0d0d0").replace(' lang="en"', "")
+    assert {"color-contrast", "html-has-lang"} <= {v[1] for v in violations(worse, tmp_path, False)}
