@@ -37,6 +37,21 @@ def over_keys(scores, hidden):
     return scores.masked_fill(hidden, -INF).softmax(-1)
 
 
+WEIGHED_WRONGLY = [  # (name, message, what stands in the place of `over_keys`)
+    ("softmax.dim", "The softmax runs over the queries. Use the last dimension.",
+     lambda s, hidden: s.masked_fill(hidden, -INF).softmax(-2)),
+    ("softmax.dim", "The softmax runs over the queries. Use the last dimension.",
+     lambda s, hidden: s.masked_fill(hidden, -1e9).softmax(-2)),
+    ("softmax.missing", "There is no softmax.", lambda s, hidden: s.masked_fill(hidden, 0.0)),
+    ("softmax.twice", "The softmax is applied twice.",
+     lambda s, hidden: over_keys(s, hidden).softmax(-1)),
+    ("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.",
+     lambda s, hidden: s.masked_fill(hidden, 0.0).softmax(-1)),
+    ("mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
+     lambda s, hidden: s.softmax(-1).masked_fill(hidden, 0.0)),
+]
+
+
 # --- cross-attention -----------------------------------------------------------------------------
 def two_texts(draw: Draw) -> list[Call]:
     """Sizes that differ, and once sizes that are equal, where a slip raises no error."""
@@ -71,8 +86,8 @@ def two_texts(draw: Draw) -> list[Call]:
               "put an axis for the queries between. There is no causal mask."))
 class CrossAttention(nn.Module):
     asks, asked, tells = "x", "source", "source"
-    power, causal, silent, key_lengths, row_lengths, fill = -0.5, False, True, "source", "x", -INF
-    after = False
+    power, causal, silent, key_lengths, row_lengths = -0.5, False, True, "source", "x"
+    weigh, inverted = staticmethod(over_keys), False
 
     def __init__(self, input_size, source_size, hidden):
         super().__init__()
@@ -90,11 +105,9 @@ class CrossAttention(nn.Module):
         v = self.v(texts[self.tells])
         scores = q @ k.mT * k.shape[-1] ** self.power
         padding = torch.arange(k.shape[1]) >= lengths[self.key_lengths][:, None]
+        padding = ~padding if self.inverted else padding
         hidden = padding[:, None] | (torch.ones_like(scores).triu(1).bool() & self.causal)
-        if self.after:
-            probs = scores.softmax(-1).masked_fill(hidden, 0.0)
-        else:
-            probs = scores.masked_fill(hidden, self.fill).softmax(-1)
+        probs = self.weigh(scores, hidden)
         empty = torch.arange(q.shape[1]) >= lengths[self.row_lengths][:, None]
         return (probs @ v).masked_fill(empty[..., None] & self.silent, 0.0)
 
@@ -123,9 +136,13 @@ wrong("cross.roles swapped", "The source asks and `x` answers; it should be the 
       asks="source", asked="x", tells="x")
 wrong("scale.missing", "The scores are not scaled.", power=0)
 wrong("scale.not a root", "The scores are divided by the size itself.", power=-1)
-wrong("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.", fill=0.0)
-wrong("mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
-      after=True)
+wrong("cross.inverted", "The real tokens of the source are hidden and its padding is seen.",
+      inverted=True)
+wrong("cross.inverted", "The real tokens of the source are hidden and its padding is seen.",
+      inverted=True,
+      weigh=staticmethod(lambda s, hidden: s.masked_fill(hidden, -1e9).softmax(-1)))
+for check, message, weigh in WEIGHED_WRONGLY:
+    wrong(check, message, weigh=staticmethod(weigh))
 
 
 # --- fewer keys and values -----------------------------------------------------------------------
@@ -159,10 +176,11 @@ def all_in_turn(t, times):
               "`k.repeat_interleave(num_heads // kv_heads, dim=1)`, the same for v, and then "
               "causal attention as ever."))
 def grouped_attention(q, k, v, spread_k=each_in_turn, spread_v=each_in_turn, power=-0.5,
-                      hide=later, size_of=lambda q, k: q.shape[-1], merge=lambda out, kv: out):
+                      hide=later, size_of=lambda q, k: q.shape[-1],
+                      merge=lambda out, kv: out, weigh=over_keys):
     times = q.shape[1] // k.shape[1]
     scores = q @ spread_k(k, times).mT * size_of(q, k) ** power
-    probs = over_keys(scores, hide(q.shape[2], k.shape[2]))
+    probs = weigh(scores, hide(q.shape[2], k.shape[2]))
     return merge(probs @ spread_v(v, times), k.shape[1])
 
 wrong = grouped_attention.wrong
@@ -204,6 +222,12 @@ wrong("mask.diagonal hidden", "The current token is hidden too.",
 wrong("mask.one step late", "Each token sees the one after it.",
       hide=lambda q, k: torch.ones(q, k).triu(2).bool())
 wrong("mask.inverted", "The mask is the wrong way round.", hide=lambda q, k: later(q, k).mT)
+
+
+wrong("group.axes swapped", "Heads and tokens have changed places in what comes out.",
+      merge=lambda out, kv: out.transpose(1, 2))
+for check, message, weigh in WEIGHED_WRONGLY:
+    wrong(check, message, weigh=weigh)
 
 
 NAMES = ("num_layers", "num_heads", "kv_heads", "head_size", "seq_len", "batch_size", "bytes_each")
@@ -327,6 +351,8 @@ wrong("rope.positions ignored", "Only the first position is used: all tokens tur
       places=lambda p: p[:1].expand_as(p).double())
 wrong("rope.off by one", "Each position counts one too many.", places=lambda p: p.double() + 1)
 wrong("rope.nothing", "Nothing is turned.", lambda x, positions, base: x.clone())
+wrong("rope.base ignored", "The base that was given is not used: this is 10,000 always.",
+      lambda x, positions, base: rotate(x, positions, 10000.0))
 
 
 def chunks(draw: Draw) -> list[Call]:
@@ -360,7 +386,9 @@ def turn_at(t, start, base=10000.0):
               "The first query stands at k_len - q_len. Query i may look at the keys 0 to k_len - "
               "q_len + i: `triu(k_len - q_len + 1)`."))
 def rope_attention(q, k, v, num_heads, turns="qk", before=False, power=-0.5, hide=later, base=1e4,
-                   start=lambda q_len, k_len: k_len - q_len, size_of=lambda h, size: size):
+                   start=lambda q_len, k_len: k_len - q_len, size_of=lambda h, size: size,
+                   weigh=over_keys,
+                   merge=lambda out: out.transpose(1, 2).flatten(2)):
     q_len, k_len = q.shape[1], k.shape[1]
     starts = {"q": start(q_len, k_len), "k": 0, "v": 0}
     heads = {}
@@ -370,8 +398,7 @@ def rope_attention(q, k, v, num_heads, turns="qk", before=False, power=-0.5, hid
         t = split_heads(t, num_heads)
         heads[name] = turn_at(t, starts[name], base) if name in turns and not before else t
     scores = heads["q"] @ heads["k"].mT * size_of(num_heads, heads["k"].shape[-1]) ** power
-    out = over_keys(scores, hide(q_len, k_len)) @ heads["v"]
-    return out.transpose(1, 2).flatten(2)
+    return merge(weigh(scores, hide(q_len, k_len)) @ heads["v"])
 
 wrong = rope_attention.wrong
 wrong("rope.on the values", "The values are turned too. What a token says should not depend on "
@@ -400,6 +427,13 @@ wrong("scale.missing", "The scores are not scaled.", power=0)
 wrong("scale.not a root", "The scores are divided by the size itself.", power=-1)
 wrong("scale.all heads", "The scores are divided by the root of hidden, not of head_size.",
       size_of=lambda h, size: h * size)
+
+
+wrong("heads.scrambled merge", "The heads are merged by `reshape` alone, which pours the numbers "
+      "of one head into the slots of several tokens. Swap the axes first.",
+      merge=lambda out: out.reshape(out.shape[0], out.shape[2], -1))
+for check, message, weigh in WEIGHED_WRONGLY:
+    wrong(check, message, weigh=weigh)
 
 
 # --- distance as a penalty -----------------------------------------------------------------------
@@ -475,12 +509,12 @@ def distances(n):
               "scores = q @ k^T / sqrt(head_size) - slopes[:, None, None] * distance; then the "
               "causal mask, the softmax, the values."))
 def alibi_attention(q, k, v, slopes, sign=-1.0, power=-0.5, hide=later, late=False, far=distances,
-                    own=lambda slopes: slopes):
+                    own=lambda slopes: slopes, weigh=over_keys):
     n = q.shape[2]
     bias = sign * own(slopes)[:, None, None] * far(n)
     scores, scale = q @ k.mT, q.shape[-1] ** power
     scores = (scores + bias) * scale if late else scores * scale + bias
-    return over_keys(scores, hide(n, n)) @ v
+    return weigh(scores, hide(n, n)) @ v
 
 wrong = alibi_attention.wrong
 wrong("alibi.sign", "Distance is rewarded: far keys get more weight. The sign is wrong.", sign=1.0)
@@ -500,6 +534,17 @@ wrong("alibi.after the softmax", "The penalty comes after the softmax.",
       lambda q, k, v, slopes: (over_keys(q @ k.mT * root(q.shape[-1]),
                                          later(q.shape[2], k.shape[2]))
                                - slopes[:, None, None] * distances(q.shape[2])) @ v)
+wrong("alibi.after the softmax", "The price comes after the softmax, as a factor, so that the rows "
+      "do not sum to 1.",
+      lambda q, k, v, slopes: (over_keys(q @ k.mT * root(q.shape[-1]),
+                                         later(q.shape[2], k.shape[2]))
+                               * (-slopes[:, None, None] * distances(q.shape[2])).exp()) @ v)
+wrong("alibi.after the softmax", "The price comes after the softmax of all keys, as a factor.",
+      lambda q, k, v, slopes: ((q @ k.mT * root(q.shape[-1])).softmax(-1)
+                               * (-slopes[:, None, None] * distances(q.shape[2])).exp()
+                               ).tril() @ v)
+for check, message, weigh in WEIGHED_WRONGLY:
+    wrong(check, message, weigh=weigh)
 wrong("alibi.multiplied", "The scores are multiplied by the penalty; it is added.",
       lambda q, k, v, slopes: over_keys(
           q @ k.mT * root(q.shape[-1]) * (-slopes[:, None, None] * distances(q.shape[2])),

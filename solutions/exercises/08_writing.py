@@ -147,6 +147,8 @@ class Block(nn.Module):
                 x = norm((x if keeps[name] else 0) + part(read))
             elif self.style == "on the part":
                 x = (x if keeps[name] else 0) + norm(part(read))
+            elif self.style == "lost":
+                x = start * (name == self.order[1]) + part(norm(read))
             else:
                 x = norm(read) + part(norm(read))
         return x
@@ -165,6 +167,8 @@ wrong("block.no sum", "Attention replaces the stream. It should add to it.", kee
 wrong("block.no sum", "The MLP replaces the stream. It should add to it.", keep_2=False)
 wrong("block.one norm twice", "Both parts read through the first norm.", norms=(1, 1))
 wrong("block.one norm twice", "Both parts read through the second norm.", norms=(2, 2))
+wrong("block.stream lost", "The MLP adds to what stood in the stream before; what attention "
+      "brought is read by the MLP and then lost.", style="lost")
 wrong("block.norms swapped", "The norms are swapped.", norms=(2, 1))
 wrong("block.no norm", "Attention reads the stream without its norm.", norms=(0, 2))
 wrong("block.no norm", "The MLP reads the stream without its norm.", norms=(1, 0))
@@ -172,6 +176,8 @@ wrong("block.no norm", "There are no norms at work.", norms=(0, 0))
 wrong("block.parallel", "The MLP reads the stream as it was before attention.", parallel=True)
 wrong("block.order", "The MLP comes first. Attention does, with norm_1.",
       order=("mlp", "attention"), norms=(2, 1))
+wrong("block.order", "The MLP comes first, through norm_1. Attention does.",
+      order=("mlp", "attention"))
 wrong("mask.none", "The attention is not causal: later tokens are seen.", causal=False)
 
 
@@ -196,6 +202,10 @@ wrong("embed.no tokens", "There are no tokens, only positions.",
 wrong("embed.positions from 1", "Positions count from 1. The first token stands at 0.", first=1)
 wrong("embed.one position", "All tokens get the first position's vector.",
       at=lambda ids, places: places[:1])
+wrong("embed.one position", "All tokens get the last position's vector.",
+      at=lambda ids, places: places[ids.shape[1] - 1])
+wrong("embed.averaged", "Tokens and positions are averaged; add them.",
+      lambda ids, tokens, places: (tokens[ids] + places[: ids.shape[1]]) / 2)
 wrong("embed.last positions", "The last rows of the table are used. Short texts begin at 0 too.",
       at=lambda ids, places: places[-ids.shape[1] :])
 wrong("embed.backwards", "Positions count from the end.",
@@ -305,7 +315,7 @@ wrong("bigram.columns", "Everything is divided by one sum: these are probabiliti
       "of a token given the one before.", over=(0, 1))
 wrong("bigram.not smoothed", "Pairs that were never met have probability 0, and one of them in the "
       "held-out text makes the loss infinite. Add 1 to each count.", add=0.0)
-for amount in (0.5, 0.1, 0.01, 1e-3, 1e-6, 1e-9):
+for amount in (2.0, 0.5, 0.1, 0.01, 1e-3, 1e-5, 1e-6, 1e-8, 1e-9, 1e-10):
     wrong("bigram.other smoothing", f"{amount:g} is added to each count; asked for is 1.",
           add=amount)
 wrong("bigram.bits", "The loss is in bits (log2), not in nats.", log=torch.log2)
@@ -368,6 +378,10 @@ wrong("temperature.after the softmax", "The temperature divides probabilities, a
       "softmax makes them nearly even.", squashed=True)
 wrong("top-k.one too many", "One token too many is kept.", more=1)
 wrong("top-k.one too few", "One token too few is kept.", more=-1)
+wrong("top-k.one too few", "The k-th best itself is taken away: compare with <, not with <=.",
+      lambda logits, t, k: logits.masked_fill(
+          logits <= logits.topk(min(k, logits.shape[-1])).values[..., -1:],
+          -INF).div(t).softmax(-1))
 wrong("top-k.not normalised", "What is kept does not sum to 1: the others were taken away after "
       "the softmax.", again=False)
 wrong("top-k.filled with 0", "The others' logits become 0, and exp(0) is 1.", fill=0.0)
