@@ -689,31 +689,29 @@ print(tokenizer.decode(written["with"][0, :30]))
 # all of it is for:
 
 # %%
-def seconds(write, count):
-    """How long it takes to write that many tokens; the faster of two runs."""
-    times = []
-    for _ in range(2):
-        start = time.perf_counter()
-        write(model, ids, count)
-        times.append(time.perf_counter() - start)
-    return min(times)
+def seconds_a_token(write, count):
+    """The time from each pass through the model to the next, while `count` tokens are written."""
+    stamps = []
+    hook = model.register_forward_hook(lambda *_: stamps.append(time.perf_counter()))
+    write(model, ids, count + 1)
+    hook.remove()
+    return torch.tensor(stamps, dtype=torch.float64).diff()  # [count]
 
 
-counts = [1, 40, 80, 120, 160, 200]
 figure, axis = plt.subplots(figsize=(7.5, 3.8))
 for name, write, style in (("without cache", generate_slowly, "o-"), ("with cache", generate_cached, "s--")):
-    took = torch.tensor([seconds(write, count) for count in counts])  # [counts]
-    each = took.diff() / torch.tensor(counts).diff()  # [counts - 1]
-    between = torch.tensor(counts).float().unfold(0, 2, 1).mean(dim=1)  # [counts - 1]
-    axis.plot(between, each * 1000, style, label=name)
-    print(f"{name:14}: {200 / took[-1]:4.0f} tokens a second on this machine, now")
+    runs = torch.stack([seconds_a_token(write, 200) for _ in range(2)])  # [runs, tokens]
+    fastest = runs.unflatten(1, (20, 10)).amin(dim=(0, 2))  # [tens]
+    axis.plot(range(5, 205, 10), fastest * 1000, style, markersize=4, label=name)
+    print(f"{name:14}: {20 / fastest.sum():4.0f} tokens a second on this machine, now")
 axis.set(xlabel="token", ylabel="milliseconds for it", ylim=(0, None))
 axis.legend()
 show(figure, "Time for each new token against its number. Without a cache it climbs with the length "
      "of the text; with a cache it stays low and nearly flat.")
 
 # %% [markdown]
-# **Figure.** The time for a token, as the mean over forty of them, in the faster of two runs. Without a cache each token is dearer than
+# **Figure.** The time for a token, the fastest of ten neighbours in two runs (other programs disturb
+# the rest). Without a cache each token is dearer than
 # the one before, for the whole text goes through again. With it, each costs about the same: one token
 # goes through the layers, and only the look back at the cache grows. How large the gap is depends on your
 # machine; that it widens does not. (This model is tiny: much of what you see is Python. In a large model the
