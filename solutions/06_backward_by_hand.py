@@ -374,8 +374,8 @@ def mask_dropout_backward(grad_dropped, probs, hidden, dropped, p):
     ### BEGIN SOLUTION
     grad_probs = grad_dropped.masked_fill(dropped, 0.0) / (1 - p)
     # [batch_size, seq_len, seq_len] -> the same
-    grad_scores = softmax_backward(probs, grad_probs)  # [batch_size, seq_len, seq_len]
-    return grad_scores.masked_fill(hidden, 0.0)  # [batch_size, seq_len, seq_len]
+    before_mask = softmax_backward(probs, grad_probs)  # [batch_size, seq_len, seq_len]
+    return before_mask.masked_fill(hidden, 0.0)  # [batch_size, seq_len, seq_len]
     ### END SOLUTION
 
 
