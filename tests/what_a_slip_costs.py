@@ -46,6 +46,7 @@ CLASSES = (
     ),
 )
 # What follows the sentence that names a mistake: how the values of one call differ.
+_OURS = re.compile(r"\. ((?:The left operand|`\w+`) .*)")  # behind PyTorch's own words
 _SIZES = re.compile(r"\[\d+(, \d+)*\]")  # as drawn
 _DIFFERENCE = re.compile(r" ?\(?(The result|Part \d of the result|The gradient of) .*")
 
@@ -85,7 +86,12 @@ def _said(got: Marks) -> str:
         error = re.search(r"Line \d+: (\w+Error)", text)
         if error:
             before, after = text[: error.start()], text.partition(cause or RAISED)[2]
-            said.append(f"{before}{error[1]}. {cause or RAISED}{after}")
+            ours = _OURS.search(text)
+            if cause is None and ours:
+                after = _SIZES.sub("[...]", re.sub(r"(left|right), \d+", r"\1, n", ours[1]))
+                said.append(f"{before}{error[1]}. {after}")
+            else:
+                said.append(f"{before}{error[1]}. {cause or RAISED}{after}")
         else:
             said.append(_SIZES.sub("[...]", _DIFFERENCE.sub("", text)) or "Some values differ.")
     return "<br>".join(dict.fromkeys(said)).replace("|", "\\|")
