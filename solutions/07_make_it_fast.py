@@ -563,8 +563,8 @@ class CachedAttention(nn.Module):
         self.q = nn.Linear(input_size, hidden)
         self.k = nn.Linear(input_size, hidden)
         self.v = nn.Linear(input_size, hidden)
-        self.mix = nn.Linear(hidden, hidden)
         self.num_heads = num_heads
+        self.mix = nn.Linear(hidden, hidden)
         ### END SOLUTION
 
     def forward(self, x, cache=None):

@@ -129,7 +129,7 @@ class CrossAttention(nn.Module):
         ### BEGIN SOLUTION
         q, k, v = self.q(x), self.k(source), self.v(source)
         # [batch_size, x_len, hidden], twice [batch_size, source_len, hidden]
-        scores = q @ k.transpose(1, 2) / k.shape[-1] ** 0.5  # [batch_size, x_len, source_len]
+        scores = q @ k.mT / k.shape[-1] ** 0.5  # [batch_size, x_len, source_len]
         hidden = torch.arange(source.shape[1]) >= source_lengths[:, None]
         # [batch_size, source_len]
         scores = scores.masked_fill(hidden[:, None], -math.inf)  # [batch_size, x_len, source_len]
@@ -411,7 +411,7 @@ def rope_attention(q, k, v, num_heads):
     q = rotate(q, places[k_len - q_len :])  # [batch_size, num_heads, q_len, head_size]
     k = rotate(k, places)  # [batch_size, num_heads, k_len, head_size]
     scores = q @ k.transpose(-2, -1) / k.shape[-1] ** 0.5  # [batch_size, num_heads, q_len, k_len]
-    future = torch.ones(q_len, k_len).triu(k_len - q_len + 1).bool()  # [q_len, k_len]
+    future = torch.ones(q_len, k_len, dtype=torch.bool).triu(k_len - q_len + 1)  # [q_len, k_len]
     scores = scores.masked_fill(future, -math.inf)  # [batch_size, num_heads, q_len, k_len]
     return merge_heads(torch.softmax(scores, dim=-1) @ v)  # [batch_size, q_len, hidden]
     ### END SOLUTION
@@ -528,8 +528,8 @@ def window_mask(seq_len, window):
         BoolTensor[seq_len, seq_len]
     """
     ### BEGIN SOLUTION
-    places = torch.arange(seq_len)  # [seq_len]
-    distance = places[:, None] - places  # [seq_len, seq_len]
+    at = torch.arange(seq_len)  # [seq_len]
+    distance = at[:, None] - at  # [seq_len, seq_len]
     return (distance < 0) | (distance >= window)  # [seq_len, seq_len]
     ### END SOLUTION
 

@@ -129,8 +129,7 @@ class MLP(nn.Module):
     def __init__(self, hidden):
         super().__init__()
         ### BEGIN SOLUTION
-        self.up = nn.Linear(hidden, 4 * hidden)
-        self.down = nn.Linear(4 * hidden, hidden)
+        self.up, self.down = nn.Linear(hidden, 4 * hidden), nn.Linear(4 * hidden, hidden)
         ### END SOLUTION
 
     def forward(self, x):
@@ -141,8 +140,8 @@ class MLP(nn.Module):
             FloatTensor[batch_size, seq_len, hidden]
         """
         ### BEGIN SOLUTION
-        neurons = F.gelu(self.up(x), approximate="tanh")  # [batch_size, seq_len, 4 * hidden]
-        return self.down(neurons)  # [batch_size, seq_len, hidden]
+        active = F.gelu(self.up(x), approximate="tanh")  # [batch_size, seq_len, 4 * hidden]
+        return self.down(active)  # [batch_size, seq_len, hidden]
         ### END SOLUTION
 
 
@@ -534,11 +533,11 @@ def top_p(logits, p):
     """
     ### BEGIN SOLUTION
     probs = torch.softmax(logits, dim=-1)  # [batch_size, vocab_size]
-    falling, order = probs.sort(dim=-1, descending=True)  # [batch_size, vocab_size] each
-    before = falling.cumsum(dim=-1) - falling  # [batch_size, vocab_size]
-    kept = falling.masked_fill(before >= p, 0.0)  # [batch_size, vocab_size]
-    kept = kept / kept.sum(dim=-1, keepdim=True)  # [batch_size, vocab_size]
-    return torch.zeros_like(probs).scatter(-1, order, kept)  # [batch_size, vocab_size]
+    ranked, order = probs.sort(dim=-1, descending=True)  # [batch_size, vocab_size] each
+    ahead = ranked.cumsum(dim=-1) - ranked  # [batch_size, vocab_size]
+    stays = ranked * (ahead < p)  # [batch_size, vocab_size]
+    stays = stays / stays.sum(dim=-1, keepdim=True)  # [batch_size, vocab_size]
+    return torch.zeros_like(probs).scatter(-1, order, stays)  # [batch_size, vocab_size]
     ### END SOLUTION
 
 

@@ -82,6 +82,8 @@ def test_json_is_one_object_a_line_in_the_order_given(one_of_each):
                     "expected",
                     "got",
                     "points",
+                    "mistake",
+                    "where",
                 ]
 
 

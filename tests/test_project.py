@@ -48,7 +48,16 @@ def test_every_dependency_is_pinned_inside_its_range():
 
 def test_the_attention_that_is_taught_is_causal():
     found = subprocess.run(
-        ["git", "grep", "-nIiE", r"\bcasual", "--", ".", ":!tests/test_project.py"],
+        [
+            "git",
+            "grep",
+            "-nIiE",
+            r"\bcasual",
+            "--",
+            ".",
+            ":!tests/test_project.py",
+            ":!models/text",
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,

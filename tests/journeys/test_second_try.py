@@ -153,22 +153,25 @@ def test_a_run_that_was_cut_off_is_taken_up_again(term):
 # --- a check that was wrong ----------------------------------------------------------------------
 WRONG_CHECK = """
 from dataclasses import replace
-from autograder.course.course import Course
-from autograder.course.asking import Finding
-checks, task = Course.find().exercises, "self_attention.init"
-wrong = [Finding(task + ".odd", "wrong", "This check was too strict.")]
-checks[task] = replace(checks[task], judge=lambda sight: wrong)
+from autograder import Finding
+TOO_STRICT = [Finding("self_attention.init.odd", "wrong", "This check was too strict.")]
+for written in SelfAttention.exercises:
+    if written.exercise.task == "self_attention.init":
+        written.exercise = replace(written.exercise, judge=lambda sight: TOO_STRICT)
 """
 
 
 def test_a_mended_check_gives_the_points_back_by_force(tmp_path):
-    room = Classroom(tmp_path / "course", WRONG_CHECK)
+    room = Classroom(tmp_path / "course")
+    exercises = room.folder / "solutions" / "exercises" / f"{HOMEWORK}.py"
+    mended = exercises.read_text(encoding="utf-8")
+    exercises.write_text(mended + WRONG_CHECK, encoding="utf-8")
     room.hand_in("ada", right())
     for step in ("generate_assignment", "autograde", "generate_feedback"):
         room.nbgrader(step, HOMEWORK)
     assert headline(room.page("ada")).startswith("05_homework: 9 of 15")
     assert "This check was too strict." in room.page("ada")
-    room.configure("")
+    exercises.write_text(mended, encoding="utf-8")
     assert "Skipping existing" in room.nbgrader("autograde", HOMEWORK)
     room.nbgrader("autograde", HOMEWORK, "--force")
     room.nbgrader("generate_feedback", HOMEWORK)
