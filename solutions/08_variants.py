@@ -667,8 +667,8 @@ class Variant(nn.Module):
         self.num_heads = num_heads
 
     def forward(self, x):
-        q = self.q(x)  # [batch_size, seq_len, hidden]
-        k, v = self.k(x), self.v(x)  # [batch_size, seq_len, kv_size] each
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        # [batch_size, seq_len, hidden], then [batch_size, seq_len, kv_size] each
         if self.kind == "rope":
             return self.mix(rope_attention(q, k, v, self.num_heads))
         q = split_heads(q, self.num_heads)  # [batch_size, num_heads, seq_len, head_size]
