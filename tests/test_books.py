@@ -1,5 +1,7 @@
 """The books, the model that was trained on them, and the black boxes of lesson 08."""
 
+import gzip
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -15,7 +17,7 @@ from transformer_lm.training import evaluate
 
 def test_every_book_is_cut_once_between_two_paragraphs():
     text, held_out = read_books()
-    whole = sum(len(path.read_text()) for path in TEXT.glob("*.txt"))
+    whole = sum(len(gzip.decompress(path.read_bytes())) for path in TEXT.glob("*.txt.gz"))
     assert len(text) + len(held_out) == whole
     assert 0.04 < len(held_out) / whole < 0.05
     assert text.endswith("\n") and held_out.endswith("\n")
@@ -36,7 +38,8 @@ def test_a_folder_without_books_is_refused(tmp_path):
 
 def test_the_text_says_where_it_comes_from():
     page = (TEXT / "README.md").read_text()
-    for path in TEXT.glob("*.txt"):
+    assert len(list(TEXT.glob("*.txt.gz"))) == 5
+    for path in TEXT.glob("*.txt.gz"):
         assert f"`{path.name}`" in page
     assert "public domain" in page
 

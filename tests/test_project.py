@@ -56,7 +56,6 @@ def test_the_attention_that_is_taught_is_causal():
             "--",
             ".",
             ":!tests/test_project.py",
-            ":!models/text",
         ],
         cwd=ROOT,
         capture_output=True,

@@ -109,7 +109,7 @@ def test_numbers_in_the_names_of_ones_own_files_are_not_canvas(tmp_path):
     [
         ("Jane Doe_1234567_assignsubmission_file_/05_homework.ipynb", ("1234567", "Jane Doe")),
         ("Jane Doe_1234567_assignsubmission_file/05_homework.ipynb", ("1234567", "Jane Doe")),
-        ("Jane Doe_1234567_assignsubmission_file_/work/a/x.ipynb", ("1234567", "Jane Doe")),
+        ("Jane Doe_1234567_assignsubmission_file_/mine/a/x.ipynb", ("1234567", "Jane Doe")),
         ("Jane Doe_1234567_assignsubmission_file_05_homework.ipynb", ("1234567", "Jane Doe")),
         ("Participant_42_assignsubmission_file_x.ipynb", ("42", "Participant")),
         ("Default group_assignsubmission_file/x.ipynb", ("Default group", "Default group")),
