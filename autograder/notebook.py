@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 
@@ -11,6 +10,7 @@ import torch
 from autograder.course.asking import Exercise, Finding, Verdict
 from autograder.course.calls import run_here
 from autograder.course.course import Course
+from autograder.course.settings import did_you_mean
 from autograder.course.steps.traces import text_of, trace_here
 from autograder.judging.verdict import findings
 from autograder.reports import cards
@@ -64,8 +64,7 @@ def find(task: str) -> Exercise:
     known = Course.find().exercises
     if task in known:
         return known[task]
-    near = difflib.get_close_matches(str(task), known, n=1, cutoff=0.4)
-    likely = f" Did you mean {near[0]!r}?" if near else ""
+    likely = did_you_mean(str(task), known, 0.4)
     raise UnknownTask(f"There is no check called {task!r}.{likely}")
 
 

@@ -21,7 +21,6 @@ class Verdict(StrEnum):
     CANNOT_TELL = "cannot tell"
     DEDUCTION = "deduction"
     BONUS = "bonus"
-    REVIEW = "review"
 
 
 @dataclass(frozen=True)
@@ -90,11 +89,6 @@ class Lazy(Sequence):
 
     def __iter__(self) -> Iterator[Outcome]:
         return (self[i] for i in range(self._count))
-
-
-def lazily(change: Callable[[Outcome], Outcome], outcomes: Sequence[Outcome]) -> Lazy:
-    """The outcomes after `change`, each changed when it is first asked for."""
-    return Lazy(len(outcomes), lambda i: change(outcomes[i]))
 
 
 @dataclass(frozen=True)

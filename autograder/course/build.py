@@ -15,7 +15,6 @@ Building twice gives the same bytes: cell ids come from the headers, or from the
 from __future__ import annotations
 
 import copy
-import difflib
 import hashlib
 import re
 from pathlib import Path
@@ -28,7 +27,7 @@ from nbformat import NotebookNode
 
 from autograder.course.lesson import Role
 from autograder.course.released import sources, write_whole
-from autograder.course.settings import CourseError
+from autograder.course.settings import CourseError, did_you_mean
 
 if TYPE_CHECKING:
     from autograder.course.course import Course
@@ -156,8 +155,7 @@ def _link_checks(notebook: NotebookNode, places: list[str]) -> None:
             task = cell.metadata.course.task
             found = ids.get(task) or ids.get(task.partition(".")[0])
             if found is None:
-                near = difflib.get_close_matches(task, ids, n=1, cutoff=0.5)
-                likely = f" Did you mean {near[0]!r}?" if near else ""
+                likely = did_you_mean(task, ids)
                 raise CourseError(
                     f"{where}: the check {task!r} has no exercise cell in this lesson, neither of "
                     f"that name nor of {task.partition('.')[0]!r}.{likely}"

@@ -20,7 +20,14 @@ from autograder.course.calls import Call, Draw
 from autograder.course.data import CHECKS, Checks
 from autograder.course.exercises import ExerciseError, Exercises, Written
 from autograder.course.lesson import Cell, Lesson, Role, read_lesson
-from autograder.course.settings import CourseError, NoCourse, Settings, has_settings, read_settings
+from autograder.course.settings import (
+    CourseError,
+    NoCourse,
+    Settings,
+    did_you_mean,
+    has_settings,
+    read_settings,
+)
 from autograder.shapes import PlanError, plan
 
 SECRET = ("*.py", "*.ipynb")  # what of sources and exercises no student's code may read
@@ -150,13 +157,13 @@ class Course:
                 if cell.task not in self.exercises:
                     raise CourseError(
                         f"{self._place(lesson, cell)}: the check {cell.task!r} has no exercise in "
-                        f"{self.settings.exercises}.{_near(cell.task, self.exercises)}"
+                        f"{self.settings.exercises}.{did_you_mean(cell.task, self.exercises)}"
                     )
         for task, each in self.written.items():
             if task not in asked:
                 raise CourseError(
                     f"{each.where}: no lesson asks for {task!r}: a cell "
-                    f'`# %% check="{task}" points=1` would.{_near(task, tasks)}'
+                    f'`# %% check="{task}" points=1` would.{did_you_mean(task, tasks)}'
                 )
             _check_stages(each)
         cells = {c.id for lesson in self.lessons.values() for c in lesson.with_role(Role.EXERCISE)}
@@ -165,12 +172,13 @@ class Course:
             if name not in cells:
                 raise CourseError(
                     f"{where}.{name}]: no lesson has an exercise cell of that name."
-                    f"{_near(name, cells)}"
+                    f"{did_you_mean(name, cells)}"
                 )
             for task in filter(None, (rubric.layers, rubric.short_task)):
                 if task not in tasks:
                     raise CourseError(
-                        f"{where}.{name}]: no lesson has a check {task!r}.{_near(task, tasks)}"
+                        f"{where}.{name}]: no lesson has a check {task!r}."
+                        f"{did_you_mean(task, tasks)}"
                     )
         for lesson in self.lessons.values():
             for cell in lesson.with_role(Role.EXERCISE):
@@ -198,13 +206,6 @@ class Course:
 @cache
 def _opened(folder: Path) -> Course:
     return Course(folder, read_settings(folder))
-
-
-def _near(name: str, known) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def _check_stages(each: Written) -> None:

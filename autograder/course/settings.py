@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatch
 from pathlib import Path
@@ -20,6 +22,12 @@ class CourseError(Exception):
 
 class NoCourse(CourseError):
     """Here is no course at all."""
+
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.5, show=repr) -> str:
+    """' Did you mean X?' for the known name that is nearest; empty where none is near."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return f" Did you mean {show(near[0])}?" if near else ""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ stopped, with what had been graded so far.
 
 from __future__ import annotations
 
-import difflib
 import logging
 import sys
 import time
@@ -22,7 +21,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from autograder.course.settings import CourseError
+from autograder.course.settings import CourseError, did_you_mean
 from autograder.grading.grade import FAULT, Grader
 from autograder.grading.work import Done, File, Found, Job, Part, do, given_up, new_seed
 from autograder.intake import read as intake
@@ -102,8 +101,7 @@ def _chosen(everybody: list[HandedIn], names: Sequence[str]) -> list[HandedIn]:
     known = {n for one in everybody for n in _names(one.student)}
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-            likely = f" Did you mean {shown(near[0])}?" if near else ""
+            likely = did_you_mean(name, known, 0.4, shown)
             raise CourseError(f"Nobody called {shown(name)} handed anything in.{likely}")
     return [one for one in everybody if _names(one.student) & set(names)]
 
@@ -117,15 +115,13 @@ def _known_tasks(grader: Grader, lesson: str | None, only: Sequence[str]) -> Non
     known = [cell.task for each in lessons for cell in each.tasks] if only else []
     for task in only:
         if task not in known:
-            near = difflib.get_close_matches(task, known, n=1, cutoff=0.4)
-            likely = f" Did you mean {near[0]}?" if near else ""
+            likely = did_you_mean(task, known, 0.4, str)
             raise CourseError(f"There is no task called {shown(task)}.{likely}")
 
 
 def _known(grader: Grader, lesson: str | None) -> None:
     if lesson is not None and lesson not in grader.lessons:
-        near = difflib.get_close_matches(lesson, grader.lessons, n=1, cutoff=0.4)
-        likely = f" Did you mean {near[0]}?" if near else ""
+        likely = did_you_mean(lesson, grader.lessons, 0.4, str)
         raise CourseError(f"There is no lesson called {shown(lesson)}.{likely}")
 
 

@@ -46,17 +46,9 @@ SAYS = {
 Problem = tuple[str, dict]  # its kind, and what the sentence about it needs
 
 
-def judge_layers(
-    sight: Sight,
-    *,
-    prefix: str = "",
-    names: Mapping[str, str] | None = None,
-    says: Mapping[str, str] | None = None,
-    buffers: bool = False,
-) -> list[Finding]:
-    """As usual, once the layers are as they should be: see `layer_findings`."""
-    found = layer_findings(sight, prefix=prefix, names=names, says=says, buffers=buffers)
-    return found or compare(sight)
+def judge_layers(sight: Sight, **options) -> list[Finding]:
+    """As usual, once the layers are as they should be. options: see `layer_findings`."""
+    return layer_findings(sight, **options) or compare(sight)
 
 
 def layer_findings(

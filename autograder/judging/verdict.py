@@ -41,5 +41,7 @@ def findings(
         found = look_again(exercise, calls, outcomes, known.expected, found, ask, found_in)
     if not found:
         return []
-    names = {check for check, *_ in (*known.mistakes, *known.fitted(outcomes), *known.pairs)}
-    return [replace(f, mistake=f.check) if f.check in names else f for f in found]
+    names = {check for check, *_ in (*known.mistakes, *known.fitted(outcomes))}
+    return [  # a pair is called by both of its names
+        replace(f, mistake=f.check) if names.issuperset(f.check.split(" + ")) else f for f in found
+    ]

@@ -127,7 +127,6 @@ class _Wrapper:
         self.stmt = -1
         self.function = -1
         self.owner: list[str] = []
-        self.last_line = 0
 
     def text(self, node: ast.expr) -> str:
         """The text of an expression, the first 80 characters of its first line."""

@@ -26,7 +26,6 @@ from autograder.shapes.text.shapes_in_text import (
     without_values,
 )
 
-SIGN_JOINS = ("times", "plus", "minus")
 _FILLERS = """
     which that then now by a an the is of shape as it , and be with via
 """
