@@ -235,27 +235,40 @@ def _build(args) -> int:
     from autograder.course.build import build
     from autograder.course.course import Course
 
-    console = Console(stderr=True)
+    console, course = Console(stderr=True), Course.find()
+    course.check()
+    _rehearse(course, args.only)
     with _writing():
-        written = build(Course.find(), run=not args.no_run, only=args.only, say=console.print)
+        written = build(course, run=not args.no_run, only=args.only, say=console.print)
     console.print(f"{len(written)} lessons built")
     return PASSED
 
 
-def _release(args) -> int:
+def _rehearse(course, only: str = "") -> None:
+    from autograder.rehearsal import rehearse
+
+    rehearse(course, only, _watched("trying the exercises"))
+
+
+def _watched(what: str):
+    """Wraps a list to show how far its work is."""
     from rich.progress import track
 
+    return lambda files: track(files, what, console=Console(stderr=True), transient=True)
+
+
+def _release(args) -> int:
     from autograder.course.course import Course
     from autograder.course.handout import build_release
 
-    def watch(files: list):
-        return track(files, "computing the answers", console=Console(stderr=True))
-
     course = Course.find()
+    if course.has_answers:
+        course.check()
+        _rehearse(course)
     target = args.target or Path("build") / "hand-out" / course.settings.id
 
     with _writing():
-        archive, edited = build_release(course, target.resolve(), watch)
+        archive, edited = build_release(course, target.resolve(), _watched("computing the answers"))
     if edited:
         print(
             f"autograder: notebooks/ holds something else than solutions/ builds in the lessons "

@@ -150,13 +150,15 @@ class Exercise:
 class Mistake:
     """A wrong answer with a name: a student whose values equal its values made that mistake.
 
-    stage: the steps that it belongs to, one or several words of `Exercise.stages`.
+    stage: the steps that it belongs to, one or several words of `Exercise.stages`. where: file and
+    line.
     """
 
     check: str
     message: str
     namespace: Mapping[str, object]
     stage: str = ""
+    where: str = ""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from autograder.course.settings import CourseError
 from autograder.course.sketch import sketch, sketched
 from autograder.course.steps import stored as steps
 from autograder.course.steps.bank import Programs
-from autograder.sandbox.inside.runner import encode
+from autograder.sandbox.inside.sandbox_values import encode
 
 FOLDER = Path("released")  # of the hand-out, beside its notebooks
 CHECKS = FOLDER / "checks.safetensors"
@@ -47,18 +47,26 @@ def write(course, path: Path, watch: Callable[[list], Iterable] = iter) -> None:
         files.setdefault(each.where.rpartition(":")[0], []).append(each)
     tensors: dict[str, torch.Tensor] = {}
     index: dict[str, dict] = {}
-    shared = _digest(course.folder / course.settings.exercises, only="_*.py")
     for name in watch(sorted(files)):
-        part, entries = _part(course.folder, Path(name), files[name], shared)
+        key = digest_of(course, Path(name))
+        part, entries = _part(course.folder, Path(name), files[name], key)
         tensors |= part
         index |= entries
     path.parent.mkdir(parents=True, exist_ok=True)
     save_file(tensors, path, metadata={"index": json.dumps(index)})
 
 
-def _part(folder: Path, file: Path, exercises: list[Written], shared: str) -> tuple[dict, dict]:
+def digest_of(course, file: Path) -> str:
+    """Another text whenever something else may come of the exercises in a file."""
+    exercises = course.folder / course.settings.exercises
+    beside = _digest(exercises, "_*.py") + _digest(exercises / JUDGES)
+    library = _digest(course.folder / course.settings.library) if course.settings.library else ""
+    decides = (beside + library + _engine()).encode() + file.read_bytes()
+    return hashlib.sha256(decides).hexdigest()[:20]
+
+
+def _part(folder: Path, file: Path, exercises: list[Written], key: str) -> tuple[dict, dict]:
     """The tensors and entries of one file of exercises: kept ones where nothing has changed."""
-    key = hashlib.sha256((shared + _engine()).encode() + file.read_bytes()).hexdigest()[:20]
     kept = folder / KEPT / f"{file.stem}-{key}.safetensors"
     if kept.exists():
         with safe_open(kept, framework="pt") as opened:
@@ -110,7 +118,7 @@ def _pack(outcome: Outcome, tensors: dict, dtype: torch.dtype | None = None) -> 
     before = set(tensors)
     packed = {
         **{k: getattr(outcome, k) for k in ("error", "parameters", "buffers", "state", "unset")},
-        "changed": list(outcome.changed),
+        "after": {name: encode(value, tensors) for name, value in outcome.after.items()},
         "work": outcome.work,
         "value": encode(outcome.value, tensors),
         "gradients": encode(outcome.gradients, tensors),

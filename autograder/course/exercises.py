@@ -151,7 +151,7 @@ def _wrong(
     for written in _of(answer, tasks, where):
         for program in programs:
             namespace = {written.exercise.name: program}
-            written.mistakes.append(Mistake(check, message, namespace, stage))
+            written.mistakes.append(Mistake(check, message, namespace, stage, where))
             written.switches.append(switches or None)
 
 

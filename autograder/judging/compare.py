@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 import torch
 
 from autograder.course.asking import Finding, Sight, Verdict
-from autograder.course.calls import Outcome
+from autograder.course.calls import Call, Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.explain import explain_error
-from autograder.sandbox.inside.runner import Other
+from autograder.sandbox.inside.sandbox_values import Other
 
 # What a call may leave behind in a model that it was given: (its trace, what is said of it).
 LEFT = {
@@ -36,7 +36,11 @@ LEFT = {
         "than it was given in",
     ),
 }
+MOST_EXACT = 2**53  # below it, a whole number is the same in floating point
 FLOOR = 1e-6  # where all that is expected is zero, differences up to this are rounding
+
+
+ORDINALS = {"0": "first", "1": "second", "2": "third", "3": "fourth", "4": "fifth"}
 
 
 @dataclass(frozen=True)
@@ -73,19 +77,25 @@ def difference(
     if isinstance(expected, dict):
         if not isinstance(got, dict):
             return Difference("type", f"{where} should be a dict", word(expected), word(got))
-        lost = [str(k) for k in expected if str(k) not in got]
+        got, expected = ({str(k): v for k, v in each.items()} for each in (got, expected))
+        lost = [k for k in expected if k not in got]
         if lost or len(got) != len(expected):
             text = f"{where} has other keys" + (f"; {', '.join(lost)} is missing" if lost else "")
             return Difference("length", text, word(expected), word(got))
-        return _first(
-            difference(got[str(k)], e, rtol, f"{where}[{k!r}]") for k, e in expected.items()
-        )
+        return _first(difference(got[k], e, rtol, f"{where}[{k!r}]") for k, e in expected.items())
     if isinstance(expected, bool) or expected is None or isinstance(expected, str):
         got = got.item() if isinstance(got, torch.Tensor) and got.numel() == 1 else got
         same = type(got) is type(expected) and got == expected
         if same:
             return None
         return Difference("values", f"{where} is not right", word(expected), word(got))
+    if isinstance(expected, int) and abs(expected) >= MOST_EXACT:
+        same = got == expected if isinstance(got, int | float) else False
+        return (
+            None
+            if same
+            else Difference("values", f"{where} is not right", word(expected), word(got))
+        )
     return _tensor_difference(got, torch.tensor(expected), rtol, where)
 
 
@@ -111,7 +121,13 @@ def _tensor_difference(
     if got.shape != expected.shape:
         text = f"{where} has shape {list(got.shape)}, expected {list(expected.shape)}"
         return Difference("shape", text, shape(expected), shape(got))
-    if got.is_complex() or expected.dtype == torch.bool and got.dtype != torch.bool:
+    if expected.is_complex() and got.is_complex():
+        got, expected = torch.view_as_real(got), torch.view_as_real(expected)
+    if (
+        got.is_complex()
+        or expected.is_complex()
+        or (expected.dtype == torch.bool and got.dtype != torch.bool)
+    ):
         text = f"{where} has dtype {dtype(got)}, expected {dtype(expected)}"
         return Difference("dtype", text, dtype(expected), dtype(got))
     g, e = got.double(), expected.double()
@@ -167,11 +183,22 @@ def word(value) -> str:
 
 # --- an outcome, a question ----------------------------------------------------------------------
 def outcome_difference(got: Outcome, expected: Outcome, rtol: float) -> Difference | None:
-    """How an outcome without an error differs: its value first, then its gradients."""
+    """How an outcome without an error differs: its value, what it changed in place, gradients."""
     found = difference(got.value, expected.value, rtol)
+    if found is None:
+        found = _first(_change(got, n, v, rtol) for n, v in expected.after.items())
     if found is None and expected.gradients is not None:
         found = _gradient_difference(got.gradients, expected.gradients, rtol)
     return found
+
+
+def _change(got: Outcome, name: str, expected, rtol: float) -> Difference | None:
+    """How an argument differs that should have been changed in place."""
+    which = f"the {ORDINALS.get(name, f'`{name}`')} argument"
+    if name not in got.after:
+        text = f"{which} is the same afterwards; it should be changed in place"
+        return Difference("not in place", text, "another value", "the same")
+    return difference(got.after[name], expected, rtol, f"{which}, after the call,")
 
 
 def _gradient_difference(got, expected: dict, rtol: float) -> Difference | None:
@@ -230,7 +257,7 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
             failures.append((call, got, None))
         else:
             found = outcome_difference(got, expected, rtol)
-            if found is None and set(got.changed) - set(expected.changed):
+            if found is None and _changed_tensors(call, got) - set(expected.after):
                 found = Difference("input changed", "the input was changed in place")
             if found is None and got.left:
                 found = _left(got)
@@ -271,6 +298,12 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
     return [finding]
 
 
+def _changed_tensors(call: Call, got: Outcome) -> set[str]:
+    """The arguments that are tensors and were changed in place."""
+    tensors = {str(i) for i, a in enumerate(call.args) if isinstance(a, torch.Tensor)}
+    return tensors & set(got.after)
+
+
 def _left(got: Outcome) -> Difference:
     """The values are right, but the model is not as it was."""
     kind = next((k for k, (trace, _) in LEFT.items() if trace in got.left), "another mode")
@@ -281,10 +314,17 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     """The first known mistake whose outcomes equal the student's on every call."""
     rtol = sight.exercise.rtol
     for check, message, outcomes in sight.mistakes:
-        pairs = zip(sight.outcomes, outcomes, strict=True)
-        if all(matches(got, other, rtol) for got, other in pairs):
+        trios = zip(sight.outcomes, outcomes, sight.expected, strict=True)
+        if all(matches(g, o, rtol) and _changes_alike(g, o, e) for g, o, e in trios):
             return check, message
     return None
+
+
+def _changes_alike(got: Outcome, other: Outcome, expected: Outcome) -> bool:
+    """Whether two programs change the same of what should be changed in place."""
+    if not expected.after or isinstance(other.value, Sketch):
+        return True
+    return got.after.keys() & expected.after.keys() == other.after.keys() & expected.after.keys()
 
 
 def _sentence(text: str) -> str:
