@@ -128,12 +128,11 @@ def _of_all(tries: Sequence[Try], mistake: Mistake) -> str | None:
 
 
 def _taken_for(written: Written, mistake: Mistake, told: Finding) -> Mistake | None:
-    """An earlier mistake whose words are told in the place of this one's."""
+    """An earlier mistake of another name, whose words are told in the place of this one's."""
     for each in written.mistakes:
         if each is mistake:
             return None
-        same = (each.check, each.message) == (mistake.check, mistake.message)
-        if not same and told.check == each.check and each.message in told.message:
+        if each.check != mistake.check and each.check == told.check:
             return each
     return None
 
