@@ -166,7 +166,7 @@ def from_reply(header: Mapping, tensors: Mapping, count: int) -> tuple[Outcome, 
         raise ValueError(f"asked for {count} outcomes, got something else")
     try:
         return tuple(_outcome(o, tensors) for o in raw)
-    except (AttributeError, LookupError, RecursionError, TypeError) as error:
+    except (AttributeError, LookupError, RuntimeError, TypeError) as error:
         raise ValueError(f"an outcome is not readable ({type(error).__name__})") from None
 
 
