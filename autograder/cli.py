@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from autograder.one_thread import one_thread
+from autograder.wish import Wish
 
 PASSED, FAILED, UNREADABLE = 0, 1, 2
 TIERS = ("auto", "namespaces", "landlock", "limits")
@@ -302,18 +303,18 @@ def _demo(args) -> int:
     return run(args.folder.resolve())
 
 
+def _wish(args, seed: int | None = None) -> Wish:
+    return Wish(args.lesson, tuple(args.only), tuple(args.student), args.isolation, seed)
+
+
 def _grade(args) -> int:
     from autograder.classroom.run import grade_class
 
     return grade_class(
         args.source,
-        args.lesson,
+        _wish(args, args.seed),
         args.json,
-        args.isolation,
-        args.seed,
         _Terminal(),
-        only=args.only,
-        students=args.student,
         jobs=args.jobs,
         scheduler=args.scheduler,
         keep=not args.no_gradebook,
@@ -330,16 +331,7 @@ def _regrade(args) -> int:
 
         book = opened(args.db)
         try:
-            return regrade(
-                book,
-                work,
-                args.isolation,
-                args.lesson,
-                args.only,
-                args.student,
-                args.write,
-                _Terminal(),
-            )
+            return regrade(book, work, _wish(args), args.write, _Terminal())
         finally:
             book.close()
 

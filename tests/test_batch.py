@@ -11,6 +11,7 @@ from autograder.grading.grade import FAULT
 from autograder.intake.read import read_from
 from autograder.reports.report import Report, Result
 from autograder.sandbox import ChildFailed
+from autograder.wish import Wish
 from tests.intake.lesson_files import make_lessons, solved
 
 HOMEWORK = "05_homework"
@@ -76,7 +77,7 @@ def run(tmp_path, capsys):
         with zipfile.ZipFile(source, "w") as archive:
             for name, content in files.items():
                 archive.writestr(name, content)
-        status = batch.grade_source(source, lesson, as_json)
+        status = batch.grade_source(source, Wish(lesson), as_json)
         out, err = capsys.readouterr()
         return status, [json.loads(x) for x in out.splitlines()] if as_json else out, err
 

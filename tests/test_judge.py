@@ -287,3 +287,16 @@ def test_arguments_arrive_as_they_are_written():
         k: v for k, v in given.items() if k != "x"
     }
     assert type(seen[0][None]) is set and seen[0]["x"] == 2j
+
+
+def test_a_missing_key_is_named_where_the_exercise_asks_for_it_and_not_where_it_is_a_value():
+    def told(given, expected):
+        known = Outcome({**expected, "more": 1})
+        seen = Sight(EXERCISE, (Call("f", (given,)),), (Outcome({"more": 1}),), (known,), ())
+        (found,) = judge(seen)
+        return found.message
+
+    assert "mean is missing" in told("a cat sat", {"mean": 1})
+    for given, expected in (("a cat sat", {"cat": 1}), ([4, 5], {4: 1, "mean": 2}), ("", {"3": 1})):
+        message = told(given, expected)
+        assert "other keys" in message and "missing" not in message

@@ -133,6 +133,13 @@ def test_a_wrong_scale_is_not_called_right():
     assert [r.passed for r in got.results] == [False, True, True]
 
 
+def test_two_slips_cost_no_less_than_the_dearer_one_alone():
+    over_queries = slips.line("dim=-1", "dim=1")
+    alone = marks(slips.SINGLE, slips.program(slips.SINGLE, over_queries))
+    both = marks(slips.SINGLE, slips.program(slips.SINGLE, slips.PLAIN + over_queries))
+    assert both.total <= alone.total == 1
+
+
 @pytest.mark.parametrize("cell", FULL)
 @pytest.mark.parametrize("seed", range(3))
 def test_whatever_is_drawn_any_scale_costs_one_point(cell, seed):

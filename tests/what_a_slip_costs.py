@@ -24,7 +24,8 @@ this page was written from what came out: `python -m tests.what_a_slip_costs`.
 
 - A slip costs the step that it is made in. The steps after it are judged by what they make of
   what they were given.
-- A wrong scale, of any kind, costs one point where the rest is right.
+- A wrong scale, of any kind, costs one point where the rest is right. Beside another slip it is
+  forgiven no more than that one.
 - Layers that are not as they were asked for cost one point in a class: in SelfAttention the point
   of task 1.1, in MultiHeadSelfAttention one that is taken off. All else is judged as if they were
   right; a layer under another name is looked for.

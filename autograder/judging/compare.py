@@ -8,6 +8,7 @@ on every call names the mistake.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import torch
@@ -45,12 +46,16 @@ ORDINALS = {"0": "first", "1": "second", "2": "third", "3": "fourth", "4": "fift
 
 @dataclass(frozen=True)
 class Difference:
-    """How a value differs from what was expected; `text` says it without showing the value."""
+    """How a value differs from what was expected; `text` says it without showing the value.
+
+    lost: the keys that are missing in a dict.
+    """
 
     kind: str  # type | length | shape | dtype | nan | values
     text: str
     expected: str = ""
     got: str = ""
+    lost: tuple[str, ...] = ()
 
 
 def difference(
@@ -80,8 +85,8 @@ def difference(
         got, expected = ({str(k): v for k, v in each.items()} for each in (got, expected))
         lost = [k for k in expected if k not in got]
         if lost or len(got) != len(expected):
-            text = f"{where} has other keys" + (f"; {', '.join(lost)} is missing" if lost else "")
-            return Difference("length", text, word(expected), word(got))
+            text = f"{where} has other keys than it should"
+            return Difference("length", text, word(expected), word(got), tuple(lost))
         return _first(difference(got[k], e, rtol, f"{where}[{k!r}]") for k, e in expected.items())
     if isinstance(expected, bool) or expected is None or isinstance(expected, str):
         got = got.item() if isinstance(got, torch.Tensor) and got.numel() == 1 else got
@@ -267,6 +272,8 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
         return []
     call, got, found = failures[0]
     named = named or name_mistake(sight)
+    if found is not None and found.lost and not _of_the_input(found.lost, call):
+        found = replace(found, text=f"{found.text}; {', '.join(found.lost)} is missing")
     if found is None:
         finding = explain_error(got.error, sight.exercise.name, sight.source)
         finding = replace(finding, tried=call.says)
@@ -296,6 +303,13 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
             else f"{message} {finding.message}",
         )
     return [finding]
+
+
+def _of_the_input(keys: Iterable[str], call: Call) -> bool:
+    """Whether some key of an expected dict comes out of what was given: then it is a value, and no
+    name that the exercise asks for."""
+    given = repr((call.args, call.kwargs))
+    return any(not key.isidentifier() or key in given for key in keys)
 
 
 def _changed_tensors(call: Call, got: Outcome) -> set[str]:

@@ -10,14 +10,17 @@ knows layers that are cut or joined.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from autograder.course.asking import Exercise, Finding, Verdict
 from autograder.course.calls import Call, Outcome
 from autograder.judging.layers import likeness
-from autograder.judging.look_again import NAME, PREFIX, TRIES, listed
+from autograder.judging.look_again import NAME, PREFIX, SECONDS, listed
 
+TRIES = 2  # ways to match names that are tried
+MOST = 30  # ways that are looked at
 Names = dict[str, str]  # what the exercise calls a parameter, and what the student does
 
 
@@ -39,8 +42,10 @@ def look(
     if found[0].verdict == Verdict.WRONG and not found[0].check.startswith(f"{exercise.task}."):
         return found  # a mistake with a name, or a judge that looks at names itself
     likeliest: list[Finding] = []
-    said = None
+    said, until = None, time.monotonic() + SECONDS
     for names in _ways(exercise, calls, outcomes, expected):
+        if said and time.monotonic() > until:
+            break
         again = ask([_with(call, names) for call in calls])
         if len(again) != len(calls):
             return found
@@ -67,7 +72,7 @@ def _ways(
     _, got, wanted = seen[0]
     lost = [n for n in wanted.parameters if n in got.unset and not _of_a_layer(n, exercise)]
     spare = [n for n in got.parameters if n not in wanted.parameters and _is_name(n)]
-    ways = itertools.islice(_matches(lost, spare, wanted.parameters, got.parameters), 5 * TRIES)
+    ways = itertools.islice(_matches(lost, spare, wanted.parameters, got.parameters), MOST)
     likely = sorted(ways, key=lambda names: -sum(likeness(*pair) for pair in names.items()))
     fits = [
         names
