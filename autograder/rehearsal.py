@@ -8,6 +8,7 @@ is said with file and line, at the build and never at grading.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -109,6 +110,12 @@ def _problems(exercises: Sequence[Written]) -> Iterator[str]:
 def _of_all(tries: Sequence[Try], mistake: Mistake) -> str | None:
     """Why who makes a mistake might pass, or is never told of it; None where all is well."""
     written = tries[0].written
+    stopped = tries[0].never_runs(mistake.namespace[written.exercise.name])
+    if stopped:
+        return (
+            f"{mistake.where}: the mistake {mistake.check!r} cannot be called as the answer can: "
+            f"{stopped}"
+        )
     told = [each.told(mistake.namespace[written.exercise.name]) for each in tries]
     if not all(told):
         often = ", by luck, in some drawings of its calls" if any(told) else ""
@@ -160,6 +167,11 @@ class Try:
 
     def _of_what_it_gives(self) -> Iterator[str]:
         task, where = self.written.exercise.task, self.written.where
+        try:
+            data.judge_name(self.written.exercise.judge, where)
+        except ValueError as error:
+            yield str(error)
+            return
         expected = list(self.known.expected)
         errors = [o.error for o in expected if o.error]
         slip = next((e for e in errors if e["type"] in SLIPS), None)
@@ -173,6 +185,11 @@ class Try:
                 f"{where}: the answer of {task!r} gives None in every call and changes nothing "
                 "that it is given, so that there is nothing to compare. Is a `return` missing?"
             )
+        asked = [
+            o.gradients or {} for c, o in zip(self.calls, expected, strict=True) if c.gradients
+        ]
+        if asked and not any(g is not None for held in asked for g in held.values()):
+            yield f"{where}: {task!r} asks for gradients, but nothing that it is given has any."
         for outcome in expected:
             other = _other(outcome.value)
             if other:
@@ -182,6 +199,15 @@ class Try:
                     "these can."
                 )
                 return
+
+    def never_runs(self, program: object) -> str:
+        """Why a program cannot be called as the answer can; '' where it can."""
+        name = self.written.exercise.name
+        outcomes = run_here({name: program}, list(self.calls))
+        errors = [o.error for o in outcomes if o.error and o.error["type"] == "TypeError"]
+        texts = [e["message"] for e in errors if re.search(r"argument", e["message"])]
+        own = any(o.error for o in self.known.expected)
+        return texts[0] if len(texts) == len(outcomes) and not own else ""
 
     def told(self, program: object) -> list[Finding]:
         """What a student is told whose cell defines this program."""

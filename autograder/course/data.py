@@ -127,7 +127,7 @@ def _entry(written: Written, tensors: dict[str, torch.Tensor]) -> dict:
         "name": exercise.name,
         "hints": exercise.hints,
         "rtol": exercise.rtol,
-        "judge": _judge_name(exercise.judge, written.where),
+        "judge": judge_name(exercise.judge, written.where),
         "stages_of": list(exercise.stages),
         "layers": list(exercise.layers),
         "calls": [pack_call(call, tensors) for call in calls],
@@ -172,7 +172,7 @@ def _pack(outcome: Outcome, tensors: dict, short: bool = False) -> dict:
     return packed
 
 
-def _judge_name(judge: Callable | None, where: str) -> dict | None:
+def judge_name(judge: Callable | None, where: str) -> dict | None:
     """A judge as a name that can be written down: module, function, keywords."""
     if judge is None:
         return None
