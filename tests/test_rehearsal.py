@@ -142,3 +142,12 @@ def test_the_build_says_it_in_a_sentence_and_builds_nothing(tmp_path, monkeypatc
         text = capsys.readouterr().err
         assert "'slip' passes the check" in text and "Traceback" not in text
     assert not (tmp_path / "notebooks").exists() and not (tmp_path / "build" / "hand-out").exists()
+
+
+def test_more_slips_of_an_exercise_are_said(tmp_path):
+    judge = made(tmp_path / "judge", more=", judge=lambda sight: []")
+    assert "the judge <lambda> has no name of its own" in said(judge)
+    no_gradients = {"calls": '"add(a[n].long(), b[n].long())"', "more": ", gradients=True"}
+    assert "nothing that it is given has any" in said(made(tmp_path / "grads", **no_gradients))
+    clash = made(tmp_path / "clash", 'add.wrong("slip", "Something.", b=3)\n')
+    assert "'slip' cannot be called as the answer can: add() got multiple" in said(clash)
