@@ -16,6 +16,7 @@ from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.explain import explain_error
+from autograder.judging.relation import relation
 from autograder.sandbox.inside.runner import Other
 
 # What a call may leave behind in a model that it was given: (its trace, what is said of it).
@@ -258,6 +259,9 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
                 message="Your code changes its input in place: whoever "
                 "called it finds other numbers there afterwards. Work on a copy.",
             )
+    stands = relation(sight) if named is None and found is not None else None
+    if stands is not None:
+        finding = replace(finding, mistake=stands[0], message=f"{finding.message} {stands[1]}")
     if named is not None and not (found is not None and found.kind in LEFT):
         check, message = named
         finding = replace(
