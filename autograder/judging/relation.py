@@ -18,9 +18,12 @@ from autograder.course.asking import Sight
 from autograder.course.calls import Outcome
 
 FEW = 6  # of fewer numbers a relation may hold by accident, and says too much
+LONGEST = 200  # of longer axes it is not looked up where they are right
+LARGEST = 10**6  # numbers; a larger result is not looked at
+PLACE = "place."  # how a relation's name begins that says where, and not why
 TOLERANCE = 1e-4  # relative to the largest number, as `Exercise.rtol` is
 
-Named = tuple[str, str]  # the relation's name, and the sentence that says it
+Named = tuple[str, str]  # the relation's name, '' where it is a place only, and its sentence
 Pair = tuple[torch.Tensor, torch.Tensor]  # what came back, what was expected
 
 
@@ -45,7 +48,8 @@ def relation(sight: Sight) -> Named | None:
     told = next(candidates)
     for other in candidates:
         told = {name: said for name, said in told.items() if name in other}
-    return next(iter(told.items()), None)
+    first = next(iter(told.items()), None)
+    return ("", first[1]) if first and first[0].startswith(PLACE) else first
 
 
 # --- several results -----------------------------------------------------------------------------
@@ -79,9 +83,9 @@ def _of_several(sight: Sight) -> Named | None:
         return "results.order", "The results are right, but come in another order than asked for."
     which = " and ".join(str(n + 1) for n in range(count) if n not in order)
     if len(set(order)) == len(order):
-        text = f"What comes back is right; of {count} results number {which} is missing."
+        text = f"What comes back is right; of {count} results there is no number {which}."
         return "results.missing", text
-    return "results.twice", f"One result comes back twice, and number {which} is missing."
+    return "results.twice", f"One result comes back twice, and there is no number {which}."
 
 
 # --- one result ----------------------------------------------------------------------------------
@@ -271,7 +275,7 @@ def _in_part(got, expected) -> Iterator[Named]:
     """Right at some places of an axis: where to look."""
     size = _largest(expected)
     for axis, length in enumerate(got.shape):
-        if length < 3:
+        if not 3 <= length <= LONGEST:
             continue
         pairs = zip(got.unbind(axis), expected.unbind(axis), strict=True)
         right = [_same(g, e, size) for g, e in pairs]
@@ -279,10 +283,10 @@ def _in_part(got, expected) -> Iterator[Named]:
             rest = right[1:] if name == "first" else right[:-1]
             if only[0] and not any(rest):
                 text = f"Along axis {axis} only the {name} one is right."
-                yield f"result.only the {name} {axis}", text
+                yield f"{PLACE}only the {name} {axis}", text
             if not only[0] and all(rest):
                 text = f"Along axis {axis} all are right but the {name}."
-                yield f"result.all but the {name} {axis}", text
+                yield f"{PLACE}all but the {name} {axis}", text
 
 
 def _other_axes(got, expected) -> Iterator[Named]:
@@ -320,7 +324,7 @@ def _pairs(got: Outcome, expected: Outcome) -> list[Pair] | None:
 
 def _tensor(value) -> torch.Tensor | None:
     """A value as a tensor of float64, or of True and False."""
-    if not isinstance(value, torch.Tensor) or value.is_complex():
+    if not isinstance(value, torch.Tensor) or value.is_complex() or value.numel() > LARGEST:
         return None
     return value if value.dtype == torch.bool else value.double()
 
