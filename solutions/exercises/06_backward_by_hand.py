@@ -331,6 +331,11 @@ wrong("dropout.softmax of dropped",
       "are used.",
       lambda g, probs, hidden, dropped, p: mask_dropout_backward(
           g, probs.masked_fill(dropped, 0.0) / (1 - p), hidden, dropped, p))
+wrong("dropout.softmax of dropped",
+      "The probabilities are enlarged by 1 / (1 - p) before the softmax's derivative is made of "
+      "them. They are those before dropout.",
+      lambda g, probs, hidden, dropped, p: mask_dropout_backward(
+          g, probs / (1 - p), hidden, dropped, p))
 wrong("mask.gradient on hidden scores",
       "Hidden scores get a gradient. The mask overwrote them, so nothing depends on them; in a row "
       "that is wholly hidden it shows.", close=lambda g, hidden: g)
@@ -374,6 +379,9 @@ wrong("linear.bias summed once",
       "The bias's gradient is summed over the tokens only. Every sequence uses the bias.", over=1)
 wrong("linear.bias of the inputs", "The bias's gradient is a sum of inputs; it is one of grad_y.",
       lambda g, x, w: (g @ w, torch.einsum("bto,bti->oi", g, x), x.sum((0, 1))))
+wrong("linear.sums first", "Inputs and gradients are added up before they are multiplied. Each "
+      "token's gradient belongs to its own input.",
+      lambda g, x, w: (g @ w, torch.outer(g.sum((0, 1)), x.sum((0, 1))), g.sum((0, 1))))
 wrong("linear.one sequence", "Only one sequence of the batch counts. A loop that overwrites keeps "
       "the last one.",
       lambda g, x, w: (g @ w, g[-1].T @ x[-1], g[-1].sum(0)),
@@ -439,6 +447,9 @@ for lost, name in enumerate("qkv"):
           paths=tuple(i for i in range(3) if i != lost))
 wrong("paths.averaged", "The three paths are averaged; gradients of several uses are added.",
       share=1 / 3)
+wrong("paths.subtracted", "One path is taken away; gradients of several uses are added.",
+      lambda *a: grad_input(a[0], -a[1], *a[2:]), lambda *a: grad_input(-a[0], *a[1:]),
+      lambda *a: grad_input(*a[:2], -a[2], *a[3:]))
 wrong("heads.scrambled merge",
       "The heads are merged by a reshape alone, which pours numbers of one token into another. "
       "Transpose to [batch_size, seq_len, num_heads, head_size] first.",
@@ -725,12 +736,12 @@ def later(square):
     return square.triu(1)
 
 
-def other_softmax(x, state, num_heads, dim, keep=later):
+def other_softmax(x, state, num_heads, dim, keep=later, fill=-math.inf):
     """GPT-2's attention with a softmax over another axis, or with other keys hidden."""
     fused = x @ state["c_attn.weight"] + state["c_attn.bias"]
     q, k, v = in_blocks(fused, num_heads)
     hidden = keep(torch.ones(x.shape[1], x.shape[1])).bool()
-    scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(hidden, -math.inf)
+    scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(hidden, fill)
     return merged(scores.softmax(dim) @ v) @ state["c_proj.weight"] + state["c_proj.bias"]
 
 
@@ -770,6 +781,10 @@ wrong("mask.inverted", "The mask is the wrong way round: earlier tokens are hidd
 wrong("mask.inverted", "The mask is the wrong way round: earlier tokens are hidden.",
       lambda x, state, n: other_softmax(x, state, n, -1, partial(torch.tril, diagonal=-1)))
 wrong("mask.diagonal hidden", "The current token is hidden too.", diagonal=0)
+wrong("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.",
+      lambda x, state, n: other_softmax(x, state, n, -1, fill=0.0))
+wrong("attention.keys for values", "The keys are added up where the values belong.",
+      order=(0, 1, 1))
 wrong("gpt2.order", "The three parts of c_attn are q, k and v, in this order.", order=(2, 0, 1))
 wrong("gpt2.order", "The three parts of c_attn are q, k and v, in this order.", order=(1, 2, 0))
 wrong("gpt2.bias lost", "The bias of c_attn is not added.", bias=(False, True))

@@ -224,6 +224,10 @@ wrong("online.rescaled without exp",
 wrong("online.rescaled without exp",
       "The running sum is multiplied by the quotient of the maxima; it is exp of their difference.",
       rescale=lambda old, new: (old / new).nan_to_num(0.0, 0.0, 0.0))
+wrong("online.rescaled twice", "The running sum is multiplied by the factor twice.",
+      rescale=lambda old, new: grown(old, new) ** 2)
+wrong("online.smallest for largest", "The smallest score is kept; it is the largest that matters.",
+      lambda scores, block: (scores.amin(-1), (scores - scores.amin(-1, True)).exp().sum(-1)))
 wrong("online.old maximum", "The new block's terms are relative to the old maximum; the sum is "
       "relative to the new one.", lambda scores, block: to_the_old_maximum(scores, block))
 wrong("online.probabilities", "These are sums of probabilities, which are 1. l is a sum of "
@@ -354,6 +358,11 @@ wrong("tiles.divided each time",
       "at the end.", each=divided, end=lambda out, total: out)
 wrong("tiles.divided twice", "The output is divided by l twice at the end.",
       end=lambda out, total: divided(divided(out, total), total))
+wrong("tiles.rescaled twice", "The output so far is multiplied by the factor twice.",
+      rescale_out=lambda old, new: grown(old, new) ** 2)
+wrong("tiles.last only", "Each tile overwrites what the others gave: only the last block of keys "
+      "is left.", lambda q, k, v, block: tiled_attention(
+          q, k.split(block)[-1], v.split(block)[-1], block))
 wrong("tiles.not divided", "The output is not divided by l.", end=lambda out, total: out)
 wrong("tiles.last tile",
       "The last tile is lost where the length is no multiple of the block: queries and keys.",
@@ -657,7 +666,7 @@ class CachedAttention(nn.Module):
     hide = staticmethod(chunk_mask)
     merge = staticmethod(lambda out: out.transpose(1, 2).flatten(2))
     scaled, shares, mixed, order, values_from = True, False, True, (0, 1), 1
-    by, returned = "head_size", ("k", "v")
+    by, returned, over = "head_size", ("k", "v"), -1
 
     def __init__(self, input_size, hidden, num_heads):
         super().__init__()
@@ -678,7 +687,7 @@ class CachedAttention(nn.Module):
         size = q.shape[-1] * (self.num_heads if self.by == "hidden" else 1)
         scores = q @ k.mT * (size**-0.5 if self.scaled else 1.0)
         scores = scores.masked_fill(how.hide(q.shape[2], k.shape[2]), -INF)
-        out = how.merge(scores.softmax(-1) @ v)
+        out = how.merge(scores.softmax(self.over) @ v)
         out = self.mix(out) if self.mixed else out
         grown = tuple({"q": q, "k": k, "v": v}[name] for name in self.returned)
         self.own = grown
@@ -701,6 +710,8 @@ wrong("mask.top left", "The mask is aligned at the top left, and one step late."
       hide=lambda q_len, k_len: torch.ones(q_len, k_len).triu(2).bool())
 wrong("heads.scrambled merge", "The heads are merged by a reshape alone; transpose first.",
       merge=staticmethod(lambda out: out.reshape(len(out), out.shape[2], -1)))
+wrong("softmax.dim", "The softmax runs over the queries. Use the last dimension.", over=-2)
+wrong("softmax.dim", "The softmax runs over the heads. Use the last dimension.", over=1)
 wrong("cache.no mix", "The output projection `mix` is missing.", mixed=False)
 wrong("cache.values from k", "The cached keys are used as values, too.",
       grow=(behind, behind), values_from=0)
@@ -902,6 +913,10 @@ wrong("backward.values from scores", "grad_v is made of the scores' gradient; it
       "probabilities.", lambda g, q, k, v, out, lse, block: other_values(
           g, q, k, v, out, lse, block))
 wrong("scale.lost", "The scale is lost on the way back.", scale=lambda q: 1.0)
+wrong("scale.twice", "The scores were made anew with the scale applied twice; logsumexp knows it "
+      "once.", lambda g, q, k, v, out, lse, block: twice_scaled(g, q, k, v, out, lse, block))
+wrong("scale.missing", "The scores were made anew without the scale; logsumexp knows it.",
+      lambda g, q, k, v, out, lse, block: twice_scaled(g, q, k, v, out, lse, block, times=0))
 wrong("scale.twice", "The scale is applied twice on the way back.",
       scale=lambda q: 1 / q.shape[-1])
 wrong("backward.overwritten",
@@ -932,6 +947,12 @@ def tile_terms(grad_out, q, k, v, logsumexp, block):
             grads[1][theirs] += grad.T @ q[mine]
             grads[2][theirs] += probs.T @ grad_out[mine]
     return tuple(grads)
+
+
+def twice_scaled(grad_out, q, k, v, out, logsumexp, block, times=2):
+    probs = (q @ k.T * root(q) ** times - logsumexp[:, None]).exp()
+    grad = probs * (grad_out @ v.T - (grad_out * out).sum(-1, True)) * root(q)
+    return grad @ k, grad.T @ q, probs.T @ grad_out
 
 
 def other_values(grad_out, q, k, v, out, logsumexp, block):

@@ -49,10 +49,6 @@ WEIGHED_WRONGLY = [  # (name, message, what stands in the place of `over_keys`)
      lambda s, hidden: s.masked_fill(hidden, 0.0).softmax(-1)),
     ("mask.filled with a number", "Hidden scores are set to -1, but exp(-1) is no 0.",
      lambda s, hidden: s.masked_fill(hidden, -1.0).softmax(-1)),
-    ("mask.filled with a number", "Hidden scores are set to a tiny number; it should be -inf.",
-     lambda s, hidden: s.masked_fill(hidden, 1e-9).softmax(-1)),
-    ("softmax.other", "The weights are the scores divided by their sum: there is no exponential.",
-     lambda s, hidden: s.masked_fill(hidden, 0.0) / s.masked_fill(hidden, 0.0).sum(-1, True)),
     ("softmax.other", "It is a sigmoid: the rows do not sum to 1.",
      lambda s, hidden: s.masked_fill(hidden, -INF).sigmoid()),
     ("mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
@@ -260,6 +256,12 @@ wrong("group.averaged", "The heads of the values are averaged; each group has it
       spread_v=lambda t, n: t.mean(1, keepdim=True))
 wrong("group.averaged", "The heads of the keys are averaged; each group has its own.",
       spread_k=lambda t, n: t.mean(1, keepdim=True))
+wrong("group.reversed", "The keys' groups stand in reverse order.",
+      spread_k=lambda t, n: each_in_turn(t.flip(1), n))
+wrong("group.reversed", "The values' groups stand in reverse order.",
+      spread_v=lambda t, n: each_in_turn(t.flip(1), n))
+wrong("group.added up", "The heads of keys are added up; each group has its own.",
+      spread_k=lambda t, n: t.sum(1, keepdim=True))
 wrong("scale.other", "The scores are divided by the root of the group's size.",
       size_of=lambda q, k: q.shape[1] // k.shape[1])
 wrong("scale.other", "The scores are divided by the root of the size of all heads of a group.",
@@ -427,8 +429,7 @@ def turned_by(combine):
 wrong("rope.overwritten", "The second half is made of the *new* first half. Keep the old one until "
       "both are done.", turned_by(lambda a, b, c, s: (a * c - b * s, b * c + (a * c - b * s) * s)))
 wrong("rope.sine and cosine", "Sine and cosine have changed places.",
-      turned_by(lambda a, b, c, s: (a * s - b * c, b * s + a * c)),
-      turned_by(lambda a, b, c, s: (a * s + b * c, a * c - b * s)))
+      turned_by(lambda a, b, c, s: (a * s - b * c, b * s + a * c)))
 wrong("rope.halves swapped", "The halves come back in the wrong order.",
       turned_by(lambda a, b, c, s: (b * c + a * s, a * c - b * s)))
 wrong("rope.half only", "Only one half is changed. A turn changes both coordinates.",
@@ -640,6 +641,8 @@ wrong("alibi.sign", "Distance is rewarded: far keys get more weight. The sign is
 wrong("alibi.scaled afterwards", "The penalty is added before the scores are scaled, so that it is "
       "divided by sqrt(head_size) too.", late=True)
 wrong("alibi.missing", "There is no penalty.", sign=0.0)
+wrong("alibi.slopes unused", "Each step costs 1 in all heads: the slopes are not used.",
+      own=torch.ones_like)
 wrong("alibi.same for all", "All heads have the first head's slope.", own=lambda s: s[:1])
 wrong("alibi.same for all", "All heads have the average slope.", own=lambda s: s.mean()[None])
 wrong("alibi.reversed", "The slopes go to the heads in reverse order.", own=lambda s: s.flip(0))
