@@ -191,3 +191,53 @@ def test_a_layer_taken_for_another_is_named():
 def test_a_right_answer_hears_nothing_of_exchanges():
     assert told(mix, lambda a, b, c: b * a - c) == []
     assert told(Layers, Layers) == []
+
+
+def test_parameters_taken_for_one_another_are_named():
+    class Scale(torch.nn.Module):
+        def __init__(self, h):
+            super().__init__()
+            self.gain = torch.nn.Parameter(torch.ones(h))
+            self.shift = torch.nn.Parameter(torch.zeros(h))
+
+        def forward(self, x):
+            return x * self.gain + self.shift
+
+    class Wrong(Scale):
+        def forward(self, x):
+            return x * self.shift + self.gain
+
+    def cases(draw):
+        weights = {"gain": draw.normal(4), "shift": draw.normal(4)}
+        return Call("", (draw.normal(3, 4),), init=(4,), weights=weights)
+
+    exercise("task.scale", cases, hints=HINTS, name="Scale")(Scale)
+    (found,) = told(Scale, Wrong)
+    assert found.mistake == "exchanged.gain and shift"
+    assert "`gain` and `shift` have changed places." in found.message.replace("`Gain", "`gain")
+
+
+def test_a_mistake_is_named_too_where_another_call_stops_with_an_error():
+    def cases(draw):
+        return [Call("", (draw.normal(3, 4), k)) for k in (1, 2, 9)]
+
+    def largest(x, k, sign=1):
+        return sign * (sign * x).topk(min(k, 4)).values
+
+    exercise("task.largest", cases, hints=HINTS)(largest)
+    largest.wrong("smallest", "The smallest are kept.", sign=-1)
+    (found,) = told(largest, lambda x, k: -(-x).topk(k).values)
+    assert found.mistake == "smallest"
+
+
+def test_an_error_alone_proves_no_mistake():
+    def cases(draw):
+        return [Call("", (draw.normal(3, 4), k)) for k in (1, 2, 9)]
+
+    def best(x, k, sign=1):
+        return sign * (sign * x).topk(min(k, 4)).values
+
+    exercise("task.best", cases, hints=HINTS)(best)
+    best.wrong("smallest", "The smallest are kept.", sign=-1)
+    (found,) = told(best, lambda x, k: x.topk(k).values)
+    assert not found.mistake and "range" in found.message

@@ -28,9 +28,10 @@ def exchanged(calls: Sequence[Call], names: Sequence[str]) -> Iterator[Exchange]
     inputs = [n for n in _tensors(calls[0].args) if n < len(names)]
     for one, other in _alike(inputs, lambda call, n: [call.args[n]], calls):
         yield from _both("`{}`", names, one, other, calls, _inputs)
-    layers = sorted({key.rpartition(".")[0] for key in calls[0].weights} - {""})
+    layers = sorted({_owner(key) for key in calls[0].weights})
     for one, other in _alike(layers, lambda call, name: _layer(call, name).values(), calls):
-        yield from _both("the layer `{}`", {n: n for n in layers}, one, other, calls, _layers)
+        what = "`{}`" if one in calls[0].weights else "the layer `{}`"
+        yield from _both(what, {n: n for n in layers}, one, other, calls, _layers)
 
 
 def _both(form: str, names, one, other, calls, exchange) -> Iterator[Exchange]:
@@ -73,14 +74,16 @@ def _inputs(call: Call, places: Mapping[int, int]) -> Call:
 def _layers(call: Call, places: Mapping[str, str]) -> Call:
     weights = dict(call.weights)
     for there, taken in places.items():
-        weights |= {f"{there}.{end}": t for end, t in _layer(call, taken).items()}
+        weights |= {f"{there}{end}": t for end, t in _layer(call, taken).items()}
     return replace(call, weights=weights)
 
 
 def _layer(call: Call, name: str) -> dict[str, torch.Tensor]:
-    """The weights of one layer, by the end of their names."""
-    return {
-        key.removeprefix(f"{name}."): call.weights[key]
-        for key in sorted(call.weights)
-        if key.rpartition(".")[0] == name
-    }
+    """The weights of one layer, by the end of their names; a parameter's own is ''."""
+    keys = [key for key in sorted(call.weights) if _owner(key) == name]
+    return {key.removeprefix(name): call.weights[key] for key in keys}
+
+
+def _owner(key: str) -> str:
+    """The layer that a weight belongs to; a parameter of the class itself is its own."""
+    return key.rpartition(".")[0] or key

@@ -282,13 +282,26 @@ def _left(got: Outcome) -> Difference:
 
 
 def name_mistake(sight: Sight) -> tuple[str, str] | None:
-    """The first known mistake whose outcomes equal the student's on every call."""
+    """The first known mistake whose outcomes equal the student's on every call.
+
+    Where there is none, and some calls stopped with an error that only the student's code makes:
+    the first that gives the same wrong values wherever it ran.
+    """
+    every = range(len(sight.outcomes))
+    ran = [i for i in every if not sight.outcomes[i].error or sight.expected[i].error]
     rtol = sight.exercise.rtol
-    for check, message, outcomes in sight.mistakes:
-        pairs = zip(sight.outcomes, outcomes, strict=True)
-        if all(matches(got, other, rtol) for got, other in pairs):
-            return check, message
+    asked = [every]
+    if len(ran) < len(every) and any(_is_wrong(sight, i) for i in ran):
+        asked.append(ran)
+    for places in asked:
+        for check, message, outcomes in sight.mistakes:
+            if all(matches(sight.outcomes[i], outcomes[i], rtol) for i in places):
+                return check, message
     return None
+
+
+def _is_wrong(sight: Sight, place: int) -> bool:
+    return not matches(sight.outcomes[place], sight.expected[place], sight.exercise.rtol)
 
 
 def _sentence(text: str) -> str:
