@@ -214,7 +214,7 @@ def test_parameters_taken_for_one_another_are_named():
     exercise("task.scale", cases, hints=HINTS, name="Scale")(Scale)
     (found,) = told(Scale, Wrong)
     assert found.mistake == "exchanged.gain and shift"
-    assert "`gain` and `shift` have changed places." in found.message.replace("`Gain", "`gain")
+    assert "`gain` and `shift` have changed places." in found.message
 
 
 def test_a_mistake_is_named_too_where_another_call_stops_with_an_error():
