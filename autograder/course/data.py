@@ -122,7 +122,10 @@ def _entry(written: Written, tensors: dict[str, torch.Tensor]) -> dict:
     exercise = written.exercise
     calls = exercise.cases(Draw(PUBLIC_SEED))
     answers = compute(written, calls)
-    pairs = [[c, m, sketch(them[0])] for c, m, them in answers.pairs]
+    slips = {
+        kind: [[c, m, numbers] for c, m, them in those if (numbers := sketch(them[0])) is not None]
+        for kind, those in (("exchanged", answers.exchanged), ("pairs", answers.pairs))
+    }
     return {
         "name": exercise.name,
         "hints": exercise.hints,
@@ -136,7 +139,7 @@ def _entry(written: Written, tensors: dict[str, torch.Tensor]) -> dict:
             [c, m, [_pack_mistake(o, tensors, exercise, i) for i, o in enumerate(them)]]
             for c, m, them in answers.mistakes
         ],
-        "pairs": [pair for pair in pairs if pair[2] is not None],
+        **slips,
         "stages": dict(answers.stages),
         "steps": steps.pack(Programs(written, [call.double() for call in calls]), tensors),
     }
@@ -269,9 +272,18 @@ class Checks:
             return Lazy(count, lambda i: _unpack(raw[i], tensors))
 
         named = tuple((check, message, stored(raw)) for check, message, raw in entry["mistakes"])
-        pairs = tuple((c, m, sketched(numbers, count)) for c, m, numbers in entry["pairs"])
-        bank = steps.Stored(entry["steps"], tensors)
-        return Answers(stored(entry["expected"]), named, pairs, stages=entry["stages"], bank=bank)
+        exchanged, pairs = (
+            tuple((c, m, sketched(numbers, count)) for c, m, numbers in entry[kind])
+            for kind in ("exchanged", "pairs")
+        )
+        return Answers(
+            stored(entry["expected"]),
+            named,
+            exchanged,
+            pairs,
+            stages=entry["stages"],
+            bank=steps.Stored(entry["steps"], tensors),
+        )
 
 
 def _unpack(raw: dict, tensors: Mapping[str, torch.Tensor]) -> Outcome:

@@ -17,6 +17,7 @@ from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Call, Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.explain import explain_error
+from autograder.judging.relation import relation
 from autograder.sandbox.inside.sandbox_values import Other
 
 # What a call may leave behind in a model that it was given: (its trace, what is said of it).
@@ -292,6 +293,9 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
                 message="Your code changes its input in place: whoever "
                 "called it finds other numbers there afterwards. Work on a copy.",
             )
+    stands = relation(sight) if named is None and found is not None else None
+    if stands is not None:
+        finding = replace(finding, mistake=stands[0], message=f"{finding.message} {stands[1]}")
     if named is not None and not (found is not None and found.kind in LEFT):
         check, message = named
         finding = replace(
@@ -325,20 +329,34 @@ def _left(got: Outcome) -> Difference:
 
 
 def name_mistake(sight: Sight) -> tuple[str, str] | None:
-    """The first known mistake whose outcomes equal the student's on every call."""
-    rtol = sight.exercise.rtol
-    for check, message, outcomes in sight.mistakes:
-        trios = zip(sight.outcomes, outcomes, sight.expected, strict=True)
-        if all(matches(g, o, rtol) and _changes_alike(g, o, e) for g, o, e in trios):
-            return check, message
+    """The first known mistake whose outcomes equal the student's on every call.
+
+    Where there is none, and some calls stopped with an error that only the student's code makes:
+    the first that gives the same wrong values wherever it ran.
+    """
+    every = range(len(sight.outcomes))
+    ran = [i for i in every if not sight.outcomes[i].error or sight.expected[i].error]
+    asked = [every]
+    if len(ran) < len(every) and any(_is_wrong(sight, i) for i in ran):
+        asked.append(ran)
+    for places in asked:
+        for check, message, outcomes in sight.mistakes:
+            if all(_is_same(sight, i, outcomes[i]) for i in places):
+                return check, message
     return None
 
 
-def _changes_alike(got: Outcome, other: Outcome, expected: Outcome) -> bool:
-    """Whether two programs change the same of what should be changed in place."""
-    if not expected.after or isinstance(other.value, Sketch):
-        return True
-    return got.after.keys() & expected.after.keys() == other.after.keys() & expected.after.keys()
+def _is_wrong(sight: Sight, place: int) -> bool:
+    return not matches(sight.outcomes[place], sight.expected[place], sight.exercise.rtol)
+
+
+def _is_same(sight: Sight, place: int, other: Outcome) -> bool:
+    """Whether a program gave what the student's did, and changed the same in place."""
+    got, asked = sight.outcomes[place], sight.expected[place].after.keys()
+    if not matches(got, other, sight.exercise.rtol):
+        return False
+    whole = not isinstance(other.value, Sketch)
+    return not whole or got.after.keys() & asked == other.after.keys() & asked
 
 
 def _sentence(text: str) -> str:
