@@ -263,9 +263,6 @@ def _release(args) -> int:
     from autograder.course.handout import build_release
 
     course = Course.find()
-    if course.has_answers:
-        course.check()
-        _rehearse(course)
     target = args.target or Path("build") / "hand-out" / course.settings.id
 
     with _writing():
