@@ -13,6 +13,7 @@ import pytest
 
 from autograder.many.pool import Failed, Pool
 from tests.journeys.classroom import HOMEWORK, NAME, Classroom, environ, half, right
+from tests.typed import typed
 
 BONUS = "        scores = self.q(x) @ self.k(x).mT / self.scale  # [batch_size, seq_len, seq_len]\n"
 BONUS += "        probs = F.softmax(scores, dim=-1)  # [batch_size, seq_len, seq_len]\n"
@@ -44,14 +45,8 @@ def fill(room: Classroom) -> None:
 
 def grade(room: Classroom, *args: str, **more: str) -> subprocess.CompletedProcess:
     """`autograder grade`, as it is typed in the course's folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "autograder.cli", "grade", "submitted", "--jobs=2", *args],
-        cwd=room.folder,
-        env=environ(room.folder, **more),
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
+    command = ("autograder", "grade", "submitted", "--jobs=1", *args)  # the last of a kind counts
+    return typed(*command, place=room.folder, environment=environ(room.folder, **more))
 
 
 def graded(room: Classroom, *args: str) -> list[dict]:
@@ -95,7 +90,7 @@ def rooms(tmp_path_factory):
         fill(room)
     there.nbgrader("generate_assignment", HOMEWORK)
     there.nbgrader("autograde", HOMEWORK)
-    here.lines = graded(here)
+    here.lines = graded(here, "--jobs=2")
     return there, here
 
 

@@ -9,18 +9,13 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
+from tests.typed import typed
 
 HOMEWORK = "05_homework"
 
 
 def run(*args: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, "-m", "autograder.cli", *args],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
+    return typed("autograder", *args)
 
 
 @pytest.fixture(scope="module")
