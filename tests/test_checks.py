@@ -13,7 +13,7 @@ from autograder.course.course import Course
 from autograder.judging.compare import judge, matches
 from tests.asked import known
 from tests.conftest import ROOT
-from tests.forms import first_of
+from tests.forms import first_of, share
 
 WRITTEN = Course.at(ROOT).written
 EXERCISES = {task: each.exercise for task, each in WRITTEN.items()}
@@ -53,7 +53,9 @@ def test_an_empty_cell_is_told_what_is_missing(task):
     assert EXERCISES[task].name in found[0].message
 
 
-@pytest.mark.parametrize(("task", "place"), NAMED)
+@pytest.mark.parametrize(
+    ("task", "place"), share(NAMED, 8, touching=lambda n: WRITTEN[n[0]].mistakes[n[1]].check)
+)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_known_mistake_is_named_and_costs_its_own_step(task, place, seed):
     """Tasks about single steps of one program share its mistakes: there, a slip in one step

@@ -5,6 +5,7 @@ import textwrap
 
 import pytest
 
+from tests.forms import share
 from tests.here import grade
 
 SINGLE, MULTI = "self_attention", "multi_head"
@@ -480,7 +481,7 @@ SINGLE_SLIPS = {
 }
 
 
-@pytest.mark.parametrize("slip", SINGLE_SLIPS)
+@pytest.mark.parametrize("slip", share(SINGLE_SLIPS, 3, touching=lambda s: SINGLE_SLIPS[s][0]))
 def test_a_slip_in_any_style_of_self_attention_costs_its_step(slip):
     program, old, new, (points, total) = SINGLE_SLIPS[slip]
     assert old in program
@@ -569,7 +570,7 @@ MULTI_SLIPS = {
 }
 
 
-@pytest.mark.parametrize("slip", MULTI_SLIPS)
+@pytest.mark.parametrize("slip", share(MULTI_SLIPS, 3, touching=lambda s: MULTI_SLIPS[s][0]))
 def test_a_slip_in_any_style_of_many_heads_costs_its_step(slip):
     program, old, new, step = MULTI_SLIPS[slip]
     assert old in program

@@ -13,6 +13,7 @@ from autograder.sandbox import Limits, Sandbox
 
 HERE = Path(__file__).parent
 RUNNER = HERE / "runner.py"
+TIERS = ("namespaces", "landlock")
 SMALL = Limits(
     call_seconds=10.0,
     child_seconds=20.0,
@@ -118,7 +119,7 @@ def light(monkeypatch):
     monkeypatch.setattr("autograder.sandbox.box.RECORD", Path("/none"))
 
 
-@pytest.fixture(scope="session", params=["namespaces", "landlock"])
+@pytest.fixture(scope="session", params=TIERS)
 def box(request, course, marker):
     patch = pytest.MonkeyPatch()
     patch.setattr(tempfile, "tempdir", str(marker))
