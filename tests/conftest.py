@@ -13,6 +13,8 @@ import pytest
 from filelock import FileLock
 from xdist.scheduler import LoadFileScheduling
 
+from tests import forms
+
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 # nbgrader calls `alembic`: it is found also where the environment is not activated.
@@ -53,6 +55,10 @@ LONGEST = (
     "tests/tracing/",
     "tests/intake/",
 )
+
+
+def pytest_configure(config) -> None:
+    forms.small = "not slow" in config.getoption("markexpr", "")
 
 
 def pytest_collection_modifyitems(items) -> None:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Hashable, Iterable
 
 import pytest
 
+small = False  # whether the small form runs: set by tests/conftest.py
+
 
 def in_whole_form(case: object):
     """The case, left out of the small form."""
@@ -24,6 +26,11 @@ def in_whole_form(case: object):
 def first_of(*cases) -> list:
     """The first case in the small form, all of them in the whole one: such as several draws."""
     return [cases[0], *map(in_whole_form, cases[1:])]
+
+
+def examples(few: int, many: int) -> int:
+    """How many random examples are tried: few in the small form, many in the whole one."""
+    return few if small else many
 
 
 def share(
