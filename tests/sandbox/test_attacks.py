@@ -1,14 +1,12 @@
 """Every program in attacks/ ends as its first lines say, and harms nobody."""
 
 import re
-import zlib
 from pathlib import Path
 
 import pytest
 
 from autograder.sandbox import ChildFailed
-from tests.forms import in_whole_form
-from tests.sandbox.conftest import TIERS, ask_honestly, left_over
+from tests.sandbox.conftest import ask_honestly, left_over
 
 FOLDER = Path(__file__).parent / "attacks"
 ATTACKS = sorted(path.stem for path in FOLDER.glob("*.py"))
@@ -26,19 +24,7 @@ def verdict(child, source: str, given: dict, seconds: float) -> tuple[str, list]
     return "ok", header["found"]
 
 
-def tier_of(name: str) -> str:
-    """The tier in which an attack is tried in the small form; about half of them in each."""
-    return TIERS[zlib.crc32(name.encode()) % 2]
-
-
-CASES = [(tier, name) for tier in TIERS for name in ATTACKS]
-
-
-@pytest.mark.parametrize(
-    ("box", "attack"),
-    [c if c[0] == tier_of(c[1]) else in_whole_form(c) for c in CASES],
-    indirect=["box"],
-)
+@pytest.mark.parametrize("attack", ATTACKS)
 def test_an_attack_ends_as_expected_and_harms_nobody(box, attack, canary, marker):
     source = (FOLDER / f"{attack}.py").read_text()
     expected = re.search(r"^expected: (.+)$", source, re.MULTILINE)[1].split(" | ")
