@@ -1,6 +1,8 @@
 """A class graded at once: which notebook counts, what a run returns, what is kept when it stops."""
 
 import json
+import os
+import signal
 import zipfile
 
 import pytest
@@ -105,6 +107,20 @@ def test_ctrl_c_prints_what_was_graded_so_far(grader, run, right):
     assert "stopped; 2 of 4 students were graded" in err
     assert [name for name in "abcd" if f"│ {name} " in out] == ["a", "b"]
     assert "isolation: limits" in out
+
+
+def test_ctrl_c_in_the_middle_of_a_line_leaves_it_whole(grader, run, right, monkeypatch):
+    whole = batch.Row.to_json
+
+    def stopped(row):
+        os.kill(os.getpid(), signal.SIGINT)
+        return whole(row)
+
+    monkeypatch.setattr(batch.Row, "to_json", stopped)
+    status, lines, said = run({f"{n}.ipynb": right for n in "abc"})
+    assert status == batch.STOPPED
+    assert len(lines) >= 1
+    assert f"stopped; {len(lines)} of 3 students were graded" in said
 
 
 def test_a_machine_that_fails_midway_loses_no_marks(grader, tmp_path, right, capsys):

@@ -71,11 +71,20 @@ def page() -> str:
 def _table(cell: str, tasks: dict[str, str], programs: dict[str, slips.Change]) -> str:
     rows = [["slip", *tasks.values(), "taken off", "in all", "what is said"]]
     rows.append(["---"] + ["---:"] * (len(tasks) + 2) + ["---"])
-    for name, change in programs.items():
-        got = marks(cell, slips.program(cell, change))
-        points = [number(got.points[task]) for task in tasks]
-        rows.append([name, *points, number(sum(got.taken.values())), number(got.total), _said(got)])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    lines = [_line(row) for row in rows]
+    return "\n".join([*lines, *(row(cell, name, change) for name, change in programs.items())])
+
+
+def row(cell: str, name: str, change: slips.Change) -> str:
+    """The line of the page that is about one slip, or two."""
+    got = marks(cell, slips.program(cell, change))
+    points = [number(got.points[task]) for task in next(t for c, _, t in CLASSES if c == cell)]
+    taken = number(sum(got.taken.values()))
+    return _line([name, *points, taken, number(got.total), _said(got)])
+
+
+def _line(row: list[str]) -> str:
+    return f"| {' | '.join(row)} |"
 
 
 def _said(got: Marks) -> str:

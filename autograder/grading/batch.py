@@ -9,7 +9,9 @@ stopped, with what had been graded so far.
 from __future__ import annotations
 
 import logging
+import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -58,15 +60,14 @@ def grade_source(
         _say([*refused, *said])
         run, stopped = Run(grader, wish, work, book), False
         try:
-            for row in run.grade(everybody):
-                if as_json:
-                    print(row.to_json(), flush=True)
+            for _ in run.grade(everybody):
+                _tell(run, as_json)
         except KeyboardInterrupt:
             stopped = True
         finally:
-            for row in run.rest():
-                if as_json:
-                    print(row.to_json(), flush=True)
+            for _ in run.rest():
+                _tell(run, as_json)
+            _tell(run, as_json)
             if run.rows and not as_json:
                 print_class(run.sorted_rows(), console or Console())
             _say(run.said)
@@ -88,6 +89,31 @@ def grade_source(
     if any(row.report.error == FAULT for row in run.rows):
         return FAILED
     return UNREADABLE if all(row.report.error for row in run.rows) else DONE
+
+
+def _tell(run: Run, as_json: bool) -> None:
+    """Prints the lines of all rows that have none yet; a stop waits until they are whole."""
+    with _unstopped():
+        while run.told < len(run.rows):
+            run.told += 1
+            if as_json:
+                print(run.rows[run.told - 1].to_json(), flush=True)
+
+
+@contextmanager
+def _unstopped() -> Iterator[None]:
+    """Lets Ctrl-C wait until what was begun is done, where this thread is the one it reaches."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked and callable(before):
+        before(signal.SIGINT, None)
 
 
 def _chosen(everybody: list[HandedIn], names: Sequence[str]) -> list[HandedIn]:
@@ -152,6 +178,7 @@ class Run:
     ):
         self.grader, self.asked, self.only, self.book = grader, wish.lesson, wish.only, book
         self.rows: list[Row] = []
+        self.told = 0  # how many of the rows were printed
         self.said: list[str] = []
         self.kept = 0
         self._work = work or self._here
