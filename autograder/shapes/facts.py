@@ -35,7 +35,7 @@ WEIGHTS = ("w", "weight", "weights", "bias")
 class Case:
     """One claim at the statement that it is likeliest about, and what is around.
 
-    every: the executions with the sizes that students know, too. near: statements within reach.
+    every: the executions with the sizes that students know, too. near: statements within reach; room: all of the function.
     bare: statements that make a tensor and have no comment behind them. styles: how many comments
     of each place are true in this function.
     """
@@ -49,6 +49,7 @@ class Case:
     scope: Scope
     tensors: frozenset[str]
     near: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
+    room: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
     bare: frozenset[int] = frozenset()
     styles: dict[str, int] = field(default_factory=dict)
 
@@ -169,7 +170,7 @@ def makes_a_tensor(case: Case) -> str:
     stopped = [e for e in runs if not e.finished and e.last(stmt.value) is None]
     if stmt.kind in ("assign", "augmented", "expression") and stopped:
         return "the code stopped here"
-    if stmt.kind not in MAKES:
+    if stmt.kind not in MAKES and not case.subject():
         return "it is not clear which tensor is meant"
     if any(isinstance(e.last(stmt.value), Weight) for e in runs):
         return "a layer is no tensor"
@@ -248,6 +249,8 @@ def placed_beside_it(case: Case) -> str:
     place, styles = case.sighting.place, case.styles
     if place in ("end", "link") or (place == "named" and len(case.sighting.stmts) == 1):
         return ""
+    if place != "inner" and nowhere(case):
+        return ""
     labels = {t.label for t in case.claim.terms() if t.label}
     if labels & set(flat(case.stmt.targets)):
         return ""
@@ -287,9 +290,29 @@ def _always_above(case: Case) -> bool:
     return styles.get("above", 0) >= 3 and others * 10 <= styles.get("above", 0)
 
 
+def nowhere(case: Case) -> bool:
+    """Whether no tensor has the claimed shape: that of the label's name, or any in the function."""
+    label = case.last.label if case.last.label in case.tensors else ""
+    terms = [t for c in (case.claim, *case.claim.others) for t in c.stages[-1].terms]
+    for dims in (_opened(t.dims, set(case.unproven), case) for t in terms):
+        for stmt, runs in case.room:
+            if any(_has(dims, stmt, e, label, case) for e in runs):
+                return False
+    return True
+
+
+def _has(dims, stmt: Stmt, execution: Execution, label: str, case: Case) -> bool:
+    """Whether a tensor that is seen while a statement runs has the shape."""
+    around = [execution.before, execution.after]
+    values = [v for scope in around for n, v in scope.items() if not label or n == label]
+    values += [v for _, v in execution.events if not label]
+    lookup = case.scope.lookup(execution)
+    return any(shape_fits(dims, s, lookup) for v in values for s in tensors(v))
+
+
 def nothing_near_has_it(case: Case) -> str:
     """No tensor that is alive within three statements has the shape that a comment above claims."""
-    if case.sighting.trailing:
+    if case.sighting.trailing or nowhere(case):
         return ""
     own = set(flat(case.stmt.targets))
     chain = len(case.claim.stages) > 1

@@ -387,6 +387,7 @@ class _Room:
             self.scope,
             self.tensors,
             [(s, self.runs[s.id]) for s in around],
+            [(s, self.runs[s.id]) for s in self.stmts.values()],
             self.bare,
             self.source.styles,
         )

@@ -57,7 +57,7 @@ class Function:
     owner: str  # the class, or ""
     line: int
     end_line: int
-    parameters: tuple[str, ...]
+    parameters: dict[str, int]  # the line of each
     docstring: str
     top: str  # the outermost class or function
 
@@ -186,7 +186,7 @@ class _Wrapper:
                 self.owner[-1] if self.owner else "",
                 node.lineno,
                 node.end_lineno or node.lineno,
-                tuple(a.arg for a in every),
+                {a.arg: a.lineno for a in every},
                 ast.get_docstring(node) or "",
                 self.owner[0] if self.owner else node.name,
             )

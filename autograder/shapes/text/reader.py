@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from autograder.shapes.text.dims import Expr
+from autograder.shapes.text.dims import PROSE, Expr
 from autograder.shapes.text.lexer import MAX_TEXT, Token, plain, tokens
 from autograder.shapes.text.shapes_in_text import (
     Span,
@@ -340,6 +340,8 @@ def _labelled(term: Term, glue: list[Token], op: str, kind: str, first: bool) ->
         number = [t for t in rest[-3:] if t.kind in ("name", "number") and t.text not in COUNTED]
         if number and (first or kind == "new") and len(rest) <= 6:
             return replace(term, count=number[-1].text)
+    if last.text.lower() in PROSE:
+        return term
     if last.kind == "name" or (last.text == "x" and named):
         text = last.text
         for end in (".shape", ".size"):
