@@ -35,7 +35,9 @@ WEIGHTS = ("w", "weight", "weights", "bias")
 class Case:
     """One claim at the statement that it is likeliest about, and what is around.
 
-    every: the executions with the sizes that students know, too. near: statements within reach; room: all of the function.
+    every: the executions with the sizes that students know, too. near: statements within reach.
+    room: all statements of the function.
+    twins: the comments behind lines that are true, with their statements.
     bare: statements that make a tensor and have no comment behind them. styles: how many comments
     of each place are true in this function.
     """
@@ -50,6 +52,7 @@ class Case:
     tensors: frozenset[str]
     near: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
     room: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
+    twins: list[tuple[str, Stmt]] = field(default_factory=list)
     bare: frozenset[int] = frozenset()
     styles: dict[str, int] = field(default_factory=dict)
 
@@ -76,6 +79,16 @@ class Case:
             if not (len(n) == 1 and n in strings)  # an einsum names its dimensions
             if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
         ]
+
+    def proofs(self) -> list[str]:
+        """What settles the names of the dimensions that do not fit, where the ranks agree."""
+        run, lookup = self.runs[0], self.scope.lookup(self.runs[0])
+        wrong: set[str] = set()
+        for shape in made(self, run):
+            for i, j in aligned(self.last.dims, len(shape)) or ():
+                if not fits(self.last.dims[i], shape[j], lookup):
+                    wrong |= names_of(self.last.dims[i])
+        return [self.scope.fixed(n, run)[1] for n in sorted(wrong)]
 
     def ends_right(self) -> bool:
         """Whether the last shape of the claim is that of the result."""
@@ -193,6 +206,23 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
     return results(stmt, execution)
 
 
+def no_twin_says_it(case: Case) -> str:
+    """`q = self.q(x)  # [b, t, d]`, and the same of `k`: one length may stand for each."""
+    if set(case.proofs()) <= {CODE}:
+        return ""
+    op = _operation(case.stmt, case)
+    for other, stmt in case.twins:
+        alike = other == case.sighting.text and stmt.id != case.stmt.id
+        if alike and op and _operation(stmt, case) == op:
+            return "the same words are true of another line"
+    return ""
+
+
+def _operation(stmt: Stmt, case: Case) -> str:
+    node = case.matcher.traced.nodes[stmt.value] if stmt.value is not None else None
+    return node.op if node else ""
+
+
 def in_order(case: Case) -> str:
     """Shapes that only a comma joins need not be the operands."""
     loose = any(s.joined in (",", "*") for s in case.claim.stages)
@@ -201,7 +231,8 @@ def in_order(case: Case) -> str:
 
 def one_shape(case: Case) -> str:
     """What it makes has one shape, the same every time."""
-    shapes = [made(case, e) for e in case.runs]
+    named = case.last.label if case.last.label in flat(case.stmt.targets) else ""
+    shapes = [made(case, e) if not named else tensors(e.after.get(named)) for e in case.runs]
     if any(len(set(m)) > 1 for m in shapes):
         return "this line makes tensors of several shapes"
     if any(len(set(map(tuple, m))) > 1 for m in case.by_call(shapes)) and any(
@@ -211,6 +242,11 @@ def one_shape(case: Case) -> str:
     held = [case.matcher.holds(case.claim, case.sighting, case.stmt, e) for e in case.runs]
     if any(any(h) and not all(h) for h in case.by_call(held)):
         return "the shape is not the same every time"
+    asked: dict[int, list[bool]] = {}
+    for holds, run in zip(held, case.runs, strict=True):
+        asked.setdefault(run.unit[0], []).append(holds)
+    if any(map(all, asked.values())) and not all(held):
+        return "it is true of another call"
     return ""
 
 
@@ -296,7 +332,7 @@ def nowhere(case: Case) -> bool:
     terms = [t for c in (case.claim, *case.claim.others) for t in c.stages[-1].terms]
     for dims in (_opened(t.dims, set(case.unproven), case) for t in terms):
         for stmt, runs in case.room:
-            if any(_has(dims, stmt, e, label, case) for e in runs):
+            if runs and all(_has(dims, stmt, e, label, case) for e in runs):
                 return False
     return True
 
@@ -544,6 +580,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every reading is false", not_the_next_step),
     ("every reading is false", not_unpacked),
     ("every reading is false", in_order),
+    ("every reading is false", no_twin_says_it),
     ("a slip explains it", explained_by_a_slip),
 )
 

@@ -331,9 +331,14 @@ class _Room:
     def _likeliest(self, sighting: Sighting) -> int:
         """The statement that a comment is about, where it is true of none."""
         labels = {t.label for c in sighting.claims for t in c.terms() if t.label}
-        for i in sighting.stmts:
-            if labels & set(flat(self.stmts[i].targets)):
-                return i
+        own = [i for i in sighting.stmts if labels & set(flat(self.stmts[i].targets))]
+        if own:
+            one = [
+                i
+                for i in own
+                if any(len(tensors(e.after.get(n))) == 1 for e in self.runs[i] for n in labels)
+            ]
+            return (one or own)[0]
         if len(sighting.stmts) == 1 or sighting.place != "between":
             return sighting.stmts[0]
         up = self.source.styles["below"] > self.source.styles["above"]
@@ -355,17 +360,17 @@ class _Room:
         return all(self.matcher.passes(claim, stmt, e) for e in self.runs[stmt_id])
 
     def _decide(self, claim: Claim, sighting: Sighting, stmt: Stmt) -> Verdict:
-        text = self._text(stmt)
+        text, line = self._text(stmt), _line(sighting, stmt)
         if claim.unreadable or not claim.stages:
             why = claim.unreadable or "the comment is not readable as a shape"
-            return _cannot(stmt.line, text, sighting.text, why)
+            return _cannot(line, text, sighting.text, why)
         case = self._case(claim, sighting, stmt)
         facts = evidence(case)
         doubt = facts[-1][2]
         if doubt:
-            return _cannot(stmt.line, text, sighting.text, doubt, facts)
+            return _cannot(line, text, sighting.text, doubt, facts)
         return Verdict(
-            stmt.line,
+            line,
             text,
             sighting.text,
             "false",
@@ -388,6 +393,11 @@ class _Room:
             self.tensors,
             [(s, self.runs[s.id]) for s in around],
             [(s, self.runs[s.id]) for s in self.stmts.values()],
+            [
+                (s.text, self.stmts[s.stmts[0]])
+                for s in self.sightings
+                if self._all_hold(s, s.stmts[0])
+            ],
             self.bare,
             self.source.styles,
         )
@@ -417,7 +427,7 @@ class _Room:
 
     def _accusation(self, case: Case) -> str:
         stmt, claim = case.stmt, case.claim
-        line = case.sighting.line
+        line, place = case.sighting.line, _line(case.sighting, case.stmt)
         said, what = claim.text, f"`{case.subject()}`" if case.subject() else _what(stmt)
         shapes = [made(case, e) for e in case.runs]
         seen = next(iter(spelled(case.runs, shapes, self.scope, (claim,), line)), "unknown")
@@ -425,15 +435,15 @@ class _Room:
         result = replace(claim, stages=claim.stages[-1:])
         if steps and self._holds(result, case.sighting, stmt.id):
             return (
-                f"Line {stmt.line}: {what} is {seen}, but a step of {said} is not what the code "
-                "does."
+                f"Line {place}: {what} is {seen}, but a step of {said} is not what the code does."
             )
-        return f"Line {stmt.line}: {what} is {seen}; your comment says {said}."
+        return f"Line {place}: {what} is {seen}; your comment says {said}."
 
     def _true(self, sighting: Sighting, stmt_id: int, note: str = "") -> Verdict:
         stmt = self.stmts[stmt_id]
-        message = f"Line {stmt.line}: true{note}."
-        return Verdict(stmt.line, self._text(stmt), sighting.text, "true", message)
+        line = _line(sighting, stmt)
+        message = f"Line {line}: true{note}."
+        return Verdict(line, self._text(stmt), sighting.text, "true", message)
 
     def _shaped(self, execution: Execution) -> bool:
         """Whether a tensor or a layer (one without a weight is None) came about, or came in."""
@@ -512,6 +522,11 @@ class _Room:
         between = any(low < other.line < high for other in self.sightings)
         blank = sum(not self.source.lines[i - 1].strip() for i in range(low, high + 1))
         return not between and blank <= (sighting.place == "loose")
+
+
+def _line(sighting: Sighting, stmt: Stmt) -> int:
+    """Where a verdict stands: at the statement, or at the comment on an argument."""
+    return sighting.line if stmt.kind == "def" else stmt.line
 
 
 def _what(stmt: Stmt) -> str:

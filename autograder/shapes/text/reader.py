@@ -20,6 +20,7 @@ from autograder.shapes.text.shapes_in_text import (
     explained,
     garbled,
     looks_like_one,
+    meanings,
     names_in_brackets,
     spans,
     strip_lead,
@@ -384,6 +385,7 @@ def _comma_operands(claims: list[Claim]) -> list[Claim]:
 
 def legends(text: str, vocabulary: Vocabulary) -> dict[str, Expr]:
     """`B = batch size, d: hidden / num_heads`: names that a comment explains by known words."""
-    from autograder.shapes.text.shapes_in_text import meanings
-
-    return meanings(tokens(plain(text)), vocabulary)
+    told: dict[str, Expr] = {}
+    for line in text.splitlines():  # `npoint:` on a line of its own is not what the next one says
+        told = meanings(tokens(plain(line)), vocabulary) | told
+    return told
