@@ -356,7 +356,8 @@ def nothing_near_has_it(case: Case) -> str:
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
         return ""
-    sure = _always_above(case)  # then only what the line itself changes can be meant
+    # Then only what the line itself changes can be meant, unless several shapes are told.
+    sure = _always_above(case) and len(case.sighting.claims) == 1
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
         dims = _opened(dims, set(case.unproven), case) if case.unproven else dims

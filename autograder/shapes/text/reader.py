@@ -242,14 +242,15 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
         how = _kind(glue, first, equals)
         op = how.op or span.op
         term = _labelled(span.term, glue, op, how.kind, first)
+        roles = [t for t in _last_sentence(glue) if t.kind in ("input", "output")]
         if first or how.kind in ("new", "or"):
             claims.append([Stage((term,), "", op if any(_is_arrow(t) for t in glue) else span.op)])
             joins.append("or" if how.kind == "or" and not first else "")
             more.append(
                 {
                     "aside": not first and any(t.kind == "aside" for t in glue),
-                    "role": next((t.kind for t in glue if t.kind in ("input", "output")), ""),
-                    "role_of": frozenset(t.text for t in glue if t.kind in ("input", "output")),
+                    "role": next((t.kind for t in roles), ""),
+                    "role_of": frozenset(t.text for t in roles),
                     "words": sum(t.kind == "name" for t in glue) - bool(term.label),
                     "told": not first and _in_words(glue, term),
                 }
@@ -277,6 +278,12 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
         kept["words"] = extra.get("words", 0) + tail if shapes[0].start else 0
         made.append(Claim(tuple(stages), **kept))
     return _comma_operands(_with_alternatives(made, joins))
+
+
+def _last_sentence(glue: list[Token]) -> list[Token]:
+    """What stands behind the last full stop: `the scores from the paper. [b, t, t]`."""
+    ends = [i for i, t in enumerate(glue) if t.text == "."]
+    return glue[ends[-1] + 1 :] if ends else glue
 
 
 def _is_arrow(token: Token) -> bool:
