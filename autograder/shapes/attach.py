@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from autograder.shapes.comments import Comment
+from autograder.shapes.text.comments import Comment
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.reader import Claim, read
 from autograder.shapes.text.shapes_in_text import Vocabulary

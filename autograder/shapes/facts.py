@@ -7,126 +7,22 @@ an empty text.
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 
-from autograder.shapes.attach import MAKES, Sighting
-from autograder.shapes.binding import CODE, Scope
-from autograder.shapes.match import Matcher, results, unpacks
+from autograder.shapes.attach import MAKES
+from autograder.shapes.binding import CODE
+from autograder.shapes.case import Case, made, nowhere, opened
+from autograder.shapes.match import results, unpacks
 from autograder.shapes.recording import Execution, Weight, tensors
-from autograder.shapes.text.dims import aligned, evaluate, fits, names_of, shape_fits, shape_names
+from autograder.shapes.slips import explained_by_a_slip
+from autograder.shapes.text.dims import shape_fits
 from autograder.shapes.text.lexer import tokens
-from autograder.shapes.text.reader import Claim
-from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, flat
-from autograder.shapes.wording import nameable
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
-OFTEN = 3  # true comments with a letter, from which on it means nothing else
 REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
 WEIGHTS = ("w", "weight", "weights", "bias")
-
-
-@dataclass
-class Case:
-    """One claim at the statement that it is likeliest about, and what is around.
-
-    every: the executions with the sizes that students know, too. near: statements within reach.
-    room: all statements of the function.
-    twins: the comments behind lines that are true, with their statements.
-    bare: statements that make a tensor and have no comment behind them. styles: how many comments
-    of each place are true in this function.
-    """
-
-    claim: Claim
-    sighting: Sighting
-    stmt: Stmt
-    runs: list[Execution]
-    every: list[Execution]
-    matcher: Matcher
-    scope: Scope
-    tensors: frozenset[str]
-    near: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
-    room: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
-    twins: list[tuple[str, Stmt]] = field(default_factory=list)
-    bare: frozenset[int] = frozenset()
-    styles: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def last(self) -> Term:
-        return self.claim.stages[-1].terms[-1]
-
-    def names(self) -> set[str]:
-        return {n for t in self.claim.terms() for n in shape_names(t.dims)}
-
-    @cached_property
-    def unproven(self) -> list[str]:
-        """The names of what is false in the claim that nothing proves."""
-        wrong = self.claim.terms()
-        if len(self.claim.stages) > 1 and not self.claim.others:
-            wrong = wrong if self.ends_right() else [self.last]
-        code = (
-            self.matcher.traced.nodes[self.stmt.value].text if self.stmt.value is not None else ""
-        )
-        strings = "".join(re.findall(r"[\"'][^\"']*[\"']", code)) if "einsum" in code else ""
-        return [
-            n
-            for n in sorted({n for t in wrong for n in shape_names(t.dims)})
-            if not (len(n) == 1 and n in strings)  # an einsum names its dimensions
-            if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
-        ]
-
-    def proofs(self) -> list[str]:
-        """What settles the names of the dimensions that do not fit, where the ranks agree."""
-        run, lookup = self.runs[0], self.scope.lookup(self.runs[0])
-        wrong: set[str] = set()
-        for shape in made(self, run):
-            for i, j in aligned(self.last.dims, len(shape)) or ():
-                if not fits(self.last.dims[i], shape[j], lookup):
-                    wrong |= names_of(self.last.dims[i])
-        return [self.scope.fixed(n, run)[1] for n in sorted(wrong)]
-
-    def ends_right(self) -> bool:
-        """Whether the last shape of the claim is that of the result."""
-        return all(
-            any(shape_fits(self.last.dims, s, self.scope.lookup(e)) for s in made(self, e))
-            for e in self.runs
-        )
-
-    def reusable(self, name: str, execution: Execution) -> bool:
-        """Whether a letter is only of a few comments, and may mean another size in this one."""
-        free = len(name.rstrip("'")) == 1 and self.scope.free(name, execution)
-        return free and self.lines_with(name, execution) < OFTEN
-
-    def lines_with(self, name: str, execution: Execution) -> int:
-        """How many other comments prove the name."""
-        return self.scope.lines_with(name, execution, self.sighting.line)
-
-    def subject(self) -> str:
-        """The tensor that a label names, where the statement does not make it; else empty."""
-        value = (
-            self.matcher.traced.nodes[self.stmt.value].text if self.stmt.value is not None else ""
-        )
-        own = set(flat(self.stmt.targets))
-        if self.stmt.kind == "return":
-            own |= {t.text.split(".")[0] for t in tokens(value)}
-        stages = self.claim.stages
-        if len(stages) > 1 or len(stages[0].terms) > 1:
-            return ""
-        label = stages[0].terms[0].label
-        several = unpacks(self.stmt) and label in own
-        return label if label in self.tensors and (several or label not in own) else ""
-
-    def by_call(self, values: list) -> list[list]:
-        """Values of executions, those of one call of the function together."""
-        found: dict[tuple, list] = {}
-        for value, run in zip(values, self.runs, strict=True):
-            found.setdefault((run.config, run.unit), []).append(value)
-        return list(found.values())
 
 
 # --- 1. it is surely a shape ----------------------------------------------------------------------
@@ -192,18 +88,6 @@ def makes_a_tensor(case: Case) -> str:
     if not all(made(case, e) for e in runs):
         return "what this line makes has no shape of its own"
     return ""
-
-
-def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
-    """The shapes that a comment is about: what a statement makes, or takes apart; or a label's."""
-    stmt = case.stmt
-    if subject := case.subject():
-        own = subject in flat(stmt.targets)
-        return tensors((execution.after if own else execution.before).get(subject))
-    text = case.matcher.traced.nodes[stmt.value].text if stmt.value is not None else ""
-    if case.sighting.trailing and unpacks(stmt) and text.endswith((".shape", ".size()")):
-        return [s for _, v in execution.events for s in tensors(v)][-1:]
-    return results(stmt, execution)
 
 
 def no_twin_says_it(case: Case) -> str:
@@ -326,26 +210,6 @@ def _always_above(case: Case) -> bool:
     return styles.get("above", 0) >= 3 and others * 10 <= styles.get("above", 0)
 
 
-def nowhere(case: Case) -> bool:
-    """Whether no tensor has the claimed shape: that of the label's name, or any in the function."""
-    label = case.last.label if case.last.label in case.tensors else ""
-    terms = [t for c in (case.claim, *case.claim.others) for t in c.stages[-1].terms]
-    for dims in (_opened(t.dims, set(case.unproven), case) for t in terms):
-        for stmt, runs in case.room:
-            if runs and all(_has(dims, stmt, e, label, case) for e in runs):
-                return False
-    return True
-
-
-def _has(dims, stmt: Stmt, execution: Execution, label: str, case: Case) -> bool:
-    """Whether a tensor that is seen while a statement runs has the shape."""
-    around = [execution.before, execution.after]
-    values = [v for scope in around for n, v in scope.items() if not label or n == label]
-    values += [v for _, v in execution.events if not label]
-    lookup = case.scope.lookup(execution)
-    return any(shape_fits(dims, s, lookup) for v in values for s in tensors(v))
-
-
 def nothing_near_has_it(case: Case) -> str:
     """No tensor that is alive within three statements has the shape that a comment above claims."""
     if case.sighting.trailing or nowhere(case):
@@ -360,7 +224,7 @@ def nothing_near_has_it(case: Case) -> str:
     sure = _always_above(case) and len(case.sighting.claims) == 1
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
-        dims = _opened(dims, set(case.unproven), case) if case.unproven else dims
+        dims = opened(dims, set(case.unproven), case) if case.unproven else dims
         if not chain and all(_alive(dims, e, case, own, sure) for e in case.runs):
             return "a tensor near this line has that shape"
         for stmt, runs in case.near:
@@ -406,7 +270,7 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     """
     if case.sighting.place not in ("end", "above"):
         return False
-    dims = _opened(case.last.dims, unproven, case)
+    dims = opened(case.last.dims, unproven, case)
     sure = sum(d[0] not in ("any", "...", "num") for d in dims)
     if 2 * sure < len(dims):
         return False
@@ -415,84 +279,6 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
         for e in case.runs
         if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
         for s in made(case, e)
-    )
-
-
-def _opened(dims, unproven: set[str], case: Case):
-    """The dimensions, any size for what is not proven, or a letter of a few comments only."""
-    local = {n for n in shape_names(dims) if case.scope.fixed(n, case.runs[0])[1] == CODE}
-    open_ = unproven | {
-        n
-        for n in shape_names(dims) - local
-        if len(n) <= 2 and any(case.lines_with(n, e) < OFTEN for e in case.runs)
-    }
-    return tuple(("any", "?") if names_of(d) & open_ else d for d in dims)
-
-
-# --- 4. a slip explains it ------------------------------------------------------------------------
-def explained_by_a_slip(case: Case) -> str:
-    """Axes exchanged, one dropped or added, one name for another, or a stage that is past."""
-    wrong = [
-        e for e in case.runs if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
-    ]
-    if all(any(_slip(t, shape, e, case) for t, shape in _compared(case, e)) for e in wrong):
-        return ""
-    return "it is unlike anything that this line makes"
-
-
-def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ...]]]:
-    """The written shapes that do not hold, each with the shapes that it may be a slip for."""
-    shapes = made(case, execution)
-    if not case.subject():
-        shapes = shapes + tensors(execution.last(case.stmt.value))
-    lookup = case.scope.lookup(execution)
-    stages = case.claim.stages
-    wrong = [(case.last, s) for s in shapes if not shape_fits(case.last.dims, s, lookup)]
-    if len(stages[-1].terms) > 1:
-        wrong = []  # a product without its result
-    if wrong or (len(stages) == 1 and len(stages[0].terms) == 1):
-        return wrong
-    seen = [s for _, v in execution.events for s in tensors(v)] + shapes
-    weights = [v.shape[::-1] for _, v in execution.events if isinstance(v, Weight) and v.shape]
-    return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
-
-
-def _slip(term: Term, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
-    """Whether a shape was meant: what nothing proves in the written one may be any size."""
-    lookup = case.scope.lookup(execution)
-    dims = _opened(term.dims, set(case.unproven), case) if case.unproven else term.dims
-    if any(d[0] == "..." for d in dims):
-        pairs = aligned(dims, len(shape))
-        return pairs is not None and sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
-    sizes = [None if d[0] == "any" else evaluate(d, lookup) for d in dims]
-    if any(size is None and d[0] != "any" for size, d in zip(sizes, dims, strict=True)):
-        return False
-    known = [int(s) for s in sizes if s is not None]
-    if len(known) == len(dims) and math.prod(known) == math.prod(shape) and min(known, default=1):
-        return True  # the same numbers in another order, or split and joined
-    if len(dims) == len(shape):
-        if not Counter(known) - Counter(shape):
-            return True  # in another order
-        wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
-        right = {d for i, d in enumerate(dims) if i not in wrong}
-        named = all(nameable(shape[i], execution, case.scope) or dims[i] in right for i in wrong)
-        reused = any(case.reusable(n, execution) for i in wrong for n in shape_names((dims[i],)))
-        return named and not reused and len({dims[i] for i in wrong}) == 1
-    if _one_more(sizes, list(shape)) or _one_more(list(shape), sizes):
-        return True
-    past = [s for _, v in execution.events for s in tensors(v)]
-    past += [s for t in flat(case.stmt.targets) for s in tensors(execution.before.get(t))]
-    return any(shape_fits(dims, s, lookup) for s in past)
-
-
-def _one_more(long: list, short: list) -> bool:
-    """Whether one list is the other with one more in it; None is any number."""
-    if len(long) != len(short) + 1:
-        return False
-    rests = (long[:i] + long[i + 1 :] for i in range(len(long)))
-    return any(
-        all(None in pair or pair[0] == pair[1] for pair in zip(rest, short, strict=True))
-        for rest in rests
     )
 
 

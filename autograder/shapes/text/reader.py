@@ -12,19 +12,21 @@ from dataclasses import dataclass, replace
 
 from autograder.shapes.text.dims import PROSE, Expr
 from autograder.shapes.text.lexer import MAX_TEXT, Token, plain, tokens
-from autograder.shapes.text.shapes_in_text import (
-    Span,
-    Term,
-    Vocabulary,
-    bare_terms,
+from autograder.shapes.text.no_shapes import (
     explained,
     garbled,
     looks_like_one,
     meanings,
     names_in_brackets,
+    without_values,
+)
+from autograder.shapes.text.shapes_in_text import (
+    Span,
+    Term,
+    Vocabulary,
+    bare_terms,
     spans,
     strip_lead,
-    without_values,
 )
 
 _FILLERS = """
