@@ -12,6 +12,7 @@ from autograder.shapes.match import Matcher, results, unpacks
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text.dims import aligned, fits, names_of, shape_fits, shape_names
 from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.limits import Clock
 from autograder.shapes.text.reader import Claim
 from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, flat
@@ -38,6 +39,7 @@ class Case:
     matcher: Matcher
     scope: Scope
     tensors: frozenset[str]
+    clock: Clock
     near: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
     room: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
     twins: list[tuple[str, Stmt]] = field(default_factory=list)
@@ -67,6 +69,18 @@ class Case:
             if not (len(n) == 1 and n in strings)  # an einsum names its dimensions
             if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
         ]
+
+    @cached_property
+    def nowhere(self) -> bool:
+        """Whether no tensor has the claimed shape: that of the label's name, or any at all."""
+        label = self.last.label if self.last.label in self.tensors else ""
+        terms = [t for c in (self.claim, *self.claim.others) for t in c.stages[-1].terms]
+        for dims in (opened(t.dims, set(self.unproven), self) for t in terms):
+            for stmt, runs in self.room:
+                self.clock.check()
+                if runs and all(_has(dims, stmt, e, label, self) for e in runs):
+                    return False
+        return True
 
     def proofs(self) -> list[str]:
         """What settles the names of the dimensions that do not fit, where the ranks agree."""
@@ -138,17 +152,6 @@ def opened(dims, unproven: set[str], case: Case):
         if len(n) <= 2 and any(case.lines_with(n, e) < OFTEN for e in case.runs)
     }
     return tuple(("any", "?") if names_of(d) & open_ else d for d in dims)
-
-
-def nowhere(case: Case) -> bool:
-    """Whether no tensor has the claimed shape: that of the label's name, or any in the function."""
-    label = case.last.label if case.last.label in case.tensors else ""
-    terms = [t for c in (case.claim, *case.claim.others) for t in c.stages[-1].terms]
-    for dims in (opened(t.dims, set(case.unproven), case) for t in terms):
-        for stmt, runs in case.room:
-            if runs and all(_has(dims, stmt, e, label, case) for e in runs):
-                return False
-    return True
 
 
 def _has(dims, stmt: Stmt, execution: Execution, label: str, case: Case) -> bool:

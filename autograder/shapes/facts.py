@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from autograder.shapes.attach import MAKES
 from autograder.shapes.binding import CODE
-from autograder.shapes.case import Case, made, nowhere, opened
+from autograder.shapes.case import Case, made, opened
 from autograder.shapes.match import results, unpacks
 from autograder.shapes.recording import Execution, Weight, tensors
 from autograder.shapes.slips import explained_by_a_slip
@@ -169,7 +169,7 @@ def placed_beside_it(case: Case) -> str:
     place, styles = case.sighting.place, case.styles
     if place in ("end", "link") or (place == "named" and len(case.sighting.stmts) == 1):
         return ""
-    if place != "inner" and nowhere(case):
+    if place in ("above", "below", "between", "named") and case.nowhere:
         return ""
     labels = {t.label for t in case.claim.terms() if t.label}
     if labels & set(flat(case.stmt.targets)):
@@ -212,7 +212,7 @@ def _always_above(case: Case) -> bool:
 
 def nothing_near_has_it(case: Case) -> str:
     """No tensor that is alive within three statements has the shape that a comment above claims."""
-    if case.sighting.trailing or nowhere(case):
+    if case.sighting.trailing or case.nowhere:
         return ""
     own = set(flat(case.stmt.targets))
     chain = len(case.claim.stages) > 1

@@ -331,6 +331,7 @@ class _Room:
             self.matcher,
             self.scope,
             self.tensors,
+            self.source.clock,
             [(s, self.runs[s.id]) for s in around],
             [(s, self.runs[s.id]) for s in self.stmts.values()],
             [
