@@ -18,6 +18,13 @@ def mix(query, memory):
     return scores.softmax(-1) @ memory  # (batch_size, q_len, hidden)
 
 
+# %% a number for what comes in | look(ids[a, b].long(), table[n, d])
+def look(ids, table):
+    # ids: (1)  #! cannot tell
+    rows = table[ids.clamp(0, 1)]  # (a, b, d)
+    return rows.sum(1)  # (a, d)
+
+
 # %% one argument in each line of the head | turn(x[batch_size, seq_len, hidden], w[hidden, width])
 def turn(
     x,  # [batch_size, seq_len, hidden]
