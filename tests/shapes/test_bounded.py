@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autograder.shapes import judge, plan, prepare, record
-from autograder.shapes.comments import find_comments, is_code
+from autograder.shapes.text.comments import find_comments, is_code
 from autograder.shapes.text.lexer import MAX_TEXT, plain, tokens
 from autograder.shapes.text.limits import Clock
 from autograder.shapes.text.reader import legends, read
