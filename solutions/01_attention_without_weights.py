@@ -94,6 +94,8 @@ print(" ".join(dictionary[word] for word in german))
 #
 # ### Exercise 1: a recurrent encoder
 #
+# ●●○○○ · 10 minutes · 2 points
+#
 # Write `encoder_states`. Return *all* the states, one row a token; we want to look at
 # what the last of them still knows. A hint, if you want one:
 
@@ -309,6 +311,8 @@ print(inputs.shape)
 #
 # ### Exercise 2: the scores of one query
 #
+# ●○○○○ · 5 minutes · 1 point
+#
 # Write `attention_scores`: the dot product of the query with each token.
 
 
@@ -356,6 +360,8 @@ for token, score in zip(tokens, omega_2.tolist(), strict=True):
 # idea: divide each score by their sum.
 #
 # ### Exercise 3: divide by the sum
+#
+# ●●○○○ · 5 minutes · 1 point
 #
 # Write `sum_normalized` for a row of scores, a table of rows, or a batch of tables.
 # The **last axis** is the one that should sum to 1. (Mind the axis that disappears:
@@ -419,6 +425,8 @@ for scores in ([2.0, 1.0, 0.5], [2.0, 1.0, -1.0], [2.0, 1.0, -2.9], [2.0, 1.0, -
 # $\tfrac14$ (lesson 02 looks into it).
 #
 # ### Exercise 4: the naive softmax
+#
+# ●○○○○ · 5 minutes · 1 point
 #
 # Write `softmax_naive`, straight from the formula, along the last axis. Please do not
 # call `torch.softmax`; the fun is in the next exercise.
@@ -522,6 +530,8 @@ print("half precision, exp(12) =", torch.exp(torch.tensor(12.0).half()).item())
 #
 # ### Exercise 5: the stable softmax
 #
+# ●●○○○ · 8 minutes · 2 points
+#
 # Write `softmax_stable`, along the last axis. Each row has its own maximum.
 
 
@@ -577,6 +587,8 @@ print("z of journey:", z_2)
 # and the largest of that feature among the tokens.
 #
 # ### Exercise 6: every token's context vector
+#
+# ●●○○○ · 8 minutes · 1 point
 #
 # Write `context_vectors` for one sequence: all six $z$ at once. Use loops if you like;
 # your `attention_scores` and `softmax_stable` are at hand.
@@ -703,6 +715,8 @@ print("as with loops:", torch.allclose(Z, context_vectors(inputs), rtol=0, atol=
 # error, no sense.
 #
 # ### Exercise 7: three lines for a whole batch
+#
+# ●●●○○ · 10 minutes · 2 points
 #
 # Write `simple_attention` for a batch of sequences, without a loop. Sequences must not
 # see one another. And remember what `.T` does to a batch: it turns *all* the axes

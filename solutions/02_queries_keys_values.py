@@ -106,6 +106,8 @@ print("value of 'journey':", x[1] @ w_value)
 #
 # ### Exercise 1: all tokens at once
 #
+# ●○○○○ · 4 minutes · 1 point
+#
 # A row of `x` is a token. One product projects all of them. Return queries, keys and
 # values, **in this order**.
 
@@ -193,6 +195,8 @@ for size in (16, 64, 256, 1024):
 # double; their standard deviation grows by $\sqrt 2 \approx 1.41$.
 #
 # ### Exercise 2: measure and predict
+#
+# ●●○○○ · 7 minutes · 1 point
 #
 # Row $i$ of `q` and row $i$ of `k` make pair $i$. Return two numbers: the variance of
 # the pairs' dot products, measured, and the one that theory predicts.
@@ -298,6 +302,8 @@ for stretch in (1, 4, 16):
 #
 # ### Exercise 3: the Jacobian
 #
+# ●●●○○ · 10 minutes · 2 points
+#
 # It should also survive scores around 300. (Why would $e^{300}$ be a problem? Lesson 01
 # knows.)
 
@@ -348,6 +354,8 @@ for stretch in (1, 4, 16):
 # one-hot as they were.
 #
 # ### Exercise 4: scaled weights
+#
+# ●●○○○ · 4 minutes · 1 point
 
 # %% exercise="one_head.scale"
 def attention_weights(q, k):
@@ -467,6 +475,8 @@ for module in (Forgetful(), Learning()):
 # %% [markdown]
 # ### Exercise 5: attention with parameters
 #
+# ●●○○○ · 7 minutes · 1 point
+#
 # For one sequence, without a batch. Draw the three matrices at random, `[input_size,
 # hidden]` each, from a normal distribution divided by the square root of `input_size`.
 # (Why normal? See below.)
@@ -582,6 +592,8 @@ for name, weight in layers.state_dict().items():
 #
 # ### Exercise 6: transfer
 #
+# ●●○○○ · 6 minutes · 1 point
+#
 # Turn the `state_dict` of such layers into the one that `ParameterAttention` loads. Our
 # bare matrices have no bias; so if there is one, do not lose it silently. Raise a
 # `ValueError` that says so.
@@ -652,6 +664,8 @@ print("sums of the columns:", probs.sum(dim=-2)[0])
 # come to stand in front.
 #
 # ### Exercise 7: attention for a batch
+#
+# ●●○○○ · 5 minutes · 1 point
 
 # %% exercise="one_head.batched"
 def batched_attention(q, k, v):
@@ -684,6 +698,8 @@ check("one_head.batched")
 # write them now.
 #
 # ### Exercise 8: one head
+#
+# ●●○○○ · 9 minutes · 3 points
 
 # %% exercise="one_head.forward"
 class Attention(nn.Module):
@@ -750,6 +766,8 @@ for name, parameter in attention.named_parameters():
 # knowing which results need a name is. (Lesson 05 gives a bonus for it.)
 #
 # ### Exercise 9: three lines
+#
+# ●●●○○ · 6 minutes · 1 point
 
 # %% exercise="one_head.three_lines" needs="one_head.forward"
 class ShortAttention(Attention):

@@ -16,9 +16,13 @@
 # - read the output layer as a sum in which every head has its share,
 # - count the parameters of such a layer, up to that of GPT-2 small.
 #
-# **Time** 75 to 100 minutes · **Difficulty** ●●●○○ · **Importance** ●●●●●
+# | | |
+# |---|---|
+# | Time | 100 minutes |
+# | Difficulty | ●●●○○ |
+# | Importance | ●●●●● |
 #
-# There are 9 exercises. Hints come in three steps, `hint("heads.split", 1)` and so on;
+# Nine exercises, sixteen points. Hints come in three steps, `hint("heads.split", 1)` and so on;
 # the solutions with all figures come with the whole course, in
 # `solutions/04_many_heads.ipynb`. Terms: [head](../../docs/glossary.md#head),
 # [head size](../../docs/glossary.md#head-size),
@@ -71,7 +75,11 @@ class CausalHead(nn.Module):
 # that of all heads together. Books mix the two up, and both are called `d_out` in some
 # of them.)
 #
-# **Exercise (2 points).** Write `HeadStack`: num_heads separate heads in `self.heads`,
+# ### Exercise 1: heads in a row
+#
+# ●●○○○ · 9 minutes · 2 points
+#
+# Write `HeadStack`: num_heads separate heads in `self.heads`,
 # called one after the other, outputs side by side.
 #
 # If you want a nudge first: each exercise has three.
@@ -188,7 +196,11 @@ show(
 # also the $d$ under the square root, so a wider model does not need a stronger scale;
 # its heads are as wide as before, there are just more of them.
 #
-# **Exercise (1 point).** Write `head_size_of`. A hidden size that cannot be shared out
+# ### Exercise 2: the size of a head
+#
+# ●○○○○ · 4 minutes · 1 point
+#
+# Write `head_size_of`. A hidden size that cannot be shared out
 # evenly is a mistake of the caller: raise a `ValueError` that names both numbers. (Not
 # an `assert`: those disappear when Python runs with `-O`.)
 
@@ -277,7 +289,11 @@ show(
 # input back. Below: heads that were reshaped in one go, and (right) a merge in one go.
 # The colours are in the wrong rows.
 #
-# **Exercise (2 points).** Write `split_heads`, for any number of heads.
+# ### Exercise 3: split
+#
+# ●●●○○ · 8 minutes · 2 points
+#
+# Write `split_heads`, for any number of heads.
 
 
 # %% exercise="heads.split"
@@ -339,7 +355,11 @@ for i in range(2):
 # and for anything larger is not; PyTorch warns against it there and will forbid it.
 # `transpose(-2, -1)` is right for both.
 #
-# **Exercise (1 point).** Write `head_scores`: scaled scores of all heads.
+# ### Exercise 4: scores of all heads
+#
+# ●●○○○ · 5 minutes · 1 point
+#
+# Write `head_scores`: scaled scores of all heads.
 
 
 # %% exercise="heads.scores"
@@ -387,7 +407,11 @@ except RuntimeError as error:
 # copying. So `view` refuses, `.contiguous()` makes the copy, and `reshape` makes it if
 # it must.
 #
-# **Exercise (2 points).** Write `merge_heads`, so that `merge_heads(split_heads(t, n))`
+# ### Exercise 5: merge
+#
+# ●●●○○ · 8 minutes · 2 points
+#
+# Write `merge_heads`, so that `merge_heads(split_heads(t, n))`
 # is `t` again.
 
 
@@ -417,7 +441,11 @@ check("heads.merge")
 # Now put the parts together. The projections have been made already, each with one product:
 # `q`, `k` and `v` are `[batch_size, seq_len, hidden]`.
 #
-# **Exercise (3 points).** Write `attend`: split, score, hide the future, softmax,
+# ### Exercise 6: attention of all heads
+#
+# ●●●○○ · 15 minutes · 3 points
+#
+# Write `attend`: split, score, hide the future, softmax,
 # average, merge. Return the merged output, and the probabilities as
 # `[batch_size * num_heads, seq_len, seq_len]`, where head `h` of item `b` stands at
 # `b * num_heads + h`. You may use your functions from above (for marking, ours stand in
@@ -464,7 +492,11 @@ check("heads.attend")
 # into heads, gives head 0 what head 0 had. Mind how `nn.Linear` stores its weight: **a
 # row is an output**.
 #
-# **Exercise (2 points).** Write `fuse_heads`.
+# ### Exercise 7: the weights of the stack
+#
+# ●●●○○ · 8 minutes · 2 points
+#
+# Write `fuse_heads`.
 
 
 # %% exercise="heads.transfer"
@@ -581,7 +613,11 @@ print("12 heads at once:  ", at_once.count, "products")
 # is a **sum of shares, one from each head**. When people say that a head of GPT-2
 # "writes" something, they mean its share (lesson 12 does that with a real model).
 #
-# **Exercise (2 points).** Write `head_contributions`: the share of every head, before they are
+# ### Exercise 8: each head's share
+#
+# ●●●○○ · 9 minutes · 2 points
+#
+# Write `head_contributions`: the share of every head, before they are
 # summed. `weight` is the weight of an `nn.Linear(hidden, hidden)`, so `[outputs, inputs]`.
 
 
@@ -682,7 +718,11 @@ print(context[0])
 # **Before you go on:** a layer of width 768 with 12 heads, or the same layer with 1
 # head. Which has more parameters?
 #
-# **Exercise (1 point).** Write `attention_parameters`: how many numbers the layer
+# ### Exercise 9: count
+#
+# ●●○○○ · 5 minutes · 1 point
+#
+# Write `attention_parameters`: how many numbers the layer
 # learns. Queries, keys and values go from input_size to hidden, with biases only where
 # `qkv_bias` is set; the output layer goes from hidden to hidden and always has biases.
 

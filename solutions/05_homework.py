@@ -13,7 +13,11 @@
 # - read an attention map, with and without a causal mask, without fooling yourself,
 # - prove which steps of attention are linear and which are not.
 #
-# **Time** 120 to 180 minutes · **Difficulty** ●●●○○ · **Importance** ●●●●●
+# | | |
+# |---|---|
+# | Time | 180 minutes |
+# | Difficulty | ●●●○○ |
+# | Importance | ●●●●● |
 #
 # There are **5 tasks** (1.1, 1.2, 2.1, 2.2, 2.3) and **5 questions** (Q1 to Q5).
 #
@@ -178,7 +182,9 @@ print("cross:", list(cross_scores.shape), "= one row a query, one column a key")
 # A layer is not a tensor and needs no shape. (If you want to say it: the weight of
 # `nn.Linear(input_size, hidden)` is stored as `[hidden, input_size]`, the other way round.)
 #
-# ### Tasks 1.1 and 1.2
+# ### Exercise 1: one head (tasks 1.1 and 1.2)
+#
+# ●●●○○ · 40 minutes · 4 points
 #
 # **Task 1.1 (1 point)** Create the layers `self.q`, `self.k`, `self.v`, each from
 # `input_size` to `hidden`, with a bias. The names matter: that is where the tests put
@@ -438,6 +444,10 @@ if KEEP:
 # The trick that makes it fast: do not make `num_heads` small projections but one big
 # one. The matrices $W_1^Q, W_2^Q, \dots$ side by side are one matrix of width `hidden`.
 # Project once, then cut the result.
+#
+# ### Exercise 2: many heads (tasks 2.1 to 2.3)
+#
+# ●●●●○ · 60 minutes · 6 points
 #
 # ### Task 2.1 (3 points): heads and their scores
 #

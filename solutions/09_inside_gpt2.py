@@ -154,6 +154,8 @@ for name, each in {**REAL, "ours": config}.items():
 #
 # ### Exercise 1: what follows from the config
 #
+# ●○○○○ · 5 minutes · 1 point
+#
 # `hidden_states` counts the stations at which one can look at a token: before the first
 # block, and after each. `scale` is the factor on the dot products.
 
@@ -282,6 +284,8 @@ for name, tensor in state.items():
 # stores its weight as `[inputs, outputs]`, the other way round from `nn.Linear`.
 #
 # ### Exercise 2: the parameter table, completed
+#
+# ●●○○○ · 12 minutes · 2 points
 
 # %% exercise="inside.table"
 def block_table(hidden, mlp_width):
@@ -371,6 +375,8 @@ for name, layer in (("c_attn", attention.c_attn), ("c_proj", attention.c_proj)):
 # The second kind of mistake is the one to be afraid of.
 #
 # ### Exercise 3: Conv1D
+#
+# ●●○○○ · 6 minutes · 1 point
 
 # %% exercise="inside.conv1d"
 def conv1d(x, weight, bias):
@@ -419,6 +425,8 @@ print("same memory:  ", embedding.data_ptr() == head.data_ptr())
 # Tied parameters are counted once. The state dict, which lists names, lists them twice.
 #
 # ### Exercise 4: tied, or merely equal?
+#
+# ●●○○○ · 6 minutes · 1 point
 
 # %% exercise="inside.tying"
 def tying(model):
@@ -531,6 +539,8 @@ for shift in (0, -100):
 # %% [markdown]
 # ### Exercise 5: the best tokens, with their log-probabilities
 #
+# ●●○○○ · 7 minutes · 1 point
+#
 # For each row of a batch. Mind the axis: the probabilities of *one* row must sum to 1.
 # And take the logarithm in one go, so that a hopeless token gets a very negative number
 # and not minus infinity.
@@ -604,6 +614,8 @@ print("beams: scores are log-probabilities:", torch.allclose(beams.scores[0], no
 # strategies](https://huggingface.co/docs/transformers/en/generation_strategies).)
 #
 # ### Exercise 6: from logits to the scores of sampling
+#
+# ●●○○○ · 7 minutes · 1 point
 #
 # First the temperature, then top-k: a token that is not among the $k$ best *of its row*
 # gets the score minus infinity, so that the softmax gives it exactly 0.
@@ -680,6 +692,8 @@ for layer in range(last):
 # %% [markdown]
 # ### Exercise 7: what one block writes
 #
+# ●●●○○ · 10 minutes · 2 points
+#
 # Each block *adds* to the stream. Return what block `block` (counted from 0) added:
 # what left it minus what entered it. It must be right for the last block too.
 #
@@ -753,6 +767,8 @@ for name, value in {"as it is": once, "ln_f again": again}.items():
 # would say if it stopped there.
 #
 # ### Exercise 8: the lens
+#
+# ●●●○○ · 10 minutes · 2 points
 #
 # You get the tuple as transformers returns it. Return the logits at the last position
 # for *every* station. The intermediate ones need the final norm; the last has had it.
@@ -856,6 +872,8 @@ for number, step in enumerate(steps):
 # step 0, and 1 after that.
 #
 # ### Exercise 9: what does the newest token look at?
+#
+# ●●○○○ · 7 minutes · 1 point
 #
 # Take the tuple of tuples as `generate` returns it. If there are no maps for that step,
 # raise a `ValueError` that says so.

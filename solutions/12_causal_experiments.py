@@ -114,6 +114,8 @@ for position in (-2, -1):
 # predicted at **-2**. Position -1 predicts a word that is not in the text.
 #
 # ### Exercise 1: the clean number
+#
+# ●●○○○ · 7 minutes · 1 point
 
 # %% exercise="causal.clean"
 def final_log_prob(model, input_ids):
@@ -207,6 +209,8 @@ print(z[0])
 # We will always write the index.
 #
 # ### Exercise 2: a clean cut
+#
+# ●●○○○ · 6 minutes · 1 point
 
 # %% exercise="causal.cut"
 def without_head(z, num_heads, head, position):
@@ -279,6 +283,8 @@ except TypeError as error:
 # a tuple; the word `tuple` does not.
 #
 # ### Exercise 3: the lesion
+#
+# ●●●○○ · 10 minutes · 2 points
 #
 # For any batch, layer, head and position. Measured is always the last token, predicted
 # at -2, wherever the cut is.
@@ -358,6 +364,8 @@ for n, value in enumerate(dots):
 #
 # ### Exercise 4: the average word
 #
+# ●●○○○ · 6 minutes · 1 point
+#
 # The mean over all sequences and tokens of a reference, one vector of `head_size`
 # numbers, at every position.
 
@@ -420,6 +428,8 @@ for n in range(n_layers):
 # word**, not what it does **for** that word.
 #
 # ### Exercise 5: both
+#
+# ●●●○○ · 8 minutes · 1 point
 
 # %% exercise="causal.one_and_all" needs="causal.clean causal.cut"
 def one_and_all(model, input_ids, layer, head):
@@ -502,6 +512,8 @@ print(f"most different: layer {n}, head {h}: {one[n, h]:+.3f} at -2, "
 # ## 6. All heads
 #
 # ### Exercise 6: the grid
+#
+# ●●●○○ · 12 minutes · 2 points
 #
 # One word may be a fluke. Measure the mean log-probability of **all** next tokens, and
 # cut each head of each layer in turn, at all positions, to zero. This is the experiment
@@ -626,6 +638,8 @@ print("hooks left:", count_hooks(model))
 # head. This is *direct logit attribution*.
 #
 # ### Exercise 7: who says what
+#
+# ●●●●○ · 14 minutes · 2 points
 
 # %% exercise="causal.direct"
 def logit_parts(model, input_ids):
@@ -754,6 +768,8 @@ show(figure, "Three grids by layer and head: the direct share of the logit of mi
 # Goldowsky-Dill et al. 2023): not a head is cut, but one wire between two parts.
 #
 # ### Exercise 8: cut one wire
+#
+# ●●●●○ · 14 minutes · 2 points
 
 # %% exercise="causal.path" needs="causal.clean"
 def without_path(model, input_ids, layer, head, reader):
@@ -858,6 +874,8 @@ for each, effect in zip(readers, wires, strict=True):
 # nothing.
 #
 # ### Exercise 9: a score for induction
+#
+# ●●●○○ · 12 minutes · 2 points
 #
 # For any tokens, not just two neat copies. Key $k$ **matches** query $i$ where the token
 # before it equals the query's: $x_{k-1} = x_i$ with $1 \le k \le i$. A query's score is
@@ -1015,6 +1033,8 @@ for part, name in zip(("queries", "keys"), both, strict=True):
 # eigenvalues. So turn the product round, $W_O W_U W_E W_V$, which is tiny.
 #
 # ### Exercise 10: a score for copying
+#
+# ●●●○○ · 9 minutes · 2 points
 
 # %% exercise="causal.copying"
 def copying_scores(w_e, w_v, w_o, w_u):
@@ -1057,7 +1077,7 @@ chance = torch.stack(
 )  # [draws, num_layers, num_heads]
 some = torch.arange(200, 1200)  # [1000], token ids
 print("random heads:", f"mean {chance.mean():+.2f}, standard deviation {chance.std():.2f}")
-for n in (below[0], layer):
+for n in range(1, n_layers if not slow else 1):
     for h in range(n_heads):
         ranks = circuits.copying_ranks(model, n, h, some, embedding)  # [1000]
         print(f"layer {n} head {h}: score {scores[n, h]:+.3f}, "
@@ -1072,8 +1092,8 @@ print(f"your scores for layer {layer}:", " ".join(f"{score:+.3f}" for score in y
 # %% [markdown]
 # The induction head's score is +0.999: a copier, if ever there was one. Of a thousand
 # tokens it raises 74 % above all others of the vocabulary, by its weights alone, without
-# one text going in. No other head comes near. The previous-token head does *not* copy,
-# +0.10, which is as it should be: it hands on a note, not a word.
+# one text going in. No other head that reads this embedding copies a single one, and
+# none has a score above +0.11.
 #
 # ### And in a real sentence?
 #
@@ -1130,6 +1150,8 @@ for sentence in (text, ring):
 # \text{logits} = \operatorname{lm\_head}(\operatorname{ln_f}(x)) .$$
 #
 # ### Exercise 11: the transplant
+#
+# ●●●●○ · 15 minutes · 2 points
 #
 # Build a module that takes GPT-2's embeddings, norms, MLPs and head as they are, and computes
 # the attention of every block with **your** `MultiHeadSelfAttention`. (If yours still
