@@ -82,7 +82,8 @@ def look(exercise: Exercise, namespace: dict) -> tuple[list[Finding], str]:
     said = list(dict.fromkeys(c.says for c in calls if c.says))
     known = course.answers(exercise, calls)
     outcomes = ask(calls)
-    found = findings(exercise, calls, outcomes, known, ask=ask)
+    source = text_of(namespace.get(exercise.name)) or ""
+    found = findings(exercise, calls, outcomes, known, source, ask=ask)
     if any(f.fails for f in found):
         found = _with_where(found, exercise, namespace, calls, outcomes, known)
     return found, "; ".join(said)

@@ -106,6 +106,9 @@ def _tensor_difference(
             got = torch.tensor(got)
         except (OverflowError, TypeError, ValueError, RuntimeError):
             return Difference("type", f"{where} is a list", word(expected), "a list")
+    if got is None:
+        text = f"{where} is None; perhaps a `return` is missing"
+        return Difference("type", text, word(expected), "None")
     if not isinstance(got, torch.Tensor):
         return Difference("type", f"{where} should be a tensor", word(expected), word(got))
     if got.shape != expected.shape:
@@ -186,7 +189,11 @@ def _gradient_difference(got, expected: dict, rtol: float) -> Difference | None:
             return Difference("gradient", text, "a gradient", "None")
         found = difference(got[name], wanted, rtol, f"the gradient of {name}", largest)
         if found is not None:
-            return replace(found, kind="gradient")
+            text = (
+                f"the values are right, the gradients are not. On a part of the way back something "
+                f"is lost, by `.detach()`, `.data`, `no_grad` or a copy: {found.text}"
+            )
+            return replace(found, kind="gradient", text=text)
     return None
 
 
