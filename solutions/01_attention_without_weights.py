@@ -210,8 +210,8 @@ show(
 #
 # ## 3. Bahdanau's idea: let the decoder look back
 #
-# In 2014, Bahdanau, Cho and Bengio did the obvious thing that nobody had done: keep
-# all the encoder's states, and at *each* step of the decoder let it choose which of
+# In 2014, Bahdanau, Cho and Bengio did what now looks obvious (Graves had taught a network
+# to look along a text while writing it by hand, in 2013): keep all the encoder's states, and at *each* step of the decoder let it choose which of
 # them to use. Choosing one would be a hard decision with no gradient, so it takes a
 # weighted average of all of them: much of the state of "verloren", a bit of "habe",
 # next to nothing of the rest. The weights are recomputed for each new word. That
@@ -229,7 +229,8 @@ needs = {"yesterday": [0], "I": [2], "lost": [1, 5], "the": [3], "key": [4]}
 encoder = torch.randn(len(german), 64)  # [german words, hidden]
 decoder = torch.stack([encoder[needs[w]].mean(0) for w in english])  # [english words, hidden]
 decoder = decoder + 0.3 * torch.randn(decoder.shape)  # [english words, hidden]
-looks = torch.softmax(decoder @ encoder.T / 8, dim=-1)  # [english words, german words]
+scores = decoder @ encoder.T / 8  # [english words, german words], kept small: lesson 02 says why
+looks = torch.softmax(scores, dim=-1)  # [english words, german words]
 
 fig, ax = plt.subplots(figsize=(6, 3.8))
 ax.imshow(looks, cmap="Blues", vmin=0, vmax=1)

@@ -48,7 +48,10 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from autograder import check, hint
+from transformer_lm import plots
 from transformer_lm.figures import show
+
+torch.set_printoptions(sci_mode=False)
 
 # %%
 hint("one_head.project", 1)
@@ -150,12 +153,44 @@ context = weights @ values  # [hidden]
 for word, score, weight in zip(words, scores, weights, strict=True):
     print(f"{word:8} score {score:.4f}   weight {weight:.4f}")
 print("context vector of 'journey':", context)
+print("all scores, a row a query:")
+print(queries @ keys.T)
 
 # %% [markdown]
 # Similar tokens get similar keys, so "journey" and "starts" are looked at alike
 # (.2264 and .2199). And the table of all scores is no longer symmetric, as it was when
-# tokens were compared as they stood: how much "journey" asks of "one" says nothing
-# about how much "one" asks of "journey".
+# tokens were compared as they stood: how much "journey" asks of "one" (row 1, column 4) says
+# nothing about how much "one" asks of "journey" (row 4, column 1).
+#
+# Here is the whole way in one picture. The sizes in it are those of the tensors you just made.
+
+# %%
+def size(tensor):
+    return str(list(tensor.shape))
+
+
+boxes = {
+    "x": (0, 1, f"tokens x\n{size(x)}"),
+    "q": (2.9, 2, f"queries\n{size(queries)}"),
+    "k": (2.9, 1, f"keys\n{size(keys)}"),
+    "v": (2.9, 0, f"values\n{size(values)}"),
+    "scores": (5.8, 1.5, f"scores\n{size(queries @ keys.T)}"),
+    "weights": (8.7, 1.5, "weights\nrows sum to 1"),
+    "context": (11.6, 0.75, f"context\n{size(queries @ keys.T @ values)}"),
+}
+arrows = [
+    ("x", "q", "$W_q$"), ("x", "k", "$W_k$"), ("x", "v", "$W_v$"), ("q", "scores"),
+    ("k", "scores", "$QK^T$"), ("scores", "weights", "scale,\nsoftmax"), ("weights", "context"),
+    ("v", "context", "weights @ values"),
+]
+show(plots.flow(boxes, arrows, colours={"q": 0, "k": 1, "v": 2}),
+     "Data flow of one head. The tokens go through three matrices to queries, keys and values. "
+     "Queries and keys meet in the scores; scale and softmax make weights of them; the weights "
+     "blend the values into the context vectors.")
+
+# %% [markdown]
+# **Figure.** One head. Queries and keys decide *where* to look, and meet in the scores. Values
+# say *what* is taken home; they go round the softmax and are blended at the end.
 #
 # ## 2. How large is a dot product?
 #
@@ -282,6 +317,8 @@ for stretch in (1, 4, 16):
 # model had learned to choose. But at the start of training the scores are random, so
 # this is a firm choice of a random token. Worse: it is a choice that can hardly be
 # changed. To see why, we need the derivative.
+#
+# (Skip this if you have derived the softmax's Jacobian before; the result is $J$ below.)
 #
 # Write $p = \operatorname{softmax}(s)$, that is $p_i = e^{s_i} / Z$ with
 # $Z = \sum_j e^{s_j}$. Then $\partial Z / \partial s_j = e^{s_j}$, and by the quotient rule

@@ -348,23 +348,25 @@ show(
 #
 # ### Q1 (1 point)
 #
-# Two random matrices $K, Q \sim N(0, 1)$ have the shape $[s, h]$, and you compute
-# $\mathrm{softmax}(QK^\top)$. How do the probabilities change when you go from $h$ to $2h$? Do
-# they become more or less focused? Is that good for the flow of gradients? Show it with
-# mathematics; the experiment above may back you up.
+# Two random matrices $K, Q \sim N(0, \sigma^2)$ have the shape $[s, h]$, and you compute
+# $\mathrm{softmax}(QK^\top)$. (Lesson 02 had $\sigma = 1$.) How do the probabilities change when
+# you go from $h$ to $2h$? And when $h$ stays and $\sigma$ doubles? Do they become more or less
+# focused? Is that good for the flow of gradients? Show it with mathematics; the experiment
+# above may back you up.
 
 # %% [markdown] question="q1" points=1
 # ### BEGIN SOLUTION
 # **They become more focused, and that is bad for the gradient.**
 #
 # A score is $s_{ij} = \sum_{c=1}^{h} q_{ic} k_{jc}$, a sum of $h$ independent terms.
-# Each term has mean $E[q]E[k] = 0$ and variance $E[q^2]E[k^2] = 1$. So the score has
-# mean 0 and variance $h$: its typical size is $\sqrt h$. From $h$ to $2h$ the mean
-# **stays 0**, the variance doubles, and the typical size grows by $\sqrt 2$ (it does
-# not double).
+# Each term has mean $E[q]E[k] = 0$ and variance $E[q^2]E[k^2] = \sigma^4$. So the score has
+# mean 0 and variance $h\sigma^4$: its typical size is $\sqrt h\,\sigma^2$. From $h$ to $2h$ the
+# mean **stays 0**, the variance doubles, and the typical size grows by $\sqrt 2$ (it does
+# not double). If $\sigma$ doubles, the variance grows by 16 and the typical size by 4: as much
+# as from $h$ to $16h$.
 #
 # Multiplying all scores by a number above 1 sharpens a softmax: the ratio of two
-# probabilities is $e^{s_{ij} - s_{il}}$, and the differences grow by $\sqrt 2$. In the
+# probabilities is $e^{s_{ij} - s_{il}}$, and the differences grow by $\sqrt 2$, or by 4. In the
 # experiment the mean entropy over 64 keys falls from 1.35 nats ($h = 16$) over 0.91,
 # 0.60 and 0.38 to 0.27 ($h = 256$), and to 0.06 at $h = 4096$: nearly one key takes
 # all.
@@ -374,8 +376,9 @@ show(
 # less gradient arrives at queries and keys: they stop learning. (The values still get
 # theirs, through $P^\top$.)
 #
-# **Marking scheme.** 0.5 for *more focused* with a reason: the variance of a score is h
-# (or its standard deviation sqrt(h)), by calculation or by measurement. 0.5 for *bad*:
+# **Marking scheme.** 0.5 for *more focused* with a reason: the variance of a score is h times
+# sigma^4 (or its standard deviation sqrt(h) sigma^2), by calculation or by measurement; 0.25
+# of it where only one of the two cases is right. 0.5 for *bad*:
 # the softmax saturates and its derivative goes to 0. 'The expected score doubles' is
 # wrong (the mean is 0 for every h): at most 0.5 in all. Doubling the *scores* instead
 # of the variance: take off 0.25.
@@ -384,12 +387,15 @@ show(
 # %% [markdown]
 # ### Q2 (1 point)
 #
-# What happens if the scores are divided by $\sqrt h$ before the softmax?
+# What happens if the scores are divided by $\sqrt h$ before the softmax? For which $\sigma$ does
+# that repair what you found in Q1, and what would you divide by for another?
 
 # %% [markdown] question="q2" points=1
 # ### BEGIN SOLUTION
-# $\mathrm{Var}(s / \sqrt h) = h / h = 1$: the spread of the scores no longer depends on
-# $h$. So neither does the softmax: in the experiment the entropy stays at about 3.7
+# $\mathrm{Var}(s / \sqrt h) = h\sigma^4 / h = \sigma^4$: the spread of the scores no longer
+# depends on $h$. It does still depend on $\sigma$: for $\sigma = 1$ it is 1; for another, divide by
+# $\sqrt h\,\sigma^2$ (or see to it that queries and keys have spread 1, as a fair start does).
+# So the softmax does not depend on $h$ either: in the experiment the entropy stays at about 3.7
 # nats and the norm of the Jacobian at about 0.18 for all sizes, while without the scale
 # both fall towards 0.
 #
@@ -401,8 +407,8 @@ show(
 # training. Training may then make the scores as large as it likes; it is no longer
 # forced to by the width.
 #
-# **Marking scheme.** 0.5 for: variance 1 (or a spread) that is independent of h. 0.5
-# for: the softmax does not saturate, so gradients do not vanish. 'Prevents extremely
+# **Marking scheme.** 0.5 for: a variance (or spread) that is independent of h, sigma^4, and 1
+# for sigma = 1; 0.25 of it where sigma is forgotten. 0.5 for: the softmax does not saturate, so gradients do not vanish. 'Prevents extremely
 # large gradients' earns nothing for the second half; 'stabilises' without saying what
 # becomes stable earns 0.25.
 # ### END SOLUTION
@@ -501,7 +507,7 @@ print(a.transpose(0, 1))
 #    step, in reverse order.
 # 5. Mix the heads with `self.mix`, and call the result `att`.
 #
-# The probabilities that you return are those you used (after dropout), as
+# Return the probabilities, before or after dropout (in evaluation mode they are the same), as
 # `[batch_size * num_heads, seq_len, seq_len]`: head `h` of item `b` stands at
 # `b * num_heads + h`. The figures below count on that.
 #
@@ -826,7 +832,7 @@ print(f"row 0, twice: {twice[0, 0]:.4f} for itself, {twice[0, 1]:.4f} for each h
 #
 # **Mask on.** Query $i$ uses the keys 0 to $i$, **itself included**; all others are
 # exactly 0. Token 0 has only itself left and gives itself 1.000. Token 3 had 0.748 for
-# itself, 0.076 for token 1 and 0.173 in all for the later tokens 4, 5 and 6. That share
+# itself, 0.076 for token 1 and 0.174 in all for the later tokens 4, 5 and 6. That share
 # is hidden now, and the rest is divided by what remains: 0.748 / 0.826 = 0.906 and
 # 0.076 / 0.826 = 0.092. So the ratios among the visible keys are unchanged and the row
 # still sums to 1. The last row, of token 6, is the same in both maps: it has no future.
