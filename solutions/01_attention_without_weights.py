@@ -129,8 +129,10 @@ def encoder_states(x, w_input, w_hidden, bias):
 check("simple.rnn")
 
 # %% [markdown]
-# Now an experiment. We make 1500 "sentences" of 30 random words out of a vocabulary
-# of 8, run your encoder over each, and then play a quiz: given the **last state**
+# Now an experiment. A network reads numbers, not words. So each word of the vocabulary gets a
+# vector, its **embedding**, a row of a table; here the table is random, in a real model it is
+# learned like every other weight. We make 1500 "sentences" of 30 random words out of a
+# vocabulary of 8, look up their vectors, run your encoder over each, and then play a quiz: given the **last state**
 # only, what was word $t$? The player is the best linear guesser that least squares can
 # find on 1200 of the sentences; it is asked about the other 300. Guessing blindly gets
 # one in eight.

@@ -136,6 +136,10 @@ future = torch.tensor([False, True, True])  # [seq_len]
 for fill in (-math.inf, 0.0, 1e-9, -1e9):
     probs = torch.softmax(row.masked_fill(future, fill), dim=-1)  # [seq_len]
     print(f"filled with {fill:6}: {probs}")
+table = torch.arange(1.0, 17).view(4, 4) / 10  # [seq_len, seq_len], scores of four tokens
+later = torch.ones(4, 4).triu(1).bool()  # [seq_len, seq_len]
+print("a table of scores, the future hidden:")
+print(table.masked_fill(later, -math.inf))
 
 # %% [markdown]
 # Zero hides nothing, for $e^0 = 1$; nor does the "tiny number" $10^{-9}$. A score of 0 is

@@ -65,6 +65,8 @@ from transformer_lm.test_values import MultiHeadAttentionTestValues, SelfAttenti
 # %% [markdown]
 # ## 1 Why attention at all
 #
+# (Skip this if you come from lesson 01.)
+#
 # Until about 2017 the tool for sequences was the recurrent neural network. An
 # [RNN](../../docs/glossary.md#rnn) reads left to right and keeps one vector, its hidden state:
 # $h_t$ is computed from $h_{t-1}$ and the token at position $t$. Two things follow, and neither
@@ -282,6 +284,8 @@ print(f"passed; the largest difference is {(output - expected).abs().max():.0e}"
 
 # %% [markdown]
 # ### An experiment for Q1 and Q2
+#
+# (If you come from lesson 02 you know these curves; run the cell, and skip to the questions.)
 #
 # Draw two random matrices $Q, K \sim N(0, 1)$ of shape $[s, h]$ and look at
 # $\mathrm{softmax}(QK^\top)$. We measure three things, for growing $h$:
@@ -778,6 +782,8 @@ print("sequence 2, head 0, causal:\n", probs_causal[2 * num_heads])
 #
 # ### A trap in the plot
 #
+# (Skip this if you come from lesson 03, section 11.)
+#
 # `probs` are probabilities already. Somebody in a hurry writes
 # `plt.imshow(torch.softmax(probs[0], dim=-1))`, and the picture still looks like something:
 
@@ -910,6 +916,12 @@ show(fig, f"Report card: {said}.")
 #    does run over eight times as many rows.)
 #
 # </details>
+#
+# **Further reading.** Vaswani et al. 2017, "Attention Is All You Need", section 3.2: both classes
+# on two pages. Alammar, "The Illustrated Transformer": the same in pictures. Rush et al., "The
+# Annotated Transformer": the same in code. Raschka, *Build a Large Language Model (From
+# Scratch)*, chapter 3: four variants, step by step. Phuong and Hutter 2022, "Formal Algorithms
+# for Transformers": every shape, without a picture.
 #
 # **What comes next.** In [lesson 06](../06_backward_by_hand/06_backward_by_hand.ipynb) you will
 # prove that your code is right without being told the answers: gradients by hand, and equality with PyTorch's own attention. Terms:

@@ -119,8 +119,8 @@ print(f"PyTorch counted {counter.get_total_flops():,} FLOPs, you {flops:,}")
 print(f"and it moves {moved:,} bytes: {intensity:.1f} FLOPs for each")
 
 # %% [markdown]
-# Is 12.8 FLOPs for each byte much? Ask the processor. The data sheet of an NVIDIA H100 (SXM) says
-# 989 · 10¹² FLOPs a second in half precision, and 3.35 · 10¹² bytes a second from its memory. To
+# Is 12.8 FLOPs for each byte much? Ask the processor. NVIDIA's public data sheet of the H100 (SXM) says
+# 989 · 10¹² FLOPs a second in dense half precision (BF16), and 3.35 · 10¹² bytes a second from its memory. To
 # keep it busy, each byte that arrives must be worth $989 / 3.35 \approx 295$ FLOPs. Anything with
 # a lower intensity waits for memory.
 #
@@ -824,8 +824,9 @@ check("fast.tiled_backward")
 #
 # ## What comes next
 #
-# Lesson 08 changes the attention itself: fewer keys and values, rotated positions, windows. Then
-# [lesson 09](../09_inside_gpt2/09_inside_gpt2.ipynb) opens a model that has been trained.
+# [Lesson 08](../08_variants/08_variants.ipynb) changes the attention itself: fewer keys and values,
+# rotated positions, windows. Then [lesson 09](../09_inside_gpt2/09_inside_gpt2.ipynb) opens a
+# model that has been trained.
 #
 # Words from this lesson in the glossary: [flash attention](../../docs/glossary.md#flash-attention),
 # [online softmax](../../docs/glossary.md#online-softmax), [tile](../../docs/glossary.md#tile),

@@ -12,7 +12,8 @@
 # The attention of lesson 05 is that of 2017. Open a model of today and you find the same
 # three matrices and the same softmax, and around them a handful of changes with short names:
 # GQA, RoPE, ALiBi, sliding window, linear. Each of them answers one complaint. Keys and
-# values take too much memory. Positions stop at the length of the training texts. Everyone
+# values take too much memory, as the cache of [lesson
+# 07](../07_make_it_fast/07_make_it_fast.ipynb) has shown. Positions stop at the length of the training texts. Everyone
 # looks at everyone, and that costs the square of the length. In this lesson you build each
 # change, and test it for what it promises. Most of them are one line. Each of those lines has a
 # twin that looks the same, runs without an error, and is wrong.
@@ -1028,4 +1029,5 @@ for kind in ("full", "causal", "window", "alibi", "rope", "linear"):
 # Words from this lesson in the glossary: [cross-attention](../../docs/glossary.md#cross-attention),
 # [grouped-query attention](../../docs/glossary.md#grouped-query-attention),
 # [padding](../../docs/glossary.md#padding), [causal mask](../../docs/glossary.md#causal-mask),
-# [half precision](../../docs/glossary.md#half-precision).
+# [half precision](../../docs/glossary.md#half-precision), [ALiBi](../../docs/glossary.md#alibi),
+# [linear attention](../../docs/glossary.md#linear-attention).

@@ -675,7 +675,8 @@ show(figure, "Held-out loss of four runs over 300 steps. C falls far below the o
 # queries. A loss curve can accuse, but it can acquit nobody. What finds B is the check of lesson 05, which
 # compares values.
 #
-# **Before you run this:** C has by far the best loss. Does it write best?
+# **Before you run this:** C has by far the best loss. Does it write best? (The prompt has 20
+# characters. These models were trained on rows of 16, so they read the last 16 of what is there.)
 
 # %%
 for letter in "ACD":
@@ -872,4 +873,5 @@ print(gpt2.config.n_layer, "layers,", gpt2.config.n_head, "heads,",
 #
 # Words from this lesson in the glossary: [layer normalization](../../docs/glossary.md#layer-normalization),
 # [embedding](../../docs/glossary.md#embedding), [temperature](../../docs/glossary.md#temperature),
-# [sampling](../../docs/glossary.md#sampling), [logits](../../docs/glossary.md#logits).
+# [sampling](../../docs/glossary.md#sampling), [top-k](../../docs/glossary.md#top-k),
+# [top-p](../../docs/glossary.md#top-p), [logits](../../docs/glossary.md#logits).

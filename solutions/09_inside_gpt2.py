@@ -34,7 +34,12 @@
 #
 # Nine exercises, twelve points. Stuck? `hint("inside.config", 1)` gives a nudge, `2` a
 # push, `3` nearly the answer. The worked solutions come with the whole course, in
-# `solutions/09_inside_gpt2.ipynb`; look at them after an attempt of your own.
+# `solutions/09_inside_gpt2.ipynb`; look at them after an attempt of your own. Numbers in the
+# text are those of `small-on-board`; with another model, read yours off the output.
+#
+# **A warning about the models on board.** Two of their heads, layer 0 head 0 and layer 1
+# head 0, were *shown* for a while in training where to look (see the `MODEL_CARD.md` of
+# each). Do not take what they look at for a finding about GPT-2.
 
 # %% role="setup"
 import math
@@ -149,7 +154,8 @@ for name, each in {**REAL, "ours": config}.items():
 # Some quantities that you will need all the time are *not* in that table. The heads
 # share the hidden size, so a head has `n_embd / n_head` features: 64 in all four of the
 # real ones. (You may read that GPT-2's dot products are large because its embeddings
-# have more than 700 features. A score never sees more than 64 of them.) And `n_inner`,
+# have more than 700 features. All of them go into a query and a key, but those have 64 features,
+# and a score is a dot product of 64 terms.) And `n_inner`,
 # the width of the MLP, may be `None`, which means "the usual": four times `n_embd`.
 #
 # ### Exercise 1: what follows from the config
@@ -242,7 +248,9 @@ for place, (depth, text, numbers) in enumerate(rows):
         left.plot([depth - 0.7, depth - 0.7, depth - 0.1], [parent + 0.45, place, place],
                   color="tab:gray", linewidth=0.8)
     if numbers:
-        shared = text.startswith("lm_head")
+        shared = text.startswith("lm_head") and (
+            model.lm_head.weight.data_ptr() == model.transformer.wte.weight.data_ptr()
+        )
         right.barh(place, numbers, color="tab:orange" if shared else "tab:blue")
         note = f" {numbers:,}" + (" (the same as wte)" if shared else "")
         right.text(numbers, place, note, va="center", fontsize=9)
@@ -810,8 +818,8 @@ show(figure, "One panel a station, from the embedding to the last block, each wi
 # **Figure.** The five most probable tokens at each station. At the embedding the lens
 # reads little but the last token itself: nothing has looked at the context yet, and a
 # tied model that is asked "which word is this vector like?" answers with the word that
-# is there. Block by block it turns from the word that *was* into the words that may
-# come next.
+# is there. Later stations name words that may come next; how smoothly that goes, and at which
+# station, differs from model to model and from prompt to prompt. Read it off the figure.
 #
 # The same in one line: at which station does the final answer take the lead?
 

@@ -336,7 +336,8 @@ OF_BOTH = [
 OF_MANY_HEADS = [
     ("output", "dropout.in evaluation",
      "Dropout is at work in evaluation too. `self.dropout` knows the mode; `F.dropout` has to be "
-     "told: `training=self.training`.",
+     "told: `training=self.training`, and so has `scaled_dot_product_attention`, whose `dropout_p` "
+     "drops in any mode.",
      {"drop": lambda self, probs: F.dropout(probs, self.dropout.p)}),
     ("output", "dropout.missing",
      "In training, nothing is dropped. Apply `self.dropout` to the probabilities.",
