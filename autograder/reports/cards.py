@@ -18,14 +18,23 @@ _STYLE = {
 
 
 @dataclass(frozen=True)
+class Offer:
+    """The hint that a card offers, and after how many tries, where that is why."""
+
+    step: int = 1
+    tries: int = 0
+
+
+@dataclass(frozen=True)
 class Card:
     """What one check says: its task, whether it passed (None: but for what was taken off), its
-    findings, what was tried."""
+    findings, what was tried, and the hint to offer."""
 
     task: str
     passed: bool | None
     findings: tuple[Finding, ...]
     tried: str = ""
+    offer: Offer = Offer()
 
     def rows(self) -> list[tuple[str, str]]:
         """The card's lines as (label, text)."""
@@ -35,7 +44,9 @@ class Card:
         for finding in self.findings:
             rows += finding_rows(finding)
         if self.passed is False:
-            rows.append(("hint", f'hint("{self.task}", 1)'))
+            if self.offer.tries:
+                rows.append(("tries", f"{self.offer.tries} so far; the next hint may help"))
+            rows.append(("hint", f'hint("{self.task}", {self.offer.step})'))
         return rows
 
     def _repr_html_(self) -> str:
@@ -69,12 +80,12 @@ def _html(label: str, text: str) -> str:
 
 def show(card: Card) -> None:
     """Displays a card where the caller is: a notebook or a terminal."""
-    _display(card, repr(card))
+    display(card)
 
 
 def show_hint(task: str, step: int, text: str) -> None:
     """Displays one hint."""
-    _display(_Hint(task, step, text), f"[hint {step} of 3] {task}\n  {text}")
+    display(_Hint(task, step, text))
 
 
 @dataclass(frozen=True)
@@ -95,14 +106,15 @@ class _Hint:
         return f"[hint {self.step} of 3] {self.task}\n  {self.text}"
 
 
-def _display(thing, text: str) -> None:
+def display(thing) -> None:
+    """Displays a thing that has a text and an HTML form, where the caller is."""
     try:
         from IPython import get_ipython
-        from IPython.display import display
+        from IPython.display import display as show_rich
     except ImportError:
-        print(text)
+        print(repr(thing))
         return
     if get_ipython() is None:
-        print(text)
+        print(repr(thing))
     else:
-        display(thing)
+        show_rich(thing)
