@@ -1,4 +1,4 @@
-"""The command line: `autograder check | progress | shapes | build | release | grade | doctor | ...`."""
+"""The command line: `autograder check | progress | shapes | build | release | grade | ...`."""
 
 from __future__ import annotations
 

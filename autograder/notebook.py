@@ -19,7 +19,6 @@ from autograder.reports import cards
 from autograder.reports.progress import read_progress
 from autograder.tracing.findings import Steps, with_where, wrong_call
 
-
 MANY_TRIES = 3  # that failed, since the last hint: after so many the next hint is offered
 _tries: dict[str, int] = {}  # by task: how often its check failed since its last hint
 _hinted: dict[str, int] = {}  # by task: the highest hint shown

@@ -82,7 +82,9 @@ class Progress:
     def __repr__(self) -> str:
         rows = self.rows()
         widths = [max((len(row[i]) for row in rows), default=0) for i in range(4)]
-        lines = ["  ".join(f"{t:{w}}" for t, w in zip(r, widths, strict=True)).rstrip() for r in rows]
+        lines = [
+            "  ".join(f"{t:{w}}" for t, w in zip(r, widths, strict=True)).rstrip() for r in rows
+        ]
         return "\n".join([*lines, "", self.advice()])
 
     def _repr_html_(self) -> str:

@@ -41,6 +41,10 @@ def next_log_probs(model, input_ids, normalise=F.log_softmax, dim=-1):
     return log_probs.gather(-1, input_ids[:, 1:, None]).squeeze(-1)
 
 
+def next_of(model, input_ids):
+    return logits_of(model, input_ids)[:, -2].log_softmax(-1)  # [batch_size, vocab_size]
+
+
 @exercise("causal.clean", clean_runs,
           hints=(
               "Position t predicts the token at t + 1. Which position predicts the last token?",
@@ -90,6 +94,15 @@ final_log_prob.wrong("clean.all tokens", "All next tokens are added up; the last
 final_log_prob.wrong(
     "clean.softmax twice", "The softmax runs twice: log_softmax takes logits, not probabilities.",
     normalise=lambda logits, dim: logits.softmax(dim).log_softmax(dim))
+final_log_prob.wrong(
+    "clean.first item's prediction",
+    "The prediction is read from the first sequence for all of them: `logits[0, -2]`. Each has "
+    "its own.", lambda m, ids: next_of(m, ids)[0, ids[:, -1]])
+final_log_prob.wrong(
+    "clean.every pair",
+    "This is a table of all sequences with all last tokens: `[:, ids]` pairs everything. Pair row "
+    "with row, `[torch.arange(len(ids)), ids]`, or use gather.",
+    lambda m, ids: next_of(m, ids)[:, ids[:, -1]])
 final_log_prob.wrong("clean.first item alone", "Every sequence has the first one's value.",
                      finish=lambda x: x[:1].expand_as(x))
 
@@ -279,6 +292,17 @@ def elsewhere(place, output=False, parts=1, part=0):
 
     return wrong
 
+def of_the_mlp(model, input_ids, layer, head, position):
+    size = model.config.n_embd // model.config.n_head
+
+    def cut(neurons):
+        out = neurons.clone()
+        out[:, position, head * size : (head + 1) * size] = 0
+        return out
+
+    with changed(model.transformer.h[layer].mlp.c_proj, cut):
+        return final_log_prob(model, input_ids)
+
 lesioned_log_prob.wrong(
     "lesion.tuple(t, *rest)",
     "With one sequence this runs, with two it raises a TypeError: `tuple(t, ...)` does not put t "
@@ -293,6 +317,15 @@ lesioned_log_prob.wrong(
     "cannot change its prediction.", where=lambda position: position + 1)
 lesioned_log_prob.wrong("lesion.another position", "The cut is one position too early.",
                         where=lambda position: position - 1)
+lesioned_log_prob.wrong(
+    "lesion.layer and head swapped",
+    "Layer and head have changed places: the layer chooses the block, the head the slice.",
+    lambda model, ids, layer, head, position: (
+        lesioned_log_prob(model, ids, head, layer, position)))
+lesioned_log_prob.wrong(
+    "lesion.MLP cut",
+    "You cut what the MLP's c_proj reads. There are no heads; attention's is `attn.c_proj`.",
+    of_the_mlp)
 lesioned_log_prob.wrong("lesion.read at -1",
                         "The cut is right, but the prediction is read at position -1; the last "
                         "token is predicted at -2.", read=lambda position: -1)
@@ -785,7 +818,7 @@ without_path.wrong(
 without_path.wrong("path.added", "The head's part was added once more; it should be taken away.",
                    hear=torch.add)
 without_path.wrong(
-    "path.the head alone", "The reader hears nothing but the head; it should hear all but the head.",
+    "path.the head alone", "The reader hears the head and nothing else; it should be without it.",
     hear=lambda stream, said: said)
 without_path.wrong(
     "path.after the norm",
@@ -797,7 +830,8 @@ without_path.wrong(
     "c_proj's weight.", project=False)
 without_path.wrong("path.bias counted",
                    "c_proj's bias was taken away too. It belongs to no head.", bias=1)
-without_path.wrong("path.all heads", "The whole attention of the layer was taken away, not one head.",
+without_path.wrong("path.all heads",
+                   "The whole attention of the layer was taken away, not one head.",
                    which=lambda owners, head: owners >= 0)
 without_path.wrong("path.all heads",
                    "The whole output of c_proj was taken away, bias and all, not one head.", bias=1,

@@ -5,7 +5,8 @@ readers: Okabe and Ito's palette for lines ("Color Universal Design", 2008), vir
 zero up, and red-to-blue, white or black at zero, for maps with a sign. ``alt_text`` describes a
 figure for those who cannot see it.
 
-`maps`, `curves`, `bars` and `flow` hold the figures, `parts` what they share, `words` the descriptions.
+`maps`, `curves`, `bars` and `flow` hold the figures, `parts` what they share, `words` the
+descriptions.
 """
 
 from transformer_lm.plots.bars import lens_bars, top_k_bars

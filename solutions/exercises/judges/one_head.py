@@ -15,7 +15,7 @@ SLACK = 0.1  # a tenth; the draws are large enough that chance stays within a hu
 
 
 def fair_start(sight: Sight, *, judge: Callable[[Sight], list[Finding]]) -> list[Finding]:
-    """As `judge` finds the values; and each matrix begins normal, with spread 1/sqrt(input_size)."""
+    """As `judge` finds the values; and each matrix begins normal, of spread 1/sqrt(input_size)."""
     places = range(len(sight.calls))
     found = judge(sight.only(i for i in places if sight.calls[i].method != FRESH))
     if found:
