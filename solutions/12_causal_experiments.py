@@ -57,7 +57,6 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from autograder import check, hint
-from transformer_lm import circuits
 from transformer_lm.activations import (
     attention_patterns,
     count_hooks,
@@ -1069,6 +1068,8 @@ check("causal.copying")
 # The baseline is 200 random heads of the same shape between the same embeddings.
 
 # %%
+from transformer_lm import circuits
+
 embedding = circuits.embedding_after_mlp(model)  # [vocab_size, hidden]
 scores = circuits.copying_scores(model, embedding=embedding)  # [num_layers, num_heads]
 draws = 200 if not slow else 3
