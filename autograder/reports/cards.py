@@ -8,8 +8,9 @@ from html import escape
 from autograder.course.asking import Finding
 from autograder.reports.findings import rows as finding_rows
 
-# Colour, word and class by whether a check passed; None: it did but for what was taken off. The
-# colours are those of JupyterLab's or VS Code's theme, dark or light, where one is in use.
+# Colour of the border, word and class by whether a check passed; None: it did but for what was
+# taken off. Words have the page's own colour, which is easy to read on any theme. The colours are
+# those of JupyterLab's or VS Code's theme, dark or light, where one is in use.
 _STYLE = {
     True: ("var(--jp-success-color0, var(--vscode-charts-green, #1a7f37))", "passed", "passed"),
     False: ("var(--jp-error-color0, var(--vscode-charts-red, #b42318))", "not yet", "wrong"),
@@ -59,7 +60,7 @@ class Card:
         )
         return (
             f'<div class="card {kind}" role="status" style="border-left:4px solid {color};'
-            f'padding:4px 12px;margin:4px 0;max-width:60em"><b style="color:{color}">{word}</b> '
+            f'padding:4px 12px;margin:4px 0;max-width:60em"><b>{word}</b> '
             f"<code>{escape(self.task)}</code>"
             f'<table style="border:none;margin:4px 0 0 0">{cells}</table></div>'
         )
@@ -98,7 +99,7 @@ class _Hint:
         color = _STYLE[None][0]
         return (
             f'<div role="note" style="border-left:4px solid {color};padding:4px 12px;'
-            f'margin:4px 0;max-width:60em"><b style="color:{color}">hint {self.step} of 3</b> '
+            f'margin:4px 0;max-width:60em"><b>hint {self.step} of 3</b> '
             f"<code>{escape(self.task)}</code><br>{_html('', self.text)}</div>"
         )
 
