@@ -6,7 +6,7 @@ import pytest
 
 from autograder.course.course import Course
 from autograder.course.lesson import Role
-from autograder.course.outline import FORM, outline
+from autograder.reports.outline import FORM, outline
 from tests.conftest import ROOT
 
 LESSONS = Course.at(ROOT).lessons

@@ -8,7 +8,7 @@ import pytest
 from autograder import notebook
 from autograder.cli import main
 from autograder.course.course import Course
-from autograder.course.outline import Asked, outline
+from autograder.reports.outline import Asked, outline
 from autograder.reports.progress import InLesson, Progress, read_progress, what_checks_said
 from tests.conftest import ROOT
 

@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 
 from autograder.course.course import Course
-from autograder.course.outline import Asked, outline
+from autograder.reports.outline import Asked, outline
 
 SAID = re.compile(r"^\[(passed|nearly|not yet)\] (\S+)", re.MULTILINE)
 PASSED = ("passed", "nearly")
