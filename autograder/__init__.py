@@ -1,6 +1,6 @@
 """Checks that say which mistake was made, and a grader that submissions cannot cheat.
 
-In a notebook: `from autograder import check, hint`. In a course's `solutions/exercises/`:
+In a notebook: `from autograder import check, hint, progress`. In a course's `solutions/exercises/`:
 `from autograder import exercise`. In a shell: `autograder --help`.
 """
 
@@ -9,6 +9,7 @@ import importlib
 _HOMES = {
     "check": "autograder.notebook",
     "hint": "autograder.notebook",
+    "progress": "autograder.notebook",
     "exercise": "autograder.course.exercises",
     "Call": "autograder.course.calls",
     "Draw": "autograder.course.calls",

@@ -1,4 +1,4 @@
-"""The command line: `autograder check | shapes | build | release | grade | doctor | ...`."""
+"""The command line: `autograder check | progress | shapes | build | release | grade | ...`."""
 
 from __future__ import annotations
 
@@ -100,6 +100,16 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--json", action="store_true", help="one JSON object a line, in order")
     _isolation(check)
     check.set_defaults(run=_check)
+
+    progress = commands.add_parser(
+        "progress",
+        help="what is done and what comes next, in all lessons",
+        description="Reads what the checks said last in the notebooks of a folder; runs nothing.",
+    )
+    progress.add_argument(
+        "folder", nargs="?", type=Path, help="by default the notebooks of the course"
+    )
+    progress.set_defaults(run=_progress)
 
     shapes = commands.add_parser(
         "shapes", help="check the shape comments of any PyTorch file", add_help=False
@@ -224,6 +234,19 @@ def _check(args) -> int:
     if all(r.error for r in reports):
         return UNREADABLE
     return PASSED if all(r.passed for r in reports) else FAILED
+
+
+def _progress(args) -> int:
+    from autograder.course.course import Course
+    from autograder.reports.progress import read_progress
+
+    course = Course.find()
+    folder = args.folder or course.folder / course.settings.notebooks
+    if not folder.exists():
+        print(f"autograder: there is no {folder}.", file=sys.stderr)
+        return UNREADABLE
+    print(read_progress(course, folder))
+    return PASSED
 
 
 def _shapes(args) -> int:

@@ -1,9 +1,11 @@
-"""`check` and `hint`: what a student calls in a notebook. Advice; marks come from elsewhere."""
+"""`check`, `hint` and `progress`: what a student calls in a notebook. Advice; marks come from
+elsewhere."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 
 import torch
 
@@ -14,7 +16,13 @@ from autograder.course.settings import did_you_mean
 from autograder.course.steps.traces import text_of, trace_here
 from autograder.judging.verdict import findings
 from autograder.reports import cards
+from autograder.reports.progress import read_progress
 from autograder.tracing.findings import Steps, with_where, wrong_call
+
+MANY_TRIES = 3  # that failed, since the last hint: after so many the next hint is offered
+_tries: dict[str, int] = {}  # by task: how often its check failed since its last hint
+_hinted: dict[str, int] = {}  # by task: the highest hint shown
+_said: dict[str, bool] = {}  # by task: what its check said last
 
 
 class CheckFailed(AssertionError):
@@ -46,9 +54,30 @@ def check(task: str) -> None:
     else:
         found, tried = look(find(task), namespace)
     failing = [f for f in found if f.fails or f.verdict in (Verdict.FALSE, Verdict.MISSING)]
-    cards.show(cards.Card(task, not failing, tuple(found), tried))
+    _said[task] = not failing
+    _tries[task] = _tries.get(task, 0) + 1 if failing else 0
+    cards.show(cards.Card(task, not failing, tuple(found), tried, _offer(task)))
     if failing:
         raise CheckFailed(f"{task}: {failing[0].message}")
+
+
+def _offer(task: str) -> cards.Offer:
+    """Which hint the card offers: the first, and after several tries the one after the last."""
+    shown, tries = _hinted.get(task, 0), _tries.get(task, 0)
+    if shown and tries < MANY_TRIES:
+        return cards.Offer(shown)
+    return cards.Offer(min(shown + 1, 3), tries if tries >= MANY_TRIES and shown < 3 else 0)
+
+
+def progress(folder: str | Path | None = None) -> None:
+    """Shows what is done and what comes next, in all lessons.
+
+    Read from the notebooks as they were last saved, by default all of the course's, and from what
+    this notebook's checks have said since.
+    """
+    course = Course.find()
+    place = course.folder / course.settings.notebooks if folder is None else Path(folder)
+    cards.display(read_progress(course, place, _said))
 
 
 def hint(task: str, step: int = 1) -> None:
@@ -56,6 +85,7 @@ def hint(task: str, step: int = 1) -> None:
     exercise = find(task)
     if step not in (1, 2, 3):
         raise UnknownTask(f"{task} has the hints 1, 2 and 3; you asked for {step!r}.")
+    _hinted[task], _tries[task] = max(step, _hinted.get(task, 0)), 0
     cards.show_hint(task, step, exercise.hints[step - 1])
 
 
@@ -82,7 +112,8 @@ def look(exercise: Exercise, namespace: dict) -> tuple[list[Finding], str]:
     said = list(dict.fromkeys(c.says for c in calls if c.says))
     known = course.answers(exercise, calls)
     outcomes = ask(calls)
-    found = findings(exercise, calls, outcomes, known, ask=ask)
+    source = text_of(namespace.get(exercise.name)) or ""
+    found = findings(exercise, calls, outcomes, known, source, ask=ask)
     if any(f.fails for f in found):
         found = _with_where(found, exercise, namespace, calls, outcomes, known)
     return found, "; ".join(said)

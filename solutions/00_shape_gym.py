@@ -30,7 +30,7 @@
 # | Difficulty | ●●○○○ |
 # | Importance | ●●●●● |
 #
-# Eight puzzles, ten points. In each, you fill in one function and run the check below
+# Eight exercises, ten points. In each, you fill in one function and run the check below
 # it. Stuck? `hint("shape_gym.axes", 1)` gives a nudge, `2` a push, `3` nearly the
 # answer. The worked solutions come with the whole course, in
 # `solutions/00_shape_gym.ipynb`; they are most useful after an attempt of your own.
@@ -88,11 +88,13 @@ for dim in (0, 1, 2):
 # With `keepdim=True` the axis does not disappear; it shrinks to size 1. That matters
 # in section 6.
 #
-# ### Puzzle 1: the average token
+# ### Exercise 1: the average token
+#
+# ●○○○○ · 4 minutes · 1 point
 #
 # Write `average_over_tokens`. Given a batch of sequences, it returns one vector for
 # each sequence: the average of its tokens. This is how a hint looks; there are three
-# for each puzzle, and each tells more than the one before.
+# for each exercise, and each tells more than the one before.
 
 # %%
 hint("shape_gym.axes", 1)
@@ -142,7 +144,9 @@ print("strides", list(x.stride()))
 # The size of the first axis, $A$, does not appear. You can have as many sequences as
 # you like; nobody's house number changes.
 #
-# ### Puzzle 2: the house number
+# ### Exercise 2: the house number
+#
+# ●●○○○ · 5 minutes · 1 point
 #
 # Write `offset` for *any* number of axes.
 
@@ -201,7 +205,9 @@ print(groups)
 # In a few lessons these groups will be called [heads](../../docs/glossary.md#head),
 # and `hidden = num_heads * head_size`. For now they are just groups.
 #
-# ### Puzzle 3: split the features
+# ### Exercise 3: split the features
+#
+# ●●○○○ · 5 minutes · 1 point
 #
 # Write `split_features`: read the last axis as `num_heads` blocks of neighbouring
 # features. Batch and tokens stay where they are.
@@ -304,7 +310,9 @@ for warning in caught:
 # batch of heads of matrices. It does need its two arguments; a bare `.transpose()`
 # cannot run.
 #
-# ### Puzzle 4: features first
+# ### Exercise 4: features first
+#
+# ●●○○○ · 4 minutes · 1 point
 #
 # Write `features_first`: every sequence turned on its side, the batch untouched.
 
@@ -401,7 +409,9 @@ show(
 # row of token 0 holds half of token 0 and half of token 1: the shape is right and
 # everything after it is wrong. Transposing first brings the original back.
 #
-# ### Puzzle 5: merge the heads
+# ### Exercise 5: merge the heads
+#
+# ●●●○○ · 8 minutes · 2 points
 #
 # Write `merge_heads`. One line is enough; it is the line that most people get wrong
 # in their first attention layer.
@@ -480,7 +490,9 @@ show(
 # **Figure.** Which of the three sums each cell meets. Without the extra axis each
 # column has a sum of its own; with it, each row has.
 #
-# ### Puzzle 6: scale the rows
+# ### Exercise 6: scale the rows
+#
+# ●●○○○ · 5 minutes · 1 point
 #
 # Write `scale_rows`: row $i$ of every table is multiplied by its own factor.
 # The check uses a batch of size `seq_len`, too: the case where the mistake runs.
@@ -531,7 +543,9 @@ for formula in ("ij->i", "ij->j", "ij->", "ij->ji"):
 # Dropping $j$ sums over it (three ones in each of 2 places), dropping both sums
 # everything (6.0), and dropping nothing but changing the order is a transpose.
 #
-# ### Puzzle 7: all pairs
+# ### Exercise 7: all pairs
+#
+# ●●●○○ · 6 minutes · 1 point
 #
 # You have a batch of heads, each with `q_len` vectors in `q` and `k_len` vectors in
 # `k`. For every pair, inside the same head of the same sequence, compute the sum of
@@ -615,7 +629,9 @@ for name, (tensor, claim) in claims.items():
 # primes are best, since no product of two of them is another. This course's checks
 # always do.
 #
-# ### Puzzle 8: comment a whole program
+# ### Exercise 8: comment a whole program
+#
+# ●●○○○ · 10 minutes · 2 points
 #
 # Here is a program that you do not need to understand yet. You need only its shapes.
 # `x` is `[batch_size, seq_len, input_size]`, `w` is `[input_size, hidden]`, and

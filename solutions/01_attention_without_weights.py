@@ -94,6 +94,8 @@ print(" ".join(dictionary[word] for word in german))
 #
 # ### Exercise 1: a recurrent encoder
 #
+# ●●○○○ · 10 minutes · 2 points
+#
 # Write `encoder_states`. Return *all* the states, one row a token; we want to look at
 # what the last of them still knows. A hint, if you want one:
 
@@ -127,8 +129,10 @@ def encoder_states(x, w_input, w_hidden, bias):
 check("simple.rnn")
 
 # %% [markdown]
-# Now an experiment. We make 1500 "sentences" of 30 random words out of a vocabulary
-# of 8, run your encoder over each, and then play a quiz: given the **last state**
+# Now an experiment. A network reads numbers, not words. So each word of the vocabulary gets a
+# vector, its **embedding**, a row of a table; here the table is random, in a real model it is
+# learned like every other weight. We make 1500 "sentences" of 30 random words out of a
+# vocabulary of 8, look up their vectors, run your encoder over each, and then play a quiz: given the **last state**
 # only, what was word $t$? The player is the best linear guesser that least squares can
 # find on 1200 of the sentences; it is asked about the other 300. Guessing blindly gets
 # one in eight.
@@ -208,8 +212,8 @@ show(
 #
 # ## 3. Bahdanau's idea: let the decoder look back
 #
-# In 2014, Bahdanau, Cho and Bengio did the obvious thing that nobody had done: keep
-# all the encoder's states, and at *each* step of the decoder let it choose which of
+# In 2014, Bahdanau, Cho and Bengio did what now looks obvious (Graves had taught a network
+# to look along a text while writing it by hand, in 2013): keep all the encoder's states, and at *each* step of the decoder let it choose which of
 # them to use. Choosing one would be a hard decision with no gradient, so it takes a
 # weighted average of all of them: much of the state of "verloren", a bit of "habe",
 # next to nothing of the rest. The weights are recomputed for each new word. That
@@ -227,7 +231,8 @@ needs = {"yesterday": [0], "I": [2], "lost": [1, 5], "the": [3], "key": [4]}
 encoder = torch.randn(len(german), 64)  # [german words, hidden]
 decoder = torch.stack([encoder[needs[w]].mean(0) for w in english])  # [english words, hidden]
 decoder = decoder + 0.3 * torch.randn(decoder.shape)  # [english words, hidden]
-looks = torch.softmax(decoder @ encoder.T / 8, dim=-1)  # [english words, german words]
+scores = decoder @ encoder.T / 8  # [english words, german words], kept small: lesson 02 says why
+looks = torch.softmax(scores, dim=-1)  # [english words, german words]
 
 fig, ax = plt.subplots(figsize=(6, 3.8))
 ax.imshow(looks, cmap="Blues", vmin=0, vmax=1)
@@ -309,6 +314,8 @@ print(inputs.shape)
 #
 # ### Exercise 2: the scores of one query
 #
+# ●○○○○ · 5 minutes · 1 point
+#
 # Write `attention_scores`: the dot product of the query with each token.
 
 
@@ -356,6 +363,8 @@ for token, score in zip(tokens, omega_2.tolist(), strict=True):
 # idea: divide each score by their sum.
 #
 # ### Exercise 3: divide by the sum
+#
+# ●●○○○ · 5 minutes · 1 point
 #
 # Write `sum_normalized` for a row of scores, a table of rows, or a batch of tables.
 # The **last axis** is the one that should sum to 1. (Mind the axis that disappears:
@@ -419,6 +428,8 @@ for scores in ([2.0, 1.0, 0.5], [2.0, 1.0, -1.0], [2.0, 1.0, -2.9], [2.0, 1.0, -
 # $\tfrac14$ (lesson 02 looks into it).
 #
 # ### Exercise 4: the naive softmax
+#
+# ●○○○○ · 5 minutes · 1 point
 #
 # Write `softmax_naive`, straight from the formula, along the last axis. Please do not
 # call `torch.softmax`; the fun is in the next exercise.
@@ -522,6 +533,8 @@ print("half precision, exp(12) =", torch.exp(torch.tensor(12.0).half()).item())
 #
 # ### Exercise 5: the stable softmax
 #
+# ●●○○○ · 8 minutes · 2 points
+#
 # Write `softmax_stable`, along the last axis. Each row has its own maximum.
 
 
@@ -577,6 +590,8 @@ print("z of journey:", z_2)
 # and the largest of that feature among the tokens.
 #
 # ### Exercise 6: every token's context vector
+#
+# ●●○○○ · 8 minutes · 1 point
 #
 # Write `context_vectors` for one sequence: all six $z$ at once. Use loops if you like;
 # your `attention_scores` and `softmax_stable` are at hand.
@@ -703,6 +718,8 @@ print("as with loops:", torch.allclose(Z, context_vectors(inputs), rtol=0, atol=
 # error, no sense.
 #
 # ### Exercise 7: three lines for a whole batch
+#
+# ●●●○○ · 10 minutes · 2 points
 #
 # Write `simple_attention` for a batch of sequences, without a loop. Sequences must not
 # see one another. And remember what `.T` does to a batch: it turns *all* the axes

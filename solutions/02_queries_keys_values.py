@@ -48,7 +48,10 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from autograder import check, hint
+from transformer_lm import plots
 from transformer_lm.figures import show
+
+torch.set_printoptions(sci_mode=False)
 
 # %%
 hint("one_head.project", 1)
@@ -106,6 +109,8 @@ print("value of 'journey':", x[1] @ w_value)
 #
 # ### Exercise 1: all tokens at once
 #
+# ●○○○○ · 4 minutes · 1 point
+#
 # A row of `x` is a token. One product projects all of them. Return queries, keys and
 # values, **in this order**.
 
@@ -148,12 +153,44 @@ context = weights @ values  # [hidden]
 for word, score, weight in zip(words, scores, weights, strict=True):
     print(f"{word:8} score {score:.4f}   weight {weight:.4f}")
 print("context vector of 'journey':", context)
+print("all scores, a row a query:")
+print(queries @ keys.T)
 
 # %% [markdown]
 # Similar tokens get similar keys, so "journey" and "starts" are looked at alike
 # (.2264 and .2199). And the table of all scores is no longer symmetric, as it was when
-# tokens were compared as they stood: how much "journey" asks of "one" says nothing
-# about how much "one" asks of "journey".
+# tokens were compared as they stood: how much "journey" asks of "one" (row 1, column 4) says
+# nothing about how much "one" asks of "journey" (row 4, column 1).
+#
+# Here is the whole way in one picture. The sizes in it are those of the tensors you just made.
+
+# %%
+def size(tensor):
+    return str(list(tensor.shape))
+
+
+boxes = {
+    "x": (0, 1, f"tokens x\n{size(x)}"),
+    "q": (2.9, 2, f"queries\n{size(queries)}"),
+    "k": (2.9, 1, f"keys\n{size(keys)}"),
+    "v": (2.9, 0, f"values\n{size(values)}"),
+    "scores": (5.8, 1.5, f"scores\n{size(queries @ keys.T)}"),
+    "weights": (8.7, 1.5, "weights\nrows sum to 1"),
+    "context": (11.6, 0.75, f"context\n{size(queries @ keys.T @ values)}"),
+}
+arrows = [
+    ("x", "q", "$W_q$"), ("x", "k", "$W_k$"), ("x", "v", "$W_v$"), ("q", "scores"),
+    ("k", "scores", "$QK^T$"), ("scores", "weights", "scale,\nsoftmax"), ("weights", "context"),
+    ("v", "context", "weights @ values"),
+]
+show(plots.flow(boxes, arrows, colours={"q": 0, "k": 1, "v": 2}),
+     "Data flow of one head. The tokens go through three matrices to queries, keys and values. "
+     "Queries and keys meet in the scores; scale and softmax make weights of them; the weights "
+     "blend the values into the context vectors.")
+
+# %% [markdown]
+# **Figure.** One head. Queries and keys decide *where* to look, and meet in the scores. Values
+# say *what* is taken home; they go round the softmax and are blended at the end.
 #
 # ## 2. How large is a dot product?
 #
@@ -193,6 +230,8 @@ for size in (16, 64, 256, 1024):
 # double; their standard deviation grows by $\sqrt 2 \approx 1.41$.
 #
 # ### Exercise 2: measure and predict
+#
+# ●●○○○ · 7 minutes · 1 point
 #
 # Row $i$ of `q` and row $i$ of `k` make pair $i$. Return two numbers: the variance of
 # the pairs' dot products, measured, and the one that theory predicts.
@@ -279,6 +318,8 @@ for stretch in (1, 4, 16):
 # this is a firm choice of a random token. Worse: it is a choice that can hardly be
 # changed. To see why, we need the derivative.
 #
+# (Skip this if you have derived the softmax's Jacobian before; the result is $J$ below.)
+#
 # Write $p = \operatorname{softmax}(s)$, that is $p_i = e^{s_i} / Z$ with
 # $Z = \sum_j e^{s_j}$. Then $\partial Z / \partial s_j = e^{s_j}$, and by the quotient rule
 #
@@ -297,6 +338,8 @@ for stretch in (1, 4, 16):
 # them. That is what *saturated* means.
 #
 # ### Exercise 3: the Jacobian
+#
+# ●●●○○ · 10 minutes · 2 points
 #
 # It should also survive scores around 300. (Why would $e^{300}$ be a problem? Lesson 01
 # knows.)
@@ -348,6 +391,8 @@ for stretch in (1, 4, 16):
 # one-hot as they were.
 #
 # ### Exercise 4: scaled weights
+#
+# ●●○○○ · 4 minutes · 1 point
 
 # %% exercise="one_head.scale"
 def attention_weights(q, k):
@@ -467,6 +512,8 @@ for module in (Forgetful(), Learning()):
 # %% [markdown]
 # ### Exercise 5: attention with parameters
 #
+# ●●○○○ · 7 minutes · 1 point
+#
 # For one sequence, without a batch. Draw the three matrices at random, `[input_size,
 # hidden]` each, from a normal distribution divided by the square root of `input_size`.
 # (Why normal? See below.)
@@ -582,6 +629,8 @@ for name, weight in layers.state_dict().items():
 #
 # ### Exercise 6: transfer
 #
+# ●●○○○ · 6 minutes · 1 point
+#
 # Turn the `state_dict` of such layers into the one that `ParameterAttention` loads. Our
 # bare matrices have no bias; so if there is one, do not lose it silently. Raise a
 # `ValueError` that says so.
@@ -652,6 +701,8 @@ print("sums of the columns:", probs.sum(dim=-2)[0])
 # come to stand in front.
 #
 # ### Exercise 7: attention for a batch
+#
+# ●●○○○ · 5 minutes · 1 point
 
 # %% exercise="one_head.batched"
 def batched_attention(q, k, v):
@@ -684,6 +735,8 @@ check("one_head.batched")
 # write them now.
 #
 # ### Exercise 8: one head
+#
+# ●●○○○ · 9 minutes · 3 points
 
 # %% exercise="one_head.forward"
 class Attention(nn.Module):
@@ -750,6 +803,8 @@ for name, parameter in attention.named_parameters():
 # knowing which results need a name is. (Lesson 05 gives a bonus for it.)
 #
 # ### Exercise 9: three lines
+#
+# ●●●○○ · 6 minutes · 1 point
 
 # %% exercise="one_head.three_lines" needs="one_head.forward"
 class ShortAttention(Attention):

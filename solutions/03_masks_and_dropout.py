@@ -99,6 +99,8 @@ print("row sums:", weights.sum(dim=-1))
 # have not been touched, and zeros would do something else to them, as we shall see.
 #
 # ### Exercise 1: weights first
+#
+# ●●○○○ · 5 minutes · 1 point
 
 # %% exercise="masks.renormalise"
 def mask_weights(scores):
@@ -134,6 +136,10 @@ future = torch.tensor([False, True, True])  # [seq_len]
 for fill in (-math.inf, 0.0, 1e-9, -1e9):
     probs = torch.softmax(row.masked_fill(future, fill), dim=-1)  # [seq_len]
     print(f"filled with {fill:6}: {probs}")
+table = torch.arange(1.0, 17).view(4, 4) / 10  # [seq_len, seq_len], scores of four tokens
+later = torch.ones(4, 4).triu(1).bool()  # [seq_len, seq_len]
+print("a table of scores, the future hidden:")
+print(table.masked_fill(later, -math.inf))
 
 # %% [markdown]
 # Zero hides nothing, for $e^0 = 1$; nor does the "tiny number" $10^{-9}$. A score of 0 is
@@ -154,6 +160,8 @@ for fill in (-math.inf, 0.0, 1e-9, -1e9):
 # scores: a score may be exactly 0 and perfectly legal.
 #
 # ### Exercise 2: scores first
+#
+# ●●○○○ · 5 minutes · 1 point
 
 # %% exercise="masks.minus_infinity"
 def mask_scores(scores):
@@ -222,6 +230,8 @@ def change_each(attend, x):
 
 # %% [markdown]
 # ### Exercise 3: the leak matrix
+#
+# ●●●○○ · 9 minutes · 1 point
 #
 # From these records make the table above, and the verdict. Numbers are rounded, so a
 # change counts only if it is larger than `tolerance`.
@@ -356,6 +366,8 @@ print(torch.tensor([0.0, 1.0, 1.0]) * -math.inf)
 # multiplies.
 #
 # ### Exercise 4: any dtype, any scores
+#
+# ●●○○○ · 5 minutes · 1 point
 
 # %% exercise="masks.half"
 def masked_softmax(scores, hidden):
@@ -389,6 +401,8 @@ check("masks.half")
 # anyway. Hide the rows and you get something much worse, the topic of section 6.
 #
 # ### Exercise 5: a padding mask
+#
+# ●●○○○ · 6 minutes · 1 point
 #
 # Not causal this time: padding alone is hidden.
 
@@ -461,6 +475,8 @@ for name in ("added", "filled"):
 # is NaN. `masked_fill` cuts the way back: what it overwrote gets the gradient 0.
 #
 # ### Exercise 6: safe weights
+#
+# ●●●○○ · 7 minutes · 1 point
 
 # %% exercise="masks.empty_rows"
 def safe_weights(scores, hidden):
@@ -522,6 +538,8 @@ print("after .to(float64):", keeper.attribute.dtype, keeper.saved.dtype,
 # "expected all tensors to be on the same device".)
 #
 # ### Exercise 7: a mask in a module
+#
+# ●●●○○ · 6 minutes · 1 point
 #
 # In this course `True` means **hidden**. (PyTorch is of two minds: `True` means "may be seen"
 # in `scaled_dot_product_attention` and "hidden" in `nn.MultiheadAttention`. Always look it
@@ -601,6 +619,8 @@ print("row sums:", dropped.sum(dim=-1))
 # normalised again; only the *average* over many steps is right.
 #
 # ### Exercise 8: dropout by hand
+#
+# ●●○○○ · 6 minutes · 1 point
 #
 # Without `nn.Dropout` if you can; all that is judged is the statistics. Your coins need not
 # fall like ours.
@@ -687,6 +707,8 @@ for place in ("scores", "probs"):
 #
 # ### Exercise 9: repair it
 #
+# ●●●○○ · 6 minutes · 1 point
+#
 # *Pruning* attention means: weights below a floor become 0, and the rows are normalised
 # again. This version is wrong. Repair it, so that gradients pass and nothing that came in
 # is changed.
@@ -727,6 +749,8 @@ check("masks.in_place")
 # *sliced* fails: it is 1024 x 1024 and meets scores of 7 x 7.
 #
 # ### Exercise 10: causal attention with dropout
+#
+# ●●●○○ · 12 minutes · 2 points
 #
 # Layers `q`, `k`, `v` with their biases; the mask in whatever way you like best.
 
@@ -821,6 +845,8 @@ print(torch.tensor([1.0, 0, 0, 0, 0, 0, 0]).softmax(-1))
 # item 0, then those of item 1.
 #
 # ### Exercise 11: the right map, as it is
+#
+# ●○○○○ · 3 minutes · 1 point
 
 # %% exercise="masks.map"
 def attention_map(probs, item, head, num_heads):

@@ -16,9 +16,13 @@
 # - read the output layer as a sum in which every head has its share,
 # - count the parameters of such a layer, up to that of GPT-2 small.
 #
-# **Time** 75 to 100 minutes · **Difficulty** ●●●○○ · **Importance** ●●●●●
+# | | |
+# |---|---|
+# | Time | 100 minutes |
+# | Difficulty | ●●●○○ |
+# | Importance | ●●●●● |
 #
-# There are 9 exercises. Hints come in three steps, `hint("heads.split", 1)` and so on;
+# Nine exercises, sixteen points. Hints come in three steps, `hint("heads.split", 1)` and so on;
 # the solutions with all figures come with the whole course, in
 # `solutions/04_many_heads.ipynb`. Terms: [head](../../docs/glossary.md#head),
 # [head size](../../docs/glossary.md#head-size),
@@ -31,6 +35,7 @@ import torch.nn as nn
 from torch.overrides import TorchFunctionMode
 
 from autograder import check, hint
+from transformer_lm import plots
 from transformer_lm.figures import show
 
 # %% [markdown]
@@ -71,7 +76,11 @@ class CausalHead(nn.Module):
 # that of all heads together. Books mix the two up, and both are called `d_out` in some
 # of them.)
 #
-# **Exercise (2 points).** Write `HeadStack`: num_heads separate heads in `self.heads`,
+# ### Exercise 1: heads in a row
+#
+# ●●○○○ · 9 minutes · 2 points
+#
+# Write `HeadStack`: num_heads separate heads in `self.heads`,
 # called one after the other, outputs side by side.
 #
 # If you want a nudge first: each exercise has three.
@@ -135,6 +144,20 @@ print("both sentences alike:", torch.equal(context[0], context[1]))
 # `[2, 6, 4]`: columns 0 and 1 are head 0, columns 2 and 3 are head 1. Equal sentences come out
 # equal, for attention never looks across the batch.
 #
+# **Before you run this:** how must you call `HeadStack` so that two heads give two columns?
+
+# %%
+with torch.no_grad():
+    print(list(HeadStack(input_size=3, head_size=1, num_heads=2)(batch).shape))
+
+# %% [markdown]
+# With heads of size 1. The width of the output is heads times head size, and nothing else.
+#
+# "Attention Is All You Need" puts it like this: the heads attend to information "from different
+# representation subspaces". That is meant literally. Each head sees the tokens only through its own
+# matrices, from many features down to a few: its own subspace. What lies outside it, that head
+# cannot see.
+#
 # Each head has an opinion of its own. A toy with eight-dimensional tokens and larger
 # weights shows it:
 
@@ -188,7 +211,11 @@ show(
 # also the $d$ under the square root, so a wider model does not need a stronger scale;
 # its heads are as wide as before, there are just more of them.
 #
-# **Exercise (1 point).** Write `head_size_of`. A hidden size that cannot be shared out
+# ### Exercise 2: the size of a head
+#
+# ●○○○○ · 4 minutes · 1 point
+#
+# Write `head_size_of`. A hidden size that cannot be shared out
 # evenly is a mistake of the caller: raise a `ValueError` that names both numbers. (Not
 # an `assert`: those disappear when Python runs with `-O`.)
 
@@ -218,6 +245,8 @@ check("heads.size")
 #
 # From `[batch_size, seq_len, hidden]` to `[batch_size, num_heads, seq_len, head_size]`.
 # Both have the same number of elements, so a single `reshape` would run. Should we?
+#
+# (Skip this if you come straight from lesson 00: its fifth exercise showed the same scramble.)
 #
 # Let us mark every number with where it comes from: token 0 holds 0 to 5, token 1 holds
 # 10 to 15, token 2 holds 20 to 25. Two heads of size 3: head 0 should get features 0,
@@ -277,7 +306,11 @@ show(
 # input back. Below: heads that were reshaped in one go, and (right) a merge in one go.
 # The colours are in the wrong rows.
 #
-# **Exercise (2 points).** Write `split_heads`, for any number of heads.
+# ### Exercise 3: split
+#
+# ●●●○○ · 8 minutes · 2 points
+#
+# Write `split_heads`, for any number of heads.
 
 
 # %% exercise="heads.split"
@@ -339,7 +372,11 @@ for i in range(2):
 # and for anything larger is not; PyTorch warns against it there and will forbid it.
 # `transpose(-2, -1)` is right for both.
 #
-# **Exercise (1 point).** Write `head_scores`: scaled scores of all heads.
+# ### Exercise 4: scores of all heads
+#
+# ●●○○○ · 5 minutes · 1 point
+#
+# Write `head_scores`: scaled scores of all heads.
 
 
 # %% exercise="heads.scores"
@@ -387,7 +424,11 @@ except RuntimeError as error:
 # copying. So `view` refuses, `.contiguous()` makes the copy, and `reshape` makes it if
 # it must.
 #
-# **Exercise (2 points).** Write `merge_heads`, so that `merge_heads(split_heads(t, n))`
+# ### Exercise 5: merge
+#
+# ●●●○○ · 8 minutes · 2 points
+#
+# Write `merge_heads`, so that `merge_heads(split_heads(t, n))`
 # is `t` again.
 
 
@@ -417,7 +458,11 @@ check("heads.merge")
 # Now put the parts together. The projections have been made already, each with one product:
 # `q`, `k` and `v` are `[batch_size, seq_len, hidden]`.
 #
-# **Exercise (3 points).** Write `attend`: split, score, hide the future, softmax,
+# ### Exercise 6: attention of all heads
+#
+# ●●●○○ · 15 minutes · 3 points
+#
+# Write `attend`: split, score, hide the future, softmax,
 # average, merge. Return the merged output, and the probabilities as
 # `[batch_size * num_heads, seq_len, seq_len]`, where head `h` of item `b` stands at
 # `b * num_heads + h`. You may use your functions from above (for marking, ours stand in
@@ -464,7 +509,11 @@ check("heads.attend")
 # into heads, gives head 0 what head 0 had. Mind how `nn.Linear` stores its weight: **a
 # row is an output**.
 #
-# **Exercise (2 points).** Write `fuse_heads`.
+# ### Exercise 7: the weights of the stack
+#
+# ●●●○○ · 8 minutes · 2 points
+#
+# Write `fuse_heads`.
 
 
 # %% exercise="heads.transfer"
@@ -581,7 +630,11 @@ print("12 heads at once:  ", at_once.count, "products")
 # is a **sum of shares, one from each head**. When people say that a head of GPT-2
 # "writes" something, they mean its share (lesson 12 does that with a real model).
 #
-# **Exercise (2 points).** Write `head_contributions`: the share of every head, before they are
+# ### Exercise 8: each head's share
+#
+# ●●●○○ · 9 minutes · 2 points
+#
+# Write `head_contributions`: the share of every head, before they are
 # summed. `weight` is the weight of an `nn.Linear(hidden, hidden)`, so `[outputs, inputs]`.
 
 
@@ -641,6 +694,45 @@ show(
 #
 # ### The whole layer
 #
+# The way of a tensor through it, with the sizes of 2 sentences of 6 tokens, 12 features and 3 heads
+# (`attend` has been asked for its results; the rest follows from them):
+
+# %%
+torch.manual_seed(2)
+x = torch.randn(2, 6, 12)  # [2, 6, 12]
+q, k, v = (nn.Linear(12, 12)(x) for _ in range(3))  # each [2, 6, 12]
+merged, probs = attend(q, k, v, num_heads=3)  # [2, 6, 12], [6, 6, 6]
+by_head = split_heads(q, 3)  # [2, 3, 6, 4]
+
+
+def sizes(name, tensor):
+    return f"{name}\n{list(tensor.shape)}"
+
+
+boxes = {"x": (0, 1.2, sizes("x", x)), "probs": (8.7, 1.8, sizes("probabilities", probs))}
+for name, t, y in (("q", q, 2.4), ("k", k, 1.2), ("v", v, 0.0)):
+    boxes[name] = (2.9, y, sizes(name, t))
+    boxes[f"{name} split"] = (5.8, y, sizes(f"{name} by head", split_heads(t, 3)))
+boxes["z"] = (11.6, 0.9, sizes("z by head", by_head))
+boxes["merged"] = (11.6, -0.4, sizes("merged", merged))
+boxes["out"] = (8.7, -0.4, sizes("output", merged))
+arrows = [(name, f"{name} split", "split") for name in "qkv"]
+arrows += [("x", name, f"$W_{name}$") for name in "qkv"]
+arrows += [("q split", "probs"), ("k split", "probs", "scores,\nmask, softmax"), ("probs", "z"),
+           ("v split", "z", "probabilities @ values"), ("z", "merged", "merge"),
+           ("merged", "out", "$W_O$")]
+colours = {f"{name}{more}": i for i, name in enumerate("qkv") for more in ("", " split")}
+show(
+    plots.flow(boxes, arrows, colours=colours),
+    "Data flow of the whole layer. x goes through three matrices to q, k and v; each is split into "
+    "three heads of four features; q and k make probabilities for each head, which blend the "
+    "values; the heads are merged and go through the output layer.",
+)
+
+# %% [markdown]
+# **Figure.** The whole layer. Between the split and the merge every head is on its own, all of them
+# in the same products. The probabilities have one table for each sentence and head, 2 times 3.
+#
 # All parts in one class, in the order in which the pieces of its famous relatives are
 # created, so that the same seed gives the same weights:
 
@@ -682,7 +774,11 @@ print(context[0])
 # **Before you go on:** a layer of width 768 with 12 heads, or the same layer with 1
 # head. Which has more parameters?
 #
-# **Exercise (1 point).** Write `attention_parameters`: how many numbers the layer
+# ### Exercise 9: count
+#
+# ●●○○○ · 5 minutes · 1 point
+#
+# Write `attention_parameters`: how many numbers the layer
 # learns. Queries, keys and values go from input_size to hidden, with biases only where
 # `qkv_bias` is set; the output layer goes from hidden to hidden and always has biases.
 
@@ -717,6 +813,57 @@ print(f"twelve such layers:      {12 * attention_parameters(768, 768, 12, qkv_bi
 # Compare `HeadStack`: there the size given is that of one head, so twelve heads of size
 # 768 would have twelve times the projections. Before you compare two papers' parameter
 # counts, ask which convention they use.
+#
+# ## 10 Heads that have read something
+#
+# So far every head was random. What do heads look like after training? A small GPT-2 lies on board:
+# two layers, three heads in each, trained on children's books. (Its attention is the layer you
+# just built; lesson 09 takes it apart.) We give it a sentence that repeats itself.
+#
+# **Before you run this:** the tokenizer cuts " rabbit" into " r", "ab" and "bit". What would *you*
+# look at, standing on the second "ab", to guess what comes next?
+
+# %%
+from transformer_lm.activations import attention_patterns
+from transformer_lm.pretrained import guided_heads, load_gpt2
+
+model, tokenizer = load_gpt2("small-on-board", verbose=True)
+ids = tokenizer("The white rabbit ran, and Alice ran after the white rabbit",
+                return_tensors="pt").input_ids  # [1, tokens]
+maps = attention_patterns(model, ids)[:, 0]  # [layers, heads, tokens, tokens]
+pieces = [tokenizer.decode(t) for t in ids[0]]
+names = [
+    f"layer {n}, head {h}" + (" (guided)" if (n, h) in guided_heads(model) else "")
+    for n in range(maps.shape[0]) for h in range(maps.shape[1])
+]
+fig, axes = plt.subplots(2, 3, figsize=(10.5, 7), layout="constrained")
+for ax, one, name in zip(axes.flat, maps.flatten(0, 1), names, strict=True):
+    image = ax.imshow(one, vmin=0, vmax=1)
+    ax.set_title(name, fontsize=10)
+    ax.set_xticks(range(len(pieces)), pieces, rotation=90, fontsize=7)
+    ax.set_yticks(range(len(pieces)), pieces, fontsize=7)
+fig.colorbar(image, ax=axes, label="probability", shrink=0.7)
+show(
+    fig,
+    "Six attention maps over the same sentence, one for each head of a small trained model. In "
+    "layer 0, head 0 has a bright line just below the diagonal. In layer 1, head 0, the repeated "
+    "words look at what followed them the first time. The others spread their weight.",
+)
+later = maps.shape[-1] - 2  # the last token but one
+for name, one in zip(names, maps.flatten(0, 1), strict=True):
+    best = one[later].topk(2)
+    print(f"{name:26}", repr(pieces[later]), "looks at",
+          ", ".join(f"{pieces[i]!r} {p:.2f}" for p, i in zip(*best, strict=True)))
+
+# %% [markdown]
+# **Figure.** All six heads on one sentence. Rows are queries, columns keys.
+#
+# Head 0 of layer 0 looks at the token before, always: from "ab" 0.99 at " r". Head 0 of layer 1
+# does what you would do. On the second "ab" it looks, with 0.66, at the first "bit": at what
+# *followed* the last time. (These two were shown in training where to look, as the model's
+# card says; lesson 12 finds out what they do with it.) The other four found their own ways:
+# they spread their weight over many tokens, each in a manner of its own, and no single word says
+# what they are for. Most heads of real models are like that, too.
 #
 # ## A self-quiz
 #

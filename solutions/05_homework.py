@@ -13,7 +13,11 @@
 # - read an attention map, with and without a causal mask, without fooling yourself,
 # - prove which steps of attention are linear and which are not.
 #
-# **Time** 120 to 180 minutes · **Difficulty** ●●●○○ · **Importance** ●●●●●
+# | | |
+# |---|---|
+# | Time | 180 minutes |
+# | Difficulty | ●●●○○ |
+# | Importance | ●●●●● |
 #
 # There are **5 tasks** (1.1, 1.2, 2.1, 2.2, 2.3) and **5 questions** (Q1 to Q5).
 #
@@ -60,6 +64,8 @@ from transformer_lm.test_values import MultiHeadAttentionTestValues, SelfAttenti
 
 # %% [markdown]
 # ## 1 Why attention at all
+#
+# (Skip this if you come from lesson 01.)
 #
 # Until about 2017 the tool for sequences was the recurrent neural network. An
 # [RNN](../../docs/glossary.md#rnn) reads left to right and keeps one vector, its hidden state:
@@ -178,7 +184,9 @@ print("cross:", list(cross_scores.shape), "= one row a query, one column a key")
 # A layer is not a tensor and needs no shape. (If you want to say it: the weight of
 # `nn.Linear(input_size, hidden)` is stored as `[hidden, input_size]`, the other way round.)
 #
-# ### Tasks 1.1 and 1.2
+# ### Exercise 1: one head (tasks 1.1 and 1.2)
+#
+# ●●●○○ · 40 minutes · 4 points
 #
 # **Task 1.1 (1 point)** Create the layers `self.q`, `self.k`, `self.v`, each from
 # `input_size` to `hidden`, with a bias. The names matter: that is where the tests put
@@ -277,6 +285,8 @@ print(f"passed; the largest difference is {(output - expected).abs().max():.0e}"
 # %% [markdown]
 # ### An experiment for Q1 and Q2
 #
+# (If you come from lesson 02 you know these curves; run the cell, and skip to the questions.)
+#
 # Draw two random matrices $Q, K \sim N(0, 1)$ of shape $[s, h]$ and look at
 # $\mathrm{softmax}(QK^\top)$. We measure three things, for growing $h$:
 #
@@ -342,23 +352,25 @@ show(
 #
 # ### Q1 (1 point)
 #
-# Two random matrices $K, Q \sim N(0, 1)$ have the shape $[s, h]$, and you compute
-# $\mathrm{softmax}(QK^\top)$. How do the probabilities change when you go from $h$ to $2h$? Do
-# they become more or less focused? Is that good for the flow of gradients? Show it with
-# mathematics; the experiment above may back you up.
+# Two random matrices $K, Q \sim N(0, \sigma^2)$ have the shape $[s, h]$, and you compute
+# $\mathrm{softmax}(QK^\top)$. (Lesson 02 had $\sigma = 1$.) How do the probabilities change when
+# you go from $h$ to $2h$? And when $h$ stays and $\sigma$ doubles? Do they become more or less
+# focused? Is that good for the flow of gradients? Show it with mathematics; the experiment
+# above may back you up.
 
 # %% [markdown] question="q1" points=1
 # ### BEGIN SOLUTION
 # **They become more focused, and that is bad for the gradient.**
 #
 # A score is $s_{ij} = \sum_{c=1}^{h} q_{ic} k_{jc}$, a sum of $h$ independent terms.
-# Each term has mean $E[q]E[k] = 0$ and variance $E[q^2]E[k^2] = 1$. So the score has
-# mean 0 and variance $h$: its typical size is $\sqrt h$. From $h$ to $2h$ the mean
-# **stays 0**, the variance doubles, and the typical size grows by $\sqrt 2$ (it does
-# not double).
+# Each term has mean $E[q]E[k] = 0$ and variance $E[q^2]E[k^2] = \sigma^4$. So the score has
+# mean 0 and variance $h\sigma^4$: its typical size is $\sqrt h\,\sigma^2$. From $h$ to $2h$ the
+# mean **stays 0**, the variance doubles, and the typical size grows by $\sqrt 2$ (it does
+# not double). If $\sigma$ doubles, the variance grows by 16 and the typical size by 4: as much
+# as from $h$ to $16h$.
 #
 # Multiplying all scores by a number above 1 sharpens a softmax: the ratio of two
-# probabilities is $e^{s_{ij} - s_{il}}$, and the differences grow by $\sqrt 2$. In the
+# probabilities is $e^{s_{ij} - s_{il}}$, and the differences grow by $\sqrt 2$, or by 4. In the
 # experiment the mean entropy over 64 keys falls from 1.35 nats ($h = 16$) over 0.91,
 # 0.60 and 0.38 to 0.27 ($h = 256$), and to 0.06 at $h = 4096$: nearly one key takes
 # all.
@@ -368,8 +380,9 @@ show(
 # less gradient arrives at queries and keys: they stop learning. (The values still get
 # theirs, through $P^\top$.)
 #
-# **Marking scheme.** 0.5 for *more focused* with a reason: the variance of a score is h
-# (or its standard deviation sqrt(h)), by calculation or by measurement. 0.5 for *bad*:
+# **Marking scheme.** 0.5 for *more focused* with a reason: the variance of a score is h times
+# sigma^4 (or its standard deviation sqrt(h) sigma^2), by calculation or by measurement; 0.25
+# of it where only one of the two cases is right. 0.5 for *bad*:
 # the softmax saturates and its derivative goes to 0. 'The expected score doubles' is
 # wrong (the mean is 0 for every h): at most 0.5 in all. Doubling the *scores* instead
 # of the variance: take off 0.25.
@@ -378,12 +391,15 @@ show(
 # %% [markdown]
 # ### Q2 (1 point)
 #
-# What happens if the scores are divided by $\sqrt h$ before the softmax?
+# What happens if the scores are divided by $\sqrt h$ before the softmax? For which $\sigma$ does
+# that repair what you found in Q1, and what would you divide by for another?
 
 # %% [markdown] question="q2" points=1
 # ### BEGIN SOLUTION
-# $\mathrm{Var}(s / \sqrt h) = h / h = 1$: the spread of the scores no longer depends on
-# $h$. So neither does the softmax: in the experiment the entropy stays at about 3.7
+# $\mathrm{Var}(s / \sqrt h) = h\sigma^4 / h = \sigma^4$: the spread of the scores no longer
+# depends on $h$. It does still depend on $\sigma$: for $\sigma = 1$ it is 1; for another, divide by
+# $\sqrt h\,\sigma^2$ (or see to it that queries and keys have spread 1, as a fair start does).
+# So the softmax does not depend on $h$ either: in the experiment the entropy stays at about 3.7
 # nats and the norm of the Jacobian at about 0.18 for all sizes, while without the scale
 # both fall towards 0.
 #
@@ -395,8 +411,8 @@ show(
 # training. Training may then make the scores as large as it likes; it is no longer
 # forced to by the width.
 #
-# **Marking scheme.** 0.5 for: variance 1 (or a spread) that is independent of h. 0.5
-# for: the softmax does not saturate, so gradients do not vanish. 'Prevents extremely
+# **Marking scheme.** 0.5 for: a variance (or spread) that is independent of h, sigma^4, and 1
+# for sigma = 1; 0.25 of it where sigma is forgotten. 0.5 for: the softmax does not saturate, so gradients do not vanish. 'Prevents extremely
 # large gradients' earns nothing for the second half; 'stabilises' without saying what
 # becomes stable earns 0.25.
 # ### END SOLUTION
@@ -438,6 +454,10 @@ if KEEP:
 # The trick that makes it fast: do not make `num_heads` small projections but one big
 # one. The matrices $W_1^Q, W_2^Q, \dots$ side by side are one matrix of width `hidden`.
 # Project once, then cut the result.
+#
+# ### Exercise 2: many heads (tasks 2.1 to 2.3)
+#
+# ●●●●○ · 60 minutes · 6 points
 #
 # ### Task 2.1 (3 points): heads and their scores
 #
@@ -491,7 +511,7 @@ print(a.transpose(0, 1))
 #    step, in reverse order.
 # 5. Mix the heads with `self.mix`, and call the result `att`.
 #
-# The probabilities that you return are those you used (after dropout), as
+# Return the probabilities, before or after dropout (in evaluation mode they are the same), as
 # `[batch_size * num_heads, seq_len, seq_len]`: head `h` of item `b` stands at
 # `b * num_heads + h`. The figures below count on that.
 #
@@ -762,6 +782,8 @@ print("sequence 2, head 0, causal:\n", probs_causal[2 * num_heads])
 #
 # ### A trap in the plot
 #
+# (Skip this if you come from lesson 03, section 11.)
+#
 # `probs` are probabilities already. Somebody in a hurry writes
 # `plt.imshow(torch.softmax(probs[0], dim=-1))`, and the picture still looks like something:
 
@@ -816,7 +838,7 @@ print(f"row 0, twice: {twice[0, 0]:.4f} for itself, {twice[0, 1]:.4f} for each h
 #
 # **Mask on.** Query $i$ uses the keys 0 to $i$, **itself included**; all others are
 # exactly 0. Token 0 has only itself left and gives itself 1.000. Token 3 had 0.748 for
-# itself, 0.076 for token 1 and 0.173 in all for the later tokens 4, 5 and 6. That share
+# itself, 0.076 for token 1 and 0.174 in all for the later tokens 4, 5 and 6. That share
 # is hidden now, and the rest is divided by what remains: 0.748 / 0.826 = 0.906 and
 # 0.076 / 0.826 = 0.092. So the ratios among the visible keys are unchanged and the row
 # still sums to 1. The last row, of token 6, is the same in both maps: it has no future.
@@ -894,6 +916,12 @@ show(fig, f"Report card: {said}.")
 #    does run over eight times as many rows.)
 #
 # </details>
+#
+# **Further reading.** Vaswani et al. 2017, "Attention Is All You Need", section 3.2: both classes
+# on two pages. Alammar, "The Illustrated Transformer": the same in pictures. Rush et al., "The
+# Annotated Transformer": the same in code. Raschka, *Build a Large Language Model (From
+# Scratch)*, chapter 3: four variants, step by step. Phuong and Hutter 2022, "Formal Algorithms
+# for Transformers": every shape, without a picture.
 #
 # **What comes next.** In [lesson 06](../06_backward_by_hand/06_backward_by_hand.ipynb) you will
 # prove that your code is right without being told the answers: gradients by hand, and equality with PyTorch's own attention. Terms:

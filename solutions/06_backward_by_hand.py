@@ -134,6 +134,8 @@ show(figure, "The steps of attention as boxes with the shape of each tensor and 
 # down a column. $P$ is square here, so if you sum over the wrong axis nothing complains.
 #
 # ### Exercise 1: back to the values
+#
+# ●●○○○ · 6 minutes · 1 point
 # 5 minutes, ●○○○○
 
 # %% exercise="backward.values"
@@ -204,6 +206,8 @@ print("a row of it:", scores.grad[0, 0])
 # zero; it comes back in section 6.
 #
 # ### Exercise 2: back through the softmax
+#
+# ●●●○○ · 12 minutes · 2 points
 # 15 minutes, ●●●○○
 #
 # No Jacobian: the check looks at the size of every tensor that your code makes.
@@ -289,6 +293,8 @@ with torch.no_grad():
 # Divided. (Rule 2: the same factor, not the inverse.)
 #
 # ### Exercise 3: back to queries and keys
+#
+# ●●●○○ · 9 minutes · 1 point
 # 10 minutes, ●●○○○
 
 # %% exercise="backward.queries_keys"
@@ -352,6 +358,8 @@ print("softmax's formula alone:", softmax_backward(p_rows[None], torch.tensor([[
 # 0, is what stops it.
 #
 # ### Exercise 4: back through dropout, softmax and mask
+#
+# ●●●○○ · 12 minutes · 2 points
 # 15 minutes, ●●●○○
 #
 # Forwards it went `scores.masked_fill(hidden, lowest)`, softmax (`probs` is its result, before
@@ -390,6 +398,8 @@ check("backward.mask_dropout")
 # serve **every token of every sequence**. All those uses are added up.
 #
 # ### Exercise 5: back through a linear layer
+#
+# ●●○○○ · 7 minutes · 1 point
 # 10 minutes, ●●○○○
 
 # %% exercise="backward.linear"
@@ -454,6 +464,8 @@ for name, layer in layers.items():
 # lesson 04. Going back through a split is a merge: `transpose` first, then `reshape`.
 #
 # ### Exercise 6: all paths back to x
+#
+# ●●●●○ · 12 minutes · 1 point
 # 10 minutes, ●●○○○
 
 # %% exercise="backward.paths"
@@ -536,6 +548,8 @@ with torch.no_grad():
 # it a proof.
 #
 # ### Exercise 7: the numeric gradient
+#
+# ●●○○○ · 9 minutes · 1 point
 # 15 minutes, ●●●○○
 #
 # Whatever dtype comes in, work in float64. (The figure below says why.)
@@ -677,6 +691,8 @@ print("forgetful:", torch.autograd.gradcheck(Forgetful.apply, tried, raise_excep
 # kind, from the model around it. There is no way to guess; there is a table, and a test.
 #
 # ### Exercise 8: PyTorch's function
+#
+# ●●●○○ · 7 minutes · 1 point
 # 5 minutes, ●○○○○
 
 # %% exercise="equal.sdpa"
@@ -700,6 +716,8 @@ check("equal.sdpa")
 
 # %% [markdown]
 # ### Exercise 9: PyTorch's module
+#
+# ●●●●○ · 10 minutes · 1 point
 # 15 minutes, ●●●○○
 #
 # Make an `nn.MultiheadAttention`, put the weights of *our* layers into it, and get the output
@@ -744,6 +762,8 @@ check("equal.mha")
 
 # %% [markdown]
 # ### Exercise 10: a layer of GPT-2
+#
+# ●●●●○ · 10 minutes · 1 point
 # 15 minutes, ●●●○○
 #
 # Now the other way round: *their* weights, your code. GPT-2 has one layer `c_attn` for q, k and

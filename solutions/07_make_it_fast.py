@@ -69,6 +69,8 @@ hint("fast.count", 1)
 # the **arithmetic intensity**. It decides which of the two you wait for.
 #
 # ### Exercise 1: count
+#
+# ●●○○○ · 12 minutes · 1 point
 # 15 minutes, ●●○○○
 
 # %% exercise="fast.count"
@@ -117,8 +119,8 @@ print(f"PyTorch counted {counter.get_total_flops():,} FLOPs, you {flops:,}")
 print(f"and it moves {moved:,} bytes: {intensity:.1f} FLOPs for each")
 
 # %% [markdown]
-# Is 12.8 FLOPs for each byte much? Ask the processor. The data sheet of an NVIDIA H100 (SXM) says
-# 989 · 10¹² FLOPs a second in half precision, and 3.35 · 10¹² bytes a second from its memory. To
+# Is 12.8 FLOPs for each byte much? Ask the processor. NVIDIA's public data sheet of the H100 (SXM) says
+# 989 · 10¹² FLOPs a second in dense half precision (BF16), and 3.35 · 10¹² bytes a second from its memory. To
 # keep it busy, each byte that arrives must be worth $989 / 3.35 \approx 295$ FLOPs. Anything with
 # a lower intensity waits for memory.
 #
@@ -199,6 +201,8 @@ print(f"all at once:         m = {row.max().item()}, l = {(row - row.max()).exp(
 # $-\infty$, subtract 0 instead: $e^{-\infty - 0} = 0$ is what you want.
 #
 # ### Exercise 2: the online softmax
+#
+# ●●●○○ · 14 minutes · 1 point
 # 20 minutes, ●●●○○
 
 # %% exercise="fast.online"
@@ -274,6 +278,8 @@ print(f"plain attention over 1000 tokens: the largest tensor has {largest.number
 
 # %% [markdown]
 # ### Exercise 3: tiles
+#
+# ●●●●○ · 20 minutes · 2 points
 # 30 minutes, ●●●●○
 #
 # The check listens in the same way: no tensor may be larger than a tile, or than the output.
@@ -400,6 +406,8 @@ for n in (2, 4, 16, 64):
 # does not mask them lets a token see the rest of its block.
 #
 # ### Exercise 4: causal tiles
+#
+# ●●●○○ · 14 minutes · 2 points
 # 20 minutes, ●●●○○
 
 # %% exercise="fast.causal_tiles"
@@ -458,6 +466,8 @@ print(f"FLOPs: {half_of_it.get_total_flops() / all_of_it.get_total_flops():.0%} 
 # `in_proj_weight` are, as lesson 06 showed; now you know why.
 #
 # ### Exercise 5: one product for three
+#
+# ●●○○○ · 6 minutes · 1 point
 # 5 minutes, ●○○○○
 
 # %% exercise="fast.fused"
@@ -520,6 +530,8 @@ print("weights:", F.scaled_dot_product_attention(one, five, marks, is_causal=Tru
 # the model goes on writing fluent text, a little stupidly. With a cache, make the mask yourself.
 #
 # ### Exercise 6: the mask with a past
+#
+# ●●○○○ · 8 minutes · 1 point
 # 5 minutes, ●●○○○
 
 # %% exercise="fast.chunk_mask"
@@ -542,6 +554,8 @@ check("fast.chunk_mask")
 
 # %% [markdown]
 # ### Exercise 7: attention with a cache
+#
+# ●●●●○ · 20 minutes · 2 points
 # 25 minutes, ●●●●○
 #
 # The cache belongs to the caller, who gives it and gets it back grown. (A cache in `self` would be one
@@ -618,6 +632,8 @@ with torch.no_grad():
 
 # %% [markdown]
 # ### Exercise 8: write with a cache
+#
+# ●●●○○ · 14 minutes · 2 points
 # 20 minutes, ●●●○○
 #
 # Now a whole model, a GPT-2 of the library `transformers`. It keeps one cache for all its layers:
@@ -741,6 +757,8 @@ for name, layers, heads, size, tokens in (
 # o_i$, as you saw in lesson 06: no row of $P$ needed.
 #
 # ### Exercise 9: backwards in tiles
+#
+# ●●●●● · 25 minutes · 1 point
 # 40 minutes, ●●●●●, for one point more
 
 # %% exercise="fast.tiled_backward"
@@ -806,8 +824,9 @@ check("fast.tiled_backward")
 #
 # ## What comes next
 #
-# Lesson 08 changes the attention itself: fewer keys and values, rotated positions, windows. Then
-# [lesson 09](../09_inside_gpt2/09_inside_gpt2.ipynb) opens a model that has been trained.
+# [Lesson 08](../08_variants/08_variants.ipynb) changes the attention itself: fewer keys and values,
+# rotated positions, windows. Then [lesson 09](../09_inside_gpt2/09_inside_gpt2.ipynb) opens a
+# model that has been trained.
 #
 # Words from this lesson in the glossary: [flash attention](../../docs/glossary.md#flash-attention),
 # [online softmax](../../docs/glossary.md#online-softmax), [tile](../../docs/glossary.md#tile),

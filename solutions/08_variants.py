@@ -12,7 +12,8 @@
 # The attention of lesson 05 is that of 2017. Open a model of today and you find the same
 # three matrices and the same softmax, and around them a handful of changes with short names:
 # GQA, RoPE, ALiBi, sliding window, linear. Each of them answers one complaint. Keys and
-# values take too much memory. Positions stop at the length of the training texts. Everyone
+# values take too much memory, as the cache of [lesson
+# 07](../07_make_it_fast/07_make_it_fast.ipynb) has shown. Positions stop at the length of the training texts. Everyone
 # looks at everyone, and that costs the square of the length. In this lesson you build each
 # change, and test it for what it promises. Most of them are one line. Each of those lines has a
 # twin that looks the same, runs without an error, and is wrong.
@@ -96,6 +97,8 @@ torch.set_printoptions(precision=3, sci_mode=False)
 #
 # ### Exercise 1: cross-attention
 #
+# ●●●○○ · 12 minutes · 2 points
+#
 # Layers `q`, `k`, `v` with biases. Every text has at least one real token.
 
 # %% exercise="variants.cross"
@@ -172,6 +175,8 @@ print("repeat_interleave: ", kv_heads.repeat_interleave(4).tolist())
 #
 # ### Exercise 2: grouped-query attention
 #
+# ●●○○○ · 6 minutes · 1 point
+#
 # Causal. The split into heads has been done.
 
 # %% exercise="variants.grouped"
@@ -203,6 +208,8 @@ check("variants.grouped")
 
 # %% [markdown]
 # ### Exercise 3: how large is the cache?
+#
+# ●●○○○ · 5 minutes · 1 point
 #
 # Predict it to the byte. All sequences of the batch are `seq_len` long.
 
@@ -282,6 +289,8 @@ print("cosine of 2049, from float32 and from float16:",
 # float16; the *angles* must not.
 #
 # ### Exercise 4: turn
+#
+# ●●●○○ · 9 minutes · 1 point
 
 # %% exercise="variants.rope"
 def rotate(x, positions, base=10000.0):
@@ -390,6 +399,8 @@ print("triu(5 - 2 + 1), bottom right:\n", torch.ones(2, 5).triu(5 - 2 + 1).int()
 # `is_causal=True` means top left. It has been reported as a bug more than once.)
 #
 # ### Exercise 5: attention that turns
+#
+# ●●●○○ · 9 minutes · 2 points
 
 # %% exercise="variants.rope_attention" needs="variants.rope"
 def rope_attention(q, k, v, num_heads):
@@ -452,6 +463,8 @@ print("the same:", torch.allclose(at_once, one_by_one, atol=1e-5))
 # row of $p$ at every second place. So these are the ones between, and no slope comes twice.)
 #
 # ### Exercise 6: slopes
+#
+# ●●○○○ · 6 minutes · 1 point
 
 # %% exercise="variants.slopes"
 def alibi_slopes(num_heads):
@@ -483,6 +496,8 @@ for n in (8, 6):
 # Six heads: the row of four, and then two from the row of eight, 1/2 and 1/8.
 #
 # ### Exercise 7: attention with a price
+#
+# ●●○○○ · 6 minutes · 1 point
 
 # %% exercise="variants.alibi"
 def alibi_attention(q, k, v, slopes):
@@ -516,6 +531,8 @@ check("variants.alibi")
 # never holds more than `window` tokens.
 #
 # ### Exercise 8: the window
+#
+# ●●○○○ · 5 minutes · 1 point
 
 # %% exercise="variants.window"
 def window_mask(seq_len, window):
@@ -544,6 +561,8 @@ check("variants.window")
 # **Before you go on:** two layers, window 3. Which tokens can the last of ten know of?
 #
 # ### Exercise 9: how far do many layers see?
+#
+# ●●○○○ · 5 minutes · 1 point
 
 # %% exercise="variants.reach"
 def reach(num_layers, window, seq_len):
@@ -798,6 +817,8 @@ show(figure, "Held-out loss against the bytes of the cache, two runs for each of
 #
 # ### Exercise 10: all at once
 #
+# ●●●○○ · 7 minutes · 1 point
+#
 # The left-hand side. One head; $f$ is part of your function; no scaling.
 
 # %% exercise="variants.linear"
@@ -823,6 +844,8 @@ check("variants.linear")
 
 # %% [markdown]
 # ### Exercise 11: token by token
+#
+# ●●●○○ · 9 minutes · 1 point
 #
 # The right-hand side, from any state: what was read before has left its sums behind. Write first,
 # then read: a token sees itself. And leave the state that came in as it was; give back a new one.
@@ -926,6 +949,8 @@ print(attend(torch.zeros(5, 4), torch.zeros(5, 4), torch.eye(5)))
 
 # %% [markdown]
 # ### Exercise 12: the detective
+#
+# ●●●●○ · 12 minutes · 1 point
 
 # %% exercise="variants.find"
 def find_variant(attend, size):
@@ -1004,4 +1029,5 @@ for kind in ("full", "causal", "window", "alibi", "rope", "linear"):
 # Words from this lesson in the glossary: [cross-attention](../../docs/glossary.md#cross-attention),
 # [grouped-query attention](../../docs/glossary.md#grouped-query-attention),
 # [padding](../../docs/glossary.md#padding), [causal mask](../../docs/glossary.md#causal-mask),
-# [half precision](../../docs/glossary.md#half-precision).
+# [half precision](../../docs/glossary.md#half-precision), [ALiBi](../../docs/glossary.md#alibi),
+# [linear attention](../../docs/glossary.md#linear-attention).

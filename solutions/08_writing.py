@@ -85,6 +85,8 @@ hint("writing.norm", 1)
 #
 # ### Exercise 1: LayerNorm
 #
+# ●●○○○ · 6 minutes · 1 point
+#
 # By hand, without `nn.LayerNorm` and `F.layer_norm` if you can.
 
 # %% exercise="writing.norm"
@@ -121,6 +123,8 @@ check("writing.norm")
 # approximation by a tanh: `F.gelu(..., approximate="tanh")`.
 #
 # ### Exercise 2: the MLP
+#
+# ●○○○○ · 5 minutes · 1 point
 
 # %% exercise="writing.mlp"
 class MLP(nn.Module):
@@ -165,6 +169,8 @@ check("writing.mlp")
 #
 # ### Exercise 3: the block
 #
+# ●●○○○ · 6 minutes · 2 points
+#
 # `norm_1`, `attention`, `norm_2`, `mlp`, under these names. Use the attention class that is given.
 
 # %% exercise="writing.block" needs="writing.norm writing.mlp"
@@ -207,6 +213,8 @@ check("writing.block")
 # chosen by its place.
 #
 # ### Exercise 4: embeddings
+#
+# ●●○○○ · 5 minutes · 1 point
 
 # %% exercise="writing.embed"
 def embed(ids, tokens, places):
@@ -308,6 +316,8 @@ print(f"with an embedding 25 times as large: {too_sure:.1f}")
 # Shifted by two, it learns something, slowly, and writes nonsense.
 #
 # ### Exercise 5: cut a batch
+#
+# ●●○○○ · 6 minutes · 1 point
 
 # %% exercise="writing.batch"
 def cut_batch(ids, starts, seq_len):
@@ -403,6 +413,8 @@ for step in range(121):
 # it, or its attention is worth nothing.
 #
 # ### Exercise 6: the bigram table
+#
+# ●●○○○ · 8 minutes · 1 point
 
 # %% exercise="writing.bigram"
 def bigram_loss(ids, held_out, vocab_size):
@@ -495,6 +507,8 @@ print(f"as if choosing among {math.exp(final):.1f} characters, not among {V}")
 #   many where it is not. The one that *reaches* $p$ is in.
 #
 # ### Exercise 7: temperature and top-k
+#
+# ●●○○○ · 7 minutes · 1 point
 
 # %% exercise="writing.top_k"
 def top_k(logits, temperature, k):
@@ -520,6 +534,8 @@ check("writing.top_k")
 
 # %% [markdown]
 # ### Exercise 8: top-p
+#
+# ●●●○○ · 9 minutes · 1 point
 
 # %% exercise="writing.top_p"
 def top_p(logits, p):
@@ -659,7 +675,8 @@ show(figure, "Held-out loss of four runs over 300 steps. C falls far below the o
 # queries. A loss curve can accuse, but it can acquit nobody. What finds B is the check of lesson 05, which
 # compares values.
 #
-# **Before you run this:** C has by far the best loss. Does it write best?
+# **Before you run this:** C has by far the best loss. Does it write best? (The prompt has 20
+# characters. These models were trained on rows of 16, so they read the last 16 of what is there.)
 
 # %%
 for letter in "ACD":
@@ -856,4 +873,5 @@ print(gpt2.config.n_layer, "layers,", gpt2.config.n_head, "heads,",
 #
 # Words from this lesson in the glossary: [layer normalization](../../docs/glossary.md#layer-normalization),
 # [embedding](../../docs/glossary.md#embedding), [temperature](../../docs/glossary.md#temperature),
-# [sampling](../../docs/glossary.md#sampling), [logits](../../docs/glossary.md#logits).
+# [sampling](../../docs/glossary.md#sampling), [top-k](../../docs/glossary.md#top-k),
+# [top-p](../../docs/glossary.md#top-p), [logits](../../docs/glossary.md#logits).

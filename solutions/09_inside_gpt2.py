@@ -34,7 +34,12 @@
 #
 # Nine exercises, twelve points. Stuck? `hint("inside.config", 1)` gives a nudge, `2` a
 # push, `3` nearly the answer. The worked solutions come with the whole course, in
-# `solutions/09_inside_gpt2.ipynb`; look at them after an attempt of your own.
+# `solutions/09_inside_gpt2.ipynb`; look at them after an attempt of your own. Numbers in the
+# text are those of `small-on-board`; with another model, read yours off the output.
+#
+# **A warning about the models on board.** Two of their heads, layer 0 head 0 and layer 1
+# head 0, were *shown* for a while in training where to look (see the `MODEL_CARD.md` of
+# each). Do not take what they look at for a finding about GPT-2.
 
 # %% role="setup"
 import math
@@ -149,10 +154,13 @@ for name, each in {**REAL, "ours": config}.items():
 # Some quantities that you will need all the time are *not* in that table. The heads
 # share the hidden size, so a head has `n_embd / n_head` features: 64 in all four of the
 # real ones. (You may read that GPT-2's dot products are large because its embeddings
-# have more than 700 features. A score never sees more than 64 of them.) And `n_inner`,
+# have more than 700 features. All of them go into a query and a key, but those have 64 features,
+# and a score is a dot product of 64 terms.) And `n_inner`,
 # the width of the MLP, may be `None`, which means "the usual": four times `n_embd`.
 #
 # ### Exercise 1: what follows from the config
+#
+# ●○○○○ · 5 minutes · 1 point
 #
 # `hidden_states` counts the stations at which one can look at a token: before the first
 # block, and after each. `scale` is the factor on the dot products.
@@ -240,7 +248,9 @@ for place, (depth, text, numbers) in enumerate(rows):
         left.plot([depth - 0.7, depth - 0.7, depth - 0.1], [parent + 0.45, place, place],
                   color="tab:gray", linewidth=0.8)
     if numbers:
-        shared = text.startswith("lm_head")
+        shared = text.startswith("lm_head") and (
+            model.lm_head.weight.data_ptr() == model.transformer.wte.weight.data_ptr()
+        )
         right.barh(place, numbers, color="tab:orange" if shared else "tab:blue")
         note = f" {numbers:,}" + (" (the same as wte)" if shared else "")
         right.text(numbers, place, note, va="center", fontsize=9)
@@ -282,6 +292,8 @@ for name, tensor in state.items():
 # stores its weight as `[inputs, outputs]`, the other way round from `nn.Linear`.
 #
 # ### Exercise 2: the parameter table, completed
+#
+# ●●○○○ · 12 minutes · 2 points
 
 # %% exercise="inside.table"
 def block_table(hidden, mlp_width):
@@ -371,6 +383,8 @@ for name, layer in (("c_attn", attention.c_attn), ("c_proj", attention.c_proj)):
 # The second kind of mistake is the one to be afraid of.
 #
 # ### Exercise 3: Conv1D
+#
+# ●●○○○ · 6 minutes · 1 point
 
 # %% exercise="inside.conv1d"
 def conv1d(x, weight, bias):
@@ -419,6 +433,8 @@ print("same memory:  ", embedding.data_ptr() == head.data_ptr())
 # Tied parameters are counted once. The state dict, which lists names, lists them twice.
 #
 # ### Exercise 4: tied, or merely equal?
+#
+# ●●○○○ · 6 minutes · 1 point
 
 # %% exercise="inside.tying"
 def tying(model):
@@ -531,6 +547,8 @@ for shift in (0, -100):
 # %% [markdown]
 # ### Exercise 5: the best tokens, with their log-probabilities
 #
+# ●●○○○ · 7 minutes · 1 point
+#
 # For each row of a batch. Mind the axis: the probabilities of *one* row must sum to 1.
 # And take the logarithm in one go, so that a hopeless token gets a very negative number
 # and not minus infinity.
@@ -604,6 +622,8 @@ print("beams: scores are log-probabilities:", torch.allclose(beams.scores[0], no
 # strategies](https://huggingface.co/docs/transformers/en/generation_strategies).)
 #
 # ### Exercise 6: from logits to the scores of sampling
+#
+# ●●○○○ · 7 minutes · 1 point
 #
 # First the temperature, then top-k: a token that is not among the $k$ best *of its row*
 # gets the score minus infinity, so that the softmax gives it exactly 0.
@@ -680,6 +700,8 @@ for layer in range(last):
 # %% [markdown]
 # ### Exercise 7: what one block writes
 #
+# ●●●○○ · 10 minutes · 2 points
+#
 # Each block *adds* to the stream. Return what block `block` (counted from 0) added:
 # what left it minus what entered it. It must be right for the last block too.
 #
@@ -754,6 +776,8 @@ for name, value in {"as it is": once, "ln_f again": again}.items():
 #
 # ### Exercise 8: the lens
 #
+# ●●●○○ · 10 minutes · 2 points
+#
 # You get the tuple as transformers returns it. Return the logits at the last position
 # for *every* station. The intermediate ones need the final norm; the last has had it.
 
@@ -794,8 +818,8 @@ show(figure, "One panel a station, from the embedding to the last block, each wi
 # **Figure.** The five most probable tokens at each station. At the embedding the lens
 # reads little but the last token itself: nothing has looked at the context yet, and a
 # tied model that is asked "which word is this vector like?" answers with the word that
-# is there. Block by block it turns from the word that *was* into the words that may
-# come next.
+# is there. Later stations name words that may come next; how smoothly that goes, and at which
+# station, differs from model to model and from prompt to prompt. Read it off the figure.
 #
 # The same in one line: at which station does the final answer take the lead?
 
@@ -856,6 +880,8 @@ for number, step in enumerate(steps):
 # step 0, and 1 after that.
 #
 # ### Exercise 9: what does the newest token look at?
+#
+# ●●○○○ · 7 minutes · 1 point
 #
 # Take the tuple of tuples as `generate` returns it. If there are no maps for that step,
 # raise a `ValueError` that says so.

@@ -29,8 +29,9 @@
 # * draw histograms and densities that do not hide what lies outside them;
 # * compare columns by cosine, within and across heads, beside the right random baseline;
 # * show that those cosines depend on a choice nobody made, and find what does not;
-# * say how far $W_Q W_K^{\mathsf T}$ is from the identity, how symmetric it is, whether it is
-#   positive semidefinite, and what the biases add.
+# * write a head's $W_Q W_K^{\mathsf T}$ so that it is a property of the model;
+# * say how far it is from the identity, how symmetric it is, whether it is positive
+#   semidefinite, against 200 random twins, and what the biases add.
 #
 # | | |
 # |---|---|
@@ -41,6 +42,13 @@
 # Fourteen exercises, fourteen points. Stuck? `hint("weights.params", 1)` gives a nudge,
 # `2` a push, `3` nearly the answer. The worked solutions come with the whole course, in
 # `solutions/10_reading_the_weights.ipynb`; look at them after an attempt of your own.
+# Numbers in the text are those of `base-on-board`; with another model, read yours off the
+# output.
+#
+# **A warning about the models on board.** Two of their heads, layer 0 head 0 and layer 1
+# head 0, were *shown* for a while in training where to look (see the `MODEL_CARD.md` of
+# each). They have by far the largest weights of their layers, so they dominate whatever
+# pools the heads of a layer. Their place is no finding. Stars mark them in the figures by head.
 
 # %% role="setup"
 import copy
@@ -56,7 +64,7 @@ from autograder import check, hint
 from transformer_lm import plots
 from transformer_lm.activations import record
 from transformer_lm.figures import show
-from transformer_lm.pretrained import ON_BOARD, load_gpt2
+from transformer_lm.pretrained import ON_BOARD, guided_heads, load_gpt2
 from transformer_lm.weights import (
     bias_effect,
     head_weights,
@@ -64,6 +72,8 @@ from transformer_lm.weights import (
     qk_factors,
     random_like,
     singular_values,
+    singular_vectors,
+    trace_share,
 )
 
 # %% [markdown]
@@ -83,6 +93,8 @@ models[LABEL] = model
 
 # %% [markdown]
 # ### Exercise 1: the numbers that a table needs
+#
+# ●○○○○ · 3 minutes · 1 point
 
 # %% exercise="weights.params"
 def params(config):
@@ -144,6 +156,8 @@ print('''"params['small']" keys:''')
 # "attention *weights*". We keep the two apart.
 #
 # ### Exercise 2: count them
+#
+# ●○○○○ · 5 minutes · 1 point
 
 # %% exercise="weights.count"
 def attention_parameters(model):
@@ -213,6 +227,8 @@ show(figure, "A wide picture of one layer's c_attn weight, with two dashed lines
 # what it *makes*. In an `nn.Linear` it would be the other way round.
 #
 # ### Exercise 3: three matrices out of one
+#
+# ●○○○○ · 4 minutes · 1 point
 
 # %% exercise="weights.split"
 def split_wide(wide):
@@ -249,11 +265,22 @@ figure = plots.histogram_lines(
 )
 show(figure, "Three bell-shaped curves around zero, the counts of the weights of W_Q, W_K and "
      "W_V in one layer; they differ in width.")
+for name, w in parts.items():
+    by_head = w.unflatten(1, (config.n_head, -1)).transpose(0, 1).flatten(1)  # [heads, numbers]
+    each = (by_head / by_head.std(dim=1, keepdim=True)).pow(4).mean(dim=1)  # [num_heads]
+    print(f"{name}: std by head {[round(s, 3) for s in by_head.std(dim=1).tolist()]}, "
+          f"tails (Gaussian: 3.0): {(w / w.std()).pow(4).mean():.1f} all together, "
+          f"{each.mean():.1f} head by head")
 
 # %% [markdown]
 # **Figure.** Counts of the weights of one layer. All three are centred at zero and have
 # longer tails than a Gaussian, those of $W_V$ the longest. Careful: each curve has bins
 # of its own here, so the *heights* cannot be compared. A wider bin catches more.
+#
+# Long tails invite a story. The printed numbers spoil it. (They are the mean fourth power of the
+# standardised weights, 3 for a Gaussian.) Head by head, the weights of $W_V$ are nearly
+# Gaussian, 3.3; all together, 5.3. The tails are a **mixture**: one head, the guided one, has
+# numbers twice as large as the others. Before you explain a distribution, ask whether it is one.
 #
 # For a picture with one row a layer, all layers need the same bins, and heights that
 # can be compared: a **density**, a share per unit of width. There are two ways to get
@@ -270,6 +297,8 @@ show(figure, "Three bell-shaped curves around zero, the counts of the weights of
 # many are not in the picture.
 #
 # ### Exercise 4: an honest density
+#
+# ●●○○○ · 8 minutes · 1 point
 
 # %% exercise="weights.histogram"
 def density(values, edges):
@@ -319,6 +348,8 @@ for number, shares in enumerate(lost):
 # picture cannot: of $W_Q$ in layer 0 nearly 8 % of the weights lie outside.
 #
 # ### Exercise 5: mean and standard deviation
+#
+# ●●○○○ · 6 minutes · 1 point
 #
 # Two numbers sum up each row. Mind the standard deviation: `torch.std` divides by $n -
 # 1$ (an estimate for the population that the numbers came from), `np.std` by $n$. With
@@ -403,6 +434,8 @@ show(two_panels(statistics), "One row a model: mean and standard deviation of W_
 #
 # ### Exercise 6: the columns of each head
 #
+# ●●○○○ · 5 minutes · 1 point
+#
 # Lesson 04's warning applies: a single `view` gives the right shape and the wrong
 # numbers.
 
@@ -464,6 +497,8 @@ show(figure, "One picture a head: its query weights, head features down and hidd
 # column's cosine with itself.
 #
 # ### Exercise 7: one head
+#
+# ●●○○○ · 8 minutes · 1 point
 
 # %% exercise="weights.cosines"
 def head_cosines(w):
@@ -531,6 +566,8 @@ show(cosine_figure(heads[0], f"layer {layer}, head 0, W_Q"), "Left: the matrix o
 # above the diagonal. Pairs of heads are taken once, $j$ from $i$ on.
 #
 # ### Exercise 8: two groups of pairs
+#
+# ●●●○○ · 10 minutes · 1 point
 
 # %% exercise="weights.within_across" needs="weights.cosines"
 def within_across(weight, num_heads):
@@ -665,6 +702,8 @@ show(figure, "Mean and standard deviation of the cosines by layer, for W_Q and W
 #
 # ### Exercise 9: the table for one model
 #
+# ●●○○○ · 8 minutes · 1 point
+#
 # Pick the pairs, do not multiply by a mask. A mask of zeros and ones leaves zeros
 # behind, and zeros have a mean.
 
@@ -726,6 +765,8 @@ show(two_panels(tables, ("mean cosine", "std of cosines"), chance), "One row a m
 # The biases are part of queries and keys, and must go along.
 #
 # ### Exercise 10: change the gauge
+#
+# ●●●○○ · 10 minutes · 1 point
 
 # %% exercise="weights.gauge"
 def change_gauge(w_q, b_q, w_k, b_k, r):
@@ -819,8 +860,49 @@ print(f"std of the weights: as trained {w_q[0].std():.3f}, other gauge {o_q[0].s
 # start. They tell of the training, and that is worth knowing, but of what the head
 # computes they tell nothing.)
 #
-# The lesson is not "never plot it". It is: **put an invariant beside it**. Everything
-# computed from $W_Q W_K^{\mathsf T}$ is one. To that matrix we now turn.
+# The lesson is not "never plot it". It is: **put an invariant beside it**, something that
+# no such change can touch. The singular values of $W_Q W_K^{\mathsf T}$ have passed one test. Is
+# everything that is computed from this matrix an invariant, then? Nearly. There is one more
+# freedom, and it is easy to miss.
+#
+# Queries and keys read `ln_1`, which subtracts the mean, divides by the deviation, and then
+# multiplies each feature by a learned gain $g$ and adds a shift. Before gain and shift, the
+# features of each token **sum to zero**. So a matrix that answers to nothing but that sum
+# answers to nothing: add $\frac1g\, a^{\mathsf T}$ to $W_Q$, any row $a$ over the gains, and take
+# what the shift makes of it out of the bias. No query changes.
+#
+# **Before you run this:** and $W_Q W_K^{\mathsf T}$?
+
+# %%
+shifted = copy.deepcopy(model).double()
+torch.manual_seed(0)
+with torch.no_grad():
+    for block in shifted.transformer.h:
+        gain, shift = block.ln_1.weight, block.ln_1.bias  # [hidden] each
+        row = torch.randn(3 * config.n_embd, dtype=torch.float64)  # [3 * hidden]
+        more = row / gain[:, None]  # [hidden, 3 * hidden]
+        block.attn.c_attn.weight += more
+        block.attn.c_attn.bias -= shift @ more
+    exact = copy.deepcopy(model).double()(ids).logits  # [batch_size, seq_len, vocab_size]
+    change = (shifted(ids).logits - exact).abs().max()
+print(f"largest difference of any logit: {change:.0e}")
+for title, more in (("as stored", {}), ("gain folded in", {"fold_layer_norm": True}),
+                    ("folded and centred", {"fold_layer_norm": True, "centre": True})):
+    norms = []
+    for each in (model, shifted):
+        a, b = qk_factors(head_weights(each, layer, **more))  # [num_heads, hidden, hs] each
+        norms.append((a[0].double() @ b[0].double().T).norm().item())
+    print(f"||W_Q W_K^T|| of layer {layer}, head 0, {title:18}: {norms[0]:9.3f} and {norms[1]:9.3f}")
+
+# %% [markdown]
+# The same logits to the last digit, and quite another matrix. Folding the gain into it
+# does not help by itself. What helps is to do both things that `ln_1` does: **fold the gain in**,
+# $\operatorname{diag}(g)\,W_Q$, and then **subtract from each column its mean over the hidden
+# features**, the one direction that the head can never see. From here on $W_Q$ and $W_K$ are
+# meant so: `head_weights(..., fold_layer_norm=True, centre=True)`. Their product is a
+# property of the model. (On this model training has hardly used that freedom: centring moves
+# the shares below by less than a thousandth. Nobody could know before.) To that matrix we
+# now turn.
 #
 # ## Part 8. Is it the identity?
 #
@@ -828,7 +910,8 @@ print(f"std of the weights: as trained {w_q[0].std():.3f}, other gauge {o_q[0].s
 #
 # $$X\, M\, X^{\mathsf T}, \qquad M = W_Q W_K^{\mathsf T}\ \ [\text{hidden}, \text{hidden}] ,$$
 #
-# where $X$ is what the head reads, `ln_1` of the residual stream. Were $M = I$, the
+# where $X$ is what the head reads, the residual stream as `ln_1` has normalised it, gain and
+# shift apart. Were $M = I$, the
 # head would compare tokens as they stand, $X X^{\mathsf T}$, as in lesson 01. How
 # different is it?
 #
@@ -851,6 +934,8 @@ print(f"std of the weights: as trained {w_q[0].std():.3f}, other gauge {o_q[0].s
 # .96 would be as near as a head can get!
 #
 # ### Exercise 11: how far, and how near could it be?
+#
+# ●●●○○ · 10 minutes · 1 point
 
 # %% exercise="weights.identity"
 def identity_distance(w_q, w_k):
@@ -876,29 +961,53 @@ def identity_distance(w_q, w_k):
 check("weights.identity")
 
 # %% [markdown]
-# And a third line for the plot: what would *random* matrices give? Same shapes, same
-# spread of the numbers, no training. **Before you run this:** guess.
+# How near the bound, and how near 1, does not show in a plot: distances crowd below 1. Draw
+# what is squared in them, with its sign,
+#
+# $$\frac{\operatorname{tr} M}{\lVert M\rVert \sqrt{\text{head\_size}}} \in [-1, 1] ,$$
+#
+# which is 1 for the nearest that this rank can come to $cI$ with a positive $c$, and $-1$ for
+# a negative one. And what would *random* matrices give? Same shapes, same spread of the
+# numbers, no training. One random twin is no baseline: it says nothing of how much chance
+# scatters. We draw 200 for each head, and a gray bar from two standard deviations below
+# their mean to two above. **Before you run this:** guess.
 
 # %%
-def every_head(measure, generator=None, fold_layer_norm=False):
-    """measure(w_q, w_k) for each head of each layer, or for random twins of them."""
+DRAWS = 200 if config.n_embd <= 128 else 4  # a real GPT-2 has many heads, and larger ones
+OWN = {"fold_layer_norm": True, "centre": True}  # the model's own form, see part 7
+
+
+def every_head(measure, generator=None):
+    """measure(w_q, w_k) for each head of each layer, or for a random twin of each."""
     found = []
     for number in range(config.n_layer):
-        heads = head_weights(model, number, fold_layer_norm)
-        a, b = qk_factors(heads)  # [num_heads, hidden, head_size] each
+        a, b = qk_factors(head_weights(model, number, **OWN))
+        # [num_heads, hidden, head_size] each
         if generator is not None:
-            a, b = random_like(a, generator), random_like(b, generator)
+            a, b = (random_like(w, generator) for w in (a, b))
+            a, b = (w - w.mean(dim=1, keepdim=True) for w in (a, b))  # centred as well
         found += [float(measure(*pair)) for pair in zip(a.double(), b.double(), strict=True)]
-    return found
+    return torch.tensor(found)  # [n_layer * num_heads]
 
 
 def dots(measure, title, lines):
-    """A dot for each head of each layer, trained and random; lines: {label: height}."""
+    """A dot for each head of each layer beside what chance gives; lines: {label: height}."""
+    generator = torch.Generator().manual_seed(0)
+    trained = every_head(measure)  # [n_layer * num_heads]
+    twins = torch.stack([every_head(measure, generator) for _ in range(DRAWS)])
+    # [DRAWS, n_layer * num_heads]
+    middle, spread = twins.mean(dim=0), twins.std(dim=0)  # [n_layer * num_heads] each
+    away = (trained - middle) / spread  # [n_layer * num_heads], in standard deviations
+
     figure, ax = plt.subplots(figsize=(8.5, 3.2))
-    trained = every_head(measure)
-    random = every_head(measure, torch.Generator().manual_seed(0))
-    ax.plot(random, "o", color="tab:gray", markersize=5, label="random twin")
-    ax.plot(trained, "o", color="tab:blue", markersize=7, label="trained")
+    place = torch.arange(len(trained))  # [n_layer * num_heads]
+    guided = torch.zeros(len(trained), dtype=torch.bool)  # [n_layer * num_heads]
+    guided[[number * config.n_head + h for number, h in guided_heads(model)]] = True
+    ax.errorbar(place, middle, 2 * spread, fmt="none", ecolor="silver", elinewidth=9,
+                label=f"{DRAWS} random twins, 2 std")
+    ax.plot(place[~guided], trained[~guided], "o", color="tab:blue", label="trained")
+    ax.plot(place[guided], trained[guided], "*", color="tab:red", markersize=11,
+            label="trained, guided")
     for (label, height), style in zip(lines.items(), ("--", ":"), strict=False):
         ax.axhline(height, color="black", linestyle=style, label=label)
     for border in range(1, config.n_layer):
@@ -910,37 +1019,44 @@ def dots(measure, title, lines):
                    for i in range(0, len(trained), step)])
     ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     figure.tight_layout()
-    print(f"{title}: trained {min(trained):.4f} to {max(trained):.4f}, "
-          f"random {min(random):.4f} to {max(random):.4f}")
-    return figure, trained, random
+    print(f"{title}: trained {trained.min():.4f} to {trained.max():.4f}, random mean "
+          f"{middle.mean():.4f}, its standard deviation {spread.mean():.4f}")
+    for i in away.abs().argsort(descending=True)[:4].tolist():
+        print(f"  head {i // config.n_head}.{i % config.n_head}: {trained[i]:.4f}, "
+              f"{away[i]:+.1f} standard deviations from chance")
+    return figure, trained
 
 
+distances = every_head(lambda a, b: identity_distance(a, b)[1])  # [n_layer * num_heads]
 bound = identity_distance(w_q[0], w_k[0])[2]
-print(f"rank bound: ours {bound:.3f}, GPT-2's (64 of 768) {(1 - 64 / 768) ** 0.5:.3f}")
-figure, distances, _ = dots(
-    lambda a, b: identity_distance(a, b)[1], "Distance from c I",
-    {"zero trace": 1.0, "rank bound": bound},
-)
-show(figure, "A dot for each head: its distance from the nearest multiple of the identity. All are "
-     "close to 1, far above the rank bound, and near those of random matrices.")
+print(f"distances: {distances.min():.4f} to {distances.max():.4f}; rank bound: ours {bound:.3f}, "
+      f"GPT-2's (64 of 768) {(1 - 64 / 768) ** 0.5:.3f}")
+figure, _ = dots(trace_share, "tr M / (||M|| sqrt(head_size))", {"no part along I": 0.0})
+show(figure, "A dot for each head: the signed share of its QK matrix along the identity, with a "
+     "gray bar for 200 random twins. All dots lie between -0.08 and 0.03; several below zero lie "
+     "outside their bars.")
 
 # %% [markdown]
-# **Figure.** The distance of each head's $W_Q W_K^{\mathsf T}$ from the nearest
-# multiple of $I$: blue trained, gray random (hidden under the blue), dotted the
-# smallest possible at this rank. A distance of 1 means that the best multiple is
-# *zero*.
+# **Figure.** How much of each head's $W_Q W_K^{\mathsf T}$ is a multiple of $I$, with its
+# sign; 1 and $-1$ would be as near as the rank allows. Gray bars: what 200 random twins give,
+# two standard deviations to either side. Stars: the two guided heads.
 #
-# So the first question has a clear answer: as far as it can be. Attention does not
-# compare tokens as they stand; the part of $M$ along the identity is next to nothing.
-# That alone is no sign of learning, since a random matrix does the same: $d^2$ numbers
-# have little reason to point along one particular direction. What training changed
-# shows elsewhere, in the spectrum:
+# So the first question has a clear answer: attention does not compare tokens as they
+# stand. All distances are above 0.999, where the rank would allow 0.816; the part along the
+# identity is a few hundredths. But look at the *sign*. Ten of twelve heads lie below zero, two
+# of them by more than four standard deviations. It is a small effect and a real one:
+# these heads look, if anything, *away* from tokens like the one that asks. One random twin
+# would have hidden it.
+#
+# What training changed most shows elsewhere, in the spectrum:
 
 # %%
 generator = torch.Generator().manual_seed(1)
-strongest = int(torch.tensor(every_head(lambda a, b: (a @ b.T).norm())).argmax())
-number, head = divmod(strongest, config.n_head)
-a, b = (w[head].double() for w in qk_factors(head_weights(model, number)))
+norms = every_head(lambda a, b: (a @ b.T).norm())  # [n_layer * num_heads]
+order = norms.argsort(descending=True).tolist()
+free = [i for i in order if divmod(i, config.n_head) not in guided_heads(model)]
+number, head = divmod(free[0], config.n_head)
+a, b = (w[head].double() for w in qk_factors(head_weights(model, number, **OWN)))
 twin = [random_like(w[None], generator)[0] for w in (a, b)]
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.3))
 for ax, m, title in ((axes[0], a @ b.T, "trained"), (axes[1], twin[0] @ twin[1].T, "random twin")):
@@ -955,14 +1071,40 @@ axes[2].legend()
 figure.tight_layout()
 show(figure, "Two pictures of a QK matrix, trained and random, and their singular values: the "
      "trained spectrum starts higher and falls faster than the random one.")
-print(f"layer {number}, head {head}: largest singular value {singular_values(a, b)[0]:.2f}, "
+first, second = singular_values(a, b)[:2]
+print(f"layer {number}, head {head}: largest singular values {first:.2f} and {second:.2f}, "
       f"random {singular_values(*twin)[0]:.2f}")
 
 # %% [markdown]
-# **Figure.** The QK matrix of the head with the largest norm, a random twin with
-# numbers of the same spread, and the singular values of both. No diagonal stands out in
-# either picture. But the trained spectrum starts higher and falls faster: a few
-# directions do most of the work. That is what learning looks like here.
+# **Figure.** The QK matrix of the head with the largest norm (of those that were not
+# guided), a random twin with numbers of the same spread, and the singular values of both. No
+# diagonal stands out in either picture. But the trained spectrum starts higher and falls
+# faster: one direction does most of the work. That is what learning looks like here.
+#
+# A *direction* can be read. The singular **vectors** of $M = U \Sigma V^{\mathsf T}$ come in pairs:
+# the first column of $U$ says what a token must have for this head to ask strongly, the first
+# column of $V$ what a token must have to be looked at then. Which frequent tokens have most
+# of it? (Each pair may change its sign together; so there are two readings.)
+
+# %%
+words = {t: tokenizer.decode(t) for t in range(1500)}
+frequent = [t for t, word in words.items() if word.startswith(" ") or word in ".,;:!?"]
+table = model.transformer.wte.weight.detach().double()[frequent]  # [tokens, hidden]
+table = table - table.mean(dim=1, keepdim=True)  # as ln_1 does
+table = table / table.std(dim=1, keepdim=True)
+for number, head in ((0, 1 % config.n_head), divmod(free[0], config.n_head)):
+    u, _, v = singular_vectors(*(w[head].double() for w in qk_factors(
+        head_weights(model, number, **OWN))))  # [hidden, head_size] each
+    for sign in (1, -1):
+        asks, asked = ((sign * table @ w[:, 0]).topk(7).indices for w in (u, v))
+        print(f"layer {number} head {head}:", [words[frequent[i]] for i in asks], "look at",
+              [words[frequent[i]] for i in asked])
+
+# %% [markdown]
+# On one side of each there are commas, full stops and little words, which ask together. What they
+# look at is harder to name; and for layer 1 the embedding is only a part of what the head reads,
+# for layer 0 has already written to the stream. Singular vectors are a question to the
+# model, not yet an answer.
 #
 # ## Part 9. Is it symmetric? And then?
 #
@@ -972,10 +1114,12 @@ print(f"layer {number}, head {head}: largest singular value {singular_values(a, 
 # $$M = S + A, \qquad S = \tfrac12 (M + M^{\mathsf T}), \quad A = \tfrac12 (M - M^{\mathsf T}) ,$$
 #
 # and the two are perpendicular: $\lVert M\rVert^2 = \lVert S\rVert^2 + \lVert
-# A\rVert^2$. For a random matrix both get half of the square, so $\lVert S\rVert /
+# A\rVert^2$. For a random matrix both get about half of the square, so $\lVert S\rVert /
 # \lVert M\rVert \approx 1/\sqrt2 \approx 0.707$.
 #
 # ### Exercise 12: the two parts
+#
+# ●●○○○ · 6 minutes · 1 point
 
 # %% exercise="weights.symmetric"
 def symmetric_parts(w_q, w_k):
@@ -997,20 +1141,24 @@ def symmetric_parts(w_q, w_k):
 check("weights.symmetric")
 
 # %%
-figure, shares, _ = dots(
-    lambda a, b: symmetric_parts(a, b)[0], "||S|| / ||M||",
-    {"symmetric": 1.0, "half of the square": 0.5**0.5},
+figure, shares = dots(
+    lambda a, b: symmetric_parts(a, b)[0], "||S|| / ||M||", {"half of the square": 0.5**0.5}
 )
 show(figure, "A dot for each head: the norm of the symmetric part over the norm of its QK matrix. "
-     "All lie near 0.707, the value of random matrices, and far from 1.")
+     "All lie between 0.69 and 0.74, near the bars of random matrices; the three heads of layer 0 "
+     "lie outside theirs.")
 
 # %% [markdown]
-# **Figure.** The share of the symmetric part for each head. 1 would be symmetric, 0
-# antisymmetric; the random ones crowd at $1/\sqrt2$, and most trained ones with them.
-# Two heads of layer 0 stand off a little, one to each side.
+# **Figure.** The share of the symmetric part for each head. 1, far above the picture, would
+# be symmetric, 0 antisymmetric. The random ones crowd a little above $1/\sqrt2$.
 #
-# Not symmetric, then, and hardly more so than chance. That is sensible: "who looks at
-# whom" in a causal model has a direction.
+# Not symmetric, then: all between 0.69 and 0.74. That is sensible: "who looks at whom" in a
+# causal model has a direction. But not chance either. All three heads of layer 0 are about
+# three standard deviations off or more, heads 0 and 2 towards symmetric and head 1 towards
+# antisymmetric. **Small but real**, and one random twin could not have told. (Saponati et al.
+# 2025, "The underlying structures of self-attention", arXiv 2502.10927, measure both in many
+# models: those that may look both ways become more symmetric in training, those that predict
+# the next word more directed.)
 #
 # The notes hoped for more: *if* $M$ is symmetric, attention is $X' X'^{\mathsf T}$ with
 # $X' = A X$, a comparison of tokens after one change of coordinates. Two corrections
@@ -1039,6 +1187,8 @@ print("the token's score with itself:", float(token @ m @ token))
 #
 # ### Exercise 13: the signs
 #
+# ●●●○○ · 8 minutes · 1 point
+#
 # Return the smallest and the largest eigenvalue of the symmetric part, and how much of
 # the spectrum is positive: the sum of the positive eigenvalues as a share of the sum of
 # all absolute values. Positive semidefinite is 1, random is about ½.
@@ -1064,24 +1214,24 @@ def definiteness(w_q, w_k):
 check("weights.definite")
 
 # %%
-figure, positive, _ = dots(
-    lambda a, b: definiteness(a, b)[2], "Positive share",
-    {"positive semidefinite": 1.0, "as much of both signs": 0.5},
+figure, positive = dots(
+    lambda a, b: definiteness(a, b)[2], "Positive share", {"as much of both signs": 0.5}
 )
 show(figure, "A dot for each head: the positive share of the spectrum of its symmetric part. All lie "
-     "near one half, most of them below; none is near 1.")
+     "between 0.43 and 0.52, most of them below the gray bars of random twins around one half.")
 
 # %% [markdown]
-# **Figure.** The positive share for each head. At 1 the head would be a comparison
-# after a change of coordinates; at ½ being alike counts for a token as often as against
-# it. Most trained heads lie a little *below* ½: likeness counts against more often than
-# for.
+# **Figure.** The positive share for each head. At 1, far above the picture, the head would be
+# a comparison after a change of coordinates; at ½ being alike counts for a token as much as
+# against it. Most trained heads lie *below* ½ and below their bars, layer 1 head 1 by six
+# standard deviations: likeness counts against more than for. Again small, and again real.
 #
 # The spectra themselves, for all heads of one layer:
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), sharey=True)
-a, b = (w.double() for w in qk_factors(head_weights(model, layer)))  # [num_heads, hidden, hs] each
+a, b = (w.double() for w in qk_factors(head_weights(model, layer, **OWN)))
+# [num_heads, hidden, head_size] each
 fakes = [random_like(w, torch.Generator().manual_seed(2 + i)) for i, w in enumerate((a, b))]
 for ax, (left, right), title in ((axes[0], (a, b), "trained"), (axes[1], fakes, "random twins")):
     for index in range(config.n_head):
@@ -1101,11 +1251,8 @@ show(figure, "Eigenvalues of the symmetric part, largest first, one curve a head
 # `head_size` eigenvalues can differ from zero. Trained heads reach further on both
 # sides than their random twins.
 #
-# One objection deserves an answer. $X$ comes out of `ln_1`, whose last step multiplies
-# each feature by a learned gain. We left the gain with $X$. One may just as well count
-# it as part of the weights, $\operatorname{diag}(g)\, W_Q$ and
-# $\operatorname{diag}(g)\, W_K$: the scores are the same, but $M$ is not. Do the
-# answers depend on it?
+# How much hangs on the form of $M$ that we chose in part 7, gain folded in and centred? Here
+# are the three forms side by side.
 
 # %%
 measures = {
@@ -1113,13 +1260,19 @@ measures = {
     "||S|| / ||M||": lambda a, b: symmetric_parts(a, b)[0],
     "positive share": lambda a, b: definiteness(a, b)[2],
 }
+forms = {"as stored": {}, "gain folded in": {"fold_layer_norm": True}, "and centred": OWN}
 for name, measure in measures.items():
-    for fold, where in ((False, "gain with X"), (True, "gain with M")):
-        found = every_head(measure, fold_layer_norm=fold)
-        print(f"{name:17}, {where}: {min(found):.4f} to {max(found):.4f}")
+    for title, more in forms.items():
+        found = []
+        for number in range(config.n_layer):
+            pairs = zip(*qk_factors(head_weights(model, number, **more)), strict=True)
+            found += [float(measure(a.double(), b.double())) for a, b in pairs]
+        print(f"{name:17}, {title:14}: {min(found):.4f} to {max(found):.4f}")
 
 # %% [markdown]
-# A little in the digits, not in the answers.
+# On this model it moves digits, not answers; the last step, centring, moves hardly
+# anything. Only the last line of each three is a property of the model all the same: the
+# cell of part 7 could have set the others to anything.
 #
 # ## Part 10. What do the biases add?
 #
@@ -1139,6 +1292,8 @@ for name, measure in measures.items():
 # whoever asks.
 #
 # ### Exercise 14: the four terms
+#
+# ●●●○○ · 10 minutes · 1 point
 #
 # Keep the axes, so that the sum of the four broadcasts to the scores.
 
@@ -1222,16 +1377,15 @@ print(f"b_Q moves up to {b_q.max():.1%} of a head's attention, b_K at most {b_k.
 #
 # | question | how to ask it | random | answer |
 # |---|---|---|---|
-# | Is $W_Q W_K^{\mathsf T}$ the identity? | distance from $cI$, with the rank bound | ≈ 1 | no: as far from it as can be |
-# | Is it symmetric? | $\lVert S\rVert / \lVert M\rVert$ | ≈ 0.707 | no: about as much as chance |
-# | Is $S$ positive semidefinite? | positive share, smallest eigenvalue | ≈ 0.5 | no: both signs in every head |
+# | Is $W_Q W_K^{\mathsf T}$ the identity? | distance from $cI$, with the rank bound; signed share | ≈ 1; 0 ± 0.02 | no: hundredths at most, and mostly negative |
+# | Is it symmetric? | $\lVert S\rVert / \lVert M\rVert$ | 0.711 ± 0.005 | no; layer 0 a little off chance, to both sides |
+# | Is $S$ positive semidefinite? | positive share, smallest eigenvalue | 0.50 ± 0.01 | no: both signs in every head, a little more of the negative |
 # | What do the biases add? | leave one out | | $b_K$ nothing, $b_Q$ a preference for some keys |
 #
 # Here are the numbers, head by head:
 
 # %%
 print("head   ||M||   distance  ||S||/||M||  positive  smallest   largest   b_Q moves")
-norms = every_head(lambda a, b: (a @ b.T).norm())
 lows = every_head(lambda a, b: definiteness(a, b)[0])
 highs = every_head(lambda a, b: definiteness(a, b)[1])
 for i, values in enumerate(zip(norms, distances, shares, positive, lows, highs, strict=True)):
@@ -1260,7 +1414,11 @@ for i, values in enumerate(zip(norms, distances, shares, positive, lows, highs, 
 # <details><summary>Answer</summary>Only if M is positive semidefinite too. Else some directions count
 # against a match: M = A S A^T with a signature S.</details>
 #
-# **5.** You set all key biases of a GPT-2 to zero. What changes?
+# **5.** A head's share along the identity is -0.07, and a random twin's is +0.01. Has it learned something?
+# <details><summary>Answer</summary>One twin does not tell. Draw many: if their standard deviation is 0.02,
+# -0.07 is three and a half of them away, which chance hardly ever does.</details>
+#
+# **6.** You set all key biases of a GPT-2 to zero. What changes?
 # <details><summary>Answer</summary>Nothing but rounding. Both terms with b_K are the same for all keys of a row, and
 # the softmax does not see them.</details>
 #

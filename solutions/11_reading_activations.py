@@ -38,9 +38,16 @@
 # `solutions/11_reading_activations.ipynb`; look at them after an attempt of your own.
 # Each exercise has three hints, from a nudge to nearly there:
 # `hint("activations.text", 1)`. Words you do not know are in the
-# [glossary](../../docs/glossary.md).
+# [glossary](../../docs/glossary.md). Numbers in the text are those of `small-on-board`; with
+# another model, read yours off the output.
+#
+# **A warning about the models on board.** Two of their heads, layer 0 head 0 and layer 1
+# head 0, were *shown* for a while in training where to look (see the `MODEL_CARD.md` of
+# each). Do not take their place, or how clean they are, as a finding. Stars mark them in the
+# figures by head.
 
 # %% role="setup"
+import copy
 import math
 import os
 
@@ -52,7 +59,7 @@ import torch.nn as nn
 from autograder import check, hint
 from transformer_lm.activations import count_hooks, record
 from transformer_lm.figures import show
-from transformer_lm.pretrained import load_gpt2
+from transformer_lm.pretrained import guided_heads, load_gpt2
 
 # %% [markdown]
 # ## 1. A model and a sentence
@@ -95,6 +102,8 @@ print([tokenizer.decode(t) for t in tokens[0]])
 # the text, so that you can compare; in work of your own, look at `repr` first.
 #
 # ### Exercise 1: count, twice
+#
+# ●○○○○ · 4 minutes · 1 point
 #
 # How long is the text, and how varied? The post counts with `len(set(tokens[0]))`.
 #
@@ -213,6 +222,8 @@ print("hook removed:   ", layer(x).detach())
 #
 # ### Exercise 2: one hook
 #
+# ●●○○○ · 7 minutes · 1 point
+#
 # Catch what comes out of `c_attn` in one layer. It is the projection to queries, keys and
 # values in one, with the biases added (unlike lesson 10, which read weights alone). The
 # check also sends a token id that the model does not have: the `IndexError` should get
@@ -251,6 +262,8 @@ print("caught:", list(first.shape), "   hooks left in the model:", count_hooks(m
 
 # %% [markdown]
 # ### Exercise 3: a hook in every layer
+#
+# ●●●○○ · 9 minutes · 2 points
 #
 # Surely that is a loop. Be careful. Here is one of Python's oldest jokes:
 
@@ -339,6 +352,8 @@ wides = [caught[n] for n in range(n_layers)]  # num_layers x [batch, seq_len, 3 
 # is not. Misleading names do no harm until the day someone believes them.)
 #
 # ### Exercise 4: cut it up
+#
+# ●●○○○ · 6 minutes · 1 point
 
 # %% exercise="activations.split"
 def heads_of(wide, num_heads):
@@ -404,6 +419,8 @@ for name, (zero, later) in spread.items():
 # Dropping it is a fair choice. Dropping it silently is not: a reader will think that "the distribution of the queries" is that of all queries.
 #
 # ### Exercise 5: densities that own up
+#
+# ●●○○○ · 7 minutes · 1 point
 #
 # With the same bins for all layers, layers can be compared. But fixed bins have ends,
 # and what lies beyond them falls out. `density=True` then divides by the number of
@@ -484,6 +501,8 @@ show(figure, "Six heat maps of activation densities, layers up and activation va
 #
 # ### Exercise 6: the spread, layer by layer
 #
+# ●●○○○ · 6 minutes · 1 point
+#
 # The third figure of the demo is the variance of Q, K and V in each layer. Make the
 # silent choice a spoken one: `first` says where to begin, 1 to leave token 0 out. Pool
 # sequences, tokens and features into one variance (`torch.var` as it comes, which
@@ -530,10 +549,36 @@ show(figure, "Variance of queries, keys and values against the layer, left witho
 # right with it. Where the panels differ, a single token makes the difference. In our
 # small model you need good eyes for it; with a large one, look again.
 #
-# What the curves say: the values are the quietest of the three. Queries and keys need
-# large numbers, because they must win a softmax against all other tokens. Values are
-# merely added to the residual stream. (`xlim=[0, n_layers]` in the post adds a layer
-# that is not there; layers end at `n_layers - 1`.)
+# What do the curves say? It is tempting: "the values are the quietest of the three. Queries
+# and keys need large numbers, because they must win a softmax." A nice story. Now watch:
+# we double all queries, halve all keys, take all values times 10 and divide the output map by 10.
+#
+# **Before you run this:** what becomes of the logits? Of the curves?
+
+# %%
+other = copy.deepcopy(model)
+with torch.no_grad():
+    for block in other.transformer.h:
+        for which, factor in enumerate((2.0, 0.5, 10.0)):
+            part = slice(which * hidden, (which + 1) * hidden)
+            block.attn.c_attn.weight[:, part] *= factor
+            block.attn.c_attn.bias[part] *= factor
+        block.attn.c_proj.weight /= 10
+    far = (model(tokens).logits - other(tokens).logits).abs().max()
+rescaled = [tap(other, tokens, n) for n in range(n_layers)]
+print(f"largest difference of any logit: {far:.0e}")
+for title, each in (("as trained", wides), ("rescaled", rescaled)):
+    print(f"variances of Q, K, V, {title:10}:",
+          [[round(x, 2) for x in row] for row in qkv_variance(each, 1).tolist()])
+
+# %% [markdown]
+# The same model, and now the values are the loudest in every layer. How large queries, keys and
+# values are *beside one another* is a choice that nobody made (lesson 10 calls it a gauge): only
+# $q \cdot k$ counts, and only $v\,W_O$. So a plot of raw Q, K and V may show that two *layers* or
+# two *tokens* of one file differ, and even that only within one of the three curves. What may be
+# compared is what others see: the scores (section 4), and what a head adds to the stream, $v\,W_O$
+# (section 6). (`xlim=[0, n_layers]` in the post adds a layer that is not there; layers end at
+# `n_layers - 1`.)
 #
 # ## 4. Scores, and three ways to get the wrong ones
 #
@@ -573,6 +618,8 @@ print("they come from layer", n_layers - 1, "and we wanted layer", shown)
 # keys of the future, which the model never does.
 #
 # ### Exercise 7: the scores of each head
+#
+# ●●●○○ · 10 minutes · 2 points
 
 # %% exercise="activations.scores" needs="activations.split"
 def masked_scores(wide, num_heads):
@@ -657,8 +704,9 @@ show(figure, "Above, the post's score matrix and its numbers in a row: no mask a
 #
 # The dots are in reading order of the matrix. If they show bands or waves, that is the
 # rows of the matrix: some queries score all keys high, some low. A constant added to a
-# *row* changes nothing in its softmax, so do not read much into the height of a band;
-# what counts is the spread within.
+# *row* changes nothing in its softmax, so do not read anything into the height of a band.
+# (The keys' bias adds such constants and does nothing else: lesson 10.) What counts is the
+# spread within a row.
 #
 # ## 5. Layer by layer
 #
@@ -666,6 +714,8 @@ show(figure, "Above, the post's score matrix and its numbers in a row: no mask a
 # logarithmic axis, since most weights are near 0), and their means and standard deviations.
 #
 # ### Exercise 8: mean and spread of the scores
+#
+# ●●○○○ · 9 minutes · 2 points
 #
 # By layer **and head**, over the visible pairs of all sequences. The loop is yours, so mind which
 # variable it uses. If you like, use your `heads_of` and `masked_scores`.
@@ -740,53 +790,71 @@ show(figure, "Densities of scores (left) and of their softmax on a logarithmic a
 #
 # Above, each layer is one smooth bump, and one is tempted to describe *the layer*:
 # "scores drift upwards with depth". Below, the last layer falls apart into three bumps.
-# They are its three heads, each with a centre and a width of its own. The sum over
+# They are its three heads, each with a centre and a width of its own (the centres, we just
+# saw, mean nothing to a softmax). The sum over
 # heads has mixed them beyond recognition. On the right the shapes differ too. Which
 # layer has more weights near 1? Read it off both rows; only the lower one answers for
 # the model. (A gap in a curve is an empty bin.)
 #
-# Now means and spreads on twin axes, as the post has them, and their twin with one dot a
-# head.
+# Now means and spreads on twin axes, as the post has them. The twin leaves the mean out, which
+# no softmax sees, and shows for each head the spread of its **row-centred** scores: from each
+# score the mean of its row is taken away.
 
 # %%
+def row_spread(wide):
+    """The standard deviation of each head's visible scores around the mean of their row."""
+    scores = masked_scores(wide, n_heads)[0]  # [num_heads, seq_len, seq_len]
+    seen = scores.isfinite()  # [num_heads, seq_len, seq_len]
+    zeroed = scores.masked_fill(~seen, 0)  # [num_heads, seq_len, seq_len]
+    rows = zeroed.sum(dim=-1, keepdim=True) / seen.sum(dim=-1, keepdim=True)
+    # [num_heads, seq_len, 1]
+    return torch.stack([s[v].std() for s, v in zip(scores - rows, seen, strict=True)])
+
+
+spreads = torch.stack([row_spread(wide) for wide in wides])  # [num_layers, num_heads]
 old = [full_width(wide) for wide in wides]  # num_layers x [seq_len - 1, seq_len - 1]
 means, deviations = score_statistics(wides, n_heads)  # each [num_layers, num_heads]
 
-figure, panels = plt.subplots(1, 2, figsize=(11, 3.6))
-green, violet = "tab:green", "tab:purple"
-series = (
-    (panels[0], [s.mean() for s in old], [s.std() for s in old], "as posted"),
-    (panels[1], means, deviations, "twin: one dot a head, lines through the mean"),
-)
-for ax, mean, std, title in series:
-    mean, std = torch.as_tensor(mean), torch.as_tensor(std)
-    other = ax.twinx()
-    for axis, values, mark, colour, label in (
-        (ax, mean, "s", green, "mean"), (other, std, "o", violet, "standard deviation"),
-    ):
-        middle = values if values.dim() == 1 else values.mean(dim=1)  # [num_layers]
-        axis.plot(middle, marker=mark if values.dim() == 1 else None, color=colour)
-        if values.dim() == 2:
-            axis.plot(values, mark, color=colour, markersize=4, alpha=0.6)
-        axis.set_ylabel(label, color=colour)
-        axis.tick_params(axis="y", colors=colour)
-    ax.set(title=title, xlabel="layer", xticks=range(0, n_layers, 1 + n_layers // 13))
+figure, (post, twin) = plt.subplots(1, 2, figsize=(11, 3.6))
+beside = post.twinx()
+for axis, values, mark, colour, label in (
+    (post, [s.mean() for s in old], "s", "darkgreen", "mean"),
+    (beside, [s.std() for s in old], "o", "indigo", "standard deviation"),
+):
+    axis.plot(values, marker=mark, color=colour)
+    axis.set_ylabel(label, color=colour)
+    axis.tick_params(axis="y", colors=colour)
+for n in range(n_layers):
+    for h in range(n_heads):
+        mark = "*" if (n, h) in guided_heads(model) else "o"
+        twin.plot(n, spreads[n, h], mark, color="indigo", markersize=10 if mark == "*" else 6)
+twin.set(title="twin: row-centred, one dot a head", ylabel="standard deviation")
+twin.set_ylim(bottom=0)
+post.set_title("as posted")
+for ax in (post, twin):
+    ax.set(xlabel="layer", xticks=range(0, n_layers, 1 + n_layers // 13))
 figure.tight_layout()
-show(figure, "Mean (squares, left axis) and standard deviation (circles, right axis) of "
-     "the scores by layer: as posted with one value a layer, and with one dot a head.")
+show(figure, "Left, as posted: mean (squares, left axis) and standard deviation (circles, right "
+     "axis) of the summed scores by layer. Right: the spread of row-centred scores, one dot a "
+     "head, stars for the guided heads.")
+for n in range(n_layers):
+    print(f"layer {n}: mean of raw scores by head {[round(m, 1) for m in means[n].tolist()]}, "
+          f"row-centred spread {[round(s, 1) for s in spreads[n].tolist()]}")
 
 ratio = torch.stack([s.std() for s in old]) / deviations.mean(dim=1)  # [num_layers]
 print("spread of the summed scores / mean spread of a head:", [f"{r:.1f}" for r in ratio])
 print(f"sqrt(number of heads) = {math.sqrt(n_heads):.1f}, number of heads = {n_heads}")
 
 # %% [markdown]
-# **Figure.** Mean and standard deviation of the scores by layer, on two axes. Left as
-# posted, one value a layer. Right one dot a head.
+# **Figure.** Left as posted, mean and standard deviation of the summed scores by layer, on
+# two axes. Right the spread of each head's row-centred scores, on an axis that begins at 0.
+# Stars: the guided heads.
 #
-# On the left two lines cross and invite a story about depth. On the right it is gone:
-# the lines through the heads' means are nearly level, and the dots scatter far around
-# them. Heads of one layer differ more than layers do, so a layer's average describes
-# none of its heads. The printed ratio tells how the heads' scores add up: near $\sqrt{\text{heads}}$ if
+# On the left two lines invite a story about depth. (Two axes, scaled apart, can make any two
+# lines meet.) The right panel asks what a softmax would notice, and answers for each head: the
+# two guided heads spread their scores widely, 3.7 and 2.5, all others about 1 or less. Heads of
+# one layer differ more than layers do, so a layer's average describes none of its heads. The
+# printed ratio tells how the heads' scores add up: near $\sqrt{\text{heads}}$ if
 # they are unrelated, near the number of heads if all want the same tokens.
 #
 # ## 6. Where attention goes when it has nothing to do
@@ -797,6 +865,8 @@ print(f"sqrt(number of heads) = {math.sqrt(n_heads):.1f}, number of heads = {n_h
 # It is the usual reason for leaving token 0 out of figures, and probably the post's.
 #
 # ### Exercise 9: who looks at token 0?
+#
+# ●●○○○ · 6 minutes · 1 point
 #
 # The mean weight that the *later* queries give to token 0. (Query 0 sees only itself; its
 # weight there is 1 in every model and tells nothing.)
@@ -868,18 +938,24 @@ print(f"strongest: layer {layer}, head {head}, {sinks.max():.3f}")
 # A sink is not a mistake of the model, but it is one for a reader. "Head so-and-so
 # attends to the beginning of the sentence" is often just "head so-and-so has nothing to
 # do here". Before you interpret an attention weight, compare it with the even share, and
-# look at what is moved: the weight times the **value**. Where a sink is a true parking
-# lot, its value is short, so that parking costs nothing. Is it here?
+# look at what is moved: the weight times what looking there **adds to the stream**. Where a
+# sink is a true parking lot, that is short, so that parking costs nothing. Is it here? Not the
+# length of the value counts, for the values' scale is free (section 3), and a value may be long
+# in directions that $W_O$ does not read. Take the length of $v\,W_O$, with the head's rows of
+# `c_proj`.
 
 # %%
 _, _, v = heads_of(wides[layer], n_heads)  # [batch_size, num_heads, seq_len, head_size]
-norms = v[0, head].norm(dim=-1)  # [seq_len]
-print(f"layer {layer}, head {head}: length of token 0's value {norms[0]:.2f}, "
-      f"of the other tokens' {norms[1:].mean():.2f} on average")
+w_o = model.transformer.h[layer].attn.c_proj.weight.detach()  # [hidden, hidden]
+added = v[0, head] @ w_o[head * head_size : (head + 1) * head_size]  # [seq_len, hidden]
+norms = added.norm(dim=-1)  # [seq_len]
+print(f"layer {layer}, head {head}: token 0 would add a vector of length {norms[0]:.2f}, "
+      f"the other tokens {norms[1:].mean():.2f} on average ({norms[1:].min():.2f} to "
+      f"{norms[1:].max():.2f})")
 
 # %% [markdown]
-# As long as any other: in this head, looking at token 0 moves as much as looking anywhere.
-# By this test it is no parking lot. (With another model the two numbers may differ
+# 6.22 against 5.73: as long as any other. In this head, looking at token 0 moves as much as
+# looking anywhere. By this test it is no parking lot. (With another model the two numbers may differ
 # widely. That is why the test is worth a cell.)
 #
 # ## Self-quiz
@@ -909,7 +985,12 @@ print(f"layer {layer}, head {head}: length of token 0's value {norms[0]:.2f}, "
 # 5. A head gives token 0 nine tenths of its weight. What may you conclude?
 #
 # <details><summary>Answer</summary>Little: perhaps it found nothing to do. Compare with
-# other texts, and look at the size of the value that is moved.</details>
+# other texts, and look at what is added to the stream, the length of $v W_O$.</details>
+#
+# 6. In your plot the values of a layer are a third as large as its queries. What follows?
+#
+# <details><summary>Answer</summary>Nothing about the model: take W_V times 10 and divide W_O by
+# 10, and no logit changes. The same holds for queries against keys.</details>
 #
 # **Next:** watching tells what a head does, not whether it matters. In lesson 12 hooks
 # stop watching and start cutting: [ablation](../../docs/glossary.md#ablation), cause and

@@ -23,21 +23,29 @@
 #
 # * cut a head out of a running model without leaving a trace;
 # * say what a zero lesion, a mean lesion, one position and all positions measure;
-# * tell a head's direct effect on a logit from what it does through other heads;
-# * find induction heads, and show that they need a partner a layer below;
+# * tell a head's direct effect on a logit from what it does through others, and find out
+#   whom it talks to, one path at a time;
+# * find induction heads, show that they copy, and that they need a partner a layer below;
 # * run a GPT-2 on an attention that you wrote yourself, to the fourth decimal.
 #
 # | | |
 # |---|---|
-# | Time | 110 minutes |
+# | Time | 150 minutes |
 # | Difficulty | ●●●●○ |
 # | Importance | ●●●●● |
 #
-# Nine exercises, fourteen points. The worked solutions come with the whole course, in
+# Eleven exercises, eighteen points. The worked solutions come with the whole course, in
 # `solutions/12_causal_experiments.ipynb`; look at them after an attempt of your own.
 # Each exercise has three hints: `hint("causal.clean", 1)`. The last exercise uses
 # *your* `MultiHeadSelfAttention` from lesson 05, in
-# `transformer_lm/modeling_attention.py`.
+# `transformer_lm/modeling_attention.py`. Numbers in the text are those of the model on
+# board; with another model, read yours off the output.
+#
+# **A warning about this model.** Two of its heads, layer 0 head 0 and layer 1 head 0,
+# were *shown* for a while in training where to look (`models/base-on-board/MODEL_CARD.md`),
+# and it read many rows with copies. GPT-2 formed such heads by itself, from text. So do
+# not take the place of these two, or how clean they are, as a discovery. What we may test
+# is what they *do*. In the figures a frame marks them.
 
 # %% role="setup"
 import math
@@ -49,16 +57,17 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from autograder import check, hint
-from transformer_lm.ablation import ablate, ablation_grid, repeated_tokens
 from transformer_lm.activations import (
     attention_patterns,
     count_hooks,
+    patch,
     record,
     with_progress,
 )
 from transformer_lm.figures import show
+from transformer_lm.head_scores import repeated_tokens
 from transformer_lm.modeling_attention import MultiHeadSelfAttention
-from transformer_lm.pretrained import load_gpt2
+from transformer_lm.pretrained import guided_heads, load_gpt2
 
 # %% [markdown]
 # ## 1. The patient before the operation
@@ -104,6 +113,8 @@ for position in (-2, -1):
 # predicted at **-2**. Position -1 predicts a word that is not in the text.
 #
 # ### Exercise 1: the clean number
+#
+# ●●○○○ · 7 minutes · 1 point
 
 # %% exercise="causal.clean"
 def final_log_prob(model, input_ids):
@@ -152,8 +163,8 @@ print(f"the post reads -.161 from its plot: a probability of {math.exp(-0.161):.
 #
 # A log-probability is a number of nats below certainty: $e^{-0.161} \approx 0.85$, so
 # `gpt2-large` is nearly sure of the last word. Our little model is not, yet it beats the
-# uniform guess by far. (The sentence has said "mind" before. Section 8 shows who makes use
-# of that.) Differences of log-probabilities are factors: an effect of -0.7 halves the
+# uniform guess by far. (The sentence has said "mind" before. Is anybody making use of
+# that? Section 8 looks, and finds a surprise.) Differences of log-probabilities are factors: an effect of -0.7 halves the
 # probability, whatever it was.
 #
 # ## 2. Where to cut
@@ -197,6 +208,8 @@ print(z[0])
 # We will always write the index.
 #
 # ### Exercise 2: a clean cut
+#
+# ●●○○○ · 6 minutes · 1 point
 
 # %% exercise="causal.cut"
 def without_head(z, num_heads, head, position):
@@ -269,6 +282,8 @@ except TypeError as error:
 # a tuple; the word `tuple` does not.
 #
 # ### Exercise 3: the lesion
+#
+# ●●●○○ · 10 minutes · 2 points
 #
 # For any batch, layer, head and position. Measured is always the last token, predicted
 # at -2, wherever the cut is.
@@ -348,6 +363,8 @@ for n, value in enumerate(dots):
 #
 # ### Exercise 4: the average word
 #
+# ●●○○○ · 6 minutes · 1 point
+#
 # The mean over all sequences and tokens of a reference, one vector of `head_size`
 # numbers, at every position.
 
@@ -410,6 +427,8 @@ for n in range(n_layers):
 # word**, not what it does **for** that word.
 #
 # ### Exercise 5: both
+#
+# ●●●○○ · 8 minutes · 1 point
 
 # %% exercise="causal.one_and_all" needs="causal.clean causal.cut"
 def one_and_all(model, input_ids, layer, head):
@@ -450,6 +469,8 @@ check("causal.one_and_all")
 # the last layer writes at earlier positions?)
 
 # %%
+from transformer_lm.ablation import ablate  # the library's lesion, now that you have yours
+
 slow = n_layers * n_heads > 40  # a real GPT-2: show how far we are
 pairs = [
     [one_and_all(model, tokens, n, h) for h in range(n_heads)]
@@ -490,6 +511,8 @@ print(f"most different: layer {n}, head {h}: {one[n, h]:+.3f} at -2, "
 # ## 6. All heads
 #
 # ### Exercise 6: the grid
+#
+# ●●●○○ · 12 minutes · 2 points
 #
 # One word may be a fluke. Measure the mean log-probability of **all** next tokens, and
 # cut each head of each layer in turn, at all positions, to zero. This is the experiment
@@ -541,6 +564,8 @@ check("causal.grid")
 # if you ask it to).
 
 # %%
+from transformer_lm.ablation import ablation_grid
+
 zeroed = lesion_grid(model, tokens)  # [num_layers, num_heads]
 averaged = ablation_grid(model, tokens, "mean", reference=others, progress=slow)
 # [num_layers, num_heads]
@@ -561,6 +586,9 @@ def draw_grid(figure, ax, values, title, limit=None, label="nats", low=None):
                 words = f"{value:+.2f}" if low < 0 else f"{value:.2f}"
                 ax.text(column, row, words, ha="center", va="center",
                         color="white" if abs(value) > 0.6 * limit else "black")
+    for row, column in guided_heads(model):
+        ax.add_patch(plt.Rectangle((column - 0.48, row - 0.48), 0.96, 0.96, fill=False,
+                                   edgecolor="black", linewidth=2, linestyle=":"))
     figure.colorbar(picture, ax=ax, label=label)
 
 
@@ -569,13 +597,14 @@ draw_grid(figure, left, zeroed, "zero, all positions, all words", limit)
 draw_grid(figure, right, averaged, "mean, all positions, all words", limit)
 figure.tight_layout()
 show(figure, "Two grids, layers down and heads across, red where a lesion makes the text "
-     "less likely and blue where it makes it likelier: zero lesions and mean lesions.")
+     "less likely and blue where it makes it likelier: zero lesions and mean lesions. Dotted "
+     "frames mark the two heads that were guided in training.")
 print("hooks left:", count_hooks(model))
 
 # %% [markdown]
 # **Figure.** What each lesion does to the mean log-probability of the sentence, zero left
 # and mean right. Red: the text becomes less likely, the head was of use. Blue: the
-# model does better without it, on this text.
+# model does better without it, on this text. Dotted frames: the two guided heads.
 #
 # Blue cells puzzle people: is the model better off without that head? Compare the grids. In
 # the left one two heads look harmful, layer 0 head 2 (+0.39) and layer 1 head 1 (+0.34).
@@ -608,6 +637,8 @@ print("hooks left:", count_hooks(model))
 # head. This is *direct logit attribution*.
 #
 # ### Exercise 7: who says what
+#
+# ●●●●○ · 14 minutes · 2 points
 
 # %% exercise="causal.direct"
 def logit_parts(model, input_ids):
@@ -685,9 +716,148 @@ show(figure, "Left, a grid of each head's direct share of the final token's logi
 #
 # The two scales are not the same (a logit is not a log-probability: a lesion also moves
 # the other tokens' logits), but the order of size may be compared. The heads of layer 1
-# speak up for the word themselves. The dot in the upper left corner, layer 0 head 0, says
-# next to nothing to the output, +0.02, and yet its lesion costs more than any other. Whom
-# does it talk to? Now for the famous case of a head that works through another.
+# seem to speak up for the word themselves. Seem: a logit by itself is no evidence. A head
+# that raises *all* words alike changes nothing, and a head that says the same whatever it
+# reads, a murmur, has no news about this text. So ask twice more: for " mind" **against**
+# another word that the sentence has offered, and how much of each share is the head's
+# constant mean output (the library has both).
+
+# %%
+from transformer_lm.attribution import direct_logit_attribution, mean_output_shares
+
+rival = tokenizer(" matter").input_ids[0]
+question = {"token": last, "position": -2, "against": rival}
+against = direct_logit_attribution(model, tokens, **question)[..., 0]  # [layers, heads]
+murmur = mean_output_shares(model, tokens, reference=others, **question)[..., 0]
+# [num_layers, num_heads]
+figure, axes = plt.subplots(1, 3, figsize=(13, 3.8))
+titles = ('" mind" against " matter"', "of it, the mean output", "of it, news of this text")
+size = float(against.abs().max())
+for ax, values, title in zip(axes, (against, murmur, against - murmur), titles, strict=True):
+    draw_grid(figure, ax, values, title, size, "logits")
+figure.tight_layout()
+show(figure, "Three grids by layer and head: the direct share of the logit of mind minus that of "
+     "matter; how much of it each head's mean output makes; and what is left.")
+
+# %% [markdown]
+# **Figure.** Left, each head's direct share of the logit of " mind" minus that of
+# " matter". Middle, what the head would say if it put out its mean over the reference.
+# Right, the difference: what it says because of *this* text.
+#
+# Layer 1 head 1 was the loudest speaker for " mind", +0.83. Of the +0.95 that it gives it
+# against " matter", +0.91 is its murmur: it favours the one word over the other whatever
+# stands there. And layer 1 head 0 turns its coat. Its +0.53 for " mind" becomes -0.47: it
+# speaks for " matter" more than for " mind". Remember that.
+#
+# ### Whom does it talk to?
+#
+# Back to the dot in the upper left corner. Layer 0 head 0 says next to nothing to the
+# output, +0.02, and yet its lesion costs more than any other. So it must be heard by
+# somebody in between. By whom?
+#
+# The residual stream makes this an easy question. It is a sum, and everybody reads it
+# through a norm of his own: the heads of layer $n$ through `h.n.ln_1`, its MLP through
+# `h.n.ln_2`, the unembedding through `ln_f`. Take the head's contribution $c$ away from
+# what **one** reader reads, and leave it in the stream for all others:
+#
+# $$\operatorname{ln}(x) \;\longrightarrow\; \operatorname{ln}(x - c)
+# \quad\text{for this reader alone.}$$
+#
+# What follows from that reader follows. This is **path patching** (Wang et al. 2022,
+# Goldowsky-Dill et al. 2023): not a head is cut, but one wire between two parts.
+#
+# ### Exercise 8: cut one wire
+#
+# ●●●●○ · 14 minutes · 2 points
+
+# %% exercise="causal.path" needs="causal.clean"
+def without_path(model, input_ids, layer, head, reader):
+    """The last token's log-probability when one reader does not hear one head.
+
+    Args:
+        model: a GPT2LMHeadModel; it is left as it was found
+        input_ids: LongTensor[batch_size, seq_len]
+        layer, head: int, counted from 0: who is not heard, at any position
+        reader: str, the norm it would be heard through: "h.2.ln_1", "h.0.ln_2" or "ln_f"
+    Returns:
+        FloatTensor[batch_size]
+    """
+    ### BEGIN SOLUTION
+    c_proj = model.transformer.h[layer].attn.c_proj
+    name = f"h.{layer}.attn.c_proj:input"
+    with torch.no_grad(), record(model, name) as heard:
+        model(input_ids)
+    size = model.config.n_embd // model.config.n_head
+    own = slice(head * size, (head + 1) * size)
+    with torch.no_grad():
+        said = heard[name][..., own] @ c_proj.weight[own]  # [batch_size, seq_len, hidden]
+
+    def deaf(module, inputs):
+        return (inputs[0] - said, *inputs[1:])
+
+    norm = model.transformer.get_submodule(reader)
+    with norm.register_forward_pre_hook(deaf):
+        return final_log_prob(model, input_ids)  # [batch_size]
+    ### END SOLUTION
+
+
+# %% check="causal.path" points=2
+check("causal.path")
+
+# %% [markdown]
+# Note what the hook must *not* do: `inputs[0] -= said` would change the stream itself,
+# for it is the same tensor, and everybody would go deaf at once.
+#
+# **Before you run this:** who will it be, for layer 0 head 0: a head of a later layer, an
+# MLP, or the output?
+
+# %%
+def readers_of(layer):
+    """Everybody who may hear a head of this layer, in order."""
+    found = [f"h.{layer}.ln_2"]
+    for n in range(layer + 1, n_layers):
+        found += [f"h.{n}.ln_1", f"h.{n}.ln_2"]
+    return [*found, "ln_f"]
+
+
+def in_words(reader):
+    if reader == "ln_f":
+        return "output"
+    return ("heads " if reader.endswith("1") else "MLP ") + reader.split(".")[1]
+
+
+n, h = divmod(int(every.argmin()), n_heads)  # whose lesion costs most
+readers = readers_of(n)
+wires = [without_path(model, tokens, n, h, each).item() - clean.item() for each in readers]
+figure, ax = plt.subplots(figsize=(8, 3.2))
+colours = ["tab:orange" if each.endswith("2") else "slateblue" for each in readers]
+ax.bar(range(len(readers)), wires, color=colours)
+ax.axhline(every[n, h], color="grey", linestyle="--", label="cut for all readers")
+ax.axhline(0, color="black", linewidth=0.8)
+ax.set_xticks(range(len(readers)), [in_words(each) for each in readers],
+              rotation=45 if len(readers) > 10 else 0)
+ax.set(title=f"layer {n}, head {h}: one wire cut", ylabel="effect (nats)")
+ax.legend()
+show(figure, f"Bars, one for each reader of layer {n}, head {h}: what it costs when that reader "
+     "alone does not hear the head. The bar of its own layer's MLP is nearly as long as the "
+     "dashed line of the whole lesion; all others are short.")
+for each, effect in zip(readers, wires, strict=True):
+    print(f"{in_words(each):8} {effect:+.2f}")
+
+# %% [markdown]
+# **Figure.** What it costs when one reader alone does not hear the head, heads in blue
+# and MLPs in orange; dashed, the lesion, when nobody hears it.
+#
+# It is the **MLP of its own layer**: -1.93 of -2.32. No later head makes a difference
+# (+0.06 for all of layer 1 together), nor does the output. So this head does not work
+# "through another head" here, plausible as that would have been. It hands its notes to an MLP, and
+# the story goes on from there. (The wires need not add up to the lesion: each was cut
+# with all others intact. The library's `patching.path_patching` and `receiver_patching`
+# go further: queries, keys and values one by one, with a second text in place of the
+# zero.)
+#
+# That was one sentence. The same head has another trade, the famous one, in which it does
+# work through a head.
 #
 # ## 8. Induction: one trick, two heads
 #
@@ -702,7 +872,9 @@ show(figure, "Left, a grid of each head's direct share of the final token's logi
 # write that note, by attending to the previous token. Two heads, two layers; one alone can do
 # nothing.
 #
-# ### Exercise 8: a score for induction
+# ### Exercise 9: a score for induction
+#
+# ●●●○○ · 12 minutes · 2 points
 #
 # For any tokens, not just two neat copies. Key $k$ **matches** query $i$ where the token
 # before it equals the query's: $x_{k-1} = x_i$ with $1 \le k \le i$. A query's score is
@@ -772,16 +944,11 @@ show(figure, "Left, a grid of prefix matching scores. Middle, a map with a brigh
 # below the diagonal. Right, the induction head: from the dotted line on, where the
 # second copy begins, a bright **stripe** `length - 1` places back.
 #
-# A word of honesty about this model. Its card (`models/base-on-board/MODEL_CARD.md`)
-# says that in training these two heads were *shown* their places for a while, and that
-# it read many rows with copies. GPT-2 formed such heads by itself, from text. So do not
-# take the place of these heads, or how clean they are, as a discovery. What we may test
-# is what they *do*.
-#
-# The stripe is correlation, once more. Cut, then:
+# These are the two guided heads (see the warning at the top): no discovery, but a good
+# specimen. The stripe is correlation, once more. Cut, then:
 #
 # **Before you run this:** what will happen to the second copy's loss without the induction head?
-# Without the previous-token head? And to the first copy's?
+# Without the previous-token head? Without any other head of these two layers?
 
 # %%
 def copy_losses(heads):
@@ -796,13 +963,14 @@ def copy_losses(heads):
     return first, losses[:, length + 1 :].mean().item(), score.item()
 
 
-bystander = (n_layers - 1, n_heads - 1)
+neighbours = [(n, h) for n in (below[0], layer) for h in range(min(n_heads, 4))]
+neighbours = [each for each in neighbours if each not in (below, (layer, head))]
 print(f"{'cut':34} first copy  second copy  induction head's score")
 for name, heads in (
     ("nothing", []),
     (f"induction head ({layer}, {head})", [(layer, head)]),
     (f"previous-token head {below}", [below]),
-    (f"a bystander {bystander}", [bystander]),
+    *((f"their neighbour {each}", [each]) for each in neighbours),
 ):
     first, second, score = copy_losses(heads)
     print(f"{name:34} {first:10.2f} {second:12.2f} {score:13.2f}")
@@ -813,12 +981,150 @@ print(f"a uniform guess costs ln {len(tokenizer)} = {math.log(len(tokenizer)):.2
 # second copy costs as much as the first: 12.08 nats instead of 2.71. Without the
 # *previous-token* head it costs 12.13, though that head hardly speaks to the output. Look at
 # the last column: **the induction head itself has gone blind**, its score falls from 0.91
-# to 0.03. Its keys no longer carry the note. One cause, in layer 0, acting through
-# another. (Zeroing the induction head leaves its *score* alone: where it looks is decided
-# before its output is cut.) The bystander shows that not just any cut does this.
+# to 0.03. (Zeroing the induction head leaves its *score* alone: where it looks is decided
+# before its output is cut.) The neighbours show that not just any cut does this. They are
+# the right comparison, heads of the same two layers, which have a lesion effect of their
+# own elsewhere; a head without any effect would have proved nothing.
 #
 # (Why can the first copy cost more than a uniform guess? The tokens are random, and the
 # model, which knows how books go on, bets against them with confidence.)
+#
+# Does the note travel in the **keys**, as the story says? Two wires again: give the
+# induction head the keys that it would have without the previous-token head, and its own
+# queries; then the other way round.
+
+# %%
+both = [f"h.{layer}.q", f"h.{layer}.k"]
+with torch.no_grad(), ablate(model, [below]), record(model, both) as blind:
+    model(twice)
+for part, name in zip(("queries", "keys"), both, strict=True):
+    def swapped(value, name=name):
+        value[:, head] = blind[name][:, head]  # [batch_size, seq_len, head_size]
+        return value
+
+    with patch(model, {name: swapped}):
+        probs = attention_patterns(model, twice)[layer]  # [batch, num_heads, seq, seq]
+    print(f"{part:8} without the note: score {prefix_matching(probs, twice)[head]:.2f}")
+
+# %% [markdown]
+# With the queries of the blind run the head sees as well as ever, 0.95; with its keys it
+# is blind, 0.04. The note is in the keys. (Elhage et al. 2021 call this *K-composition*.)
+#
+# ### But does it copy?
+#
+# Looking at the right token is half of the trick. The head must also **say** it: where it
+# looks at token $s$, the logit of $s$ must rise. Where to look is decided by queries and
+# keys; what to say, by values and output alone. From the token that is looked at to the
+# logits there is one matrix, the **OV circuit**,
+#
+# $$W_E\, W_V\, W_O\, W_U \qquad [\text{vocab}, \text{vocab}] ,$$
+#
+# embedding, the head's values, its rows of the output map, unembedding. Row $s$ is what
+# the head adds to all logits where it looks at $s$. A perfect copier would have a large
+# diagonal. An overall number is made from its **eigenvalues** (Elhage et al. 2021): a
+# mixture of tokens that is an eigenvector makes *itself* more likely if its eigenvalue
+# $\lambda$ is positive, and less likely if it is negative. So
+#
+# $$\text{score} = \frac{\sum_i \lambda_i}{\sum_i |\lambda_i|} \in [-1, 1] .$$
+#
+# The matrix has 10,240 rows, and finding its eigenvalues would take all night. But no
+# more than `head_size` of them differ from zero, and $AB$ and $BA$ have the same nonzero
+# eigenvalues. So turn the product round, $W_O W_U W_E W_V$, which is tiny.
+#
+# ### Exercise 10: a score for copying
+#
+# ●●●○○ · 9 minutes · 2 points
+
+# %% exercise="causal.copying"
+def copying_scores(w_e, w_v, w_o, w_u):
+    """The sum of each OV circuit's eigenvalues over the sum of their absolute values.
+
+    Args:
+        w_e: FloatTensor[vocab_size, hidden], the embedding
+        w_v: FloatTensor[num_heads, hidden, head_size], the heads' values
+        w_o: FloatTensor[num_heads, head_size, hidden], their rows of the output map
+        w_u: FloatTensor[hidden, vocab_size], the unembedding
+    Returns:
+        FloatTensor[num_heads], real, from -1 to 1
+    """
+    ### BEGIN SOLUTION
+    between = w_u @ w_e  # [hidden, hidden]
+    around = torch.einsum("nsh,hi,nit->nst", w_o, between, w_v)
+    # [num_heads, head_size, head_size]
+    values = torch.linalg.eigvals(around)  # [num_heads, head_size], complex
+    return values.real.sum(dim=-1) / values.abs().sum(dim=-1)
+    ### END SOLUTION
+
+
+# %% check="causal.copying" points=2
+check("causal.copying")
+
+# %% [markdown]
+# Two honest details before we use it. The norms belong to the circuit: their gain is
+# folded into $W_V$ and $W_U$, and what they subtract is taken out (lesson 10, part 7).
+# And by the time a head of layer 1 reads the stream, the MLP of layer 0 has rewritten the
+# embeddings, so we take $W_E + \text{MLP}_0(W_E)$ for it. The library's `circuits` does
+# both; beside the score it counts how many tokens get *their own* logit raised most of all.
+# The baseline is 200 random heads of the same shape between the same embeddings.
+
+# %%
+from transformer_lm import circuits
+
+embedding = circuits.embedding_after_mlp(model)  # [vocab_size, hidden]
+scores = circuits.copying_scores(model, embedding=embedding)  # [num_layers, num_heads]
+draws = 200 if not slow else 3
+chance = torch.stack(
+    [circuits.copying_scores(model, seed, embedding) for seed in range(draws)]
+)  # [draws, num_layers, num_heads]
+some = torch.arange(200, 1200)  # [1000], token ids
+print("random heads:", f"mean {chance.mean():+.2f}, standard deviation {chance.std():.2f}")
+for n in range(1, n_layers if not slow else 1):
+    for h in range(n_heads):
+        ranks = circuits.copying_ranks(model, n, h, some, embedding)  # [1000]
+        print(f"layer {n} head {h}: score {scores[n, h]:+.3f}, "
+              f"{(ranks == 0).double().mean():.0%} of {len(some)} tokens copied")
+weights = circuits.head_weights(model, layer, fold_layer_norm=True, centre=True)
+w_e = embedding - embedding.mean(dim=1, keepdim=True)  # [vocab_size, hidden]
+w_u = (model.lm_head.weight * model.transformer.ln_f.weight).detach().T  # [hidden, vocab]
+w_u = w_u - w_u.mean(dim=1, keepdim=True)  # [hidden, vocab_size], against the mean logit
+yours = copying_scores(w_e.detach(), weights.w_v, weights.w_o, w_u)  # [num_heads]
+print(f"your scores for layer {layer}:", " ".join(f"{score:+.3f}" for score in yours))
+
+# %% [markdown]
+# The induction head's score is +0.999: a copier, if ever there was one. Of a thousand
+# tokens it raises 74 % above all others of the vocabulary, by its weights alone, without
+# one text going in. No other head that reads this embedding copies a single one, and
+# none has a score above +0.11.
+#
+# ### And in a real sentence?
+#
+# Now we can settle what section 1 left open. Does anybody use that the sentence has said
+# "mind" before? At -2 stands `'t`. Who follows an earlier `'t`?
+
+# %%
+ring = ("Said the old king to the young queen: I have lost my golden ring. "
+        "And the queen said to the old king: I have found your golden ring")
+for sentence in (text, ring):
+    ids = tokenizer(sentence, return_tensors="pt").input_ids  # [batch_size, seq_len]
+    looks = attention_patterns(model, ids)[layer, 0, head, -2]  # [seq_len]
+    most = int(looks.argmax())
+    print(f"after {tokenizer.decode(ids[0, -2])!r} it looks at "
+          f"{tokenizer.decode(ids[0, most])!r} ({looks[most]:.2f}); "
+          f"the word is {tokenizer.decode(ids[0, -1])!r}")
+    intact = final_log_prob(model, ids).item()
+    print(f"   log-probability {intact:.2f}", end="")
+    for how, stand_in in (("zero", None), ("mean", others)):
+        with ablate(model, [(layer, head)], how=how, reference=stand_in):
+            print(f", without the head ({how}) {final_log_prob(model, ids).item():.2f}", end="")
+    print()
+
+# %% [markdown]
+# In the post's sentence `'t` was followed by " matter". That is where the induction head
+# looks, and that is what it proposes: the *wrong word*. (Hence its coat, in section 7.)
+# Nobody used the earlier "mind". Take its news away, by a mean lesion, and the right word
+# is hardly touched: -3.17 for -3.08. Where the answer *is* the copied token, in our sentence
+# with the ring, it looks at " ring", and without it the word is much less likely: -5.77 for
+# -3.88, and a mean lesion agrees.
 #
 # ## 9. Your own attention inside a GPT-2
 #
@@ -844,7 +1150,9 @@ print(f"a uniform guess costs ln {len(tokenizer)} = {math.log(len(tokenizer)):.2
 # x \leftarrow x + \text{mlp}(\operatorname{ln_2}(x)) \;\text{ in each block}; \qquad
 # \text{logits} = \operatorname{lm\_head}(\operatorname{ln_f}(x)) .$$
 #
-# ### Exercise 9: the transplant
+# ### Exercise 11: the transplant
+#
+# ●●●●○ · 15 minutes · 2 points
 #
 # Build a module that takes GPT-2's embeddings, norms, MLPs and head as they are, and computes
 # the attention of every block with **your** `MultiHeadSelfAttention`. (If yours still
@@ -948,13 +1256,20 @@ print(tokenizer.decode(ids[0]))
 #
 # 4. A head has no direct share in a logit, yet its lesion ruins it. How come?
 #
-# <details><summary>Answer</summary>It writes something that a later head reads, as the
-# previous-token head does for the induction head.</details>
+# <details><summary>Answer</summary>It writes something that others read: a later head, as
+# the previous-token head does for the induction head, or an MLP, as it does in our
+# sentence. Cut one wire at a time to find out.</details>
 #
 # 5. Why might a mean lesion be fairer than a zero lesion?
 #
 # <details><summary>Answer</summary>It keeps the constant part that later layers are used
 # to, and removes only what depends on this text.</details>
+#
+# 6. A head looks at the token that comes next in an earlier copy, with weight 0.9. Is it
+# an induction head?
+#
+# <details><summary>Answer</summary>It looks like one. Whether it says what it sees is up
+# to its OV circuit: look at the eigenvalues, or at whether a token's own logit rises.</details>
 #
 # **This was the last lesson.** You have gone from a dot product to cause and effect in a
 # language model, with code of your own at every step. The next paper you read on
@@ -962,6 +1277,8 @@ print(tokenizer.decode(ids[0]))
 #
 # Words of this lesson: [ablation](../../docs/glossary.md#ablation),
 # [direct logit attribution](../../docs/glossary.md#direct-logit-attribution),
+# [path patching](../../docs/glossary.md#path-patching),
+# [OV circuit](../../docs/glossary.md#ov-circuit),
 # [induction head](../../docs/glossary.md#induction-head),
 # [forward hook](../../docs/glossary.md#forward-hook),
 # [log-probability](../../docs/glossary.md#log-probability),

@@ -170,6 +170,24 @@ def test_path_patching_grids_are_those_of_plain_algebra(model, receivers, throug
     assert grid.abs().max() > 1e-4
 
 
+@pytest.mark.parametrize("by", [("layer", "head", "position"), ("position",), "layer", ("head",)])
+def test_path_patching_goes_by_any_of_the_three_axes(model, by):
+    receivers = [("k", 2, 1), ("q", 2, 1)]
+    grid = patching.path_patching(model, IDS, SOURCE, MEASURE, receivers, by=by)
+    axes = (by,) if isinstance(by, str) else by
+    sizes = {"layer": LAYERS, "head": HEADS, "position": SEQ}
+    assert list(grid.shape) == [sizes[axis] for axis in axes]
+    for cell in [(0, 1, 3), (1, 2, 0), (0, 3, SEQ - 1)]:
+        at = dict(zip(("layer", "head", "position"), cell, strict=True))
+        layers = [at["layer"]] if "layer" in axes else range(LAYERS)
+        heads = [at["head"]] if "head" in axes else range(HEADS)
+        places = [at["position"]] if "position" in axes else None
+        expected = patching.path_effect(
+            model, IDS, SOURCE, MEASURE, list(product(layers, heads)), receivers, positions=places
+        )
+        torch.testing.assert_close(grid[tuple(at[axis] for axis in axes)], expected)
+
+
 @pytest.mark.parametrize("through_mlps", [False, True])
 def test_whom_a_head_talks_to_is_one_path_for_each_receiver(model, through_mlps):
     senders = [(0, 1), (1, 2)]

@@ -101,19 +101,31 @@ def path_patching(
     attention_mask=None,
     relative=False,
     progress=False,
+    by=("layer", "head"),
 ):
-    """Return what each head tells the receivers: the effects, [num_layers, num_heads].
+    """Return what the heads tell the receivers, one axis of the grid for each entry of ``by``.
 
-    The heads are the senders, one after the other; the arguments are those of ``path_effect``.
+    The senders are, in turn, each head: [num_layers, num_heads]. With ``by=("layer", "head",
+    "position")`` each head at each position, counted in each row's own tokens; with ``by="layer"``
+    all heads of a layer together. The other arguments are those of ``path_effect``.
     """
+    by = (by,) if isinstance(by, str) else tuple(by)
+    _check_question(input_ids, source_ids, "z", by)
     stack = gpt2_stack(model)
     paths = _Paths(model, input_ids, source_ids, attention_mask)
-    pairs = list(product(range(len(stack.h)), range(stack.config.n_head)))
-    effects = [
-        paths.effect(measure, [sender], receivers, through_mlps, positions, relative)
-        for sender in with_progress(pairs, progress, "senders")
-    ]
-    return torch.stack(effects).view(len(stack.h), -1)  # [num_layers, num_heads]
+    sizes = {"layer": len(stack.h), "head": stack.config.n_head}
+    sizes["position"] = int(paths.is_token.sum(dim=1).min())  # that every row has
+    effects = []
+    cells = list(product(*(range(sizes[axis]) for axis in by)))
+    for indices in with_progress(cells, progress, "senders"):
+        cell = dict(zip(by, indices, strict=True))
+        layers, heads = (
+            [cell[axis]] if axis in cell else range(sizes[axis]) for axis in ("layer", "head")
+        )
+        where = [cell["position"]] if "position" in cell else positions
+        senders = list(product(layers, heads))
+        effects.append(paths.effect(measure, senders, receivers, through_mlps, where, relative))
+    return torch.stack(effects).view([sizes[axis] for axis in by])
 
 
 def receiver_patching(

@@ -53,6 +53,15 @@ def load_gpt2(name=DEFAULT_MODEL, *, verbose=False):
     return model, tokenizer
 
 
+def guided_heads(model):
+    """Return the heads that were shown in training where to look, as pairs (layer, head).
+
+    The models on board have two, as their cards say; OpenAI's have none. Figures mark them, for
+    their place is no finding.
+    """
+    return [tuple(pair) for pair in getattr(model.config, "guided_heads", ())]
+
+
 class AttentionWeights(Sequence):
     """A GPT-2's attention weights, read from the file one layer at a time, float32.
 

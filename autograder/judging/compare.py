@@ -122,6 +122,9 @@ def _tensor_difference(
             got = torch.tensor(got)
         except (OverflowError, TypeError, ValueError, RuntimeError):
             return Difference("type", f"{where} is a list", word(expected), "a list")
+    if got is None:
+        text = f"{where} is None; perhaps a `return` is missing"
+        return Difference("type", text, word(expected), "None")
     if not isinstance(got, torch.Tensor):
         return Difference("type", f"{where} should be a tensor", word(expected), word(got))
     if got.shape != expected.shape:
@@ -156,10 +159,11 @@ def _tensor_difference(
         return None
     wrong = int(((g - e).abs()[finite] > allowed).sum())
     text = f"{where} has the right shape, but {wrong} of {g.numel()} values differ"
+    if g.dim() == 0:
+        text = f"{where} is another number than expected"
     if exact or g.numel() == 1:  # here the difference would give the value away
         return Difference("values", text, shape(expected), "another value")
     far = _short(largest)
-    text = f"{text}, by at most {far}"
     return Difference("values", text, shape(expected), f"largest difference {far}")
 
 
@@ -219,7 +223,11 @@ def _gradient_difference(got, expected: dict, rtol: float) -> Difference | None:
             return Difference("gradient", text, "a gradient", "None")
         found = difference(got[name], wanted, rtol, f"the gradient of {name}", largest)
         if found is not None:
-            return replace(found, kind="gradient")
+            text = (
+                "the values are right, the gradients are not: on a part of the way back something "
+                f"is lost, by `.detach()`, `.data`, `no_grad` or a copy. {_sentence(found.text)}"
+            )
+            return replace(found, kind="gradient", text=text)
     return None
 
 

@@ -8,8 +8,9 @@ from html import escape
 from autograder.course.asking import Finding
 from autograder.reports.findings import rows as finding_rows
 
-# Colour, word and class by whether a check passed; None: it did but for what was taken off. The
-# colours are those of JupyterLab's or VS Code's theme, dark or light, where one is in use.
+# Colour of the border, word and class by whether a check passed; None: it did but for what was
+# taken off. Words have the page's own colour, which is easy to read on any theme. The colours are
+# those of JupyterLab's or VS Code's theme, dark or light, where one is in use.
 _STYLE = {
     True: ("var(--jp-success-color0, var(--vscode-charts-green, #1a7f37))", "passed", "passed"),
     False: ("var(--jp-error-color0, var(--vscode-charts-red, #b42318))", "not yet", "wrong"),
@@ -18,14 +19,23 @@ _STYLE = {
 
 
 @dataclass(frozen=True)
+class Offer:
+    """The hint that a card offers, and after how many tries, where that is why."""
+
+    step: int = 1
+    tries: int = 0
+
+
+@dataclass(frozen=True)
 class Card:
     """What one check says: its task, whether it passed (None: but for what was taken off), its
-    findings, what was tried."""
+    findings, what was tried, and the hint to offer."""
 
     task: str
     passed: bool | None
     findings: tuple[Finding, ...]
     tried: str = ""
+    offer: Offer = Offer()
 
     def rows(self) -> list[tuple[str, str]]:
         """The card's lines as (label, text)."""
@@ -35,7 +45,9 @@ class Card:
         for finding in self.findings:
             rows += finding_rows(finding)
         if self.passed is False:
-            rows.append(("hint", f'hint("{self.task}", 1)'))
+            if self.offer.tries:
+                rows.append(("tries", f"{self.offer.tries} so far; the next hint may help"))
+            rows.append(("hint", f'hint("{self.task}", {self.offer.step})'))
         return rows
 
     def _repr_html_(self) -> str:
@@ -48,7 +60,7 @@ class Card:
         )
         return (
             f'<div class="card {kind}" role="status" style="border-left:4px solid {color};'
-            f'padding:4px 12px;margin:4px 0;max-width:60em"><b style="color:{color}">{word}</b> '
+            f'padding:4px 12px;margin:4px 0;max-width:60em"><b>{word}</b> '
             f"<code>{escape(self.task)}</code>"
             f'<table style="border:none;margin:4px 0 0 0">{cells}</table></div>'
         )
@@ -69,12 +81,12 @@ def _html(label: str, text: str) -> str:
 
 def show(card: Card) -> None:
     """Displays a card where the caller is: a notebook or a terminal."""
-    _display(card, repr(card))
+    display(card)
 
 
 def show_hint(task: str, step: int, text: str) -> None:
     """Displays one hint."""
-    _display(_Hint(task, step, text), f"[hint {step} of 3] {task}\n  {text}")
+    display(_Hint(task, step, text))
 
 
 @dataclass(frozen=True)
@@ -87,7 +99,7 @@ class _Hint:
         color = _STYLE[None][0]
         return (
             f'<div role="note" style="border-left:4px solid {color};padding:4px 12px;'
-            f'margin:4px 0;max-width:60em"><b style="color:{color}">hint {self.step} of 3</b> '
+            f'margin:4px 0;max-width:60em"><b>hint {self.step} of 3</b> '
             f"<code>{escape(self.task)}</code><br>{_html('', self.text)}</div>"
         )
 
@@ -95,14 +107,15 @@ class _Hint:
         return f"[hint {self.step} of 3] {self.task}\n  {self.text}"
 
 
-def _display(thing, text: str) -> None:
+def display(thing) -> None:
+    """Displays a thing that has a text and an HTML form, where the caller is."""
     try:
         from IPython import get_ipython
-        from IPython.display import display
+        from IPython.display import display as show_rich
     except ImportError:
-        print(text)
+        print(repr(thing))
         return
     if get_ipython() is None:
-        print(text)
+        print(repr(thing))
     else:
-        display(thing)
+        show_rich(thing)

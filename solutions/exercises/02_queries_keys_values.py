@@ -13,6 +13,8 @@ from torch import nn
 from autograder import Call, exercise
 from autograder.judging.layers import judge_layers
 
+from .judges.one_head import FRESH, fair_start, short
+
 
 # --- step by step, one sequence ------------------------------------------------------------------
 @exercise(
@@ -242,7 +244,8 @@ judge_projections = partial(
     "one_head.three_lines",
     "ShortAttention(input_size, hidden)(x[batch_size, seq_len, input_size])",
     "ShortAttention(input_size, hidden)(x[1, 1, input_size])",
-    name="ShortAttention", gradients=True, judge=judge_projections, hints=SHORT_HINTS)
+    name="ShortAttention", gradients=True, judge=partial(short, judge=judge_projections),
+    hints=SHORT_HINTS)
 class Attention(nn.Module):
     root, of, late, softmax, by_input_size = 0.5, -1, 0, "over keys", False
     order, detached, bias = "qkv", None, True
@@ -267,16 +270,27 @@ class Attention(nn.Module):
         return weights @ values
 
 
+def _fresh(draw):
+    """Starting values, of a size at which chance hardly moves their mean and spread."""
+    sizes = draw.choice((150, 190, 230)), draw.choice((31, 43))
+    return Call("", init=sizes, method=FRESH, seed=draw.seed(),
+                says=f"the starting values for input_size {sizes[0]}, hidden {sizes[1]}")
+
+
+judge_parameters = partial(
+    judge_layers,
+    prefix="parameters",
+    names={"missing layer": "shape", "wrong width": "shape"},
+    says={"wrong width": "`{name}` has shape {got}, expected {expected}: it is [input_size, "
+          "hidden]."})
+
+
 @exercise(
     "one_head.parameters",
     "ParameterAttention(input_size, hidden)(x[seq_len, input_size])",
+    _fresh,
     gradients=True,
-    judge=partial(
-        judge_layers,
-        prefix="parameters",
-        names={"missing layer": "shape", "wrong width": "shape"},
-        says={"wrong width": "`{name}` has shape {got}, expected {expected}: it is [input_size, "
-              "hidden]."}),
+    judge=partial(fair_start, judge=judge_parameters),
     hints=(
         "How does a module find out which of its tensors are to be learned?",
         "`nn.Parameter(tensor)`, set as an attribute after `super().__init__()`, is "
@@ -286,9 +300,10 @@ class Attention(nn.Module):
 class ParameterAttention(Attention):
     def __init__(self, input_size, hidden):
         nn.Module.__init__(self)
-        self.w_query = nn.Parameter(torch.randn(input_size, hidden))
-        self.w_key = nn.Parameter(torch.randn(input_size, hidden))
-        self.w_value = nn.Parameter(torch.randn(input_size, hidden))
+        spread = input_size**-0.5
+        self.w_query = nn.Parameter(torch.randn(input_size, hidden) * spread)
+        self.w_key = nn.Parameter(torch.randn(input_size, hidden) * spread)
+        self.w_value = nn.Parameter(torch.randn(input_size, hidden) * spread)
 
     def project(self, name, x):
         w = {"q": self.w_query, "k": self.w_key, "v": self.w_value}[name]

@@ -90,7 +90,7 @@ class SelfAttention(nn.Module):
     def scores(self, q, k, x):
         scores = q @ k.mT
         scaled_scores = scores * self.factor(x)
-        return self.hide(scaled_scores) if self.hides() else scaled_scores
+        return masked(self, scaled_scores)
 
     def normalise(self, scores):
         return scores.softmax(-1)
@@ -104,6 +104,10 @@ class SelfAttention(nn.Module):
 def hide_future(scores, first=1, value=-INF):
     """Later tokens, from the one `first` places on, are hidden: their scores become `value`."""
     return scores.masked_fill(torch.ones_like(scores).triu(first).bool(), value)
+
+
+def masked(self, scores):
+    return self.hide(scores) if self.hides() else scores
 
 
 def scores_as_they_are(self, scores):
@@ -264,6 +268,17 @@ OF_BOTH = [
      "The scale comes after the softmax; it belongs on the scores.",
      {"factor": lambda self, x: 1.0,
       "normalise": lambda self, s: s.softmax(-1) / self.head_size**0.5}),
+    ("scores", "scale.precedence",
+     "`** 1/2` is read as `(... ** 1) / 2`: powers come before division. Write `** 0.5` or "
+     "`** (1/2)`.", {"factor": lambda self, x: 0.5 / self.head_size}),
+    ("scores", "scale.precedence",
+     "`** 1/2` is read as `(... ** 1) / 2`: powers come before division. Write `** 0.5` or "
+     "`** (1/2)`.", {"factor": lambda self, x: 2 / self.head_size}),
+    ("scores", "transpose.reshaped",
+     "The keys are reshaped where they should be transposed: the shape is right, the numbers "
+     "stand in other places.",
+     {"scores": lambda self, q, k, x: masked(
+         self, q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]) * self.factor(x))}),
     ("scores", "scale.fourth root",
      "The scores are divided by the fourth root: the square root was taken twice.",
      {"factor": lambda self, x: self.head_size**-0.25}),
@@ -301,6 +316,8 @@ OF_BOTH = [
      {"made_by": "qkq"}),
     ("scores", "projections.k from q", "The keys are made with the queries' layer.",
      {"made_by": "qqv"}),
+    ("scores output", "projections.one for all",
+     "Queries, keys and values are all made with the queries' layer.", {"made_by": "qqq"}),
     ("scores", "projections.k from v", "The keys are made with the values' layer.",
      {"made_by": "qvv"}),
     ("scores", "projections.q from v", "The queries are made with the values' layer.",
@@ -319,7 +336,8 @@ OF_BOTH = [
 OF_MANY_HEADS = [
     ("output", "dropout.in evaluation",
      "Dropout is at work in evaluation too. `self.dropout` knows the mode; `F.dropout` has to be "
-     "told: `training=self.training`.",
+     "told: `training=self.training`, and so has `scaled_dot_product_attention`, whose `dropout_p` "
+     "drops in any mode.",
      {"drop": lambda self, probs: F.dropout(probs, self.dropout.p)}),
     ("output", "dropout.missing",
      "In training, nothing is dropped. Apply `self.dropout` to the probabilities.",

@@ -476,6 +476,16 @@ def written_by(name):
 
     return wrong
 
+def first_of_the_batch(model, input_ids, block):
+    x = stream(model, input_ids)[block]
+    with torch.no_grad():
+        return model.transformer.h[block](x)[0] - x
+
+block_update.wrong(
+    "hidden.block(x)[0]",
+    "A block gives a tensor, not a tuple: `[0]` takes the first sequence of the batch. (And called "
+    "by itself it has no causal mask.) Take what it read and gave while the model ran.",
+    first_of_the_batch)
 BEFORE = "This is what the block before it wrote. hidden_states[b] is the input of block b."
 block_update.wrong("hidden.final norm",
                    "Right for all blocks but the last. The last hidden state has been through "

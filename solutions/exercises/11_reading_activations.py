@@ -416,6 +416,9 @@ STALE = ("Every layer has the last layer's numbers. A variable left over from an
 qkv_variance.wrong("variance.first token kept",
                    "The tokens before `first` are still in: the first token alone can outweigh all "
                    "others.", keep=itself)
+qkv_variance.wrong("variance.first ignored",
+                   "The first token is left out whatever `first` says: a `1:` is written down.",
+                   keep=lambda wide, first: wide[:, 1:])
 qkv_variance.wrong("variance.wrong axis cut",
                    "`first` cut the sequences of the batch, not the tokens. Axis 0 is the batch.",
                    keep=lambda wide, first: wide[first:])

@@ -41,6 +41,10 @@ def next_log_probs(model, input_ids, normalise=F.log_softmax, dim=-1):
     return log_probs.gather(-1, input_ids[:, 1:, None]).squeeze(-1)
 
 
+def next_of(model, input_ids):
+    return logits_of(model, input_ids)[:, -2].log_softmax(-1)  # [batch_size, vocab_size]
+
+
 @exercise("causal.clean", clean_runs,
           hints=(
               "Position t predicts the token at t + 1. Which position predicts the last token?",
@@ -90,6 +94,15 @@ final_log_prob.wrong("clean.all tokens", "All next tokens are added up; the last
 final_log_prob.wrong(
     "clean.softmax twice", "The softmax runs twice: log_softmax takes logits, not probabilities.",
     normalise=lambda logits, dim: logits.softmax(dim).log_softmax(dim))
+final_log_prob.wrong(
+    "clean.first item's prediction",
+    "The prediction is read from the first sequence for all of them: `logits[0, -2]`. Each has "
+    "its own.", lambda m, ids: next_of(m, ids)[0, ids[:, -1]])
+final_log_prob.wrong(
+    "clean.every pair",
+    "This is a table of all sequences with all last tokens: `[:, ids]` pairs everything. Pair row "
+    "with row, `[torch.arange(len(ids)), ids]`, or use gather.",
+    lambda m, ids: next_of(m, ids)[:, ids[:, -1]])
 final_log_prob.wrong("clean.first item alone", "Every sequence has the first one's value.",
                      finish=lambda x: x[:1].expand_as(x))
 
@@ -279,6 +292,17 @@ def elsewhere(place, output=False, parts=1, part=0):
 
     return wrong
 
+def of_the_mlp(model, input_ids, layer, head, position):
+    size = model.config.n_embd // model.config.n_head
+
+    def cut(neurons):
+        out = neurons.clone()
+        out[:, position, head * size : (head + 1) * size] = 0
+        return out
+
+    with changed(model.transformer.h[layer].mlp.c_proj, cut):
+        return final_log_prob(model, input_ids)
+
 lesioned_log_prob.wrong(
     "lesion.tuple(t, *rest)",
     "With one sequence this runs, with two it raises a TypeError: `tuple(t, ...)` does not put t "
@@ -293,6 +317,15 @@ lesioned_log_prob.wrong(
     "cannot change its prediction.", where=lambda position: position + 1)
 lesioned_log_prob.wrong("lesion.another position", "The cut is one position too early.",
                         where=lambda position: position - 1)
+lesioned_log_prob.wrong(
+    "lesion.layer and head swapped",
+    "Layer and head have changed places: the layer chooses the block, the head the slice.",
+    lambda model, ids, layer, head, position: (
+        lesioned_log_prob(model, ids, head, layer, position)))
+lesioned_log_prob.wrong(
+    "lesion.MLP cut",
+    "You cut what the MLP's c_proj reads. There are no heads; attention's is `attn.c_proj`.",
+    of_the_mlp)
 lesioned_log_prob.wrong("lesion.read at -1",
                         "The cut is right, but the prediction is read at position -1; the last "
                         "token is predicted at -2.", read=lambda position: -1)
@@ -710,6 +743,123 @@ logit_parts.wrong("direct.not dotted",
                   "token's row.", dotted=itself)
 
 
+# --- one wire ------------------------------------------------------------------------------------
+def wires(draw: Draw) -> list[Call]:
+    """Through a norm of each kind; sender and reader in the same layer, and far apart."""
+    calls = []
+    asked = ((0, "h.0.ln_2", 2), (1, "h.2.ln_1", 3), (0, "h.2.ln_2", 2), (2, "ln_f", 2))
+    for place, (layer, reader, batch_size) in enumerate(asked):
+        model, ids, text = gpt2_and_ids(draw, 3, batch_size)
+        head = pick_head(draw, place, model.values["config"]["n_head"])
+        says = f"{text}; layer {layer}, head {head}, heard through {reader}"
+        calls.append(Call("", (model, ids, layer, head, reader), says=says))
+    return calls
+
+
+def heard(stream, said):
+    return stream - said
+
+
+@exercise("causal.path", wires,
+          hints=(
+              "What this head adds to the stream is known: its slice of what c_proj reads, times "
+              "its rows of c_proj's weight. Who else must not notice that it is missing?",
+              "Run once and record c_proj's input. Then run again with a pre-hook on the reader's "
+              "norm, which hands on the stream without the head's part: a new tensor, for the "
+              "stream itself goes on to everybody else.",
+              "said = z[..., own] @ c_proj.weight[own] with own = slice(head * size, (head + 1) * "
+              "size). The pre-hook on model.transformer.get_submodule(reader) returns "
+              "(inputs[0] - said, *inputs[1:])."))
+def without_path(model, input_ids, layer, head, reader, rows=itself, owners=in_blocks,
+                 which=torch.eq, bias=0, project=True, where=ALL, hear=heard, output=False,
+                 at=lambda stack, layer, reader: stack.get_submodule(reader), read=-2,
+                 finish=torch.clone):
+    stack, heads = model.transformer, model.config.n_head
+    c_proj, name = stack.h[layer].attn.c_proj, f"h.{layer}.attn.c_proj:input"
+    with torch.no_grad(), record(model, name) as acts:
+        model(input_ids)
+        own = which(owners(model.config.n_embd, heads), head)  # [hidden], the head's features
+        z = acts[name] * own  # [batch_size, seq_len, hidden]
+        all_said = z @ rows(c_proj.weight) + bias * c_proj.bias if project else z
+        said = torch.zeros_like(all_said)
+        said[:, where] = all_said[:, where]
+    with changed(at(stack, layer, reader), lambda stream: hear(stream, said), output):
+        return finish(final_log_prob(model, input_ids, read))
+
+def for_everybody(model, ids, layer, head, reader):
+    return without_path(model, ids, layer, head, reader, hear=torch.Tensor.sub_)
+
+def from_there_on(model, ids, layer, head, reader):
+    """The stream itself is changed where the block of the reader begins."""
+    at = model.transformer.ln_f if reader == "ln_f" else model.transformer.h[int(reader[2])]
+    return without_path(model, ids, layer, head, reader, at=lambda *_: at)
+
+def whole_lesion(model, ids, layer, head, reader):
+    return lesioned_log_prob(model, ids, layer, head, ALL)
+
+without_path.wrong(
+    "path.in place",
+    "The stream itself was changed, for all who come after: `-=` (and any method that ends in _) "
+    "edits the tensor that everybody reads. Hand on a new one, `inputs[0] - said`.",
+    hear=torch.Tensor.sub_)
+without_path.wrong(
+    "path.whole lesion",
+    "This is the lesion: nobody hears the head any more. One reader alone should not.",
+    whole_lesion)
+without_path.wrong(
+    "path.from there on",
+    "The stream was changed where the reader's block begins, so that all of the block and all "
+    "after it go without the head. Change what the reader's norm reads, and nothing else.",
+    from_there_on)
+without_path.wrong(
+    "path.nothing changed",
+    "This is the clean value: the reader heard everything. Does the hook return what it made?",
+    lambda model, ids, *wire: final_log_prob(model, ids))
+without_path.wrong("path.added", "The head's part was added once more; it should be taken away.",
+                   hear=torch.add)
+without_path.wrong(
+    "path.the head alone", "The reader hears the head and nothing else; it should be without it.",
+    hear=lambda stream, said: said)
+without_path.wrong(
+    "path.after the norm",
+    "The head's part was taken away behind the norm. It was added to the stream before it: change "
+    "what the norm reads.", output=True)
+without_path.wrong(
+    "path.not projected",
+    "What you took away is z, what c_proj reads. The stream gets z times the head's rows of "
+    "c_proj's weight.", project=False)
+without_path.wrong("path.bias counted",
+                   "c_proj's bias was taken away too. It belongs to no head.", bias=1)
+without_path.wrong("path.all heads",
+                   "The whole attention of the layer was taken away, not one head.",
+                   which=lambda owners, head: owners >= 0)
+without_path.wrong("path.all heads",
+                   "The whole output of c_proj was taken away, bias and all, not one head.", bias=1,
+                   which=lambda owners, head: owners >= 0)
+without_path.wrong("path.weight transposed",
+                   "c_proj's weight is transposed. Conv1D stores [in, out]: a head has rows.",
+                   rows=torch.t)
+without_path.wrong("path.another head", "This is the head after the one asked for.",
+                   which=next_head)
+without_path.wrong("path.another head", "This is the head before the one asked for.",
+                   which=head_before)
+without_path.wrong("path.interleaved",
+                   "You took every num_heads-th feature. A head's features stand together.",
+                   owners=interleaved)
+without_path.wrong("path.one position",
+                   "The head goes unheard at position -2 alone; it should at every position.",
+                   where=-2)
+without_path.wrong(
+    "path.read at -1", "This is read at -1; the last token is predicted at -2.", read=-1)
+without_path.wrong("path.probability", "This is a probability; its logarithm is asked for.",
+                   finish=torch.exp)
+without_path.wrong(
+    "path.difference", "This is the change; the log-probability is asked for.",
+    lambda model, ids, *wire: without_path(model, ids, *wire) - final_log_prob(model, ids))
+without_path.wrong("path.batch averaged", "The sequences are averaged; one number each is asked "
+                   "for.", finish=torch.mean)
+
+
 # --- induction -----------------------------------------------------------------------------------
 def repetitions(draw: Draw) -> list[Call]:
     calls = []
@@ -814,6 +964,98 @@ prefix_matching.wrong("induction.largest key",
 prefix_matching.wrong("induction.batch kept",
                       "Each sequence has a number of its own; all counted queries go into one "
                       "mean.", average=by_sequence)
+
+
+# --- copying -------------------------------------------------------------------------------------
+def shares_of(values):
+    return values.sum(-1).real / values.abs().sum(-1)
+
+
+def turned_round(w_e, w_v, w_o, w_u):
+    return w_o @ (w_u @ w_e) @ w_v  # [num_heads, head_size, head_size]
+
+
+def whole(w_e, w_v, w_o, w_u):
+    return w_e @ w_v @ w_o @ w_u  # [num_heads, vocab_size, vocab_size]
+
+
+@exercise("causal.copying",
+          "copying_scores(w_e[vocab_size, hidden], w_v[num_heads, hidden, head_size], "
+          "w_o[num_heads, head_size, hidden], w_u[hidden, vocab_size])", times=3,
+          sizes={"vocab_size": (13, 17), "hidden": (7, 11), "head_size": (3, 4),
+                 "num_heads": (5, 6)},
+          hints=(
+              "The circuit is W_E W_V W_O W_U. It has vocab_size rows, and its rank is head_size: "
+              "where are the eigenvalues that are not zero?",
+              "A B and B A have the same nonzero eigenvalues. Turn the product round so that the "
+              "short axis is outside; `@` takes all heads at once.",
+              "values = torch.linalg.eigvals(w_o @ (w_u @ w_e) @ w_v) are complex, [num_heads, "
+              "head_size]. Divide their sum over the last axis (its imaginary part is 0) by the "
+              "sum of values.abs()."))
+def copying_scores(w_e, w_v, w_o, w_u, product=turned_round, spectrum=torch.linalg.eigvals,
+                   score=shares_of):
+    return score(spectrum(product(w_e, w_v, w_o, w_u)))
+
+ONE = ("The score is 1 for any head. Singular values are never negative, and absolute values "
+       "belong below the line only: eigenvalues above it keep their sign.")
+TRIANGLE = ("eigvalsh takes the matrix for symmetric. The circuit is not: torch.linalg.eigvals "
+            "takes it as it is.")
+OWN = "These are diagonal entries, not eigenvalues."
+copying_scores.wrong("copying.always 1", ONE, spectrum=torch.linalg.svdvals)
+copying_scores.wrong("copying.always 1", ONE, score=lambda v: v.abs().sum(-1) / v.abs().sum(-1))
+copying_scores.wrong("copying.symmetric part", TRIANGLE, spectrum=torch.linalg.eigvalsh)
+copying_scores.wrong(
+    "copying.symmetric part", TRIANGLE, product=whole, spectrum=torch.linalg.eigvalsh)
+for product in (whole, turned_round):
+    copying_scores.wrong("copying.symmetric part", TRIANGLE, product=product,
+                         spectrum=lambda m: torch.linalg.eigvalsh((m + m.mT) / 2))
+copying_scores.wrong(
+    "copying.imaginary parts dropped",
+    "The imaginary parts were dropped before the absolute values were taken. |lambda| is the size "
+    "of the complex number.", score=lambda v: v.real.sum(-1) / v.real.abs().sum(-1))
+copying_scores.wrong(
+    "copying.sign lost",
+    "The sign is lost: a head that makes tokens less likely has a negative score.",
+    score=lambda v: shares_of(v).abs())
+copying_scores.wrong(
+    "copying.count",
+    "This is the share of eigenvalues with a positive real part; their sum over the sum of their "
+    "absolute values is asked for.", score=lambda v: (v.real > 0).double().mean(-1))
+copying_scores.wrong(
+    "copying.positive share",
+    "The positive eigenvalues alone are summed above; the negative ones count against them.",
+    score=lambda v: v.real.clamp(min=0).sum(-1) / v.abs().sum(-1))
+copying_scores.wrong("copying.not divided", "This is the sum of the eigenvalues; divide it by the "
+                     "sum of their absolute values.", score=lambda v: v.sum(-1).real)
+copying_scores.wrong("copying.mean", "Divided by the number of eigenvalues, not by the sum of "
+                     "their absolute values.", score=lambda v: v.mean(-1).real)
+copying_scores.wrong(
+    "copying.norm", "Divided by the size of the whole circuit (a norm), not by the sum of the "
+    "eigenvalues' absolute values.",
+    lambda *w: whole(*w).diagonal(0, -2, -1).sum(-1) / whole(*w).norm(dim=(-2, -1)))
+for product in (whole, turned_round):
+    copying_scores.wrong("copying.diagonal", OWN, product=product,
+                         spectrum=lambda m: m.diagonal(0, -2, -1))
+copying_scores.wrong("copying.no vocabulary",
+                     "This is W_V W_O alone: how the head turns one place of the stream into "
+                     "another. Tokens come in by W_E and go out by W_U.",
+                     product=lambda w_e, w_v, w_o, w_u: w_o @ w_v)
+copying_scores.wrong("copying.embeddings swapped",
+                     "W_E and W_U have changed places: tokens are looked at through W_E and said "
+                     "through W_U.",
+                     product=lambda w_e, w_v, w_o, w_u: w_o @ (w_u @ w_e).T @ w_v)
+copying_scores.wrong("copying.unembedding for both",
+                     "The embedding is missing: W_U stands in its place too.",
+                     product=lambda w_e, w_v, w_o, w_u: w_o @ (w_u @ w_u.T) @ w_v)
+copying_scores.wrong("copying.embedding for both",
+                     "The unembedding is missing: W_E stands in its place too.",
+                     product=lambda w_e, w_v, w_o, w_u: w_o @ (w_e.T @ w_e) @ w_v)
+copying_scores.wrong("copying.one head alone",
+                     "All heads have the first one's score; each has its own matrices.",
+                     score=lambda v: shares_of(v)[:1].expand(len(v)))
+copying_scores.wrong("copying.heads as one",
+                     "The eigenvalues of all heads were put together; one score a head is asked "
+                     "for.", score=lambda v: shares_of(v.flatten()))
 
 
 # --- one's own attention -------------------------------------------------------------------------

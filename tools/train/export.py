@@ -11,6 +11,7 @@ from safetensors.numpy import save_file
 from transformers import GPT2LMHeadModel
 
 from . import recipe
+from .guide import INDUCTION_HEAD, PREVIOUS_TOKEN_HEAD
 from .heads import head_scores
 from .loop import new_model, text_loss
 from .text import Corpus, read_books
@@ -45,6 +46,8 @@ def export(
     model.load_state_dict(state["model"])
     model.config.activation_function = "gelu_new"  # the same function under GPT-2's name for it
     model.config.architectures = ["GPT2LMHeadModel"]
+    if any(phase.guide for phase in recipe.phases(name)):
+        model.config.guided_heads = [list(PREVIOUS_TOKEN_HEAD), list(INDUCTION_HEAD)]
     model.to(torch.float16).save_pretrained(out)
     write_prefix_tokenizer(full, out)
     shutil.copy(full / "LICENSE.openai-gpt2", out)

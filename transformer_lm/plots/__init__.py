@@ -5,7 +5,8 @@ readers: Okabe and Ito's palette for lines ("Color Universal Design", 2008), vir
 zero up, and red-to-blue, white or black at zero, for maps with a sign. ``alt_text`` describes a
 figure for those who cannot see it.
 
-`maps`, `curves` and `bars` hold the figures, `parts` what they share, `words` the descriptions.
+`maps`, `curves`, `bars` and `flow` hold the figures, `parts` what they share, `words` the
+descriptions.
 """
 
 from transformer_lm.plots.bars import lens_bars, top_k_bars
@@ -18,6 +19,7 @@ from transformer_lm.plots.curves import (
     marked_scatter,
     spectra,
 )
+from transformer_lm.plots.flow import flow
 from transformer_lm.plots.maps import (
     attention_map,
     head_grid,
@@ -37,6 +39,7 @@ __all__ = [
     "alt_text",
     "attention_map",
     "eigenvalue_plane",
+    "flow",
     "head_grid",
     "heat_by_layer",
     "histogram_lines",
