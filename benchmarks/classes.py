@@ -4,10 +4,12 @@
     python -m benchmarks.classes --count 6      # a smaller class
     python -m benchmarks.classes --grow         # what 10, 100 and 1,000 submissions cost
 
-A third of the submissions is right, a third has a slip, a third is blank or hostile. Stock nbgrader
-gets the same notebooks with tests of its own that compare values with the model answer. Every way
-starts from nothing, with an empty gradebook, and its start is in its time. What it prints: seconds,
-submissions a minute, the ratio to stock nbgrader, and where the time of one submission goes.
+A third of the submissions is right, a third has a slip, a third is blank or hostile. Each answer
+begins with a comment of its own, so that no two are equal word for word: `autograder grade` judges
+equal ones once, which is a line of its own. Stock nbgrader gets the same notebooks with tests of
+its own that compare values with the model answer. Every way starts from nothing, with an empty
+gradebook, and its start is in its time. What it prints: seconds, submissions a minute, the ratio to
+stock nbgrader, and where the time of one submission goes.
 """
 
 from __future__ import annotations
@@ -35,7 +37,14 @@ SLIPS = (("dim=-1", "dim=1"), ("-inf", "0.0"), ("self.scale = ", "self.scale = 2
 
 
 def answers(number: int) -> dict[str, str]:
-    """What the student with this number handed in."""
+    """What the student with this number handed in, with a comment that nobody else has."""
+    mark = f"# My answer, number {number}.\n"
+    found = same_answers(number).items()
+    return {cell: mark + text if "class " in text else text for cell, text in found}
+
+
+def same_answers(number: int) -> dict[str, str]:
+    """The same without the comment: there are eight of these."""
     kind, turn = number % 3, number // 3
     if kind == 0:
         return right()
@@ -48,11 +57,11 @@ def answers(number: int) -> dict[str, str]:
     return {**right(), "self_attention": f"{line}\n{right()['self_attention']}"}
 
 
-def our_class(folder: Path, count: int) -> Classroom:
+def our_class(folder: Path, count: int, handed_in=answers) -> Classroom:
     """A course's folder in which so many students handed in."""
     room = Classroom(folder)
     for number in range(count):
-        room.hand_in(f"student-{number:04}", answers(number))
+        room.hand_in(f"student-{number:04}", handed_in(number))
     return room
 
 
@@ -141,8 +150,8 @@ def autograde(folder: Path, count: int, *options: str) -> float:
     return nbgrader(folder, "autograde", HOMEWORK, *options)
 
 
-def grade(folder: Path, count: int) -> float:
-    room = our_class(folder, count)
+def grade(folder: Path, count: int, handed_in=answers) -> float:
+    room = our_class(folder, count, handed_in)
     room.nbgrader("generate_assignment", HOMEWORK)
     return _run([sys.executable, "-m", "autograder.cli", "grade", "submitted"], folder)
 
@@ -152,6 +161,7 @@ WAYS = {
     "our nbgrader autograde": autograde,
     "the same without figures": lambda f, n: autograde(f, n, "--Grade.figures=False"),
     "autograder grade": grade,
+    "the same, answers alike": lambda f, n: grade(f, n, same_answers),
 }
 
 
@@ -203,9 +213,13 @@ def one_submission() -> None:
             path = Path(folder) / NAME
             path.write_text(filled(answers(number)))
             grader.grade(path)  # the first waits for the warm process
+            submission = read(path, grader.lessons)
+            grader.grade_submission(submission, seed=number)  # as in the middle of a class
+            path.write_text(path.read_text().replace("My answer", "My own answer"))
+            submission = read(path, grader.lessons)
             spent.clear()
             start = time.perf_counter()
-            grader.grade_submission(read(path, grader.lessons))
+            grader.grade_submission(submission, seed=number)
             whole = time.perf_counter() - start
             told = ", ".join(f"{name} {1000 * s:.0f}" for name, s in spent.items())
             print(f"one {kind} submission: {1000 * whole:.0f} ms; of it {told}")

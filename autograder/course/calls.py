@@ -110,6 +110,7 @@ class Observation:
     source: str = ""  # the student's cell
     alone: bool = False  # seen without the student's own cells, one of which ended the child
     again: Any = None  # what else was seen in the same child
+    right: bool = False  # known to be right already
 
 
 def _double(value):

@@ -181,6 +181,7 @@ class Run:
         self.told = 0  # how many of the rows were printed
         self.said: list[str] = []
         self.kept = 0
+        self._seed = new_seed()  # everybody of a run is asked the same
         self._work = work or self._here
         self._everybody: list[list[HandedIn]] = []
         self._done: dict[int, Done] = {}  # what came back and is not told yet, by student
@@ -268,7 +269,7 @@ class Run:
         given = tuple(Part(p.lesson, tuple(_file(n) for n in p.notebooks)) for p in parts)
         tier, seed = getattr(self.grader, "tier", "auto"), getattr(self.grader, "private", None)
         keeps = self.book is not None
-        own = new_seed() if seed is None and keeps else seed
+        own = self._seed if seed is None else seed
         return Job(given, self.asked, own, tier, self.only, notebook=keeps)
 
     def _saved(self, place: int, job: Job, done: Done) -> Done:

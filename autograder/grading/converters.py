@@ -159,6 +159,10 @@ class GradeSubmissions(Autograde, _Step):
     jobs = Integer(0, help="Processes that grade ahead; by default one a core.").tag(config=True)
     _running: Ahead | None = None
 
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._seed = new_seed()  # everybody of a run is asked the same
+
     def init_notebooks(self) -> None:
         """Gives every student's folder a place in the run, also one without a notebook."""
         lesson = self.coursedir.assignment_id
@@ -217,7 +221,7 @@ class GradeSubmissions(Autograde, _Step):
             told = str(reason) if os.path.lexists(path) else NOTHING
             file = File(shown, path.stem, problem=told)
         figures = Grade(config=self.config).figures
-        return Job((Part(lesson, (file,)),), lesson, new_seed(), isolation(), shown=figures)
+        return Job((Part(lesson, (file,)),), lesson, self._seed, isolation(), shown=figures)
 
     def look_up(self, folder: Path, lesson: str) -> Found | None:
         """What other processes have made of a student's folder; sets `job` to the work on it."""

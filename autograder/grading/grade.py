@@ -7,7 +7,7 @@ it, in the sandbox.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache, partial
@@ -20,7 +20,7 @@ from autograder.course.course import Course
 from autograder.course.handout import sandbox_course
 from autograder.course.lesson import Lesson, Role
 from autograder.course.settings import CourseError, Given
-from autograder.grading.marking import Marking
+from autograder.grading.marking import Asked, Marking
 from autograder.grading.observe import seed_for
 from autograder.intake.read import read
 from autograder.intake.submission import Submission
@@ -28,6 +28,7 @@ from autograder.reports.findings import told_once
 from autograder.reports.report import Report, Result
 from autograder.sandbox import ChildFailed, Limits, Sandbox, copies, files
 
+MOST_TOLD = 5000  # answers of which is kept what was found in them
 FAULT = (
     "The grader itself failed on this notebook: it has no marks yet, and a person has to look at "
     "it. Please report this with the notebook."
@@ -54,6 +55,8 @@ class Grader:
         self.tier, self.private, self.limits = tier, private, limits
         self._stack = ExitStack()
         self._boxes: dict[Given, Sandbox] = {}
+        self._kept: dict[str, tuple[int, Asked]] = {}  # by task: a seed, and what it gave
+        self._told: tuple[Hashable, dict] = (None, {})  # see `_told_before`
 
     def __enter__(self) -> Grader:
         return self
@@ -117,9 +120,11 @@ class Grader:
         box = self.box(lesson)
         models = model_answers(self.course, lesson.name)
         error = None
-        draw = partial(self._draw, private=self.private if seed is None else seed)
+        private = self.private if seed is None else seed
+        ask, told = partial(self._asked, private=private), self._told_before(lesson.name, seed)
         try:
-            results = Marking(self.course, box, lesson, submission, models, draw).results()
+            marking = Marking(self.course, box, lesson, submission, models, ask, told)
+            results = marking.results()
             results = _told_once(results, lesson)
         except (CourseError, ChildFailed):
             raise
@@ -127,6 +132,34 @@ class Grader:
             logging.getLogger(__name__).exception("grading %s failed", name)
             results, error = nothing_earned(lesson), FAULT
         return Report(name, lesson.name, box.tier, results, submission.repairs, error, most(lesson))
+
+    def _asked(self, exercise: Exercise, private: int | None) -> Asked:
+        """What is asked of an exercise: with one seed the same of everybody, and worked out once.
+
+        Only what the last seed gave is kept, so that the memory does not grow.
+        """
+        if private is None:
+            return Asked(
+                partial(self._draw, exercise, None), partial(self.course.answers, exercise)
+            )
+        kept_for, asked = self._kept.get(exercise.task, (None, None))
+        if asked is None or kept_for != private:
+            calls = cache(partial(self._draw, exercise, private))
+            asked = Asked(calls, partial(self.course.answers, exercise))
+            self._kept[exercise.task] = private, asked
+        return asked
+
+    def _told_before(self, lesson: str, seed: int | None) -> dict:
+        """What was found in answers of a class's run that were asked the same, by their text.
+
+        Answers that are equal word for word, as those of two who work together, are so judged once.
+        """
+        if seed is None:
+            return {}
+        kept_for, told = self._told
+        if kept_for != (lesson, seed) or len(told) > MOST_TOLD:
+            self._told = (lesson, seed), (told := {})
+        return told
 
     def _draw(self, exercise: Exercise, private: int | None) -> list[Call]:
         """Fresh cases; in the hand-out, which has no reference, the public ones."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from autograder.course.answers import Answers
@@ -12,23 +12,42 @@ from autograder.course.course import Course
 from autograder.course.lesson import Cell, Lesson, Role
 from autograder.course.settings import Rubric
 from autograder.course.steps.traces import read, to_steps_request
-from autograder.grading.observe import STEPS_SECONDS, observe, question
-from autograder.grading.shape_comments import comment_findings
+from autograder.grading.observe import FAILURES, STEPS_SECONDS, Question, observe, question
+from autograder.grading.shape_comments import UNSEEN, comment_findings
 from autograder.intake.magics import plain_python
 from autograder.intake.submission import StudentCell, Submission
 from autograder.judging import rubric
 from autograder.judging.explain import explain_error
-from autograder.judging.verdict import findings
+from autograder.judging.verdict import findings, right
 from autograder.reports.report import Result
-from autograder.sandbox import Failure, Sandbox
+from autograder.sandbox import Failure, Sandbox, Shared
 from autograder.tracing.findings import Steps, with_where, wrong_call
+
+
+@dataclass
+class Asked:
+    """What is asked of an exercise. draw: makes its calls. answers: what should come of calls.
+
+    The answers to the calls that were asked for last are worked out once.
+    """
+
+    draw: Callable[[], list[Call]]
+    answers: Callable[[list[Call]], Answers]
+    _kept: tuple[list[Call], Answers] | None = None
+
+    def to(self, calls: list[Call]) -> Answers:
+        """The answers to these calls."""
+        if self._kept is None or self._kept[0] is not calls:
+            self._kept = calls, self.answers(calls)
+        return self._kept[1]
 
 
 @dataclass
 class Marking:
     """One submission on its way to its results.
 
-    models: model answers by cell id. draw: makes the calls of an exercise, fresh each time.
+    models: model answers by cell id. asked: what is asked of an exercise. told: what was found in
+    answers to the same questions before, by their whole text; what is found now is added.
     stopped: by cell, what ended a child, so that no hang is waited for twice. alone: whether the
     student's own cells are left out, since one of them ended a child.
     """
@@ -38,12 +57,20 @@ class Marking:
     lesson: Lesson
     submission: Submission
     models: dict[str, str]
-    draw: Callable[[Exercise], list[Call]]
+    asked: Callable[[Exercise], Asked]
+    told: dict[Hashable, list[Finding]] = field(default_factory=dict)
     stopped: dict[str, list[Finding]] = field(default_factory=dict)
     alone: bool = False
 
+    def __post_init__(self):
+        self.shared = Shared(self.box)
+
     def results(self) -> tuple[Result, ...]:
         """The result of every task, in the lesson's order."""
+        with self.shared:
+            return self._results()
+
+    def _results(self) -> tuple[Result, ...]:
         results = {cell.task: self._judge(cell) for cell in self.lesson.tasks}
         for exercise in self.lesson.with_role(Role.EXERCISE):
             by = self.course.settings.rubric.get(exercise.id)
@@ -76,7 +103,17 @@ class Marking:
         exercise = self.course.exercise(cell.task)
         asked = question(self.lesson, self.submission, cell, self.models)
         asked = asked.without_added() if self.alone else asked
-        known = _Answers(self.course, exercise)
+        before, pressed = asked.text, self.box.pressed
+        if before in self.told:
+            return self.told[before]
+        found, certain = self._found_in(exercise, asked)
+        if certain and pressed == self.box.pressed:
+            self.told[before] = found
+        return found
+
+    def _found_in(self, exercise: Exercise, asked: Question) -> tuple[list[Finding], bool]:
+        """What is found in an answer, and whether the same text will always give the same."""
+        known = self.asked(exercise)
 
         def look(child, calls: list[Call], outcomes: Sequence[Outcome]) -> Steps | None:
             """The steps of a call that went wrong, in the same child."""
@@ -87,10 +124,16 @@ class Marking:
             reply = child.request(*request, seconds=STEPS_SECONDS)
             return Steps(place, read(*reply, 1)[0], outcomes[place])
 
-        calls, seen = observe(self.box, asked, lambda: self.draw(exercise), look)
+        def is_right(calls: list[Call], outcomes: Sequence[Outcome]) -> bool:
+            return right(exercise, calls, outcomes, known.to(calls))
+
+        calls, seen = observe(self.box, asked, known.draw, look, self.shared, is_right)
         self.alone = self.alone or seen.alone
+        certain = not seen.alone and not (seen.error and seen.error["kind"] in FAILURES)
+        if seen.right:
+            return [], certain
         if seen.error is not None:
-            return [explain_error(seen.error, exercise.name, seen.source)]
+            return [explain_error(seen.error, exercise.name, seen.source)], certain
 
         asked = asked.without_added() if seen.alone else asked
 
@@ -99,7 +142,7 @@ class Marking:
             return observe(self.box, asked, lambda: others)[1].outcomes
 
         found = findings(exercise, calls, seen.outcomes, known.to(calls), seen.source, ask)
-        return with_where(found, seen.again, known.to(calls), exercise, seen.source)
+        return with_where(found, seen.again, known.to(calls), exercise, seen.source), certain
 
     def _by_rubric(self, by: Rubric, exercise: Cell, results: dict[str, Result]) -> list[Result]:
         own = next(c for c in self.submission.cells if c.id == exercise.id)
@@ -107,23 +150,18 @@ class Marking:
         if not own.answered or not checks:
             return []
         source = plain_python(own.source)
-        comments = comment_findings(self.box, self.lesson, exercise, source)
+        comments = self._comments(exercise, source)
         judged = [results[c.task] for c in checks]
         return rubric.apply(by, judged, source, exercise.source, comments)
 
-
-@dataclass
-class _Answers:
-    """The answers to an exercise's calls, computed once for those that were asked last."""
-
-    course: Course
-    exercise: Exercise
-    _kept: tuple[list[Call], Answers] | None = None
-
-    def to(self, calls: list[Call]) -> Answers:
-        if self._kept is None or self._kept[0] is not calls:
-            self._kept = calls, self.course.answers(self.exercise, calls)
-        return self._kept[1]
+    def _comments(self, exercise: Cell, source: str) -> list[Finding]:
+        text, pressed = ("comments", self.lesson.name, exercise.id, source), self.box.pressed
+        if text in self.told:
+            return self.told[text]
+        found = comment_findings(self.box, self.lesson, exercise, source, self.shared)
+        if pressed == self.box.pressed and not any(f.message.startswith(UNSEEN) for f in found):
+            self.told[text] = found
+        return found
 
 
 def _unanswered(text: str) -> Finding:

@@ -17,7 +17,7 @@ from autograder.course.calls import Call, Observation, Outcome, clean_error, fro
 from autograder.course.lesson import Cell, Lesson, Role
 from autograder.intake.magics import plain_python
 from autograder.intake.submission import StudentCell, Submission
-from autograder.sandbox import ChildFailed, Failure, Sandbox
+from autograder.sandbox import ChildFailed, Failure, Sandbox, Shared
 
 LOAD_SECONDS = 10.0
 CALL_SECONDS = 10.0
@@ -28,6 +28,8 @@ STEPS_SECONDS = 3.0  # for looking at the steps of a wrong answer, in the same c
 
 # Looks at more in a child that has answered: given the child, the calls and their outcomes.
 Again = Callable[[Any, list[Call], tuple[Outcome, ...]], Any]
+# Whether all is right, given the calls and what came of them.
+Right = Callable[[list[Call], tuple[Outcome, ...]], bool]
 Load = dict[str, str]  # a cell to run: its id and its source
 
 
@@ -45,6 +47,13 @@ class Question:
     after: tuple[Load, ...] = ()
     others: tuple[Load, ...] = ()
     added: frozenset[str] = frozenset()
+
+    @property
+    def text(self) -> tuple:
+        """All that decides what comes of it; equal for equal code around an equal answer."""
+        loads = (self.before, self.after, self.others)
+        codes = (tuple((c["id"], c["source"]) for c in each) for each in loads)
+        return self.task, self.cell.source, *codes, self.added
 
     def without_added(self) -> Question:
         """The same without the student's own cells, for when one of them never ends."""
@@ -98,10 +107,16 @@ class PreludeFailed(Exception):
 
 
 def observe(
-    box: Sandbox, asked: Question, draw: Callable[[], list[Call]], again: Again | None = None
+    box: Sandbox,
+    asked: Question,
+    draw: Callable[[], list[Call]],
+    again: Again | None = None,
+    shared: Shared | None = None,
+    right: Right = lambda calls, outcomes: False,
 ) -> tuple[list[Call], Observation]:
     """The calls that were made and what came of them; `draw` makes the calls, after loading.
 
+    shared: where to ask first; only what is `right` there counts.
     Where a cell of the student's own ends the child, the question is asked without those cells.
     Where a child fails, a second one is asked: a busy machine must not cost anybody a point. Where
     a name is missing, it is asked once more after the student's other answers: a helper may have
@@ -110,7 +125,7 @@ def observe(
     """
     alone = False
     try:
-        calls, seen = _once(box, asked, draw, again)
+        calls, seen = _first(box, asked, draw, again, shared, right)
     except PreludeFailed:
         alone, asked = bool(asked.added), asked.without_added()
         calls, seen = _last(box, asked, draw, again)
@@ -121,6 +136,18 @@ def observe(
         if more.outcomes and not _lacks_a_name(more):
             calls, seen = more_calls, more
     return calls, replace(seen, alone=alone)
+
+
+def _first(box, asked: Question, draw, again, shared, right) -> tuple[list[Call], Observation]:
+    """As `_once`: in a branch of the shared child, and where that is not right in an own one."""
+    place = shared.place(asked.cell.id) if shared is not None else None
+    if place is not None:
+        calls, seen = _once(place, asked, draw, None)
+        if seen.error and seen.error["kind"] in FAILURES:
+            return calls, seen  # that was the first time
+        if seen.outcomes and right(calls, seen.outcomes):
+            return calls, replace(seen, right=True)
+    return _once(box, asked, draw, again)
 
 
 def _last(box, asked: Question, draw, again) -> tuple[list[Call], Observation]:

@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from autograder.course.asking import Finding, Verdict
 from autograder.course.course import Course
 from autograder.course.lesson import Cell, Lesson, Role
 from autograder.course.settings import CourseError
 from autograder.intake.magics import plain_python
-from autograder.sandbox import ChildFailed, Failure, Sandbox
+from autograder.sandbox import ChildFailed, Failure, Place, Sandbox, Shared
 from autograder.shapes import Verdict as OfComment
 from autograder.shapes import judge, plan, prepare, record
 
 CHECK = "shape_comments"
 SECONDS = 20.0
 UNSEEN = "The shapes could not be seen"
+COSTS = (Verdict.FALSE, Verdict.MISSING)
 UNREADABLE = "no readable recording"  # as `shapes.judge` says it
 
 
-def comment_findings(box: Sandbox, lesson: Lesson, exercise: Cell, source: str) -> list[Finding]:
+def comment_findings(
+    box: Sandbox, lesson: Lesson, exercise: Cell, source: str, shared: Shared | None = None
+) -> list[Finding]:
     """Verdicts on the shape comments of one exercise's cell; empty where none are asked for.
 
     'false' and 'missing' are those that cost: what meets all the conditions of an accusation, and
     missing comments where most lines have none. Anything else comes as 'cannot tell', for a person
     to look at; so does a comment that is longer, or takes longer, than anyone's should. An answer
     that twice ends the process which looks at its shapes, or replaces what was seen, counts as one
-    without comments.
+    without comments. shared: where to look first; what costs is looked at again in a child of its
+    own.
     """
     if not exercise.calls:
         return []
+    place = shared.place(exercise.id) if shared is not None else None
+    if place is not None:
+        with suppress(ChildFailed):
+            found = _found(place, lesson, exercise, source)
+            if not any(f.verdict in COSTS for f in found):
+                return found
+    return _found(box, lesson, exercise, source)
+
+
+def _found(box: Sandbox | Place, lesson: Lesson, exercise: Cell, source: str) -> list[Finding]:
     asked = plan("; ".join(exercise.calls))
     setup = "\n".join(c.source for c in lesson.with_role(Role.SETUP))
     try:
@@ -50,7 +66,7 @@ def comment_findings(box: Sandbox, lesson: Lesson, exercise: Cell, source: str) 
     return [_finding(v) for v in verdicts]
 
 
-def _recording(box: Sandbox, job: dict) -> object:
+def _recording(box: Sandbox | Place, job: dict) -> object:
     with box.child() as child:
         header, _ = child.request({"op": "shapes", "job": job}, {}, seconds=SECONDS)
     return header.get("recording")
@@ -85,6 +101,6 @@ def _here(lesson: Lesson, exercise: Cell, source_of) -> tuple[list[Finding], str
 
 def _finding(verdict: OfComment) -> Finding:
     word = Verdict(verdict.verdict)
-    if word in (Verdict.FALSE, Verdict.MISSING) and not verdict.deducts:
+    if word in COSTS and not verdict.deducts:
         word = Verdict.CANNOT_TELL
     return Finding(CHECK, word, verdict.message, verdict.line, verdict.statement)

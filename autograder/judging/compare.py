@@ -142,19 +142,19 @@ def _tensor_difference(
     g, e = got.double(), expected.double()
     if g.numel() == 0:
         return None
-    if not torch.equal(g.isnan(), e.isnan()):
-        count = int((g.isnan() & ~e.isnan()).sum())
-        return Difference("nan", f"{where} has {count} NaN", shape(expected), f"{count} NaN")
-    infinite = e.isinf() | g.isinf()
-    if not torch.equal(g[infinite], e[infinite]):
-        text = f"{where} is infinite at other places than expected"
-        return Difference("values", text, shape(expected), shape(got))
-    finite = e.isfinite()
-    if not finite.any():
-        return None
+    largest = (g - e).abs().max().item()
+    if math.isfinite(largest):  # and so is all that there is
+        finite = ...
+        scale = e.abs().max().item()
+    else:
+        found = _not_finite(g, e, expected, got, where)
+        finite = e.isfinite()
+        if found is not None or not finite.any():
+            return found
+        largest = (g[finite] - e[finite]).abs().max().item()
+        scale = e[finite].abs().max().item()
     exact = not expected.is_floating_point()
-    allowed = 0.0 if exact else max(rtol * max(e[finite].abs().max().item(), size), FLOOR)
-    largest = (g[finite] - e[finite]).abs().max().item()
+    allowed = 0.0 if exact else max(rtol * max(scale, size), FLOOR)
     if largest <= allowed:
         return None
     wrong = int(((g - e).abs()[finite] > allowed).sum())
@@ -165,6 +165,18 @@ def _tensor_difference(
         return Difference("values", text, shape(expected), "another value")
     far = _short(largest)
     return Difference("values", text, shape(expected), f"largest difference {far}")
+
+
+def _not_finite(g, e, expected, got, where: str) -> Difference | None:
+    """How the NaN and the infinite values of two tensors differ."""
+    if not torch.equal(g.isnan(), e.isnan()):
+        count = int((g.isnan() & ~e.isnan()).sum())
+        return Difference("nan", f"{where} has {count} NaN", shape(expected), f"{count} NaN")
+    infinite = e.isinf() | g.isinf()
+    if not torch.equal(g[infinite], e[infinite]):
+        text = f"{where} is infinite at other places than expected"
+        return Difference("values", text, shape(expected), shape(got))
+    return None
 
 
 def _short(number: float) -> str:

@@ -13,6 +13,31 @@ from autograder.judging.compare import compare, judge, matches
 from autograder.judging.look_again import look_again
 
 
+def right(
+    exercise: Exercise, calls: Sequence[Call], outcomes: Sequence[Outcome], known: Answers
+) -> bool:
+    """Whether there is nothing to find in these outcomes."""
+    if _is_right(exercise, calls, outcomes, known):
+        return True
+    # A judge of its own may need the known mistakes to tell whose fault it is.
+    return exercise.judge is not None and not _found(exercise, calls, outcomes, known, "")
+
+
+def _is_right(exercise, calls, outcomes, known: Answers) -> bool:
+    """Whether they are right by their values, whatever mistakes there are."""
+    sight = Sight(exercise, tuple(calls), tuple(outcomes), known.expected, stages=known.stages)
+    return not compare(sight) and not judge(sight)
+
+
+def _found(exercise, calls, outcomes, known: Answers, source: str) -> list[Finding]:
+    """What is found in these outcomes alone."""
+    if _is_right(exercise, calls, outcomes, known):
+        return []  # nobody has to know which mistakes it might have had
+    mistakes = (*_single(known, outcomes), *known.pairs)
+    asked, came = tuple(calls), tuple(outcomes)
+    return judge(Sight(exercise, asked, came, known.expected, mistakes, source, known.stages))
+
+
 def findings(
     exercise: Exercise,
     calls: Sequence[Call],
@@ -29,13 +54,7 @@ def findings(
     calls = list(calls)
 
     def found_in(outcomes: Sequence[Outcome]) -> list[Finding]:
-        sight = Sight(
-            exercise, tuple(calls), tuple(outcomes), known.expected, (), source, known.stages
-        )
-        if not compare(sight) and not judge(sight):
-            return []  # right by its values: nobody has to know which mistakes it might have had
-        mistakes = (*_single(known, outcomes), *known.pairs)
-        return judge(replace(sight, mistakes=mistakes))
+        return _found(exercise, calls, outcomes, known, source)
 
     found = found_in(outcomes)
     if found and ask is not None:

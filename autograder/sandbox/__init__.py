@@ -9,6 +9,9 @@ Three kinds of processes, of which only the first knows a secret:
     grader (trusted)  -> warm process            -> reaper -> child
     asks and compares    imported torch once              runs the student's code
 
+A child may also answer by copies of itself, one a question (`Child.branch`, `Shared`): it runs no
+student's code then, and says when a copy has left something behind.
+
 Only JSON and safetensors cross between grader and child, in frames whose lengths are checked
 before anything is allocated (`inside/sandbox_wire.py`); a reply must carry the random number of the
 one request that is open. What a child says is therefore data, never a verdict.
@@ -40,10 +43,23 @@ Not covered:
 - "limits": files, network, other processes of the user, and a process that leaves its group
 """
 
-from .box import Sandbox
+from .box import Sandbox, prepare
 from .child import Child
 from .inside.sandbox_wire import Failure
 from .limits import ChildFailed, Limits
 from .probe import Tier, probe, strongest
+from .shared import Place, Shared
 
-__all__ = ["Child", "ChildFailed", "Failure", "Limits", "Sandbox", "Tier", "probe", "strongest"]
+__all__ = [
+    "Child",
+    "ChildFailed",
+    "Failure",
+    "Limits",
+    "Place",
+    "Sandbox",
+    "Shared",
+    "Tier",
+    "prepare",
+    "probe",
+    "strongest",
+]

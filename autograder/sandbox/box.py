@@ -15,6 +15,7 @@ from .limits import ChildFailed, Limits
 from .memory import ControlGroup, remove_stale_groups
 from .probe import TIERS, Tier, make_plan, plan_child, probe, work_folder
 from .warm import Warm, WarmDied, WarmUnable
+from .warm import prepare as warm_up
 
 RUNNER = Path(__file__).parent / "inside" / "runner.py"
 RECORD = Path(__file__).parent / "inside" / "record.py"
@@ -57,18 +58,7 @@ class Sandbox:
             raise ChildFailed(Failure.CANNOT_START, f"The course folder {course} is not a folder.")
         self._tier = _choose(tier, allow_weak)
         self._plan = make_plan(self._tier, self._course, self.limits, [str(path) for path in hide])
-        modules = [
-            ["course_runner", str(runner or RUNNER)],
-            ["course_record", str(RECORD)],
-            ["course_steps", str(STEPS)],
-            ["course_work", str(WORK)],
-        ]
-        self._settings = {
-            "libraries": files.libraries(),
-            "fork": self._tier.name != "limits",
-            "preload": [*TORCH, *preload],
-            "modules": [[name, path] for name, path in modules if os.path.exists(path)],
-        }
+        self._settings = _settings(self._tier.name != "limits", preload, runner)
         remove_stale_groups()
         self._warm = self._start()
         self._closed = False
@@ -84,6 +74,11 @@ class Sandbox:
     def notes(self) -> str:
         """What this machine lacks of the tier's full wall; empty for nothing."""
         return self._tier.reason
+
+    @property
+    def branches(self) -> bool:
+        """Whether a child can fork (see `Child.branch`)."""
+        return self._settings["fork"]
 
     @property
     def warm_pid(self) -> int:
@@ -148,6 +143,31 @@ class Sandbox:
         dead.kill()
         if dead is self._warm and not self._closed:
             self._warm = self._start()
+
+
+def prepare() -> None:
+    """Begins to import what children need; returns at once.
+
+    The sandboxes of this process, and of copies that are made of it, start in a moment then, if
+    they preload nothing more.
+    """
+    warm_up(_settings(fork=True))
+
+
+def _settings(fork: bool, preload: Sequence[str] = (), runner: Path | None = None) -> dict:
+    """What a warm process has to import, and whether it forks."""
+    modules = [
+        ["course_runner", str(runner or RUNNER)],
+        ["course_record", str(RECORD)],
+        ["course_steps", str(STEPS)],
+        ["course_work", str(WORK)],
+    ]
+    return {
+        "libraries": files.libraries(),
+        "fork": fork,
+        "preload": [*TORCH, *preload],
+        "modules": [[name, path] for name, path in modules if os.path.exists(path)],
+    }
 
 
 def _cannot_start(error: Exception) -> ChildFailed:

@@ -9,7 +9,8 @@ import select
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from .family import family, processor_seconds, waiting_seconds
 from .inside import sandbox_wire as wire
@@ -41,6 +42,7 @@ class Child:
         self._warm, self._limits, self._group, self._renew = warm, limits, group, renew
         self._plan = plan
         self._failure: ChildFailed | None = None
+        self.clean = True  # whether what it was asked so far left no traces (see `branch`)
         self._printed = bytearray()
         self._drained = 0
         self._watched = time.monotonic()
@@ -97,10 +99,40 @@ class Child:
         Raises ChildFailed if no usable reply comes within `seconds` (default:
         `Limits.call_seconds`), and at once if this child has failed before.
         """
+        return self._request(header, tensors, seconds, secrets.token_hex(16))
+
+    @contextlib.contextmanager
+    def branch(self) -> Iterator[Child]:
+        """Inside the block, a copy of the child answers; its memory is gone with it.
+
+        The child must not have run any code of a student's. A copy may use as much time as a child.
+        Afterwards `clean` says whether it left nothing that a later one could find: no file, as the
+        child sees it, and no process, as this side does. What goes wrong ends the child.
+        """
+        self.clean = False
+        then = secrets.token_hex(16)
+        before = _children(self._pid)
+        self._deadline = time.monotonic() + self._limits.child_seconds
+        try:
+            self.request({"op": "branch", "then": then}, {})
+            yield self
+            header, _ = self._request({"op": "join"}, {}, None, then)
+        except BaseException:
+            self._end()
+            raise
+        # Who gave that answer was the child, where it is the only process that there is.
+        alone = len(before) == 1 and _children(self._pid) == before and not _children(*before)
+        self.clean = alone and header.get("clean") is True
+
+    def close(self) -> None:
+        """Ends the child and all its processes."""
+        self._end()
+
+    # --- one exchange ----------------------------------------------------------------------------
+    def _request(self, header: dict, tensors: dict, seconds: float | None, identity: str):
         if self._failure:
             raise self._failure
         seconds = self._limits.call_seconds if seconds is None else seconds
-        identity = secrets.token_hex(16)
         frame = wire.pack({"id": identity, "header": header}, tensors)
         try:
             return self._exchange(frame, identity, seconds)
@@ -109,11 +141,6 @@ class Child:
             self._end()
             raise
 
-    def close(self) -> None:
-        """Ends the child and all its processes."""
-        self._end()
-
-    # --- one exchange ----------------------------------------------------------------------------
     def _exchange(self, frame: list[bytes], identity: str, seconds: float):
         self._until = min(time.monotonic() + seconds, self._deadline)
         self._added_before = self._added
@@ -327,6 +354,16 @@ def _plain(text: object) -> str:
     """One printable line, for a text that the child wrote."""
     line = " ".join(str(text)[:500].split())
     return "".join(c if c.isprintable() else "?" for c in line)
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that a process has started or taken over; none where the kernel says nothing.
+
+    Each of them has one thread that could have started others.
+    """
+    with contextlib.suppress(OSError):
+        return [int(n) for n in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return []
 
 
 def _wait_for(process: int, seconds: float) -> bool:

@@ -31,7 +31,15 @@ class Warm:
     """A running warm process. Every method raises WarmDied once it is gone."""
 
     def __init__(self, settings: dict):
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._forks = settings["fork"]
+        self._ready = False
+        template = _templates.get(json.dumps(settings))
+        if template is not None and template.copy_into(self):
+            return
+        self._begin(settings)
+
+    def _begin(self, settings: dict, kind: int = socket.SOCK_STREAM) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
         descriptor, self._errors = tempfile.mkstemp(prefix="autograder-warm-")
         one = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         environment = {
@@ -61,8 +69,6 @@ class Warm:
             os.close(descriptor)
             theirs.close()
         self._socket = ours
-        self._forks = settings["fork"]
-        self._ready = False
         self._send(settings, [])
 
     @property
@@ -126,14 +132,16 @@ class Warm:
     def _forget(self) -> None:
         self._ready = False
         self._socket.close()
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(self._errors)
+        if self._errors != os.devnull:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(self._errors)
 
     def _send(self, message: dict, descriptors: list[int]) -> None:
         data = json.dumps(message).encode() + b"\n"
         try:
             sent = socket.send_fds(self._socket, [data], descriptors)
-            self._socket.sendall(data[sent:])
+            if data[sent:]:
+                self._socket.sendall(data[sent:])
         except OSError as error:
             raise WarmDied(self._last_words() or str(error)) from None
 
@@ -159,7 +167,66 @@ class Warm:
         return ""
 
 
-def _readable(connection: socket.socket, seconds: float) -> bool:
+class _Template(Warm):
+    """A warm process that others are copied from, in this process and in copies of it."""
+
+    def __init__(self, settings: dict):
+        self._forks, self._ready = True, False
+        self._begin({**settings, "copies": True}, socket.SOCK_SEQPACKET)
+
+    def copy_into(self, other: Warm) -> bool:
+        """Makes `other` a handle on a copy; False where this process has gone."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        other._socket, other._errors = ours, os.devnull
+        try:
+            self._send({"op": "copy"}, [theirs.fileno()])
+            theirs.close()  # so that its end is seen
+            answer = other._answer(START_SECONDS)
+            other._process = _Other(answer["pid"])
+        except (WarmDied, OSError, KeyError):
+            ours.close()
+            return False
+        finally:
+            theirs.close()
+        other._ready = True
+        return True
+
+
+class _Other:
+    """A process that is not this one's own child, with what `Popen` offers for one that is."""
+
+    def __init__(self, pid: int):
+        self.pid, self._ended = pid, False
+        self._handle = os.pidfd_open(pid)
+
+    def poll(self) -> int | None:
+        """0 once it has ended: only its parent learns how."""
+        if not self._ended and _readable(self._handle, 0):
+            os.close(self._handle)
+            self._ended = True
+        return 0 if self._ended else None
+
+    def wait(self, seconds: float | None = None) -> int:
+        if self.poll() is None and not _readable(self._handle, seconds):
+            raise subprocess.TimeoutExpired("warm process", seconds)
+        return self.poll() or 0
+
+
+_templates: dict[str, _Template] = {}  # by settings
+
+
+def prepare(settings: dict) -> None:
+    """Starts to import what warm processes with these settings need; returns at once.
+
+    Those that this process starts from now on, and copies of this process, are forked from it:
+    they take a moment and share their memory.
+    """
+    if settings["fork"] and hasattr(os, "pidfd_open"):
+        with contextlib.suppress(WarmDied, WarmUnable):
+            _templates[json.dumps(settings)] = _Template(settings)
+
+
+def _readable(connection: socket.socket | int, seconds: float | None) -> bool:
     poll = select.poll()
     poll.register(connection, select.POLLIN)
-    return bool(poll.poll(seconds * 1000))
+    return bool(poll.poll(None if seconds is None else seconds * 1000))

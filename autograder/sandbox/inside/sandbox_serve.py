@@ -62,15 +62,25 @@ def _no_input(prompt: object = "") -> str:
     raise EOFError("input() has nobody to ask here")
 
 
-def serve(connection: socket.socket, limits: dict) -> None:
-    """Reads requests, lets the runner answer, writes replies; returns when the peer leaves."""
+def serve(connection: socket.socket, limits: dict, writable: list[str]) -> None:
+    """Reads requests, lets the runner answer, writes replies; returns when the peer leaves.
+
+    A `branch` is answered by a copy of this process, and so is all that comes until its `join`.
+    writable: the folders in which code may write.
+    """
     stream = connection.makefile("rb")
     runner = sys.modules["course_runner"].Runner()
     while prefix := stream.read(wire.LENGTHS.size):
         header_size, body_size = wire.lengths(prefix, limits["header"], limits["request"])
         envelope, tensors = wire.unpack(stream.read(header_size), stream.read(body_size))
         try:
-            header, out = runner.handle(envelope["header"], tensors)
+            asked = envelope["header"]
+            if asked["op"] == "branch":
+                header, out = _branch(envelope, writable), {}
+            elif asked["op"] == "join":
+                sys.modules["sandbox_branch"].join()
+            else:
+                header, out = runner.handle(asked, tensors)
             _flush()
             frame = wire.pack({"id": envelope["id"], "header": header}, out)
         except BaseException as error:  # also SystemExit: the parent must hear of it
@@ -79,6 +89,17 @@ def serve(connection: socket.socket, limits: dict) -> None:
             frame = wire.pack({"id": envelope["id"], "error": what}, {})
         for piece in frame:
             connection.sendall(piece)
+
+
+def _branch(envelope: dict, writable: list[str]) -> dict:
+    """Makes a copy. It answers this request; its end is answered by this process, as `then`."""
+    branches = sys.modules["sandbox_branch"]
+    before = branches.traces(writable)
+    _flush()
+    if branches.fork():
+        return {"branched": True}
+    envelope["id"] = envelope["header"]["then"]
+    return {"clean": branches.traces(writable) == before}
 
 
 def _flush() -> None:

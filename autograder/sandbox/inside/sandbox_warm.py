@@ -2,7 +2,9 @@
 
 Started with `python -I -S sandbox_warm.py FD`: FD is a Unix socket to the trusted parent. One JSON
 object comes in (the settings), then requests: {"op": "spawn", "plan": ...} with three descriptors
-(data, output, lifeline), {"op": "end", "pid": ...}. Each is answered with one JSON object.
+(data, output, lifeline), {"op": "end", "pid": ...}. Each is answered with one JSON object. With
+"copies" in its settings it forks no children, but further warm processes: one for each request,
+which brings the Unix socket that the new one serves.
 
 A spawn makes two processes, in the namespaces tier by way of a third that is gone at once:
     warm -> reaper -> child
@@ -41,6 +43,9 @@ def main(fd: int) -> None:
         _reply(control, {"error": f"{type(error).__name__}: {error}"})
         return
     _reply(control, ready)
+    if settings.get("copies"):
+        control = _copies(control)
+        _reply(control, {"ready": True, "pid": os.getpid()})
     filters = {}
     reapers: set[int] = set()
     while message := _receive(control):
@@ -66,6 +71,26 @@ def main(fd: int) -> None:
         _end(pid, reapers)
 
 
+def _copies(control: socket.socket) -> socket.socket:
+    """Makes a warm process of each connection that comes in; returns in each of them.
+
+    Ends when nobody is left who could ask for one.
+    """
+    import sandbox_kernel
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them here
+    while message := _receive(control):
+        (theirs,) = message[1]
+        if os.fork() == 0:
+            control.close()
+            os.setsid()
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            sandbox_kernel.prctl(sandbox_kernel.PR_SET_CHILD_SUBREAPER, 1)
+            return socket.socket(fileno=theirs)
+        os.close(theirs)
+    os._exit(0)
+
+
 def _prepare(settings: dict) -> dict:
     """Imports everything the children need; what is here, they inherit."""
     here = os.path.dirname(os.path.abspath(__file__))
@@ -80,6 +105,7 @@ def _prepare(settings: dict) -> dict:
         import sandbox_kernel
 
         __import__("sandbox_isolate")
+        __import__("sandbox_branch")
         sandbox_kernel.prctl(sandbox_kernel.PR_SET_CHILD_SUBREAPER, 1)
     for name in settings["preload"]:
         __import__(name)
@@ -218,7 +244,9 @@ def _serve(plan: dict, settings: dict) -> None:
         sandbox_serve.fresh_state(
             plan["work"], plan["course"], settings["libraries"], settings["stdlib"]
         )
-        sandbox_serve.serve(socket.socket(fileno=DATA), plan["limits"])
+        scratch = sys.modules["sandbox_isolate"].SCRATCH if plan["tier"] == "namespaces" else ()
+        writable = [*scratch, plan["work"]]
+        sandbox_serve.serve(socket.socket(fileno=DATA), plan["limits"], writable)
         status = 0
     except (BrokenPipeError, ConnectionResetError):
         status = 0  # the grader has heard enough
