@@ -21,6 +21,8 @@ from autograder.tracing.first_wrong import (
     stays_multiplied,
 )
 from autograder.tracing.reference import PRODUCTS, extended
+from autograder.tracing.repair import Proof, prove
+from autograder.tracing.text import Text
 
 MOST = 3  # mistakes that are named in one answer
 FURTHEST = 6  # wrong steps between the first and the one that a known mistake explains
@@ -39,9 +41,12 @@ class Slip:
     wrong: Wrong
     number: int  # the step that is said to be wrong
     cause: KnownSteps | None = None
+    mend: str = ""  # what was made in another way to prove it
 
 
-def slips(judged: Judged, bank: Bank, place: int, named: str = "") -> list[Slip]:
+def slips(
+    judged: Judged, bank: Bank, place: int, text: Text, named: str = ""
+) -> list[Slip]:
     """What is wrong, one after the other, each named where it is known.
 
     named: the one known mistake that explains all, if it is known which.
@@ -49,16 +54,23 @@ def slips(judged: Judged, bank: Bank, place: int, named: str = "") -> list[Slip]
     found: list[Slip] = []
     told: tuple[int, ...] = ()
     while len(found) < MOST and time.monotonic() < judged.until:
-        wrong = first_wrong(judged)
+        proof = prove(judged, judged.until, text, bool(named))
+        wrong = _as_wrong(judged, proof) if proof else first_wrong(judged)
         if wrong is None:
             break
-        candidates = _reached(judged, _root(judged, wrong))[: FURTHEST + 1]
+        start = _root(judged, wrong)
+        candidates = _reached(judged, start)[: FURTHEST + 1] if start is not None else []
         sizes = {judged.steps[i].value.numel() for i in candidates}
-        mistakes = bank.wrong(place, told, sizes, named)
-        slip = _named(judged, wrong, candidates, mistakes)
+        mistakes = bank.wrong(place, (), sizes, named) if proof else bank.wrong(place, told, sizes, named)
+        slip = _named(judged, wrong, candidates, mistakes, text, proof)
         if slip is None:
             break
         found.append(slip)
+        if proof is not None:
+            if proof.all_right:
+                break
+            judged = Judged(proof.trace, judged.own, judged.until)
+            continue
         if slip.cause is None or named:
             break
         told = (*told, slip.cause.number)
@@ -69,11 +81,24 @@ def slips(judged: Judged, bank: Bank, place: int, named: str = "") -> list[Slip]
     return found
 
 
+def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
+    """What is proved, as the first wrong step."""
+    number, should = proof.number, proof.should
+    sources = [i for i in judged.steps[number].inputs if i in judged.right and i in judged.like]
+    found = judged.like.get(number)
+    instead = None
+    if found is not None and found.in_order and should is not None and found.known is not should:
+        instead = (found.known, should)
+    return Wrong(number, max(sources, default=None), should, None, instead)
+
+
 def _named(
     judged: Judged,
     wrong: Wrong,
     candidates: list[int],
     mistakes: Iterable[KnownSteps],
+    text: Text,
+    proof: Proof | None = None,
 ) -> Slip | None:
     """The slip with the known mistake that explains it; None where it cannot be claimed."""
     marks = [(i, signature(judged.steps[i].value)) for i in candidates]
@@ -90,8 +115,14 @@ def _named(
             best = (found, candidates[found[0]], mistake)
         if best is not None and best[0][:2] == (0, -len(candidates)):  # none could explain more
             break
+    cause = best[2] if best is not None else None
+    if proof is not None:
+        return Slip(judged, wrong, proof.number, cause, proof.mend)
     if best is not None:
-        return Slip(judged, wrong, _line_of(judged, wrong, best[1]), best[2])
+        number = _line_of(judged, wrong, best[1])
+        between = [i for i in candidates if i <= best[1]] if wrong.maker is None else []
+        lines = {text.line(judged.steps[i]) for i in (*between, number)}
+        return Slip(judged, wrong, number, cause) if len(lines) == 1 else None
     return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
 
 
@@ -108,9 +139,9 @@ def _explained(marks: list[tuple[int, Signature]], new: list[Signature]) -> tupl
     return first, -ordered, -sum(map(bool, equal))
 
 
-def _root(judged: Judged, wrong: Wrong) -> int:
+def _root(judged: Judged, wrong: Wrong) -> int | None:
     """The first wrong step by its numbers (what made it so may stand before it)."""
-    return wrong.number if wrong.number in judged.bad else min(judged.frontier())
+    return wrong.number if wrong.number in judged.bad else min(judged.frontier(), default=None)
 
 
 def _reached(judged: Judged, start: int) -> list[int]:

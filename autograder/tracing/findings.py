@@ -21,7 +21,7 @@ from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing import habits
 from autograder.tracing.look import Look, Told
 from autograder.tracing.raised import by_cause
-from autograder.tracing.say import Text
+from autograder.tracing.text import Text
 
 
 @dataclass(frozen=True)

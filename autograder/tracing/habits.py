@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.tracing.say import Text
+from autograder.tracing.text import Text
 
 # Methods that make a new tensor: on a line of their own they do nothing.
 MAKES = {"masked_fill", "transpose", "permute", "view", "reshape", "softmax", "contiguous"}

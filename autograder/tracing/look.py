@@ -12,7 +12,8 @@ from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.causes import slips
 from autograder.tracing.first_wrong import Judged
 from autograder.tracing.reference import Reference, reference
-from autograder.tracing.say import Text, called, where
+from autograder.tracing.say import called, where
+from autograder.tracing.text import Text
 
 SECONDS = 2.0  # for all that is compared for one question; a wrong answer takes a tenth of it
 
@@ -54,7 +55,7 @@ class Look:
         if self.judged is None:
             return []
         told = []
-        for slip in slips(self.judged, self.bank, self.place, named):
+        for slip in slips(self.judged, self.bank, self.place, self.text, named):
             said = where(slip, self.text)
             known = slip.cause is not None or said is None
             if said is None or (

@@ -13,7 +13,8 @@ from autograder.course.steps.traces import Stopped, Trace
 from autograder.tracing import habits
 from autograder.tracing.alike import likeness
 from autograder.tracing.reference import Reference
-from autograder.tracing.say import Text, called
+from autograder.tracing.say import called
+from autograder.tracing.text import Text
 
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm")
 BROADCASTS = ("add", "__add__", "sub", "__sub__", "mul", "__mul__", "div", "__truediv__")

@@ -88,7 +88,7 @@ add(
     """
 def softmax_stable(scores):
     m, _ = torch.max(scores, dim=-1, keepdim=True)
-    z = torch.exp(scores - m)
+    z = torch.exp(scores - m)  # <-
     return torch.exp(z) / torch.exp(z).sum(-1, keepdim=True)  # <-
 """,
     "twice|exp",

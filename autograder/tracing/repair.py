@@ -1,0 +1,419 @@
+"""Proof that a step is the wrong one: with what belongs in its place, all that follows is right.
+
+The recorded steps are made again (`replay`) with one of them mended: a right tensor of the answer's
+in its place, its axes in another order, or its operation with another axis or operand. Where the
+result then comes out right, or more of the way to it, what is wrong lies at this step or before it.
+The line is known where all that it may be stands in one statement.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import torch
+
+from autograder.course.steps.traces import LEAF, Trace
+from autograder.tracing.alike import Known, likeness, merges, near, plain, tells
+from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
+from autograder.tracing.mends import Mend, ways_to_mend
+from autograder.tracing.reference import multiple
+from autograder.tracing.replay import NotAgain, Replay
+from autograder.tracing.text import Text
+
+MOST_TRIES = 400
+MOST_WAYS = 24  # to lay one right tensor out in one shape
+REACH = 10  # steps after a mended one that are looked at
+
+
+@dataclass
+class Proof:
+    """The step that is to blame, the trace as it is with that mended, and what mends it.
+
+    all_right: whether the result is right then. mend: how the operation was mended, in words.
+    """
+
+    number: int
+    trace: Trace
+    all_right: bool
+    should: Known | None = None
+    mend: str = ""
+    suspects: tuple[int, ...] = ()
+
+
+@dataclass
+class Bench:
+    """A judged trace on which steps can be mended."""
+
+    judged: Judged
+    until: float
+    text: Text
+    tries: int = 0
+    replay: Replay = field(init=False)
+
+    def __post_init__(self):
+        self.replay = Replay(self.judged.trace)
+        self.group_of = self._groups(lambda step: step.outer)
+        self.wide_group_of = self._groups(lambda step: ())
+        own = self.judged.own
+        self.wanted = [plain(own.trace.steps[i].value) for i in own.trace.returned]
+
+    def _groups(self, more) -> dict[int, tuple[int, ...]]:
+        """The steps that one place in the text made, by each of them."""
+        groups: dict = {}
+        for number, step in enumerate(self.judged.steps):
+            if step.place is not None:
+                key = (step.place, step.op, step.calls[-1].which if step.calls else 0, more(step))
+                groups.setdefault(key, []).append(number)
+        return {i: tuple(group) for group in groups.values() for i in group}
+
+    # --- what comes of a mended step -------------------------------------------------------------
+    def outcome(self, values: dict, calls: dict | None = None) -> tuple[dict, bool] | None:
+        """What changes, and whether the result is right; None where that cannot be known."""
+        self.tries += 1
+        if self.tries > MOST_TRIES or time.monotonic() > self.until:
+            return None
+        try:
+            changed = self.replay.after(values, calls)
+        except NotAgain:
+            return None
+        return changed, self.is_right(changed)
+
+    def is_right(self, changed: dict) -> bool:
+        """Whether what is returned is right."""
+        returned = self.judged.trace.returned
+        if len(returned) != len(self.wanted) or not returned:
+            return False
+        for number, wanted in zip(returned, self.wanted, strict=True):
+            value = changed[number] if number in changed else self.judged.steps[number].value
+            if value.shape != wanted.shape or not near(plain(value.double()), wanted):
+                return False
+        return True
+
+    def gains(self, changed: dict, mended: set[int]) -> int:
+        """How many of the next steps are right now that were not."""
+        count = 0
+        after = [i for i in sorted(changed) if i not in mended][:REACH]
+        for number in after:
+            old = self.judged.like.get(number)
+            if (old is not None and old.in_order) or number in self.judged.right:
+                continue
+            value = changed[number]
+            if not value.is_floating_point() or not tells(value.double()):
+                continue
+            found = likeness(value.double(), self.judged.own.known)
+            count += found is not None and found.in_order and not found.turned
+        return count
+
+    def places_returned_wrong(self) -> list[int]:
+        """The returned steps that are not what is wanted there."""
+        returned = self.judged.trace.returned
+        pairs = zip(returned, self.wanted, strict=False)
+        steps = self.judged.steps
+        return [
+            i
+            for i, wanted in pairs
+            if i < len(steps)
+            and (
+                steps[i].value.shape != wanted.shape or not near(plain(steps[i].value), wanted)
+            )
+        ]
+
+    # --- which steps may be wrong ----------------------------------------------------------------
+    def ancestors(self, numbers) -> set[int]:
+        """These steps and all that they were made from."""
+        left, seen = list(numbers), set()
+        while left:
+            number = left.pop()
+            if number not in seen:
+                seen.add(number)
+                left += self.judged.steps[number].inputs
+        return seen
+
+    def suspects(self) -> list[int]:
+        """The steps that are not right and that the result depends on, in order."""
+        judged = self.judged
+        roots = self.places_returned_wrong() or list(judged.trace.returned)
+        on_the_way = self.ancestors(i for i in roots if i < len(judged.steps))
+        return sorted(i for i in on_the_way & (judged.bad | judged.unsure))
+
+    def before(self, number: int) -> list[int]:
+        """The right steps that a wrong one was made of, through changes of layout, in order."""
+        judged, found = self.judged, set()
+        left = list(judged.steps[number].inputs)
+        while left:
+            each = left.pop()
+            step = judged.steps[each]
+            if each in found or step.op == LEAF or step.kind != "float" or step.place is None:
+                continue
+            found.add(each)
+            if step.op in LAYOUT or step.op in PARTS or step.op.endswith("clone"):
+                left += step.inputs
+        return sorted(found - judged.bad)
+
+
+def arrangements(known: Known, shape: torch.Size) -> Iterator[torch.Tensor]:
+    """A right tensor's numbers in a shape, in each way that its axes can be ordered."""
+    seen = []
+    for value in known.shapes:
+        if value.shape == shape:
+            seen.append(value)
+            yield value
+    fine = known.value.squeeze()
+    if fine.dim() > 5:
+        return
+    coarse = [n for n in shape if n > 1]
+    for order in itertools.permutations(range(fine.dim())):
+        if merges([fine.shape[i] for i in order], coarse):
+            value = fine.permute(order).reshape(shape)
+            if not any(torch.equal(value, other) for other in seen):
+                seen.append(value)
+                yield value
+        if len(seen) >= MOST_WAYS:
+            return
+
+
+def in_slices(known: Known, shapes: list[torch.Size]) -> Iterator[list[torch.Tensor]]:
+    """A right tensor cut in slices, one for each of several steps in a row."""
+    count, size = len(shapes), math.prod(shapes[0])
+    for fine in {tuple(t.shape): t for t in known.shapes}.values():
+        axes = [i for i, n in enumerate(fine.shape) if n > 1]
+        for k in (1, 2, 3):
+            for own in itertools.permutations(axes, k):
+                parts = math.prod(fine.shape[i] for i in own)
+                if parts < 2 or count % parts or fine.numel() // parts != size:
+                    continue
+                rest = [i for i in range(fine.dim()) if i not in own]
+                for order in itertools.permutations(rest):
+                    if [fine.shape[i] for i in order if fine.shape[i] > 1] != [
+                        n for n in shapes[0] if n > 1
+                    ]:
+                        continue
+                    cut = fine.permute(*own, *order).reshape(parts, *shapes[0])
+                    yield [cut[j % parts] for j in range(count)]
+                    if parts != count:
+                        yield [cut[j // (count // parts)] for j in range(count)]
+
+
+def prove(judged: Judged, until: float, text: Text, single: bool = False) -> Proof | None:
+    """The step that is surely wrong, with what mends it; None where none can be proved.
+
+    single: whether it is known that only one thing is wrong.
+    """
+    if judged.trace.full or not judged.whole or judged.trace.stopped is not None:
+        return None
+    bench = Bench(judged, until, text)
+    suspects = bench.suspects()
+    returned = bench.places_returned_wrong()
+    if not suspects and not returned:
+        return None
+    pivot = _pivot(bench, suspects or returned, single)
+    exchanged = swapped(bench) if pivot is None or pivot.all_right else None
+    if exchanged is not None:
+        return _exchanged(bench, exchanged, pivot)
+    if pivot is None:
+        return _mended(bench, suspects)
+    if _one_statement(bench, pivot.suspects):
+        return pivot
+    return _mended(bench, list(pivot.suspects), pivot)
+
+
+def _exchanged(bench: Bench, swap: Swap, pivot: Proof | None) -> Proof | None:
+    """Two tensors changed places where they were named, or where they are used; None where that
+    cannot be told."""
+    judged, text = bench.judged, bench.text
+    one, two = swap.one, swap.two
+    crossed = text.crossed(*((judged.steps[i], judged.like[i].known.name) for i in (one, two)))
+    used = pivot is not None and _one_statement(bench, pivot.suspects)
+    if used and crossed is False:
+        return pivot
+    if crossed or (not used and _one_statement(bench, (one, two))):
+        should = judged.like[two].known
+        trace = bench.replay.trace_with(swap.changed)
+        return Proof(min(one, two), trace, True, should, "", (one, two))
+    return None
+
+
+def _one_statement(bench: Bench, numbers) -> bool:
+    lines = {bench.text.line(bench.judged.steps[i]) for i in numbers}
+    return len(lines) == 1 and None not in lines
+
+
+def _pivot(bench: Bench, suspects: list[int], single: bool) -> Proof | None:
+    """The first step in whose place a right tensor makes right what follows."""
+    judged = bench.judged
+    steps = judged.steps
+    tried: set[tuple[int, ...]] = set()
+    best: Proof | None = None
+    for wrong in suspects[:40]:
+        for number in [*bench.before(wrong), wrong]:
+            group = bench.group_of.get(number)
+            if group is None or group in tried:
+                continue
+            tried.add(group)
+            found = _with_a_right_one(bench, group)
+            wide = bench.wide_group_of[number]
+            if wide not in tried and (found is None or not found[3]):
+                tried.add(wide)
+                again = _with_a_right_one(bench, wide)
+                found, group = (again, wide) if again is not None else (found, group)
+            if found is None:
+                continue
+            should, changed, all_right = found[1:4]
+            ahead = bench.ancestors(group) & (judged.bad | judged.unsure)
+            to_blame = tuple(sorted(ahead | {min(group)}))
+            proof = Proof(
+                min(group), bench.replay.trace_with(changed), all_right, should, "", to_blame
+            )
+            if all_right:
+                return proof
+            best = best or (None if single else proof)
+        if best is not None and wrong > max(best.suspects):
+            break
+        if time.monotonic() > bench.until:
+            break
+    return best
+
+
+def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
+    """What makes more right in the place of these steps: (values, which, changes, all, gain)."""
+    judged = bench.judged
+    steps = [judged.steps[i] for i in group]
+    if steps[0].kind != "float" or any(s.value.shape != steps[0].value.shape for s in steps):
+        return None
+    best = None
+    should = judged.own.makes(judged.places(group[0])) if len(group) == 1 else None
+    there = [judged.like[i].known for i in group if i in judged.like and judged.like[i].in_order]
+    at_the_end = set(group) <= set(bench.places_returned_wrong())
+    for known, values in _ways(bench, group, steps):
+        later = any(judged.own.comes_of(known, own) and known is not own for own in there)
+        if later and not at_the_end:
+            continue  # a later one in the place of a right one: what comes between is not wrong
+        new = dict(zip(group, values, strict=True))
+        if any(v.shape != s.value.shape for v, s in zip(values, steps, strict=True)):
+            continue
+        if all(near(plain(v), plain(s.value)) for v, s in zip(values, steps, strict=True)):
+            continue
+        outcome = bench.outcome(new)
+        if outcome is None:
+            continue
+        changed, all_right = outcome
+        if all_right:
+            return new, known, changed, True, REACH
+        gain = bench.gains(changed, set(group))
+        if known is should and multiple(steps[0].value, values[0]) is not None:
+            return new, known, changed, False, gain  # it is what should be there, but for a factor
+        if gain and (best is None or gain > best[4]):
+            best = new, known, changed, False, gain
+    return best
+
+
+def _ways(bench: Bench, group, steps) -> Iterator[tuple[Known, list[torch.Tensor]]]:
+    """Right tensors in the place of these steps: first what the answer makes there."""
+    judged = bench.judged
+    should = judged.own.makes(judged.places(group[0])) if len(group) == 1 else None
+    known = [each for each in judged.own.known if each is not should]
+    if len(group) > 1:
+        if len({step.outer for step in steps}) > 1:
+            yield from _each_in_another_order(judged, group, steps)
+            return
+        yield from _in_turn(bench, group)
+    for each in [should, *known] if should is not None else known:
+        for values in _fillings(each, steps):
+            yield each, values
+
+
+def _each_in_another_order(judged: Judged, group, steps) -> Iterator:
+    """Several calls of one function, each tensor with its own axes in another order."""
+    own = [judged.like.get(i) for i in group]
+    if any(each is None or not each.whole for each in own):
+        return
+    ways = [list(arrangements(e.known, s.value.shape)) for e, s in zip(own, steps, strict=True)]
+    for values in zip(*ways, strict=False):
+        yield own[0].known, list(values)
+
+
+def _in_turn(bench: Bench, group: tuple[int, ...]) -> Iterator[tuple[Known, list[torch.Tensor]]]:
+    """What the answer's own rounds give, one after the other; and what is wanted at the end."""
+    judged, own = bench.judged, bench.judged.own
+    shape, returned = judged.steps[group[0]].value.shape, judged.trace.returned
+    rounds: dict = {}
+    for number, step in enumerate(own.trace.steps):
+        if number in own.of_step and step.value.shape == shape:
+            rounds.setdefault((step.op, step.place), []).append(number)
+    rows = [numbers for numbers in rounds.values() if len(numbers) == len(group)]
+    if len(returned) == len(bench.wanted) and set(group) <= set(returned):
+        rows.append([own.trace.returned[returned.index(i)] for i in group])
+    for numbers in rows:
+        if all(i in own.of_step for i in numbers):
+            yield own.of_step[numbers[0]], [own.trace.steps[i].value for i in numbers]
+
+
+def _fillings(known: Known, steps) -> Iterator[list[torch.Tensor]]:
+    shape = steps[0].value.shape
+    if known.value.numel() == steps[0].value.numel():
+        if len(steps) == 1:
+            for value in arrangements(known, shape):
+                yield [value]
+        else:
+            for value in known.shapes:
+                if value.shape == shape:
+                    yield [value] * len(steps)
+    elif len(steps) > 1:
+        yield from in_slices(known, [s.value.shape for s in steps])
+
+
+# --- an operation made in another way --------------------------------------------------------------
+def _mended(bench: Bench, suspects: list[int], pivot: Proof | None = None) -> Proof | None:
+    """The one statement in which another axis, operand or sign makes the result right."""
+    judged = bench.judged
+    found: list[tuple[Mend, tuple[int, ...], dict]] = []
+    tried: set[tuple[int, ...]] = set()
+    for number in suspects:
+        group = bench.group_of.get(number)
+        if group is None or group in tried:
+            continue
+        tried.add(group)
+        for mend in ways_to_mend(judged, bench.replay, group):
+            outcome = bench.outcome(mend.values, mend.calls)
+            if outcome is not None and outcome[1]:
+                found.append((mend, group, outcome[0]))
+                break
+        if time.monotonic() > bench.until:
+            return None
+    if not found or not _one_statement(bench, [min(group) for _, group, _ in found]):
+        return None
+    mend, group, changed = found[0]
+    number = min(group)
+    trace = bench.replay.trace_with(changed)
+    return Proof(number, trace, True, pivot.should if pivot else None, mend.words, (number,))
+
+
+@dataclass(frozen=True)
+class Swap:
+    """Two right tensors that stand in each other's place, by the steps that made them."""
+
+    one: int
+    two: int
+    changed: dict
+
+
+def swapped(bench: Bench) -> Swap | None:
+    """Two tensors of the answer's that have only to be exchanged to make the result right."""
+    judged = bench.judged
+    makers: dict[int, int] = {}  # a landmark's place: the first step that gave it
+    for number in sorted(judged.like):
+        found, step = judged.like[number], judged.steps[number]
+        if found.whole and found.in_order and step.place and step.op not in LAYOUT:
+            makers.setdefault(found.known.place, number)
+    for one, two in itertools.combinations(makers.values(), 2):
+        a, b = judged.steps[one].value, judged.steps[two].value
+        if a.shape != b.shape:
+            continue
+        outcome = bench.outcome({one: b, two: a})
+        if outcome is not None and outcome[1]:
+            return Swap(one, two, outcome[0])
+    return None
