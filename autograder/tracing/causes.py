@@ -21,7 +21,7 @@ from autograder.tracing.first_wrong import (
     stays_multiplied,
 )
 from autograder.tracing.reference import PRODUCTS, extended
-from autograder.tracing.repair import Proof, prove
+from autograder.tracing.repair import Proof, can_prove, prove
 from autograder.tracing.text import Text
 
 MOST = 3  # mistakes that are named in one answer
@@ -53,8 +53,9 @@ def slips(
     """
     found: list[Slip] = []
     told: tuple[int, ...] = ()
-    while len(found) < MOST and time.monotonic() < judged.until:
-        proof = prove(judged, judged.until, text, bool(named))
+    while len(found) < MOST and time.thread_time() < judged.until:
+        proof = prove(judged, judged.until, text)
+        strict = proof is None and can_prove(judged)
         wrong = _as_wrong(judged, proof) if proof else first_wrong(judged)
         if wrong is None:
             break
@@ -62,7 +63,7 @@ def slips(
         candidates = _reached(judged, start)[: FURTHEST + 1] if start is not None else []
         sizes = {judged.steps[i].value.numel() for i in candidates}
         mistakes = bank.wrong(place, (), sizes, named) if proof else bank.wrong(place, told, sizes, named)
-        slip = _named(judged, wrong, candidates, mistakes, text, proof)
+        slip = _named(judged, wrong, candidates, mistakes, text, proof, strict)
         if slip is None:
             break
         found.append(slip)
@@ -99,15 +100,20 @@ def _named(
     mistakes: Iterable[KnownSteps],
     text: Text,
     proof: Proof | None = None,
+    strict: bool = False,
 ) -> Slip | None:
-    """The slip with the known mistake that explains it; None where it cannot be claimed."""
+    """The slip with the known mistake that explains it; None where it cannot be claimed.
+
+    strict: whether a proof was looked for and none was found. The first wrong step has to be a
+    known mistake's own then.
+    """
     marks = [(i, signature(judged.steps[i].value)) for i in candidates]
     sizes = {judged.steps[i].value.numel() for i in candidates}
     own = [k.shapes[0] for k in judged.own.all if k.value.numel() in sizes]
     usual = list(map(signature, own))
     best: tuple[tuple, int, KnownSteps] | None = None
     for mistake in mistakes:
-        if time.monotonic() > judged.until:
+        if time.thread_time() > judged.until:
             break
         new = [s for s in mistake.signatures if not any(alike(s, u) for u in usual)]
         found = _explained(marks, new)
@@ -118,6 +124,8 @@ def _named(
     cause = best[2] if best is not None else None
     if proof is not None:
         return Slip(judged, wrong, proof.number, cause, proof.mend)
+    if strict and (best is None or best[1] != wrong.number):
+        return None
     if best is not None:
         number = _line_of(judged, wrong, best[1])
         between = [i for i in candidates if i <= best[1]] if wrong.maker is None else []

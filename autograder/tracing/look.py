@@ -44,7 +44,7 @@ class Look:
 
     @cached_property
     def judged(self) -> Judged | None:
-        until = time.monotonic() + SECONDS
+        until = time.thread_time() + SECONDS
         return Judged(self.trace, self.own, until) if self.own is not None else None
 
     def told(self, named: str = "") -> list[Told]:
@@ -64,7 +64,7 @@ class Look:
                 break  # what follows on the same line follows from it
             cause = (slip.cause.check, slip.cause.message) if slip.cause else None
             told.append(Told(said, self.text.statement(said.first_wrong), cause))
-        return told or self._returned()
+        return sorted(told, key=lambda each: each.where.first_wrong) or self._returned()
 
     def _returned(self) -> list[Told]:
         """Where all steps are right and another of them is returned than the result."""

@@ -74,7 +74,7 @@ class Bench:
     def outcome(self, values: dict, calls: dict | None = None) -> tuple[dict, bool] | None:
         """What changes, and whether the result is right; None where that cannot be known."""
         self.tries += 1
-        if self.tries > MOST_TRIES or time.monotonic() > self.until:
+        if self.tries > MOST_TRIES or time.thread_time() > self.until:
             return None
         try:
             changed = self.replay.after(values, calls)
@@ -93,8 +93,9 @@ class Bench:
                 return False
         return True
 
-    def gains(self, changed: dict, mended: set[int]) -> int:
-        """How many of the next steps are right now that were not."""
+    def gains(self, changed: dict, mended: dict) -> int:
+        """How many of the next steps are right now that were not, beside what was put in."""
+        own = [plain(v.double()).flatten().sort().values for v in mended.values()]
         count = 0
         after = [i for i in sorted(changed) if i not in mended][:REACH]
         for number in after:
@@ -105,7 +106,10 @@ class Bench:
             if not value.is_floating_point() or not tells(value.double()):
                 continue
             found = likeness(value.double(), self.judged.own.known)
-            count += found is not None and found.in_order and not found.turned
+            if found is None or not found.in_order or found.turned:
+                continue
+            ordered = plain(value.double()).flatten().sort().values
+            count += not any(len(o) == len(ordered) and near(o, ordered) for o in own)
         return count
 
     def places_returned_wrong(self) -> list[int]:
@@ -198,11 +202,16 @@ def in_slices(known: Known, shapes: list[torch.Size]) -> Iterator[list[torch.Ten
                         yield [cut[j // (count // parts)] for j in range(count)]
 
 
-def prove(judged: Judged, until: float, text: Text, single: bool = False) -> Proof | None:
-    """The step that is surely wrong, with what mends it; None where none can be proved.
+def can_prove(judged: Judged) -> bool:
+    """Whether all that follows from a wrong step can be made again."""
+    if judged.trace.full or not judged.whole or judged.trace.stopped is not None:
+        return False
+    replay = Replay(judged.trace)
+    return bool(judged.trace.returned) and all(replay.is_sound(i) for i in judged.bad)
 
-    single: whether it is known that only one thing is wrong.
-    """
+
+def prove(judged: Judged, until: float, text: Text) -> Proof | None:
+    """The step that is surely wrong, with what mends it; None where none can be proved."""
     if judged.trace.full or not judged.whole or judged.trace.stopped is not None:
         return None
     bench = Bench(judged, until, text)
@@ -210,7 +219,7 @@ def prove(judged: Judged, until: float, text: Text, single: bool = False) -> Pro
     returned = bench.places_returned_wrong()
     if not suspects and not returned:
         return None
-    pivot = _pivot(bench, suspects or returned, single)
+    pivot = _pivot(bench, suspects or returned)
     exchanged = swapped(bench) if pivot is None or pivot.all_right else None
     if exchanged is not None:
         return _exchanged(bench, exchanged, pivot)
@@ -242,7 +251,7 @@ def _one_statement(bench: Bench, numbers) -> bool:
     return len(lines) == 1 and None not in lines
 
 
-def _pivot(bench: Bench, suspects: list[int], single: bool) -> Proof | None:
+def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
     """The first step in whose place a right tensor makes right what follows."""
     judged = bench.judged
     steps = judged.steps
@@ -262,20 +271,38 @@ def _pivot(bench: Bench, suspects: list[int], single: bool) -> Proof | None:
                 found, group = (again, wide) if again is not None else (found, group)
             if found is None:
                 continue
-            should, changed, all_right = found[1:4]
+            values, should, changed, all_right = found[:4]
             ahead = bench.ancestors(group) & (judged.bad | judged.unsure)
             to_blame = tuple(sorted(ahead | {min(group)}))
             proof = Proof(
-                min(group), bench.replay.trace_with(changed), all_right, should, "", to_blame
+                min(group),
+                bench.replay.trace_with(changed),
+                all_right,
+                should,
+                _of_rounds(judged, values),
+                to_blame,
             )
             if all_right:
                 return proof
-            best = best or (None if single else proof)
+            best = best or proof
         if best is not None and wrong > max(best.suspects):
             break
-        if time.monotonic() > bench.until:
+        if time.thread_time() > bench.until:
             break
     return best
+
+
+def _of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
+    """How steps that one line makes in several rounds differ from what belongs there."""
+    old = [plain(judged.steps[i].value) for i in values]
+    new = [plain(v) for v in values.values()]
+    if len(old) < 2 or any(v.shape != old[0].shape for v in (*old, *new)):
+        return ""
+    if all(near(v, old[0]) for v in old) and not all(near(v, new[0]) for v in new):
+        return "it is the same in every round, where each round needs its own"
+    if all(sum(near(v, other) for other in new) == 1 for v in old):
+        return "what the rounds give comes in another order"
+    return ""
 
 
 def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
@@ -288,7 +315,17 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     should = judged.own.makes(judged.places(group[0])) if len(group) == 1 else None
     there = [judged.like[i].known for i in group if i in judged.like and judged.like[i].in_order]
     at_the_end = set(group) <= set(bench.places_returned_wrong())
+    exact = len(group) == 1 and any(
+        near(plain(steps[0].value), plain(v))
+        for own in there
+        for v in own.shapes
+        if v.shape == steps[0].value.shape
+    )
     for known, values in _ways(bench, group, steps):
+        if exact and not _as_the_answer_has_it(known, values[0]):
+            continue
+        if exact and any(known is own for own in there):
+            continue
         later = any(judged.own.comes_of(known, own) and known is not own for own in there)
         if later and not at_the_end:
             continue  # a later one in the place of a right one: what comes between is not wrong
@@ -303,12 +340,16 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
         changed, all_right = outcome
         if all_right:
             return new, known, changed, True, REACH
-        gain = bench.gains(changed, set(group))
+        gain = bench.gains(changed, new)
         if known is should and multiple(steps[0].value, values[0]) is not None:
             return new, known, changed, False, gain  # it is what should be there, but for a factor
         if gain and (best is None or gain > best[4]):
             best = new, known, changed, False, gain
     return best
+
+
+def _as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:
+    return any(v.shape == value.shape and torch.equal(v, value) for v in known.shapes)
 
 
 def _ways(bench: Bench, group, steps) -> Iterator[tuple[Known, list[torch.Tensor]]]:
@@ -382,7 +423,7 @@ def _mended(bench: Bench, suspects: list[int], pivot: Proof | None = None) -> Pr
             if outcome is not None and outcome[1]:
                 found.append((mend, group, outcome[0]))
                 break
-        if time.monotonic() > bench.until:
+        if time.thread_time() > bench.until:
             return None
     if not found or not _one_statement(bench, [min(group) for _, group, _ in found]):
         return None
@@ -411,7 +452,8 @@ def swapped(bench: Bench) -> Swap | None:
             makers.setdefault(found.known.place, number)
     for one, two in itertools.combinations(makers.values(), 2):
         a, b = judged.steps[one].value, judged.steps[two].value
-        if a.shape != b.shape:
+        known = judged.like[one].known, judged.like[two].known
+        if a.shape != b.shape or judged.own.comes_of(*known) or judged.own.comes_of(*known[::-1]):
             continue
         outcome = bench.outcome({one: b, two: a})
         if outcome is not None and outcome[1]:

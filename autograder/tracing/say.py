@@ -65,6 +65,8 @@ def _how(judged: Judged, slip: Slip) -> str:
         taken, wanted = map(called, slip.wrong.instead)
         if taken and wanted:
             return f"{taken} are taken where {wanted} belong"
+    if slip.mend:
+        return slip.mend
     found = judged.like.get(slip.number)
     if slip.number not in judged.bad and found is not None and found.turned:
         if step.op == "softmax":

@@ -279,9 +279,9 @@ def alibi_attention(q, k, v, slopes):
     n = q.size(2)
     dist = torch.arange(n).unsqueeze(1) - torch.arange(n).unsqueeze(0)
     scores = q @ k.transpose(2, 3)  # <-
-    scores = scores - slopes[0] * dist  # <- 2
+    scores = scores - slopes[0] * dist  # <- 2 # <-
     mask = torch.ones(n, n).triu(1).bool()
-    scores = scores.masked_fill(mask, -1e9)  # <-
+    scores = scores.masked_fill(mask, -1e9)
     return torch.softmax(scores, -1) @ v
 """,
     "scale",
