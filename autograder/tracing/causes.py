@@ -22,7 +22,7 @@ from autograder.tracing.first_wrong import (
 )
 from autograder.tracing.reference import PRODUCTS, extended
 from autograder.tracing.repair import Proof, can_prove, prove
-from autograder.tracing.text import Text
+from autograder.tracing.text import Text, means
 
 MOST = 3  # mistakes that are named in one answer
 FURTHEST = 6  # wrong steps between the first and the one that a known mistake explains
@@ -42,6 +42,7 @@ class Slip:
     number: int  # the step that is said to be wrong
     cause: KnownSteps | None = None
     mend: str = ""  # what was made in another way to prove it
+    line: int | None = None  # where another line than the step's is to blame
 
 
 def slips(
@@ -123,7 +124,8 @@ def _named(
             break
     cause = best[2] if best is not None else None
     if proof is not None:
-        return Slip(judged, wrong, proof.number, cause, proof.mend)
+        line = _of_the_call(judged, wrong, text)
+        return Slip(judged, wrong, proof.number, cause, proof.mend, line)
     if strict and (best is None or best[1] != wrong.number):
         return None
     if best is not None:
@@ -132,6 +134,19 @@ def _named(
         lines = {text.line(judged.steps[i]) for i in (*between, number)}
         return Slip(judged, wrong, number, cause) if len(lines) == 1 else None
     return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
+
+
+def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
+    """The line that called a function with one tensor in the place of another, where the function's
+    own names show that it expects the other."""
+    step = judged.steps[wrong.number]
+    if wrong.instead is None or not step.outer:
+        return None
+    taken, wanted = (known.name for known in wrong.instead)
+    names = text.names_at(step)
+    if any(means(n, wanted) and not means(n, taken) for n in names):
+        return step.outer[0]
+    return None
 
 
 def _explained(marks: list[tuple[int, Signature]], new: list[Signature]) -> tuple | None:

@@ -20,12 +20,13 @@ from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known, likeness, merges, near, plain, tells
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.mends import Mend, ways_to_mend
-from autograder.tracing.reference import multiple
+from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.replay import NotAgain, Replay
 from autograder.tracing.text import Text
 
 MOST_TRIES = 400
 MOST_WAYS = 24  # to lay one right tensor out in one shape
+JOINS = ("cat", "concat", "stack", "hstack", "vstack", "__setitem__")
 REACH = 10  # steps after a mended one that are looked at
 
 
@@ -324,7 +325,7 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     for known, values in _ways(bench, group, steps):
         if exact and not _as_the_answer_has_it(known, values[0]):
             continue
-        if exact and any(known is own for own in there):
+        if any(known is own for own in there) and (exact or not _may_turn(steps[0], values[0])):
             continue
         later = any(judged.own.comes_of(known, own) and known is not own for own in there)
         if later and not at_the_end:
@@ -346,6 +347,14 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
         if gain and (best is None or gain > best[4]):
             best = new, known, changed, False, gain
     return best
+
+
+def _may_turn(step, value: torch.Tensor) -> bool:
+    """Whether a step may itself have brought its axes in another order than this one: what it was
+    made of may stand in that order already."""
+    if step.op in (*LAYOUT, *PARTS, *JOINS, "einsum"):
+        return True
+    return step.op in PRODUCTS and near(plain(step.value.mT), plain(value))
 
 
 def _as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:

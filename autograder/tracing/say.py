@@ -27,7 +27,7 @@ def called(known: Known | None) -> str:
 def where(slip: Slip, text: Text) -> Where | None:
     """What a finding says of the first wrong line; None where the text does not show it."""
     judged = slip.judged
-    first = text.line(judged.steps[slip.number])
+    first = slip.line or text.line(judged.steps[slip.number])
     if first is None:
         return None
     last, landmark = _last_right(judged, slip, text, first)
@@ -64,7 +64,8 @@ def _how(judged: Judged, slip: Slip) -> str:
     if slip.wrong.instead is not None:
         taken, wanted = map(called, slip.wrong.instead)
         if taken and wanted:
-            return f"{taken} are taken where {wanted} belong"
+            are, belong = "are" if _many(taken) else "is", "belong" if _many(wanted) else "belongs"
+            return f"{taken} {are} taken where {wanted} {belong}"
     if slip.mend:
         return slip.mend
     found = judged.like.get(slip.number)
@@ -87,6 +88,11 @@ def _how(judged: Judged, slip: Slip) -> str:
     if should is not None and should.value.shape == step.value.shape:
         return _against(step.value, should.value)
     return f"it multiplies by {factor:.3g}" if factor is not None else ""
+
+
+def _many(words: str) -> bool:
+    """Whether a landmark's words are a plural: `the keys`."""
+    return words.endswith("s") and not words.endswith("ss")
 
 
 def _last_two(order: tuple[int, ...] | None) -> bool:

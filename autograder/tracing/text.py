@@ -102,6 +102,49 @@ class Text:
         which = step.calls[-1].which if step.calls else -1
         return names[which] if 0 <= which < len(names) else ""
 
+    @cached_property
+    def attributes(self) -> set[str]:
+        """What is set in `self` somewhere."""
+        return {
+            n.attr
+            for n in self.nodes
+            if isinstance(n, ast.Attribute)
+            and isinstance(n.ctx, ast.Store)
+            and isinstance(n.value, ast.Name)
+            and n.value.id == "self"
+        }
+
+    def assigned(self, name: str, line: int) -> ast.expr | None:
+        """What a variable was assigned last before a line, if that was alone on its left."""
+        found = [
+            n
+            for n in self.statements
+            if isinstance(n, ast.Assign) and n.lineno < line and len(n.targets) == 1
+            if isinstance(n.targets[0], ast.Name) and n.targets[0].id == name
+        ]
+        return max(found, key=lambda n: n.lineno).value if found else None
+
+    def function(self, name: str) -> ast.FunctionDef | None:
+        """The function of this name, where there is one alone."""
+        found = [n for n in self.nodes if isinstance(n, ast.FunctionDef) and n.name == name]
+        return found[0] if len(found) == 1 else None
+
+    def is_method(self, function: ast.FunctionDef) -> bool:
+        """Whether a function stands in a class, and is no static one."""
+        classes = [n for n in self.nodes if isinstance(n, ast.ClassDef)]
+        return any(function in c.body for c in classes) and not function.decorator_list
+
+    def names_at(self, step: Step) -> set[str]:
+        """The variables in the expression that a step stands for."""
+        if step.place is None:
+            return set()
+        for node in self.nodes:
+            if isinstance(node, ast.expr):
+                there = (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset)
+                if there == step.place:
+                    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+        return set()
+
     def crossed(self, one: tuple[Step, str], two: tuple[Step, str]) -> bool | None:
         """Whether two variables are called by each other's contents; None where their names do not
         say. Each is given as the step that made it and what it is."""
@@ -109,14 +152,14 @@ class Text:
         words = [word for _, word in (one, two)]
         if not all(names):
             return None if any(names) else False
-        straight = [_means(name, word) for name, word in zip(names, words, strict=True)]
-        across = [_means(name, word) for name, word in zip(names, reversed(words), strict=True)]
+        straight = [means(name, word) for name, word in zip(names, words, strict=True)]
+        across = [means(name, word) for name, word in zip(names, reversed(words), strict=True)]
         if all(across) and not any(straight):
             return True
         return False if all(straight) and not any(across) else None
 
 
-def _means(name: str, word: str) -> bool:
+def means(name: str, word: str) -> bool:
     """Whether a variable is called by the beginning of a word: `q`, `query` and `Qs`: queries."""
     bare = name.lower().strip("_")
     start = bare[: min(len(bare), 3)]
