@@ -45,9 +45,7 @@ class Slip:
     line: int | None = None  # where another line than the step's is to blame
 
 
-def slips(
-    judged: Judged, bank: Bank, place: int, text: Text, named: str = ""
-) -> list[Slip]:
+def slips(judged: Judged, bank: Bank, place: int, text: Text, named: str = "") -> list[Slip]:
     """What is wrong, one after the other, each named where it is known.
 
     named: the one known mistake that explains all, if it is known which.
@@ -63,7 +61,9 @@ def slips(
         start = _root(judged, wrong)
         candidates = _reached(judged, start)[: FURTHEST + 1] if start is not None else []
         sizes = {judged.steps[i].value.numel() for i in candidates}
-        mistakes = bank.wrong(place, (), sizes, named) if proof else bank.wrong(place, told, sizes, named)
+        mistakes = (
+            bank.wrong(place, (), sizes, named) if proof else bank.wrong(place, told, sizes, named)
+        )
         slip = _named(judged, wrong, candidates, mistakes, text, proof, strict)
         if slip is None:
             break

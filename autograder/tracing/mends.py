@@ -1,19 +1,24 @@
-"""Ways to make an operation of a wrong answer in another way: an axis, a sign, an operand."""
+"""What may mend steps of a wrong answer: a right tensor in their place, or their operation made in
+another way (an axis, a sign, an operand)."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
 
 from autograder.course.steps.traces import LEAF, Done
+from autograder.tracing.alike import Known, merges
 from autograder.tracing.first_wrong import Judged
 from autograder.tracing.replay import REDUCED, Replay
 
 OVER_AN_AXIS = REDUCED.split()
 MASKED = ("masked_fill", "masked_fill_", "where", "__mul__", "mul")
 PRODUCTS = ("matmul", "__matmul__", "bmm", "mm")
+MOST_WAYS = 24  # to lay one right tensor out in one shape
 MOST_OTHERS = 12  # steps that are tried in the place of an operand
 
 
@@ -65,8 +70,10 @@ def _axes(group, steps, other, now: int) -> Iterator[Mend]:
     rank = max(steps[0].value.dim(), 1) + 1
     for new in [-1, -2, *range(rank - 1)]:
         if new != now:
-            calls = {i: (*s.calls[:-1], replace(s.calls[-1], given=other(new)))
-                     for i, s in zip(group, steps, strict=True)}
+            calls = {
+                i: (*s.calls[:-1], replace(s.calls[-1], given=other(new)))
+                for i, s in zip(group, steps, strict=True)
+            }
             yield Mend({}, calls, f"it runs along dim={now}")
 
 
@@ -85,12 +92,14 @@ def _other_masks(replay: Replay, group, steps) -> Iterator[Mend]:
             given = []
             for each in step.calls[-1].given:
                 value = replay.value(each[1]) if each[0] == "t" else None
-                if value is not None and value.dtype == torch.bool and value.dim() > 1:
-                    if value.shape[-1] == value.shape[-2]:
-                        each = ("c", turn(value))
+                is_mask = value is not None and value.dtype == torch.bool and value.dim() > 1
+                if is_mask and value.shape[-1] == value.shape[-2]:
+                    each = ("c", turn(value))
                 given.append(each)
             calls[i] = (*step.calls[:-1], replace(step.calls[-1], given=tuple(given)))
-        if any(c[-1].given != s.calls[-1].given for c, s in zip(calls.values(), steps, strict=True)):
+        if any(
+            c[-1].given != s.calls[-1].given for c, s in zip(calls.values(), steps, strict=True)
+        ):
             yield Mend({}, calls, words)
 
 
@@ -154,3 +163,101 @@ def _of_the_same_shape(judged: Judged, group, now: list[int]) -> Iterator[list[i
                 found += 1
                 if found >= MOST_OTHERS:
                     return
+
+
+# --- right tensors in the place of steps ---------------------------------------------------------
+def arrangements(known: Known, shape: torch.Size) -> Iterator[torch.Tensor]:
+    """A right tensor's numbers in a shape, in each way that its axes can be ordered."""
+    seen = []
+    for value in known.shapes:
+        if value.shape == shape:
+            seen.append(value)
+            yield value
+    fine = known.value.squeeze()
+    if fine.dim() > 5:
+        return
+    coarse = [n for n in shape if n > 1]
+    for order in itertools.permutations(range(fine.dim())):
+        if merges([fine.shape[i] for i in order], coarse):
+            value = fine.permute(order).reshape(shape)
+            if not any(torch.equal(value, other) for other in seen):
+                seen.append(value)
+                yield value
+        if len(seen) >= MOST_WAYS:
+            return
+
+
+def in_slices(known: Known, shapes: list[torch.Size]) -> Iterator[list[torch.Tensor]]:
+    """A right tensor cut in slices, one for each of several steps in a row."""
+    count, size = len(shapes), math.prod(shapes[0])
+    for fine in {tuple(t.shape): t for t in known.shapes}.values():
+        axes = [i for i, n in enumerate(fine.shape) if n > 1]
+        for k in (1, 2, 3):
+            for own in itertools.permutations(axes, k):
+                parts = math.prod(fine.shape[i] for i in own)
+                if parts < 2 or count % parts or fine.numel() // parts != size:
+                    continue
+                rest = [i for i in range(fine.dim()) if i not in own]
+                for order in itertools.permutations(rest):
+                    if [fine.shape[i] for i in order if fine.shape[i] > 1] != [
+                        n for n in shapes[0] if n > 1
+                    ]:
+                        continue
+                    cut = fine.permute(*own, *order).reshape(parts, *shapes[0])
+                    yield [cut[j % parts] for j in range(count)]
+                    if parts != count:
+                        yield [cut[j // (count // parts)] for j in range(count)]
+
+
+def right_ones(judged: Judged, group, steps) -> Iterator[tuple[Known, list[torch.Tensor]]]:
+    """Right tensors in the place of these steps: first what the answer makes there."""
+    should = judged.own.makes(judged.places(group[0])) if len(group) == 1 else None
+    known = [each for each in judged.own.known if each is not should]
+    if len(group) > 1:
+        if len({step.outer for step in steps}) > 1:
+            yield from _each_in_another_order(judged, group, steps)
+            return
+        yield from _in_turn(judged, group)
+    for each in [should, *known] if should is not None else known:
+        for values in _fillings(each, steps):
+            yield each, values
+
+
+def _each_in_another_order(judged: Judged, group, steps) -> Iterator:
+    """Several calls of one function, each tensor with its own axes in another order."""
+    own = [judged.like.get(i) for i in group]
+    if any(each is None or not each.whole for each in own):
+        return
+    ways = [list(arrangements(e.known, s.value.shape)) for e, s in zip(own, steps, strict=True)]
+    for values in zip(*ways, strict=False):
+        yield own[0].known, list(values)
+
+
+def _in_turn(judged: Judged, group: tuple[int, ...]) -> Iterator[tuple[Known, list[torch.Tensor]]]:
+    """What the answer's own rounds give, one after the other; and what is wanted at the end."""
+    own = judged.own
+    shape, returned = judged.steps[group[0]].value.shape, judged.trace.returned
+    rounds: dict = {}
+    for number, step in enumerate(own.trace.steps):
+        if number in own.of_step and step.value.shape == shape:
+            rounds.setdefault((step.op, step.place), []).append(number)
+    rows = [numbers for numbers in rounds.values() if len(numbers) == len(group)]
+    if len(returned) == len(own.trace.returned) and set(group) <= set(returned):
+        rows.append([own.trace.returned[returned.index(i)] for i in group])
+    for numbers in rows:
+        if all(i in own.of_step for i in numbers):
+            yield own.of_step[numbers[0]], [own.trace.steps[i].value for i in numbers]
+
+
+def _fillings(known: Known, steps) -> Iterator[list[torch.Tensor]]:
+    shape = steps[0].value.shape
+    if known.value.numel() == steps[0].value.numel():
+        if len(steps) == 1:
+            for value in arrangements(known, shape):
+                yield [value]
+        else:
+            for value in known.shapes:
+                if value.shape == shape:
+                    yield [value] * len(steps)
+    elif len(steps) > 1:
+        yield from in_slices(known, [s.value.shape for s in steps])

@@ -107,7 +107,9 @@ def a_number(error: Error) -> str:
 
 def no_list(error: Error) -> str:
     name = error.found.group(1)
-    return f"`torch.{name}` takes its tensors together, in one list: `torch.{name}([a, b], dim=...)`."
+    return (
+        f"`torch.{name}` takes its tensors together, in one list: `torch.{name}([a, b], dim=...)`."
+    )
 
 
 def not_joined(error: Error) -> str:
@@ -189,12 +191,18 @@ def no_truth(error: Error) -> str:
 
 
 def tensor_called(error: Error) -> str:
-    return "A tensor is called as if it were a function: a `*` or `@` is missing, or a name is used twice."
+    return (
+        "A tensor is called as if it were a function: a `*` or `@` is missing, or a name is used "
+        "twice."
+    )
 
 
 def not_unpacked(error: Error) -> str:
     sizes = f" ({list(error.shapes[0])})" if error.shapes else ""
-    return f"There are other parts than names on the left. A tensor is unpacked along its first axis{sizes}."
+    return (
+        "There are other parts than names on the left. A tensor is unpacked along its first "
+        f"axis{sizes}."
+    )
 
 
 _OPERANDS = r"unsupported operand type\(s\) for [^:]{1,9}: .*"
@@ -208,7 +216,8 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("TypeError", _OPERANDS + r"'(Linear|Dropout|ModuleList|Softmax|Sequential)'", a_layer),
     ("AttributeError", r"'(list|tuple)' object has no attribute", a_list),
     ("TypeError", r"'torch\.Size' object is not callable", size_called),
-    ("TypeError", r"'(builtin_function_or_method|method)' object is not subscriptable", size_indexed),
+    ("TypeError", r"'(builtin_function_or_method|method)' object is not subscriptable",
+     size_indexed),
     ("TypeError", r"(cat|stack)\(\): argument 'tensors' .*must be tuple of Tensors", no_list),
     ("TypeError", r"(\w{1,30})\(\): argument '\w+' \(position 1\) must be Tensor, not (int|float)",
      a_number),

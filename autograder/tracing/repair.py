@@ -9,23 +9,20 @@ The line is known where all that it may be stands in one statement.
 from __future__ import annotations
 
 import itertools
-import math
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import torch
 
 from autograder.course.steps.traces import LEAF, Trace
-from autograder.tracing.alike import Known, likeness, merges, near, plain, tells
+from autograder.tracing.alike import Known, likeness, near, plain, tells
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
-from autograder.tracing.mends import Mend, ways_to_mend
+from autograder.tracing.mends import Mend, right_ones, ways_to_mend
 from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.replay import NotAgain, Replay
 from autograder.tracing.text import Text
 
 MOST_TRIES = 400
-MOST_WAYS = 24  # to lay one right tensor out in one shape
 JOINS = ("cat", "concat", "stack", "hstack", "vstack", "__setitem__")
 REACH = 10  # steps after a mended one that are looked at
 
@@ -122,9 +119,7 @@ class Bench:
             i
             for i, wanted in pairs
             if i < len(steps)
-            and (
-                steps[i].value.shape != wanted.shape or not near(plain(steps[i].value), wanted)
-            )
+            and (steps[i].value.shape != wanted.shape or not near(plain(steps[i].value), wanted))
         ]
 
     # --- which steps may be wrong ----------------------------------------------------------------
@@ -155,52 +150,12 @@ class Bench:
             if each in found or step.op == LEAF or step.kind != "float" or step.place is None:
                 continue
             found.add(each)
-            if step.op in LAYOUT or step.op in PARTS or step.op.endswith("clone"):
+            like = judged.like.get(each)
+            moved = like is not None and like.order is not None
+            moved = moved and list(like.order) != sorted(like.order)
+            if step.op in LAYOUT or step.op in PARTS or moved:
                 left += step.inputs
         return sorted(found - judged.bad)
-
-
-def arrangements(known: Known, shape: torch.Size) -> Iterator[torch.Tensor]:
-    """A right tensor's numbers in a shape, in each way that its axes can be ordered."""
-    seen = []
-    for value in known.shapes:
-        if value.shape == shape:
-            seen.append(value)
-            yield value
-    fine = known.value.squeeze()
-    if fine.dim() > 5:
-        return
-    coarse = [n for n in shape if n > 1]
-    for order in itertools.permutations(range(fine.dim())):
-        if merges([fine.shape[i] for i in order], coarse):
-            value = fine.permute(order).reshape(shape)
-            if not any(torch.equal(value, other) for other in seen):
-                seen.append(value)
-                yield value
-        if len(seen) >= MOST_WAYS:
-            return
-
-
-def in_slices(known: Known, shapes: list[torch.Size]) -> Iterator[list[torch.Tensor]]:
-    """A right tensor cut in slices, one for each of several steps in a row."""
-    count, size = len(shapes), math.prod(shapes[0])
-    for fine in {tuple(t.shape): t for t in known.shapes}.values():
-        axes = [i for i, n in enumerate(fine.shape) if n > 1]
-        for k in (1, 2, 3):
-            for own in itertools.permutations(axes, k):
-                parts = math.prod(fine.shape[i] for i in own)
-                if parts < 2 or count % parts or fine.numel() // parts != size:
-                    continue
-                rest = [i for i in range(fine.dim()) if i not in own]
-                for order in itertools.permutations(rest):
-                    if [fine.shape[i] for i in order if fine.shape[i] > 1] != [
-                        n for n in shapes[0] if n > 1
-                    ]:
-                        continue
-                    cut = fine.permute(*own, *order).reshape(parts, *shapes[0])
-                    yield [cut[j % parts] for j in range(count)]
-                    if parts != count:
-                        yield [cut[j // (count // parts)] for j in range(count)]
 
 
 def can_prove(judged: Judged) -> bool:
@@ -255,7 +210,6 @@ def _one_statement(bench: Bench, numbers) -> bool:
 def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
     """The first step in whose place a right tensor makes right what follows."""
     judged = bench.judged
-    steps = judged.steps
     tried: set[tuple[int, ...]] = set()
     best: Proof | None = None
     for wrong in suspects[:40]:
@@ -274,7 +228,7 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
                 continue
             values, should, changed, all_right = found[:4]
             ahead = bench.ancestors(group) & (judged.bad | judged.unsure)
-            to_blame = tuple(sorted(ahead | {min(group)}))
+            to_blame = tuple(sorted(ahead | _moved_before(judged, group) | {min(group)}))
             proof = Proof(
                 min(group),
                 bench.replay.trace_with(changed),
@@ -293,6 +247,30 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
     return best
 
 
+def _moved_before(judged: Judged, group: tuple[int, ...]) -> set[int]:
+    """The steps just before these that stand in another order than the answer's: they may be what
+    is wrong. A product may have its operands in any order."""
+    found: set[int] = set()
+    left = [i for number in group for i in judged.steps[number].inputs]
+    op = judged.steps[group[0]].op
+    if op in PRODUCTS:
+        return found
+    while left:
+        number = left.pop()
+        step, like = judged.steps[number], judged.like.get(number)
+        if number in found or like is None or not like.whole or not like.in_order:
+            continue
+        if step.op not in LAYOUT and (op in LAYOUT or list(like.order) == sorted(like.order)):
+            continue
+        if not any(
+            v.shape == step.value.shape and near(plain(v), plain(step.value))
+            for v in like.known.shapes
+        ):
+            found.add(number)
+            left += step.inputs
+    return found
+
+
 def _of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
     """How steps that one line makes in several rounds differ from what belongs there."""
     old = [plain(judged.steps[i].value) for i in values]
@@ -306,6 +284,25 @@ def _of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
     return ""
 
 
+def _may_turn(step, value: torch.Tensor) -> bool:
+    """Whether a step may itself have brought its axes in another order than this one: what it was
+    made of may stand in that order already."""
+    if step.op in (*LAYOUT, *PARTS, *JOINS, "einsum"):
+        return True
+    turned = step.value.mT if step.value.dim() > 1 else step.value
+    same = turned.shape == value.shape and near(plain(turned), plain(value))
+    return step.op in PRODUCTS and same
+
+
+def _as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:
+    return any(v.shape == value.shape and torch.equal(v, value) for v in known.shapes)
+
+
+def _one_of_the_other(judged: Judged, one: Known, two: Known) -> bool:
+    own = judged.own
+    return one is not two and (own.comes_of(one, two) or own.comes_of(two, one))
+
+
 def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     """What makes more right in the place of these steps: (values, which, changes, all, gain)."""
     judged = bench.judged
@@ -315,21 +312,21 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     best = None
     should = judged.own.makes(judged.places(group[0])) if len(group) == 1 else None
     there = [judged.like[i].known for i in group if i in judged.like and judged.like[i].in_order]
-    at_the_end = set(group) <= set(bench.places_returned_wrong())
+    if any(own is other for own in there for other in judged.own.also):
+        return None  # it stands on the way of another right program
     exact = len(group) == 1 and any(
         near(plain(steps[0].value), plain(v))
         for own in there
         for v in own.shapes
         if v.shape == steps[0].value.shape
     )
-    for known, values in _ways(bench, group, steps):
+    for known, values in right_ones(judged, group, steps):
         if exact and not _as_the_answer_has_it(known, values[0]):
             continue
         if any(known is own for own in there) and (exact or not _may_turn(steps[0], values[0])):
             continue
-        later = any(judged.own.comes_of(known, own) and known is not own for own in there)
-        if later and not at_the_end:
-            continue  # a later one in the place of a right one: what comes between is not wrong
+        if any(_one_of_the_other(judged, known, own) for own in there):
+            continue  # what comes between is missing, or is there twice: this one is right
         new = dict(zip(group, values, strict=True))
         if any(v.shape != s.value.shape for v, s in zip(values, steps, strict=True)):
             continue
@@ -349,74 +346,7 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     return best
 
 
-def _may_turn(step, value: torch.Tensor) -> bool:
-    """Whether a step may itself have brought its axes in another order than this one: what it was
-    made of may stand in that order already."""
-    if step.op in (*LAYOUT, *PARTS, *JOINS, "einsum"):
-        return True
-    return step.op in PRODUCTS and near(plain(step.value.mT), plain(value))
-
-
-def _as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:
-    return any(v.shape == value.shape and torch.equal(v, value) for v in known.shapes)
-
-
-def _ways(bench: Bench, group, steps) -> Iterator[tuple[Known, list[torch.Tensor]]]:
-    """Right tensors in the place of these steps: first what the answer makes there."""
-    judged = bench.judged
-    should = judged.own.makes(judged.places(group[0])) if len(group) == 1 else None
-    known = [each for each in judged.own.known if each is not should]
-    if len(group) > 1:
-        if len({step.outer for step in steps}) > 1:
-            yield from _each_in_another_order(judged, group, steps)
-            return
-        yield from _in_turn(bench, group)
-    for each in [should, *known] if should is not None else known:
-        for values in _fillings(each, steps):
-            yield each, values
-
-
-def _each_in_another_order(judged: Judged, group, steps) -> Iterator:
-    """Several calls of one function, each tensor with its own axes in another order."""
-    own = [judged.like.get(i) for i in group]
-    if any(each is None or not each.whole for each in own):
-        return
-    ways = [list(arrangements(e.known, s.value.shape)) for e, s in zip(own, steps, strict=True)]
-    for values in zip(*ways, strict=False):
-        yield own[0].known, list(values)
-
-
-def _in_turn(bench: Bench, group: tuple[int, ...]) -> Iterator[tuple[Known, list[torch.Tensor]]]:
-    """What the answer's own rounds give, one after the other; and what is wanted at the end."""
-    judged, own = bench.judged, bench.judged.own
-    shape, returned = judged.steps[group[0]].value.shape, judged.trace.returned
-    rounds: dict = {}
-    for number, step in enumerate(own.trace.steps):
-        if number in own.of_step and step.value.shape == shape:
-            rounds.setdefault((step.op, step.place), []).append(number)
-    rows = [numbers for numbers in rounds.values() if len(numbers) == len(group)]
-    if len(returned) == len(bench.wanted) and set(group) <= set(returned):
-        rows.append([own.trace.returned[returned.index(i)] for i in group])
-    for numbers in rows:
-        if all(i in own.of_step for i in numbers):
-            yield own.of_step[numbers[0]], [own.trace.steps[i].value for i in numbers]
-
-
-def _fillings(known: Known, steps) -> Iterator[list[torch.Tensor]]:
-    shape = steps[0].value.shape
-    if known.value.numel() == steps[0].value.numel():
-        if len(steps) == 1:
-            for value in arrangements(known, shape):
-                yield [value]
-        else:
-            for value in known.shapes:
-                if value.shape == shape:
-                    yield [value] * len(steps)
-    elif len(steps) > 1:
-        yield from in_slices(known, [s.value.shape for s in steps])
-
-
-# --- an operation made in another way --------------------------------------------------------------
+# --- an operation made in another way ------------------------------------------------------------
 def _mended(bench: Bench, suspects: list[int], pivot: Proof | None = None) -> Proof | None:
     """The one statement in which another axis, operand or sign makes the result right."""
     judged = bench.judged

@@ -20,19 +20,26 @@ from autograder.course.steps.traces import LEAF, Done, Step, Trace
 from autograder.tracing.alike import near, plain
 
 MOST_NUMBERS = 200_000  # that one operation may touch
-ARITHMETIC = "add sub mul div true_divide pow neg reciprocal square sqrt rsqrt exp exp2 log log2 abs"
+ARITHMETIC = (
+    "add sub mul div true_divide pow neg reciprocal square sqrt rsqrt exp exp2 log log2 abs"
+)
 ARITHMETIC += " sigmoid tanh relu elu gelu clamp clip clamp_min clamp_max maximum minimum sin cos"
 ARITHMETIC += " outer dot mv mm bmm matmul einsum linear baddbmm addmm rsub"
 REDUCED = "sum mean amax amin max min softmax log_softmax logsumexp norm var std cumsum prod median"
 LAYOUT = "transpose permute view reshape unflatten flatten squeeze unsqueeze contiguous movedim t"
 LAYOUT += " swapaxes swapdims expand expand_as view_as reshape_as moveaxis adjoint flip roll narrow"
-LAYOUT += " select split chunk unbind tensor_split index_select gather cat concat stack hstack clone"
+LAYOUT += (
+    " select split chunk unbind tensor_split index_select gather cat concat stack hstack clone"
+)
 LAYOUT += " vstack repeat repeat_interleave tile diagonal diag ravel detach to float double type_as"
 CHOSEN = "masked_fill where tril triu eq ne lt le gt ge logical_not logical_and logical_or bool"
-CHOSEN += " bitwise_not nan_to_num isnan dist any all zeros_like ones_like full_like scaled_dot_product_attention"
+CHOSEN += " bitwise_not nan_to_num isnan dist any all zeros_like ones_like full_like"
+CHOSEN += " scaled_dot_product_attention"
 CHOSEN += " dropout layer_norm unsafe_chunk unsafe_split multiply divide subtract negative"
 NAMES = frozenset(f"{ARITHMETIC} {REDUCED} {LAYOUT} {CHOSEN}".split())
-SIGNS = "add sub mul truediv pow matmul neg getitem radd rsub rmul rdiv rtruediv rpow rmatmul invert eq"
+SIGNS = (
+    "add sub mul truediv pow matmul neg getitem radd rsub rmul rdiv rtruediv rpow rmatmul invert eq"
+)
 SIGNS += " ne lt le gt ge and or abs iter xor"
 PROPERTIES = (".T", ".mT", ".data", ".real")
 
@@ -207,9 +214,13 @@ def _touched(name: str, given: list, named: dict, shapes: list) -> int:
         one, two = (1, 2) if "add" in name else (0, 1)
         return sizes[one] * max(shapes[two])
     if name in ("index_select", "gather", "__getitem__"):
-        places = [t for t in _flat(given[1:]) if isinstance(t, torch.Tensor) and not t.is_floating_point()]
+        places = [
+            t for t in _flat(given[1:]) if isinstance(t, torch.Tensor) and not t.is_floating_point()
+        ]
         counts = [t.numel() for t in places if t.dtype != torch.bool]
         return max(sizes[0], math.prod(counts) * sizes[0] // max(shapes[0][0], 1) if counts else 0)
+    if name in ("cat", "concat", "stack", "hstack", "vstack"):
+        return sum(sizes)
     if name == "diag":
         return sizes[0] ** 2
     try:

@@ -97,7 +97,9 @@ class Recorder(TorchFunctionMode):
         in_place = _is_in_place(name, args, kwargs)
         made = [args[0]] if name == "__setitem__" else list(_tensors(value))
         if made and not self.full:
-            call = _written(func, name, args, kwargs, dict(zip(map(id, given), inputs, strict=True)))
+            call = _written(
+                func, name, args, kwargs, dict(zip(map(id, given), inputs, strict=True))
+            )
             self._note(name, (place, outer), inputs, made, in_place, call)
             if name == "__getitem__" and call is not None and made[0]._base is args[0]:
                 self.part_of[id(made[0])] = id(args[0]), call[1][1]
@@ -111,7 +113,9 @@ class Recorder(TorchFunctionMode):
                 self._add(tensor, name, where, inputs, calls)
                 continue
             base = tensor._base
-            number = self._add(tensor, name, where, *self._change(tensor, name, where, inputs, calls))
+            number = self._add(
+                tensor, name, where, *self._change(tensor, name, where, inputs, calls)
+            )
             if base is not None and id(base) in self.row_of:
                 whole, index = self.part_of.get(id(tensor), (None, None))
                 put = None
@@ -260,7 +264,7 @@ def _ends(part: slice) -> tuple:
 
 
 def _after(first: list | None, then: list | None, row: int) -> list | None:
-    """One change after the other; for the second, the row stands for the tensor as it was before."""
+    """One change after the other; in the second, the row is the tensor as it was before."""
     if first is None or then is None or len(first) >= MAX_CALLS:
         return None
     before = ["t", row]

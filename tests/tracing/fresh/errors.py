@@ -28,8 +28,10 @@ change(
     TASK,
     CLASS,
     ("        super().__init__()\n", ""),
-    ("        self.q = nn.Linear(input_size, hidden)\n",
-     "        self.q = nn.Linear(input_size, hidden)  # <-\n"),
+    (
+        "        self.q = nn.Linear(input_size, hidden)\n",
+        "        self.q = nn.Linear(input_size, hidden)  # <-\n",
+    ),
     causes=(r"super\(\)\.__init__\(\)",),
 )
 change(
@@ -57,8 +59,10 @@ change(
     "a list for a tensor",
     TASK,
     CLASS,
-    ("        weights = torch.softmax(scores, dim=-1)\n",
-     "        weights = [torch.softmax(s, dim=-1) for s in scores]\n"),
+    (
+        "        weights = torch.softmax(scores, dim=-1)\n",
+        "        weights = [torch.softmax(s, dim=-1) for s in scores]\n",
+    ),
     ("        return weights @ v\n", "        return weights @ v  # <-\n"),
     causes=("list.*torch.stack|torch.stack.*list",),
 )
@@ -88,16 +92,20 @@ change(
     "a size that was called",
     TASK,
     CLASS,
-    ("        scores = scores / k.shape[-1] ** 0.5\n",
-     "        scores = scores / k.shape(-1) ** 0.5  # <-\n"),
+    (
+        "        scores = scores / k.shape[-1] ** 0.5\n",
+        "        scores = scores / k.shape(-1) ** 0.5  # <-\n",
+    ),
     causes=(r"brackets|\[\.\.\.\]|shape\[",),
 )
 change(
     "the root of a number with torch",
     TASK,
     CLASS,
-    ("        scores = scores / k.shape[-1] ** 0.5\n",
-     "        scores = scores / torch.sqrt(k.shape[-1])  # <-\n"),
+    (
+        "        scores = scores / k.shape[-1] ** 0.5\n",
+        "        scores = scores / torch.sqrt(k.shape[-1])  # <-\n",
+    ),
     causes=("number",),
 )
 change(
@@ -106,16 +114,20 @@ change(
     CLASS,
     ("        q = self.q(x)\n", "        q = self.project(x)\n"),
     ("        scores = q @ k.transpose(1, 2)\n", "        scores = q @ k.transpose(1, 2)  # <-\n"),
-    ("    def forward(self, x):\n",
-     "    def project(self, x):\n        q = self.q(x)\n\n    def forward(self, x):\n"),
+    (
+        "    def forward(self, x):\n",
+        "    def project(self, x):\n        q = self.q(x)\n\n    def forward(self, x):\n",
+    ),
     causes=("`project` returns nothing|None",),
 )
 change(
     "the softmax without an axis",
     TASK,
     CLASS,
-    ("        weights = torch.softmax(scores, dim=-1)\n",
-     "        weights = torch.softmax(scores)  # <-\n"),
+    (
+        "        weights = torch.softmax(scores, dim=-1)\n",
+        "        weights = torch.softmax(scores)  # <-\n",
+    ),
     causes=("dim",),
 )
 change(
@@ -130,8 +142,10 @@ change(
     "the layers' sizes exchanged",
     TASK,
     CLASS,
-    ("        self.q = nn.Linear(input_size, hidden)\n",
-     "        self.q = nn.Linear(hidden, input_size)\n"),
+    (
+        "        self.q = nn.Linear(input_size, hidden)\n",
+        "        self.q = nn.Linear(hidden, input_size)\n",
+    ),
     ("        q = self.q(x)\n", "        q = self.q(x)  # <-\n"),
     causes=("size",),
 )

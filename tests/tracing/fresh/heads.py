@@ -129,8 +129,8 @@ change(
     "masks.attention",
     CAUSAL,
     (
-        "        return torch.einsum(\"btd,bsd->bts\", q, k).mul(q.size(-1) ** -0.5)\n",
-        "        return torch.einsum(\"btd,bsd->bts\", q, k).mul(q.size(-1) ** -1)  # <-\n",
+        '        return torch.einsum("btd,bsd->bts", q, k).mul(q.size(-1) ** -0.5)\n',
+        '        return torch.einsum("btd,bsd->bts", q, k).mul(q.size(-1) ** -1)  # <-\n',
     ),
     (
         '        return torch.einsum("bts,bsd->btd", att, v)\n',
@@ -406,8 +406,7 @@ nano(
     (
         '            M = torch.full((L, L), float("-inf")).triu(diagonal=1)\n'
         "            E = E + M\n",
-        "            M = torch.ones(L, L).triu(diagonal=1)\n"
-        "            E = E - M  # <-\n",
+        "            M = torch.ones(L, L).triu(diagonal=1)\n            E = E - M  # <-\n",
     ),
     causes=("hidden|infinity|places",),
 )
