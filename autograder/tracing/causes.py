@@ -11,8 +11,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import torch
+
 from autograder.course.steps.bank import Bank, KnownSteps
-from autograder.course.steps.traces import Signature, alike, same_order, signature
+from autograder.course.steps.traces import Signature, Step, alike, same_order, signature
 from autograder.tracing.first_wrong import (
     Judged,
     Wrong,
@@ -60,7 +62,7 @@ def slips(judged: Judged, bank: Bank, place: int, text: Text, named: str = "") -
             break
         start = _root(judged, wrong)
         candidates = _reached(judged, start)[: FURTHEST + 1] if start is not None else []
-        sizes = {judged.steps[i].value.numel() for i in candidates}
+        sizes = {value.numel() for i in candidates for value in _alone_and_together(judged, i)}
         mistakes = (
             bank.wrong(place, (), sizes, named) if proof else bank.wrong(place, told, sizes, named)
         )
@@ -108,8 +110,9 @@ def _named(
     strict: whether a proof was looked for and none was found. The first wrong step has to be a
     known mistake's own then.
     """
-    marks = [(i, signature(judged.steps[i].value)) for i in candidates]
-    sizes = {judged.steps[i].value.numel() for i in candidates}
+    values = {i: _alone_and_together(judged, i) for i in candidates}
+    marks = [(i, [signature(v) for v in own]) for i, own in values.items()]
+    sizes = {value.numel() for own in values.values() for value in own}
     own = [k.shapes[0] for k in judged.own.all if k.value.numel() in sizes]
     usual = list(map(signature, own))
     best: tuple[tuple, int, KnownSteps] | None = None
@@ -126,7 +129,7 @@ def _named(
     if proof is not None:
         line = _of_the_call(judged, wrong, text)
         return Slip(judged, wrong, proof.number, cause, proof.mend, line)
-    if strict and (best is None or best[1] != wrong.number):
+    if strict and (best is None or best[1] != wrong.number or _made_of_moved(judged, best[1])):
         return None
     if best is not None:
         number = _line_of(judged, wrong, best[1])
@@ -149,17 +152,39 @@ def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
     return None
 
 
-def _explained(marks: list[tuple[int, Signature]], new: list[Signature]) -> tuple | None:
+def _alone_and_together(judged: Judged, number: int) -> list[torch.Tensor]:
+    """What a step gave; and what its line gave in all rounds of a loop, as the answer may have it
+    in one tensor."""
+    step = judged.steps[number]
+    rounds = [s.value for s in judged.steps if (s.place, s.op, s.outer) == _key(step)]
+    if len(rounds) < 2 or step.place is None:
+        return [step.value]
+    return [step.value, torch.cat([value.flatten() for value in rounds])]
+
+
+def _key(step: Step) -> tuple:
+    return step.place, step.op, step.outer
+
+
+def _explained(marks: list[tuple[int, list[Signature]]], new: list[Signature]) -> tuple | None:
     """How well a known mistake explains wrong steps, the smaller the better: how far behind the
     first is the first that it explains, whether in another order, and how many it leaves."""
-    equal = [[s for s in new if alike(s, mark)] for _, mark in marks]
+    equal = [[s for s in new if any(alike(s, mark) for mark in own)] for _, own in marks]
     first = next((place for place, them in enumerate(equal) if them), None)
     if first is None:
         return None
     ordered = sum(
-        any(same_order(s, mark) for s in them) for (_, mark), them in zip(marks, equal, strict=True)
+        any(same_order(s, own[0]) for s in them)
+        for (_, own), them in zip(marks, equal, strict=True)
     )
     return first, -ordered, -sum(map(bool, equal))
+
+
+def _made_of_moved(judged: Judged, number: int) -> bool:
+    """Whether a step was made of right numbers whose axes stand in another order than the answer's:
+    what is wrong may be that order."""
+    own = [judged.like[i] for i in judged.steps[number].inputs if i in judged.like]
+    return any(each.order and list(each.order) != sorted(each.order) for each in own)
 
 
 def _root(judged: Judged, wrong: Wrong) -> int | None:

@@ -264,9 +264,9 @@ add(
 def alibi_attention(q, k, v, slopes):
     T, D = q.shape[-2:]
     i = torch.arange(T)
-    bias = (i[None, :] - i[:, None]).float() * slopes.view(-1, 1, 1)
+    bias = (i[None, :] - i[:, None]).float() * slopes.view(-1, 1, 1)  # <-
     att = q @ k.mT / D ** 0.5 - bias  # <-
-    att = att.masked_fill(i[None, :] > i[:, None], float("-inf"))  # <-
+    att = att.masked_fill(i[None, :] > i[:, None], float("-inf"))
     return att.softmax(-1) @ v
 """,
     "sign|rewarded",
@@ -345,7 +345,7 @@ def score_terms(x, w_q, b_q, w_k, b_k):
     d = w_q.shape[1]
     Q, K = x @ w_q, x @ w_k
     root = math.sqrt(d)
-    return {
+    return {  # <-
         "content": Q @ K.T / root,
         "query": (Q @ b_k / root).unsqueeze(1),
         "key": (K @ b_k / root).unsqueeze(0),  # <-
