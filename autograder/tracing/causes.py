@@ -107,8 +107,8 @@ def _named(
 ) -> Slip | None:
     """The slip with the known mistake that explains it; None where it cannot be claimed.
 
-    strict: whether a proof was looked for and none was found. The first wrong step has to be a
-    known mistake's own then.
+    strict: whether a proof was looked for and none was found. Only a known mistake's own numbers
+    count then.
     """
     values = {i: _alone_and_together(judged, i) for i in candidates}
     marks = [(i, [signature(v) for v in own]) for i, own in values.items()]
@@ -129,7 +129,7 @@ def _named(
     if proof is not None:
         line = _of_the_call(judged, wrong, text)
         return Slip(judged, wrong, proof.number, cause, proof.mend, line)
-    if strict and (best is None or best[1] != wrong.number or _made_of_moved(judged, best[1])):
+    if strict and (best is None or _made_of_moved(judged, wrong.number)):
         return None
     if best is not None:
         number = _line_of(judged, wrong, best[1])

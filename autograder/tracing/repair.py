@@ -291,7 +291,7 @@ def _may_turn(step, value: torch.Tensor) -> bool:
         return True
     turned = step.value.mT if step.value.dim() > 1 else step.value
     same = turned.shape == value.shape and near(plain(turned), plain(value))
-    return step.op in PRODUCTS and same
+    return step.op in (*PRODUCTS, "softmax") and same
 
 
 def _as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:
