@@ -47,16 +47,24 @@ class Slip:
     line: int | None = None  # where another line than the step's is to blame
 
 
-def slips(judged: Judged, bank: Bank, place: int, text: Text, named: str = "") -> list[Slip]:
+def slips(
+    judged: Judged,
+    bank: Bank,
+    place: int,
+    text: Text,
+    named: str = "",
+    proofs: bool = True,
+) -> list[Slip]:
     """What is wrong, one after the other, each named where it is known.
 
     named: the one known mistake that explains all, if it is known which.
+    proofs: whether a step is looked for that mends the rest; else the bank alone tells.
     """
     found: list[Slip] = []
     told: tuple[int, ...] = ()
     while len(found) < MOST and time.thread_time() < judged.until:
-        proof = prove(judged, judged.until, text)
-        strict = proof is None and can_prove(judged)
+        proof = prove(judged, judged.until, text) if proofs else None
+        strict = proofs and proof is None and can_prove(judged)
         wrong = _as_wrong(judged, proof) if proof else first_wrong(judged)
         if wrong is None:
             break

@@ -86,7 +86,8 @@ def _with_where(
     named = _is_named(finding, exercise)
     look = Look(steps.trace, known.bank, steps.place, Text(source))
     pair = " + " in finding.check
-    told = look.told(finding.check if named and not pair else "")
+    told = look.both(finding.check) if pair else []
+    told = told or look.told(finding.check if named and not pair else "")
     if finding.verdict == Verdict.ERROR:
         said = _error(finding, told, look, steps)
     elif not named and steps.outcome.error is None and steps.outcome.value is None:

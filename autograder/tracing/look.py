@@ -48,7 +48,13 @@ class Look:
         until = time.thread_time() + SECONDS
         return Judged(self.trace, self.own, until) if self.own is not None else None
 
-    def told(self, named: str = "") -> list[Told]:
+    def both(self, check: str) -> list[Told]:
+        """Two known mistakes that together explain all, each with its line; else nothing."""
+        told = self.told(proofs=False) if self.judged is not None else []
+        causes = [each.cause[0] for each in told if each.cause]
+        return told if sorted(causes) == sorted(check.split(" + ")) else []
+
+    def told(self, named: str = "", proofs: bool = True) -> list[Told]:
         """What is wrong, the first first; empty where nothing can be said for sure.
 
         named: the known mistake that explains all, where there is one.
@@ -56,7 +62,7 @@ class Look:
         if self.judged is None:
             return []
         told = []
-        for slip in slips(self.judged, self.bank, self.place, self.text, named):
+        for slip in slips(self.judged, self.bank, self.place, self.text, named, proofs):
             said = where(slip, self.text)
             known = slip.cause is not None or said is None
             if said is None or (
