@@ -11,8 +11,10 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import torch
+
 from autograder.course.steps.bank import Bank, KnownSteps
-from autograder.course.steps.traces import Signature, alike, same_order, signature
+from autograder.course.steps.traces import Signature, Step, alike, same_order, signature
 from autograder.tracing.first_wrong import (
     Judged,
     Wrong,
@@ -21,6 +23,8 @@ from autograder.tracing.first_wrong import (
     stays_multiplied,
 )
 from autograder.tracing.reference import PRODUCTS, extended
+from autograder.tracing.repair import Proof, can_prove, prove
+from autograder.tracing.text import Text, means
 
 MOST = 3  # mistakes that are named in one answer
 FURTHEST = 6  # wrong steps between the first and the one that a known mistake explains
@@ -39,26 +43,46 @@ class Slip:
     wrong: Wrong
     number: int  # the step that is said to be wrong
     cause: KnownSteps | None = None
+    mend: str = ""  # what was made in another way to prove it
+    line: int | None = None  # where another line than the step's is to blame
 
 
-def slips(judged: Judged, bank: Bank, place: int, named: str = "") -> list[Slip]:
+def slips(
+    judged: Judged,
+    bank: Bank,
+    place: int,
+    text: Text,
+    named: str = "",
+    proofs: bool = True,
+) -> list[Slip]:
     """What is wrong, one after the other, each named where it is known.
 
     named: the one known mistake that explains all, if it is known which.
+    proofs: whether a step is looked for that mends the rest; else the bank alone tells.
     """
     found: list[Slip] = []
     told: tuple[int, ...] = ()
-    while len(found) < MOST and time.monotonic() < judged.until:
-        wrong = first_wrong(judged)
+    while len(found) < MOST and time.thread_time() < judged.until:
+        proof = prove(judged, judged.until, text) if proofs else None
+        strict = proofs and proof is None and can_prove(judged)
+        wrong = _as_wrong(judged, proof) if proof else first_wrong(judged)
         if wrong is None:
             break
-        candidates = _reached(judged, _root(judged, wrong))[: FURTHEST + 1]
-        sizes = {judged.steps[i].value.numel() for i in candidates}
-        mistakes = bank.wrong(place, told, sizes, named)
-        slip = _named(judged, wrong, candidates, mistakes)
+        start = _root(judged, wrong)
+        candidates = _reached(judged, start)[: FURTHEST + 1] if start is not None else []
+        sizes = {value.numel() for i in candidates for value in _alone_and_together(judged, i)}
+        mistakes = (
+            bank.wrong(place, (), sizes, named) if proof else bank.wrong(place, told, sizes, named)
+        )
+        slip = _named(judged, wrong, candidates, mistakes, text, proof, strict)
         if slip is None:
             break
         found.append(slip)
+        if proof is not None:
+            if proof.all_right:
+                break
+            judged = Judged(proof.trace, judged.own, judged.until)
+            continue
         if slip.cause is None or named:
             break
         told = (*told, slip.cause.number)
@@ -69,20 +93,39 @@ def slips(judged: Judged, bank: Bank, place: int, named: str = "") -> list[Slip]
     return found
 
 
+def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
+    """What is proved, as the first wrong step."""
+    number, should = proof.number, proof.should
+    sources = [i for i in judged.steps[number].inputs if i in judged.right and i in judged.like]
+    found = judged.like.get(number)
+    instead = None
+    if found is not None and found.in_order and should is not None and found.known is not should:
+        instead = (found.known, should)
+    return Wrong(number, max(sources, default=None), should, None, instead)
+
+
 def _named(
     judged: Judged,
     wrong: Wrong,
     candidates: list[int],
     mistakes: Iterable[KnownSteps],
+    text: Text,
+    proof: Proof | None = None,
+    strict: bool = False,
 ) -> Slip | None:
-    """The slip with the known mistake that explains it; None where it cannot be claimed."""
-    marks = [(i, signature(judged.steps[i].value)) for i in candidates]
-    sizes = {judged.steps[i].value.numel() for i in candidates}
+    """The slip with the known mistake that explains it; None where it cannot be claimed.
+
+    strict: whether a proof was looked for and none was found. Only a known mistake's own numbers
+    count then.
+    """
+    values = {i: _alone_and_together(judged, i) for i in candidates}
+    marks = [(i, [signature(v) for v in own]) for i, own in values.items()]
+    sizes = {value.numel() for own in values.values() for value in own}
     own = [k.shapes[0] for k in judged.own.all if k.value.numel() in sizes]
     usual = list(map(signature, own))
     best: tuple[tuple, int, KnownSteps] | None = None
     for mistake in mistakes:
-        if time.monotonic() > judged.until:
+        if time.thread_time() > judged.until:
             break
         new = [s for s in mistake.signatures if not any(alike(s, u) for u in usual)]
         found = _explained(marks, new)
@@ -90,27 +133,71 @@ def _named(
             best = (found, candidates[found[0]], mistake)
         if best is not None and best[0][:2] == (0, -len(candidates)):  # none could explain more
             break
+    cause = best[2] if best is not None else None
+    if proof is not None:
+        line = _of_the_call(judged, wrong, text)
+        return Slip(judged, wrong, proof.number, cause, proof.mend, line)
+    if strict and (best is None or _made_of_moved(judged, wrong.number)):
+        return None
     if best is not None:
-        return Slip(judged, wrong, _line_of(judged, wrong, best[1]), best[2])
+        number = _line_of(judged, wrong, best[1])
+        between = [i for i in candidates if i <= best[1]] if wrong.maker is None else []
+        lines = {text.line(judged.steps[i]) for i in (*between, number)}
+        return Slip(judged, wrong, number, cause) if len(lines) == 1 else None
     return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
 
 
-def _explained(marks: list[tuple[int, Signature]], new: list[Signature]) -> tuple | None:
+def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
+    """The line that called a function with one tensor in the place of another, where the function's
+    own names show that it expects the other."""
+    step = judged.steps[wrong.number]
+    if wrong.instead is None or not step.outer:
+        return None
+    taken, wanted = (known.name for known in wrong.instead)
+    names = text.names_at(step)
+    if any(means(n, wanted) and not means(n, taken) for n in names):
+        return step.outer[0]
+    return None
+
+
+def _alone_and_together(judged: Judged, number: int) -> list[torch.Tensor]:
+    """What a step gave; and what its line gave in all rounds of a loop, as the answer may have it
+    in one tensor."""
+    step = judged.steps[number]
+    rounds = [s.value for s in judged.steps if (s.place, s.op, s.outer) == _key(step)]
+    if len(rounds) < 2 or step.place is None:
+        return [step.value]
+    return [step.value, torch.cat([value.flatten() for value in rounds])]
+
+
+def _key(step: Step) -> tuple:
+    return step.place, step.op, step.outer
+
+
+def _explained(marks: list[tuple[int, list[Signature]]], new: list[Signature]) -> tuple | None:
     """How well a known mistake explains wrong steps, the smaller the better: how far behind the
     first is the first that it explains, whether in another order, and how many it leaves."""
-    equal = [[s for s in new if alike(s, mark)] for _, mark in marks]
+    equal = [[s for s in new if any(alike(s, mark) for mark in own)] for _, own in marks]
     first = next((place for place, them in enumerate(equal) if them), None)
     if first is None:
         return None
     ordered = sum(
-        any(same_order(s, mark) for s in them) for (_, mark), them in zip(marks, equal, strict=True)
+        any(same_order(s, own[0]) for s in them)
+        for (_, own), them in zip(marks, equal, strict=True)
     )
     return first, -ordered, -sum(map(bool, equal))
 
 
-def _root(judged: Judged, wrong: Wrong) -> int:
+def _made_of_moved(judged: Judged, number: int) -> bool:
+    """Whether a step was made of right numbers whose axes stand in another order than the answer's:
+    what is wrong may be that order."""
+    own = [judged.like[i] for i in judged.steps[number].inputs if i in judged.like]
+    return any(each.order and list(each.order) != sorted(each.order) for each in own)
+
+
+def _root(judged: Judged, wrong: Wrong) -> int | None:
     """The first wrong step by its numbers (what made it so may stand before it)."""
-    return wrong.number if wrong.number in judged.bad else min(judged.frontier())
+    return wrong.number if wrong.number in judged.bad else min(judged.frontier(), default=None)
 
 
 def _reached(judged: Judged, start: int) -> list[int]:

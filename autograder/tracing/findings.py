@@ -21,7 +21,7 @@ from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing import habits
 from autograder.tracing.look import Look, Told
 from autograder.tracing.raised import by_cause
-from autograder.tracing.say import Text
+from autograder.tracing.text import Text
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,8 @@ def _with_where(
     named = _is_named(finding, exercise)
     look = Look(steps.trace, known.bank, steps.place, Text(source))
     pair = " + " in finding.check
-    told = look.told(finding.check if named and not pair else "")
+    told = look.both(finding.check) if pair else []
+    told = told or look.told(finding.check if named and not pair else "")
     if finding.verdict == Verdict.ERROR:
         said = _error(finding, told, look, steps)
     elif not named and steps.outcome.error is None and steps.outcome.value is None:
@@ -124,7 +125,8 @@ def _values(finding: Finding, told: list[Told], look: Look, named: bool, alone: 
     )
     if named and (not pair or len(checks) < 2):
         return replace(placed, message=f"{habit} {finding.message}".strip())
-    if not (habit or checks):
+    several = len(told) > 1 and all(each.cause or each.where.how for each in told)
+    if not (habit or checks or several):
         return placed
     return replace(placed, message=_causes(told, habit, alone))
 
@@ -195,12 +197,14 @@ def _nothing(finding: Finding, look: Look, exercise: Exercise) -> Finding:
 def _error(finding: Finding, told: list[Told], look: Look, steps: Steps) -> Finding:
     """An error by its cause, with what is wrong before it."""
     error = steps.outcome.error
-    if error is None or finding.line is None or error["line"] != finding.line:
+    if error is None or error["line"] != finding.line:
         return finding
     cause = by_cause(dict(error), steps.trace, look.own, look.text)
     message = finding.message
     if cause:
         message = f"{_without_advice(message)} {cause}"
+    if finding.line is None:
+        return replace(finding, message=message)
     if told and told[0].where.first_wrong < finding.line:
         first = told[0]
         what = first.cause[1] if first.cause else ""

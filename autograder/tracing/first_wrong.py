@@ -52,7 +52,7 @@ class Judged:
         self.like: dict[int, Likeness] = {}
         self.whole = not trace.full and len(steps) == len(trace.steps)
         for number, step in enumerate(steps):
-            if time.monotonic() > until:
+            if time.thread_time() > until:
                 self.whole = False
                 break
             found = likeness(step.value, own.all) if step.kind == "float" else None

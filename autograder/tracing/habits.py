@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.tracing.say import Text
+from autograder.tracing.text import Text
 
 # Methods that make a new tensor: on a line of their own they do nothing.
 MAKES = {"masked_fill", "transpose", "permute", "view", "reshape", "softmax", "contiguous"}
@@ -56,11 +56,16 @@ def _is(node: ast.expr, number: int) -> bool:
 def without_return(text: Text, name: str) -> ast.FunctionDef | None:
     """The function (or the class's `forward`) where it never returns a value."""
     for function in _functions(text, name):
-        returns = [n for n in own_nodes(function) if isinstance(n, ast.Return)]
-        yields = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in own_nodes(function))
-        if not yields and not any(r.value is not None for r in returns):
+        if not gives_back(function):
             return function
     return None
+
+
+def gives_back(function: ast.FunctionDef) -> bool:
+    """Whether a function returns or yields a value somewhere."""
+    nodes = list(own_nodes(function))
+    yields = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in nodes)
+    return yields or any(isinstance(n, ast.Return) and n.value is not None for n in nodes)
 
 
 def _functions(text: Text, name: str) -> Iterator[ast.FunctionDef]:
@@ -121,15 +126,3 @@ def overwritten(text: Text, name: str, line: int) -> int | None:
     if not lines or (len(lines) == 1 and name not in given):
         return None
     return lines[-1]
-
-
-def attribute_of_self(text: Text, name: str) -> bool:
-    """Whether some line sets `self.name`."""
-    return any(
-        isinstance(n, ast.Attribute)
-        and isinstance(n.ctx, ast.Store)
-        and n.attr == name
-        and isinstance(n.value, ast.Name)
-        and n.value.id == "self"
-        for n in text.nodes
-    )

@@ -9,10 +9,12 @@ from functools import cached_property
 from autograder.course.asking import Where
 from autograder.course.steps.bank import Bank
 from autograder.course.steps.traces import LEAF, Trace
+from autograder.tracing.alike import Known
 from autograder.tracing.causes import slips
 from autograder.tracing.first_wrong import Judged
 from autograder.tracing.reference import Reference, reference
-from autograder.tracing.say import Text, called, where
+from autograder.tracing.say import called, where
+from autograder.tracing.text import Text
 
 SECONDS = 2.0  # for all that is compared for one question; a wrong answer takes a tenth of it
 
@@ -43,10 +45,16 @@ class Look:
 
     @cached_property
     def judged(self) -> Judged | None:
-        until = time.monotonic() + SECONDS
+        until = time.thread_time() + SECONDS
         return Judged(self.trace, self.own, until) if self.own is not None else None
 
-    def told(self, named: str = "") -> list[Told]:
+    def both(self, check: str) -> list[Told]:
+        """Two known mistakes that together explain all, each with its line; else nothing."""
+        told = self.told(proofs=False) if self.judged is not None else []
+        causes = [each.cause[0] for each in told if each.cause]
+        return told if sorted(causes) == sorted(check.split(" + ")) else []
+
+    def told(self, named: str = "", proofs: bool = True) -> list[Told]:
         """What is wrong, the first first; empty where nothing can be said for sure.
 
         named: the known mistake that explains all, where there is one.
@@ -54,7 +62,7 @@ class Look:
         if self.judged is None:
             return []
         told = []
-        for slip in slips(self.judged, self.bank, self.place, named):
+        for slip in slips(self.judged, self.bank, self.place, self.text, named, proofs):
             said = where(slip, self.text)
             known = slip.cause is not None or said is None
             if said is None or (
@@ -63,36 +71,41 @@ class Look:
                 break  # what follows on the same line follows from it
             cause = (slip.cause.check, slip.cause.message) if slip.cause else None
             told.append(Told(said, self.text.statement(said.first_wrong), cause))
-        return told or self._returned()
+        return sorted(told, key=lambda each: each.where.first_wrong) or self._returned()
 
     def _returned(self) -> list[Told]:
         """Where all steps are right and another of them is returned than the result."""
-        results = self.own.results()
-        if not self.judged.whole or not self.trace.returned or not results or self.judged.bad:
+        if not self.judged.whole or self.judged.bad:
             return []
-        number = self.trace.returned[0]
+        pairs = zip(self.trace.returned, self.own.trace.returned, strict=False)
+        for number, wanted in pairs:
+            known = self.own.of_step.get(wanted)
+            found = self._returned_for(number, known) if known is not None else None
+            if found is not None:
+                return [found]
+        return []
+
+    def _returned_for(self, number: int, wanted: Known) -> Told | None:
+        """What is returned in the place of a result, where it is a right step, but another."""
         found = self.judged.like.get(number)
         line = self.text.line(self.trace.steps[number])
-        if found is None or not found.whole or line is None:
-            return []
-        back = self.text.return_after(line)
-        if back is None:
-            return []
-        name, wanted = called(found.known), called(results[0])
-        if found.known is results[0]:
+        back = self.text.return_after(line) if line is not None else None
+        if found is None or not found.whole or back is None:
+            return None
+        if self.own.trace.steps[found.known.place].op == LEAF:  # what was given, by chance
+            return None
+        name = called(found.known)
+        if found.known is wanted:
             if not found.turned:
-                return []
+                return None
             how = "its axes are in another order than asked for"
-        elif name:
+        elif name and name != called(wanted):
             how = f"what is returned is {name}"
         else:
             how = "a step is missing before what is returned"
-        before = (
-            {"last_right": line, "landmark": name}
-            if name != wanted
-            else {"last_right": line, "landmark": ""}
-        )
-        return [Told(Where(first_wrong=back, how=how, **before), self.text.statement(back))]
+        landmark = name if name != called(wanted) else ""
+        where = Where(first_wrong=back, how=how, last_right=line, landmark=landmark)
+        return Told(where, self.text.statement(back))
 
     def ran(self, line: int) -> bool:
         """Whether a step stands on this line."""

@@ -12,8 +12,10 @@ import re
 from autograder.course.steps.traces import Stopped, Trace
 from autograder.tracing import habits
 from autograder.tracing.alike import likeness
+from autograder.tracing.misuse import misuse
 from autograder.tracing.reference import Reference
-from autograder.tracing.say import Text, called
+from autograder.tracing.say import called
+from autograder.tracing.text import Text
 
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm")
 BROADCASTS = ("add", "__add__", "sub", "__sub__", "mul", "__mul__", "div", "__truediv__")
@@ -30,9 +32,14 @@ def by_cause(error: dict, trace: Trace, own: Reference | None, text: Text) -> st
         kind in ("TypeError", "AttributeError") and "return_type" in said
     ):
         return _pair(said, text, line)
-    if kind == "RuntimeError" and trace.stopped is not None:
-        return _operands(trace, trace.stopped, own, text)
-    return ""
+    shapes = []
+    if trace.stopped is not None:
+        given = trace.stopped.inputs[:OPERANDS]
+        shapes = [tuple(trace.steps[i].value.shape) for i in given]
+    known = misuse(kind, said, text, line, shapes)
+    if known or kind != "RuntimeError" or trace.stopped is None:
+        return known
+    return _operands(trace, trace.stopped, own, text)
 
 
 def _unknown_name(said: str, text: Text) -> str:
@@ -40,7 +47,7 @@ def _unknown_name(said: str, text: Text) -> str:
     if found is None:
         return ""
     name = found.group(1)
-    if habits.attribute_of_self(text, name):
+    if name in text.attributes:
         return f"`{name}` is kept as `self.{name}`: write it so here, too."
     if name in text.stored:
         return (
@@ -80,6 +87,8 @@ def _operands(trace: Trace, stopped: Stopped, own: Reference | None, text: Text)
             )
             if one[-1] == two[-1]:
                 said += " The right one needs its last two axes exchanged."
+            elif len(two) > 2 and one[-1] == two[0] and ".T" in text.statement(line):
+                said += " `.T` turns all axes round, the batch too: `.mT` exchanges the last two."
             return said
         return f"The left operand is {named[0]}, the right one {named[1]}."
     if stopped.op in BROADCASTS and len(steps) >= 2:

@@ -6,91 +6,17 @@ in the course's own answer; one without a name is not called anything.
 
 from __future__ import annotations
 
-import ast
-from dataclasses import dataclass
-from functools import cached_property
-
 import torch
 
 from autograder.course.asking import Where
-from autograder.course.steps.traces import LEAF, Step
+from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.causes import Slip
 from autograder.tracing.first_wrong import LAYOUT, Judged, factor_of
 from autograder.tracing.reference import multiple
+from autograder.tracing.text import Text
 
-LONGEST = 90  # characters of a statement that are shown
 MOST_ITEMS = 16  # that are compared with one another
-
-
-@dataclass(frozen=True)
-class Text:
-    """A student's cell, by statements."""
-
-    source: str
-
-    @cached_property
-    def nodes(self) -> list[ast.AST]:
-        """All of its syntax; nothing of a text that cannot be read."""
-        try:
-            return list(ast.walk(ast.parse(self.source)))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return []
-
-    @cached_property
-    def statements(self) -> list[ast.stmt]:
-        simple = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
-        return [n for n in self.nodes if isinstance(n, simple)]
-
-    @cached_property
-    def stored(self) -> set[str]:
-        """The names that are given a value somewhere."""
-        return {
-            n.id for n in self.nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-
-    def of(self, node: ast.AST) -> str:
-        """The text of a part, in one line and shortened."""
-        text = ast.get_source_segment(self.source, node) or ""
-        text = " ".join(text.split()).replace("`", "'")
-        return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
-
-    def around(self, line: int) -> ast.stmt | None:
-        """The statement that a line is in."""
-        there = [n for n in self.statements if n.lineno <= line <= (n.end_lineno or n.lineno)]
-        return max(there, key=lambda n: n.lineno, default=None)
-
-    def return_after(self, line: int) -> int | None:
-        """The line of the first `return` from this line on, in its function."""
-        function = max(
-            (
-                n
-                for n in self.nodes
-                if isinstance(n, ast.FunctionDef) and n.lineno <= line <= (n.end_lineno or 0)
-            ),
-            key=lambda n: n.lineno,
-            default=None,
-        )
-        if function is None:
-            return None
-        returns = [n.lineno for n in ast.walk(function) if isinstance(n, ast.Return)]
-        return next((n for n in sorted(returns) if n >= line), None)
-
-    def line(self, step: Step) -> int | None:
-        """The line on which the step's statement begins."""
-        if step.place is None or step.place[0] > self.source.count("\n") + 1:
-            return None
-        found = self.around(step.place[0])
-        return found.lineno if found is not None else step.place[0]
-
-    def statement(self, line: int) -> str:
-        """A statement's text, in one line and shortened."""
-        found = self.around(line)
-        if found is not None:
-            return self.of(found)
-        lines = self.source.split("\n")
-        text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-        return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
 
 
 def called(known: Known | None) -> str:
@@ -101,7 +27,7 @@ def called(known: Known | None) -> str:
 def where(slip: Slip, text: Text) -> Where | None:
     """What a finding says of the first wrong line; None where the text does not show it."""
     judged = slip.judged
-    first = text.line(judged.steps[slip.number])
+    first = slip.line or text.line(judged.steps[slip.number])
     if first is None:
         return None
     last, landmark = _last_right(judged, slip, text, first)
@@ -138,7 +64,10 @@ def _how(judged: Judged, slip: Slip) -> str:
     if slip.wrong.instead is not None:
         taken, wanted = map(called, slip.wrong.instead)
         if taken and wanted:
-            return f"{taken} are taken where {wanted} belong"
+            are, belong = "are" if _many(taken) else "is", "belong" if _many(wanted) else "belongs"
+            return f"{taken} {are} taken where {wanted} {belong}"
+    if slip.mend:
+        return slip.mend
     found = judged.like.get(slip.number)
     if slip.number not in judged.bad and found is not None and found.turned:
         if step.op == "softmax":
@@ -159,6 +88,11 @@ def _how(judged: Judged, slip: Slip) -> str:
     if should is not None and should.value.shape == step.value.shape:
         return _against(step.value, should.value)
     return f"it multiplies by {factor:.3g}" if factor is not None else ""
+
+
+def _many(words: str) -> bool:
+    """Whether a landmark's words are a plural: `the keys`."""
+    return words.endswith("s") and not words.endswith("ss")
 
 
 def _last_two(order: tuple[int, ...] | None) -> bool:
@@ -209,7 +143,8 @@ def _against(value: torch.Tensor, right: torch.Tensor) -> str:
         return f"it is too large by a factor of {factor:.3g}"
     one, two = plain(value), plain(right)
     shares = bool((one >= 0).all() and (one <= 1).all())
-    if shares and _sums_to_one(right, -1) and not _sums_to_one(value, -1):
+    unlike = _sums_to_one(right, -1) and not _sums_to_one(value, -1)
+    if shares and unlike:
         return _sums(value)
     zeros = int(((one == 0) & (two != 0)).sum())
     hidden, wanted = one.abs() > 1e37, two.abs() > 1e37
@@ -223,7 +158,7 @@ def _against(value: torch.Tensor, right: torch.Tensor) -> str:
     axis = _exchanged(one, two)
     if axis is not None:
         return f"the values are those of other items along axis {axis}"
-    return ""
+    return _sums(value) if unlike else ""
 
 
 def _exchanged(one: torch.Tensor, two: torch.Tensor) -> int | None:
@@ -232,7 +167,7 @@ def _exchanged(one: torch.Tensor, two: torch.Tensor) -> int | None:
         count = one.shape[axis]
         if not 1 < count <= MOST_ITEMS:
             continue
-        a, b = (t.movedim(axis, 0).flatten(1).sort(-1).values for t in (one, two))
+        a, b = (t.movedim(axis, 0).reshape(count, -1).sort(-1).values for t in (one, two))
         equal = [[near(x, y) for y in b] for x in a]
         moved = any(not equal[i][i] for i in range(count))
         if moved and all(sum(row) == 1 for row in equal):

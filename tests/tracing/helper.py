@@ -14,7 +14,7 @@ from autograder.sandbox.inside import steps
 from autograder.sandbox.inside.runner import Runner
 from autograder.tracing.findings import Steps, with_where, wrong_call
 from autograder.tracing.look import Look
-from autograder.tracing.say import Text
+from autograder.tracing.text import Text
 from tests.asked import known
 from tests.conftest import ROOT
 

@@ -12,7 +12,7 @@ from autograder.grading.grade import model_answers
 from autograder.reports.cards import Card
 from autograder.reports.feedback import code
 from autograder.tracing.look import Look
-from autograder.tracing.say import Text
+from autograder.tracing.text import Text
 from tests.conftest import ROOT
 from tests.tracing.helper import look
 from tests.tracing.programs import PROGRAMS

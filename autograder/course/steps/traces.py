@@ -23,11 +23,26 @@ LEAF = recorder.LEAF
 
 
 @dataclass(frozen=True)
+class Done:
+    """One operation: its name, its arguments as data, and which of its results is meant (-1: the
+    only one). An argument is [its kind, ...]: ("t", the step) for a tensor, ("p",) for the tensor
+    as it was before, ("v", a plain value), ("l" or "u", ...) for a list or a tuple, ("s", ...) for
+    a slice, ("e",) for `...`, ("d", a dtype), ("k", ((name, argument), ...)) for named ones.
+    """
+
+    op: str
+    given: tuple
+    which: int = -1
+
+
+@dataclass(frozen=True)
 class Step:
     """One tensor that an operation gave.
 
     place: line, end line, column, end column, or None. inputs: the steps that it was made from, by
     their place in the trace. kind: float | int | bool. name: a variable that held it, of an answer.
+    outer: the lines that called the function it stands in, the nearest first. calls: how it was
+    made, one change after the other, where that is known.
     """
 
     op: str
@@ -36,6 +51,8 @@ class Step:
     value: torch.Tensor
     kind: str = "float"
     name: str = ""
+    outer: tuple[int, ...] = ()
+    calls: tuple[Done, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,13 +116,54 @@ def _trace(raw: Mapping, values: torch.Tensor) -> Trace:
         inputs = tuple(place_of[i] for i in row["inputs"][:64] if i in place_of)
         kind = row["kind"] if row["kind"] in ("float", "int", "bool") else "int"
         name = str(row["name"])[:80]
-        steps.append(Step(str(row["op"])[:60], _place(row["place"]), inputs, value, kind, name))
+        outer = tuple(n for n in row["outer"][:4] if isinstance(n, int) and 0 < n < 1_000_000)
+        calls, step = _calls(row["calls"], place_of), Step(str(row["op"])[:60], None, inputs, value)
+        step = replace(step, place=_place(row["place"]), kind=kind, name=name)
+        steps.append(replace(step, outer=outer, calls=calls))
     stopped = None
     if raw.get("stopped"):
         given = tuple(place_of[i] for i in raw["stopped"]["inputs"][:64] if i in place_of)
         stopped = Stopped(str(raw["stopped"]["op"])[:60], given, _place(raw["stopped"]["place"]))
     returned = tuple(place_of[i] for i in raw["returned"][:8] if i in place_of)
     return Trace(tuple(steps), returned, stopped, bool(raw["full"]))
+
+
+def _calls(raw, place_of: Mapping[int, int]) -> tuple[Done, ...] | None:
+    """How a step was made; None where that is not told, or not in a way that can be read."""
+    if not isinstance(raw, list) or not 0 < len(raw) <= recorder.MAX_CALLS:
+        return None
+    try:
+        return tuple(
+            Done(str(op)[:60], tuple(_argument(a, place_of) for a in given[:64]), int(which))
+            for op, given, which in raw
+        )
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def _argument(raw, place_of: Mapping[int, int], depth: int = 0) -> tuple:
+    kind, *rest = raw
+    if depth > 4 or len(rest) > 64:
+        raise ValueError("an argument without an end")
+    if kind == "t":
+        return "t", place_of[rest[0]]
+    if kind == "v" and (rest[0] is None or isinstance(rest[0], bool | int | float | str)):
+        value = rest[0]
+        if isinstance(value, int) and abs(value) > MOST_NUMBERS:
+            raise ValueError("a number that cannot be")
+        return "v", value[:200] if isinstance(value, str) else value
+    if kind == "f" and rest[0] in ("inf", "-inf", "nan"):
+        return "v", float(rest[0])
+    if kind == "k":
+        pairs = list(rest[0].items())[:20]
+        return "k", tuple((str(k)[:40], _argument(v, place_of, depth + 1)) for k, v in pairs)
+    if kind in ("l", "u", "s"):
+        return kind, *(_argument(each, place_of, depth + 1) for each in rest)
+    if kind in ("e", "p"):
+        return (kind,)
+    if kind == "d":
+        return "d", str(rest[0])[:20]
+    raise ValueError("an argument of another kind")
 
 
 def _place(raw) -> tuple[int, int, int, int] | None:

@@ -1,0 +1,249 @@
+"""An answer's recorded steps made again, with other tensors in the place of some.
+
+The steps say how each was made: an operation with its arguments, as data. What follows from a step
+can so be computed here for another value of it, and nothing of a student's runs: an operation is
+one of a list, works on numbers that were recorded, and may give no more numbers than it gave. A
+step that does not come out as it was recorded (another order of random numbers, an operation that
+is not on the list) is never made again: what depends on it stays unknown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+
+from autograder.course.steps.traces import LEAF, Done, Step, Trace
+from autograder.tracing.alike import near, plain
+
+MOST_NUMBERS = 200_000  # that one operation may touch
+ARITHMETIC = (
+    "add sub mul div true_divide pow neg reciprocal square sqrt rsqrt exp exp2 log log2 abs"
+)
+ARITHMETIC += " sigmoid tanh relu elu gelu clamp clip clamp_min clamp_max maximum minimum sin cos"
+ARITHMETIC += " outer dot mv mm bmm matmul einsum linear baddbmm addmm rsub"
+REDUCED = "sum mean amax amin max min softmax log_softmax logsumexp norm var std cumsum prod median"
+LAYOUT = "transpose permute view reshape unflatten flatten squeeze unsqueeze contiguous movedim t"
+LAYOUT += " swapaxes swapdims expand expand_as view_as reshape_as moveaxis adjoint flip roll narrow"
+LAYOUT += (
+    " select split chunk unbind tensor_split index_select gather cat concat stack hstack clone"
+)
+LAYOUT += " vstack repeat repeat_interleave tile diagonal diag ravel detach to float double type_as"
+CHOSEN = "masked_fill where tril triu eq ne lt le gt ge logical_not logical_and logical_or bool"
+CHOSEN += " bitwise_not nan_to_num isnan dist any all zeros_like ones_like full_like"
+CHOSEN += " scaled_dot_product_attention"
+CHOSEN += " dropout layer_norm unsafe_chunk unsafe_split multiply divide subtract negative"
+NAMES = frozenset(f"{ARITHMETIC} {REDUCED} {LAYOUT} {CHOSEN}".split())
+SIGNS = (
+    "add sub mul truediv pow matmul neg getitem radd rsub rmul rdiv rtruediv rpow rmatmul invert eq"
+)
+SIGNS += " ne lt le gt ge and or abs iter xor"
+PROPERTIES = (".T", ".mT", ".data", ".real")
+
+
+class NotAgain(Exception):
+    """A step that cannot be made again."""
+
+
+class Replay:
+    """A trace that can be made again from some step on."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.steps = trace.steps
+        self.sound: dict[int, bool] = {}
+        self.typed: dict[int, torch.Tensor] = {}
+
+    def value(self, number: int) -> torch.Tensor:
+        """What a step gave, in the dtype of its kind."""
+        if number not in self.typed:
+            step = self.steps[number]
+            kinds = {"bool": torch.bool, "int": torch.int64}
+            self.typed[number] = step.value.to(kinds.get(step.kind, torch.float64))
+        return self.typed[number]
+
+    def after(
+        self,
+        values: Mapping[int, torch.Tensor],
+        calls: Mapping[int, tuple[Done, ...]] | None = None,
+    ) -> dict[int, torch.Tensor]:
+        """All steps that change, with their new values, where some have other values or are made
+        in another way; raises `NotAgain` where that cannot be known."""
+        changed = dict(values)
+        calls = calls or {}
+        first = min([*changed, *calls], default=len(self.steps))
+        for number in range(first, len(self.steps)):
+            step = self.steps[number]
+            if number in values or not (number in calls or changed.keys() & set(step.inputs)):
+                continue
+            if number not in calls and not self.is_sound(number):
+                raise NotAgain
+            new = self._made(step, calls.get(number, step.calls), changed)
+            if new.numel() > max(step.value.numel(), 1):
+                raise NotAgain
+            if number in calls or not torch.equal(new, self.value(number)):
+                changed[number] = new
+        return changed
+
+    def is_sound(self, number: int) -> bool:
+        """Whether a step comes out as it was recorded when it is made again."""
+        if number not in self.sound:
+            self.sound[number] = self._comes_out(self.steps[number])
+        return self.sound[number]
+
+    def _comes_out(self, step: Step) -> bool:
+        if step.op == LEAF or step.calls is None:
+            return False
+        try:
+            new = self._made(step, step.calls, {})
+        except NotAgain:
+            return False
+        return new.shape == step.value.shape and near(plain(new.double()), plain(step.value))
+
+    def _made(self, step: Step, calls, changed: Mapping[int, torch.Tensor]) -> torch.Tensor:
+        before = None
+        for done in calls or ():
+            before = self._one(done, before, changed)
+        if before is None:
+            raise NotAgain
+        return before
+
+    def _one(self, done: Done, before, changed: Mapping[int, torch.Tensor]) -> torch.Tensor:
+        given, named = [], {}
+        try:
+            for each in done.given:
+                if each[0] == "k":
+                    named = {name: self._argument(a, before, changed) for name, a in each[1]}
+                else:
+                    given.append(self._argument(each, before, changed))
+            made = call(done.op, given, named)
+        except NotAgain:
+            raise
+        except Exception:  # what a recorded operation may raise is as wide as torch
+            raise NotAgain from None
+        if done.which >= 0 and isinstance(made, tuple | list):
+            made = made[done.which] if done.which < len(made) else None
+        if not isinstance(made, torch.Tensor):
+            raise NotAgain
+        return made
+
+    def _argument(self, each: tuple, before, changed):
+        kind, *rest = each
+        if kind == "c":  # a tensor that was not recorded
+            return rest[0]
+        if kind == "t":
+            return changed[rest[0]] if rest[0] in changed else self.value(rest[0])
+        if kind == "p":
+            return before
+        if kind == "v":
+            return rest[0]
+        if kind == "e":
+            return Ellipsis
+        if kind == "s":
+            return slice(*(self._argument(part, before, changed) for part in rest))
+        if kind == "l":
+            return [self._argument(part, before, changed) for part in rest]
+        if kind == "u":
+            return tuple(self._argument(part, before, changed) for part in rest)
+        kinds = {"float32": torch.float64, "float64": torch.float64, "float16": torch.float64}
+        kinds |= {"bool": torch.bool, "int64": torch.int64, "int32": torch.int64}
+        return kinds[rest[0]]
+
+    def trace_with(self, changed: Mapping[int, torch.Tensor]) -> Trace:
+        """The trace with these values in the place of the recorded ones."""
+        steps = tuple(
+            replace(step, value=changed[i].double()) if i in changed else step
+            for i, step in enumerate(self.steps)
+        )
+        return replace(self.trace, steps=steps)
+
+
+def call(name: str, given: list, named: dict):
+    """An operation by its name, on tensors; raises NotAgain for one that is not on the list."""
+    named = {k: v for k, v in named.items() if k not in ("out", "_stacklevel", "inplace")}
+    if name in PROPERTIES:
+        return given[0] if name in (".data", ".real") else getattr(given[0], name[1:])
+    if name == "__setitem__":
+        new = given[0].clone()
+        new[given[1]] = given[2]
+        return new
+    function = _function(name, given)
+    shapes = [t.shape for t in _flat([*given, *named.values()]) if isinstance(t, torch.Tensor)]
+    if _touched(name, given, named, shapes) > MOST_NUMBERS:
+        raise NotAgain
+    return function(*given, **named)
+
+
+def _function(name: str, given: list):
+    if name == "where" and given[0].dtype == torch.bool:  # also a method, with other places
+        return torch.where
+    if name == "dropout":  # in evaluation; what was dropped does not come out as recorded
+        return lambda x, *_, **__: x
+    if name.startswith("__") and name.endswith("__"):
+        bare = name[2:-2]
+        if bare in SIGNS.split():
+            return getattr(torch.Tensor, name)
+        if bare.startswith("i") and bare[1:] in SIGNS.split():
+            return getattr(torch.Tensor, f"__{bare[1:]}__")
+        raise NotAgain
+    bare = name.rstrip("_")
+    if bare not in NAMES:
+        raise NotAgain
+    homes = (torch.Tensor, F, torch) if given and isinstance(given[0], torch.Tensor) else (torch, F)
+    for home in homes:
+        if hasattr(home, bare):
+            return getattr(home, bare)
+    raise NotAgain
+
+
+def _touched(name: str, given: list, named: dict, shapes: list) -> int:
+    """A bound on the numbers that an operation touches, computed without making one."""
+    sizes = [math.prod(shape) for shape in shapes]
+    if name == "einsum":
+        return _in_einsum(given[0], shapes)
+    if name in ("repeat", "tile", "expand", "repeat_interleave"):
+        meta = [each.to("meta") if isinstance(each, torch.Tensor) else each for each in given]
+        return getattr(torch.Tensor, name)(*meta, **named).numel()
+    if name in ("matmul", "bmm", "mm", "__matmul__", "linear", "outer"):
+        last = shapes[1][-2 if name == "linear" else -1] if len(shapes) > 1 and shapes[1] else 1
+        return sizes[0] * last
+    if name in ("baddbmm", "addmm", "scaled_dot_product_attention"):
+        one, two = (1, 2) if "add" in name else (0, 1)
+        return sizes[one] * max(shapes[two])
+    if name in ("index_select", "gather", "__getitem__"):
+        places = [
+            t for t in _flat(given[1:]) if isinstance(t, torch.Tensor) and not t.is_floating_point()
+        ]
+        counts = [t.numel() for t in places if t.dtype != torch.bool]
+        return max(sizes[0], math.prod(counts) * sizes[0] // max(shapes[0][0], 1) if counts else 0)
+    if name in ("cat", "concat", "stack", "hstack", "vstack"):
+        return sum(sizes)
+    if name == "diag":
+        return sizes[0] ** 2
+    try:
+        wide = torch.broadcast_shapes(*shapes) if len(shapes) > 1 else ()
+    except RuntimeError:
+        wide = ()
+    return max([math.prod(wide), *sizes], default=0)
+
+
+def _in_einsum(words: str, shapes: list) -> int:
+    """All letters' sizes multiplied: no order of the products touches more."""
+    operands = words.replace(" ", "").partition("->")[0].split(",")
+    sizes: dict[str, int] = {}
+    most = 1
+    for letters, shape in zip(operands, shapes, strict=True):
+        front, _, back = letters.partition("...")
+        own = [*zip(front, shape, strict=False)]
+        own += zip(reversed(back), reversed(shape), strict=False)
+        for letter, size in own:
+            sizes[letter] = max(sizes.get(letter, 1), size)
+        most = max(most, math.prod(shape) // max(math.prod(n for _, n in own), 1))
+    return math.prod(sizes.values()) * most
+
+
+def _flat(values: list) -> list:
+    return [t for each in values for t in (each if isinstance(each, list | tuple) else [each])]
