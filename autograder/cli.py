@@ -1,4 +1,4 @@
-"""The command line: `autograder check | shapes | build | release | grade | doctor | ...`."""
+"""The command line: `autograder check | shapes | build | release | grade | report | ...`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from autograder import class_commands
 from autograder.one_thread import one_thread
 
 PASSED, FAILED, UNREADABLE = 0, 1, 2
@@ -151,6 +152,7 @@ def _parser() -> argparse.ArgumentParser:
     _isolation(grade)
     grade.set_defaults(run=_grade)
     _book_commands(commands)
+    class_commands.add(commands)
 
     doctor = commands.add_parser(
         "doctor", help="what this machine offers, a self-test, and what to install"

@@ -224,7 +224,8 @@ def page(nb, title: str, score: float, max_score: float, late_penalty: float = 0
     kept = [cell for cell in nb.cells if not _left_out(cell)]
     cells = [_shown_cell(cell, after) for cell, after in zip(kept, [*kept[1:], None], strict=True)]
     graded = [cell for cell in cells if cell["data"].get("grade")]
-    return _template().render(
+    return render(
+        "feedback.html",
         title=plain(title),
         cells=cells,
         score=max(0.0, score),
@@ -233,8 +234,6 @@ def page(nb, title: str, score: float, max_score: float, late_penalty: float = 0
         not_marked=sum(cell["data"]["points"] for cell in graded if cell["data"].get("open")),
         graded=graded,
         next=[cell for cell in graded if cell["advice"]],
-        colours=Markup(HtmlFormatter(style="default").get_style_defs(".code")),
-        dark_colours=Markup(HtmlFormatter(style="github-dark").get_style_defs(".code")),
     )
 
 
@@ -305,10 +304,9 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
 
 
 @cache
-def _template() -> jinja2.Template:
-    folder = Path(__file__).parent / "templates"
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -321,4 +319,17 @@ def _template() -> jinja2.Template:
         points=lambda x: f"{float(x or 0):g}",
         change=lambda x: f"{x:+g}".replace("-", "\N{MINUS SIGN}") if x else "",
     )
-    return environment.get_template("feedback.html")
+    return environment
+
+
+def render(template: str, **values) -> str:
+    """A page from one of the templates, in the colours of all pages; every text is escaped."""
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            colours=Markup(HtmlFormatter(style="default").get_style_defs(".code")),
+            dark_colours=Markup(HtmlFormatter(style="github-dark").get_style_defs(".code")),
+            **values,
+        )
+    )
