@@ -28,8 +28,8 @@ def add(commands) -> None:
         "export",
         help="marks for elsewhere: CSV, Canvas, Moodle, Gradescope",
         description="Writes the marks of the gradebook in a platform's own format. csv: by task "
-        "and in all. canvas, moodle: for their import. gradescope: a folder with a results.json for "
-        "each student and autograder.zip, with which Gradescope grades by this engine.",
+        "and in all. canvas, moodle: for their import. gradescope: a folder with a results.json "
+        "for each student and autograder.zip, with which Gradescope grades by this engine.",
     )
     _lesson(export)
     export.add_argument(
