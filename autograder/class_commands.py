@@ -50,6 +50,21 @@ def add(commands) -> None:
     )
     export.set_defaults(run=_export)
 
+    answers = commands.add_parser(
+        "answers",
+        help="a class' answers to one question on one page; marks by hand",
+        description="Without more: a page with all answers to a question that a person marks, the "
+        "marking scheme and a model answer beside them, and a sheet (CSV) to write points and "
+        "comments into. --write SHEET writes them to nbgrader's gradebook, all or none.",
+    )
+    answers.add_argument("task", metavar="TASK", help="such as q1")
+    _lesson(answers)
+    answers.add_argument("--write", type=Path, metavar="SHEET", help="write the sheet's marks")
+    answers.add_argument(
+        "--mark", nargs="+", default=(), metavar="ARG", help="STUDENT POINTS [COMMENT]: one mark"
+    )
+    answers.set_defaults(run=_answers)
+
 
 def _lesson(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lesson", help="the lesson; needed where several are marked")
@@ -126,4 +141,32 @@ def _gradescope(course, marked, args) -> int:
         "it to no student.",
         file=sys.stderr,
     )
+    return DONE
+
+
+def _answers(args) -> int:
+    from autograder.course.course import Course
+    from autograder.course.settings import CourseError
+    from autograder.exports import answers
+    from autograder.exports.marked import read_class
+
+    course = Course.find()
+    marked = read_class(course, args.lesson, args.db)
+    name, task = marked.lesson.name, args.task
+    if not args.write and not args.mark:
+        page, sheet = answers.page(marked, course, task), answers.sheet(marked, task)
+        _write(Path("reports") / f"{name}-{task}.html", page)
+        target = Path("reports") / f"{name}-{task}.csv"
+        if target.exists():
+            print(f"autograder: {target} is there already and is left as it is.", file=sys.stderr)
+        else:
+            _write(target, sheet)
+        return DONE
+    if args.mark and not 2 <= len(args.mark) <= 3:
+        raise CourseError("--mark STUDENT POINTS [COMMENT]: put a comment into quotes.")
+    marks = answers.read_sheet(args.write) if args.write else []
+    marks += [answers.one(*args.mark)] if args.mark else []
+    count = answers.write(course, marked, task, marks, args.db)
+    print(f"{count} marks of {task} are in the gradebook. The pages: ", end="")
+    print(f"nbgrader generate_feedback {name}")
     return DONE
