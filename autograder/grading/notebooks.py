@@ -15,7 +15,7 @@ from autograder.grading import figures
 from autograder.grading.grade import model_answers
 from autograder.reports.cards import Card
 from autograder.reports.feedback import SCHEME, inert
-from autograder.reports.findings import SHAPES
+from autograder.reports.findings import SHAPES, TAKEN
 from autograder.reports.report import Report, Result
 
 GRADED = "graded"  # where an autograded notebook's metadata say what was graded
@@ -102,13 +102,13 @@ def shape_comments(lesson: Lesson, cell, results: Mapping[str, Result]) -> list[
             "said": "" if f.verdict == Verdict.TRUE else f.message.removeprefix(f"Line {f.line}: "),
         }
         for f in found
-        if f.check == SHAPES and f.line
+        if f.check == SHAPES and f.line and f.verdict not in TAKEN
     ]
 
 
 def taken(result: Result) -> list[Finding]:
     """What was taken off or added: lines of their own, beside what is right or wrong."""
-    return [f for f in result.findings if f.verdict in (Verdict.DEDUCTION, Verdict.BONUS)]
+    return [f for f in result.findings if f.verdict in TAKEN]
 
 
 def outputs(result: Result, report: Report, most: float) -> list:

@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
 from reference import pages as reference_pages
@@ -76,9 +77,12 @@ def _mend_links(path: Path, target: Path) -> None:
 
     def mended(found: re.Match) -> str:
         words, link = found[1], found[2]
-        place = link.partition("#")[0]
-        if not place or "://" in link or (path.parent / place).resolve().is_file():
+        place, _, anchor = link.partition("#")
+        if not place or "://" in link:
             return found[0]
+        if (path.parent / place).resolve().is_file():
+            heading = _anchors((path.parent / place).resolve()).get(anchor)
+            return f"[{words}]({place}#{heading})" if heading else found[0]
         notebook = (path.parent / place).resolve()
         twin = target / "solutions" / notebook.name
         if twin.suffix == ".ipynb" and twin.is_file() and twin != path:
@@ -96,6 +100,19 @@ def _mend_links(path: Path, target: Path) -> None:
             source = "".join(source) if isinstance(source, list) else source
             cell["source"] = LINK.sub(mended, source)
     path.write_text(json.dumps(notebook), encoding="utf-8")
+
+
+@cache
+def _anchors(path: Path) -> dict[str, str]:
+    """Anchors that a page has beside its headings (`<a id="x"></a>`): each with its heading's."""
+    found: dict[str, str] = {}
+    heading = ""
+    for line in path.read_text(encoding="utf-8").splitlines() if path.suffix == ".md" else ():
+        if line.startswith("#"):
+            heading = re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-")
+        for anchor in re.findall(r'<a id="([^"]+)">', line):
+            found[anchor] = heading
+    return found
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""The reference of the site: written from the exercises, the notations and the commands themselves."""
+"""The reference of the site: written from the exercises, the notations and the commands."""
 
 from __future__ import annotations
 
