@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from tests.conftest import ROOT
+from tests.test_feedback import BROWSER, violations
 
 pytestmark = pytest.mark.slow
 LESSON = "01_attention_without_weights"
@@ -103,3 +104,12 @@ def test_the_commands_are_those_of_the_program(site):
     html = (site / "reference" / "commands.html").read_text(encoding="utf-8")
     for name in ("check", "grade", "report", "export", "answers", "regrade", "doctor"):
         assert f"autograder {name}" in html
+
+
+@pytest.mark.skipif(not BROWSER, reason="no browser is installed")
+@pytest.mark.parametrize("name", ["index", "docs/first_class", f"reference/{LESSON}"])
+@pytest.mark.parametrize("dark, width", [(False, 390), (True, 1200)], ids=["phone", "dark"])
+def test_axe_finds_nothing(site, name, dark, width):
+    path = site / f"{name}.html"
+    page = path.read_text(encoding="utf-8")
+    assert violations(page, path.parent, dark, width) == []

@@ -102,6 +102,22 @@ def _mend_links(path: Path, target: Path) -> None:
     path.write_text(json.dumps(notebook), encoding="utf-8")
 
 
+# What the theme leaves out for who reads by ear or by keyboard; each is written once.
+MENDED = {
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
+    "<pre>": '<pre tabindex="0">',
+}
+
+
+def _mend_page(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for before, after in MENDED.items():
+        text = text.replace(before, after)
+    path.write_text(text, encoding="utf-8")
+
+
 @cache
 def _anchors(path: Path) -> dict[str, str]:
     """Anchors that a page has beside its headings (`<a id="x"></a>`): each with its heading's."""
@@ -131,6 +147,8 @@ def main() -> int:
     if args.check_links:
         return sphinx(["-b", "linkcheck", *common, str(source), str(args.to) + "-links"])
     status = sphinx(["-b", "html", *common, str(source), str(args.to)])
+    for page in args.to.rglob("*.html"):
+        _mend_page(page)
     print(f"site: {args.to / 'index.html'}")
     return status
 

@@ -29,7 +29,7 @@ def _checks(course: Course, name: str) -> str:
     cells = {c.task: c for c in course.lessons[name].with_role(Role.CHECK)}
     if not cells:
         return ""
-    out = [f"# Checks of {name}", ""]
+    out = [f"# Checks of {_title(course, name)}", ""]
     out.append(
         f"{len(cells)} checks. A mistake is a wrong program: whose values equal its values is told "
         "what stands beside it. Each is shown as the exercise's file has it: a program of its own, "
@@ -47,6 +47,14 @@ def _checks(course: Course, name: str) -> str:
             else:
                 out.append(f"The same program as of `{earlier}`.")
     return "\n".join(out) + "\n"
+
+
+def _title(course: Course, name: str) -> str:
+    """The lesson's own first heading; its file's name where it has none."""
+    for cell in course.lessons[name].with_role(Role.TEXT):
+        if found := re.search(r"^# (.+)$", cell.source, re.MULTILINE):
+            return found[1]
+    return name
 
 
 def _about(written: Written, points: float) -> Iterator[str]:
@@ -84,8 +92,15 @@ def _switched(written: Written, switches: Mapping) -> str:
         elif inspect.isfunction(value):
             out.append(f"# in {name}, `{key}` is this:\n{_source(value)}")
         else:
-            out.append(f"# {name} with {key} = {value!r}")
+            out.append(f"# {name} with {key} = {_value(value)}")
     return "\n".join(out)
+
+
+def _value(value) -> str:
+    """A value as it is written: `sigmoid`, and no address of this machine's memory."""
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__name__).replace("<locals>.", "")
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
 def _source(value: Callable) -> str:
