@@ -120,6 +120,12 @@ def _export(args) -> int:
             file=sys.stderr,
         )
     name = marked.lesson.name
+    if args.format == "canvas" and not args.roster:
+        print(
+            "autograder: without --roster a student's number or login has to be Canvas's own; "
+            "Canvas's gradebook (Grades > Export) is the roster that makes sure.",
+            file=sys.stderr,
+        )
     if args.format == "gradescope":
         return _gradescope(course, marked, args)
     make, more = FORMATS[args.format], {"column": args.column}

@@ -72,12 +72,21 @@ def moodle(marked: Class, zeros: bool = False, column: str = "") -> str:
     item = column or marked.lesson.name
     rows: list[tuple] = [(*MOODLE, item, f"{item} (feedback)")]
     for s in marked.students:
-        first, _, last = s.name.rpartition(" ")
+        first, last = _two_names(s.name)
         said = feedback(s) if s.marks else ""
         number = s.sis or ("" if "@" in s.id else s.id)
         email = s.email or (s.id if "@" in s.id else "")
-        rows.append((first or last, last if first else "", number, email, points(s, zeros), said))
+        rows.append((first, last, number, email, points(s, zeros), said))
     return as_csv(rows)
+
+
+def _two_names(name: str) -> tuple[str, str]:
+    """First and last name of 'Ada Lovelace', or of 'Lovelace, Ada' as Canvas writes it."""
+    if ", " in name:
+        last, _, first = name.partition(", ")
+        return first, last
+    first, _, last = name.rpartition(" ")
+    return (first, last) if first else (last, "")
 
 
 def feedback(student: Marked) -> str:

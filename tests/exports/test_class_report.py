@@ -19,6 +19,7 @@ from tests.conftest import ROOT
 from tests.exports.conftest import NASTY, autograder
 from tests.journeys.classroom import HOMEWORK
 from tests.test_feedback import BROWSER, violations
+from tests.test_homework_styles import SINGLE_STYLES
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +163,10 @@ def test_a_copy_with_other_names_comments_and_layout_is_a_hint():
 def test_usual_right_answers_are_none():
     other = RIGHT.replace("scores", "s").replace("probs", "weights")
     assert pairs(ada=RIGHT, ben=other, cy=RIGHT) == []
+
+
+def test_right_answers_in_seven_styles_are_none():
+    assert pairs(**{name.replace(" ", "_"): text for name, text in SINGLE_STYLES.items()}) == []
 
 
 def test_what_many_wrote_is_no_hint():

@@ -159,6 +159,20 @@ def test_moodle_reads_its_file(room, tmp_path):
     assert all(bool(row[4]) == bool(row[5]) for row in rows)  # a grade and its feedback
 
 
+@pytest.mark.parametrize(
+    "name, two",
+    [
+        ("Ada Lovelace", ("Ada", "Lovelace")),
+        ("Lovelace, Ada", ("Ada", "Lovelace")),
+        ("Ana María de la Cruz", ("Ana María de la", "Cruz")),
+        ("ada", ("ada", "")),
+    ],
+)
+def test_a_name_has_two_parts_for_moodle(name, two):
+    (_, row) = csv.reader(io.StringIO(formats.moodle(of(one(name)))))
+    assert tuple(row[:2]) == two
+
+
 # --- the roster ----------------------------------------------------------------------------------
 def of(*students: Marked) -> Class:
     from autograder.course.lesson import Lesson

@@ -108,6 +108,7 @@ MENDED = {
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
     "<pre>": '<pre tabindex="0">',
+    '<div class="math-wrapper docutils container">': '<div class="math-wrapper" tabindex="0">',
 }
 
 
