@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import torch
 
 from autograder.course.asking import Fitted, Lazy, Mistake
 from autograder.course.calls import Call, Outcome, run_here
+from autograder.course.exchanged import exchanged
 from autograder.course.exercises import Written
 from autograder.course.steps.bank import Bank, Programs
 from autograder.sandbox.inside.sandbox_wire import Failure
@@ -30,14 +32,16 @@ def _none(outcomes: Sequence[Outcome]) -> tuple[Named, ...]:
 class Answers:
     """Expected outcomes, and those of every known mistake as (check, message, outcomes).
 
-    A mistake's outcomes are computed (or read) when they are first looked at. pairs: two slips at
-    once, looked at where no single one fits. fitted: given what came back, the mistakes with a free
+    A mistake's outcomes are computed (or read) when they are first looked at. exchanged: an input
+    or a layer taken for another. pairs: two slips at once; both are looked at where no single
+    mistake fits. fitted: given what came back, the mistakes with a free
     number in them. stages: the steps that each mistake belongs to, by its check. bank: the steps of
     the answer and of the mistakes, operation by operation.
     """
 
     expected: Sequence[Outcome]
     mistakes: tuple[Named, ...] = ()
+    exchanged: Sequence[Named] = ()
     pairs: Sequence[Named] = ()
     fitted: Callable[[Sequence[Outcome]], tuple[Named, ...]] = _none
     stages: Mapping[str, str] = field(default_factory=dict)
@@ -59,12 +63,39 @@ def compute(written: Written, calls: Sequence[Call]) -> Answers:
     return Answers(
         program(written.namespace, double),
         tuple(one(m) for m in written.mistakes),
+        _exchanged(written, double),
         # Thousands, for a right answer of which none is looked at.
         Lazy(len(written.pairs), lambda place: one(written.pairs[place])),
         fitted,
         stages,
         Programs(written, double),
     )
+
+
+def _exchanged(written: Written, calls: Sequence[Call]) -> tuple[Named, ...]:
+    """What the answer gives where an input or a layer is taken for another.
+
+    Not of an exercise by steps: nobody says which of them such a slip belongs to.
+    """
+    if written.exercise.stages or not calls:
+        return ()
+    is_class = inspect.isclass(written.answer)
+    function = getattr(written.answer, "forward", None) if is_class else written.answer
+    names = list(inspect.signature(function).parameters)[is_class:] if function else []
+    return tuple(
+        (
+            check,
+            message,
+            Lazy(len(others), lambda place, others=others: _value(written, others, place)),
+        )
+        for check, message, others in exchanged(calls, names)
+    )
+
+
+def _value(written: Written, calls: Sequence[Call], place: int) -> Outcome:
+    """What comes back, alone: gradients go to other layers; an error tells nothing."""
+    outcome = _run(written.namespace, _up_to(calls, place))
+    return NOTHING if outcome.error else replace(outcome, gradients=None)
 
 
 def program(namespace: Mapping, calls: Sequence[Call]) -> Lazy:

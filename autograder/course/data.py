@@ -86,7 +86,10 @@ def _entry(written: Written, tensors: dict[str, torch.Tensor]) -> dict:
     exercise = written.exercise
     calls = exercise.cases(Draw(PUBLIC_SEED))
     answers = compute(written, calls)
-    pairs = [[c, m, sketch(them[0])] for c, m, them in answers.pairs]
+    slips = {
+        kind: [[c, m, numbers] for c, m, them in those if (numbers := sketch(them[0])) is not None]
+        for kind, those in (("exchanged", answers.exchanged), ("pairs", answers.pairs))
+    }
     return {
         "name": exercise.name,
         "hints": exercise.hints,
@@ -100,7 +103,7 @@ def _entry(written: Written, tensors: dict[str, torch.Tensor]) -> dict:
             [c, m, [_pack(o, tensors, torch.float32) for o in them]]
             for c, m, them in answers.mistakes
         ],
-        "pairs": [pair for pair in pairs if pair[2] is not None],
+        **slips,
         "stages": dict(answers.stages),
         "steps": steps.pack(Programs(written, [call.double() for call in calls]), tensors),
     }
@@ -217,9 +220,18 @@ class Checks:
             return Lazy(count, lambda i: from_reply({"outcomes": raw[i : i + 1]}, tensors, 1)[0])
 
         named = tuple((check, message, stored(raw)) for check, message, raw in entry["mistakes"])
-        pairs = tuple((c, m, sketched(numbers, count)) for c, m, numbers in entry["pairs"])
-        bank = steps.Stored(entry["steps"], tensors)
-        return Answers(stored(entry["expected"]), named, pairs, stages=entry["stages"], bank=bank)
+        exchanged, pairs = (
+            tuple((c, m, sketched(numbers, count)) for c, m, numbers in entry[kind])
+            for kind in ("exchanged", "pairs")
+        )
+        return Answers(
+            stored(entry["expected"]),
+            named,
+            exchanged,
+            pairs,
+            stages=entry["stages"],
+            bank=steps.Stored(entry["steps"], tensors),
+        )
 
 
 class _Tensors(dict):

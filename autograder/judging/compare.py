@@ -16,6 +16,7 @@ from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.explain import explain_error
+from autograder.judging.relation import relation
 from autograder.sandbox.inside.runner import Other
 
 # What a call may leave behind in a model that it was given: (its trace, what is said of it).
@@ -258,6 +259,9 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
                 message="Your code changes its input in place: whoever "
                 "called it finds other numbers there afterwards. Work on a copy.",
             )
+    stands = relation(sight) if named is None and found is not None else None
+    if stands is not None:
+        finding = replace(finding, mistake=stands[0], message=f"{finding.message} {stands[1]}")
     if named is not None and not (found is not None and found.kind in LEFT):
         check, message = named
         finding = replace(
@@ -278,13 +282,26 @@ def _left(got: Outcome) -> Difference:
 
 
 def name_mistake(sight: Sight) -> tuple[str, str] | None:
-    """The first known mistake whose outcomes equal the student's on every call."""
+    """The first known mistake whose outcomes equal the student's on every call.
+
+    Where there is none, and some calls stopped with an error that only the student's code makes:
+    the first that gives the same wrong values wherever it ran.
+    """
+    every = range(len(sight.outcomes))
+    ran = [i for i in every if not sight.outcomes[i].error or sight.expected[i].error]
     rtol = sight.exercise.rtol
-    for check, message, outcomes in sight.mistakes:
-        pairs = zip(sight.outcomes, outcomes, strict=True)
-        if all(matches(got, other, rtol) for got, other in pairs):
-            return check, message
+    asked = [every]
+    if len(ran) < len(every) and any(_is_wrong(sight, i) for i in ran):
+        asked.append(ran)
+    for places in asked:
+        for check, message, outcomes in sight.mistakes:
+            if all(matches(sight.outcomes[i], outcomes[i], rtol) for i in places):
+                return check, message
     return None
+
+
+def _is_wrong(sight: Sight, place: int) -> bool:
+    return not matches(sight.outcomes[place], sight.expected[place], sight.exercise.rtol)
 
 
 def _sentence(text: str) -> str:

@@ -16,7 +16,7 @@ from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Call
 from autograder.judging.compare import compare, difference
 from autograder.judging.layers import layer_findings
-from autograder.judging.parts import only
+from autograder.judging.stages import only
 
 SIGMAS = 6
 SAYS = {

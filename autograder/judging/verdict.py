@@ -8,7 +8,7 @@ from dataclasses import replace
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Sight
 from autograder.course.calls import Call, Outcome
-from autograder.judging.compare import compare, judge
+from autograder.judging.compare import compare, judge, matches
 from autograder.judging.look_again import look_again
 
 
@@ -33,7 +33,7 @@ def findings(
         )
         if not compare(sight) and not judge(sight):
             return []  # right by its values: nobody has to know which mistakes it might have had
-        mistakes = (*known.mistakes, *known.fitted(outcomes), *known.pairs)
+        mistakes = (*_single(known, outcomes), *known.pairs)
         return judge(replace(sight, mistakes=mistakes))
 
     found = found_in(outcomes)
@@ -41,7 +41,30 @@ def findings(
         found = look_again(exercise, calls, outcomes, known.expected, found, ask, found_in)
     if not found:
         return []
-    names = {check for check, *_ in (*known.mistakes, *known.fitted(outcomes))}
+    names = {check for check, *_ in _single(known, outcomes)}
+    found = [_with_others(f, exercise, known, outcomes) for f in found]
     return [  # a pair is called by both of its names
         replace(f, mistake=f.check) if names.issuperset(f.check.split(" + ")) else f for f in found
     ]
+
+
+def _single(known: Answers, outcomes: Sequence[Outcome]) -> tuple:
+    """The known mistakes that are one slip, the likeliest first."""
+    return (*known.mistakes, *known.fitted(outcomes), *known.exchanged)
+
+
+def _with_others(
+    finding: Finding, exercise: Exercise, known: Answers, outcomes: Sequence[Outcome]
+) -> Finding:
+    """Where one input was taken for another: all the exchanges that come to the same."""
+    said = {check: message for check, message, _ in known.exchanged}
+    if finding.check not in said:
+        return finding
+    same = [
+        message
+        for _, message, others in known.exchanged
+        if all(matches(o, w, exercise.rtol) for o, w in zip(outcomes, others, strict=True))
+    ]
+    first = said[finding.check]
+    told = " Or, what comes to the same: ".join([first, *(m for m in same if m != first)][:2])
+    return replace(finding, message=finding.message.replace(first, told, 1))

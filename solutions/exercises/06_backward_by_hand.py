@@ -71,6 +71,21 @@ grad_values.wrong(
 grad_values.wrong(
     "values.inverse", "That undoes P. Going backwards is a transpose and not an inverse.",
     lambda p, g: torch.linalg.solve(p, g))
+grad_values.wrong(
+    "values.softmax again", "`probs` went through a softmax once more. They are probabilities.",
+    lambda p, g: p.softmax(-1).mT @ g)
+grad_values.wrong(
+    "values.overwritten",
+    "Each query overwrites what the one before it gave. All that looked at a value add to its "
+    "gradient.", lambda p, g: p[:, -1:].mT @ g[:, -1:])
+grad_values.wrong(
+    "values.normalised",
+    "The shares of the queries are made to sum to 1. The rows of P do that already, its columns "
+    "need not.",
+    lambda p, g: (p.mT / p.sum(-2)[..., None]) @ g, lambda p, g: p.mT.softmax(-1) @ g)
+grad_values.wrong(
+    "values.diagonal", "Each value collects from its own query only.",
+    lambda p, g: p.diagonal(dim1=-2, dim2=-1)[..., None] * g)
 
 
 # --- the softmax ---------------------------------------------------------------------------------
@@ -143,7 +158,23 @@ softmax_backward.wrong(
     lambda p, g: g.softmax(-1), lambda p, g: p * g.softmax(-1))
 softmax_backward.wrong(
     "softmax.gradient unused", "The gradient that came in is not used.",
-    lambda p, g: p * (1 - p), lambda p, g: p * (1 - p.sum(-1, keepdim=True)))
+    lambda p, g: p * (1 - p))
+softmax_backward.wrong(
+    "softmax.sum of p", "The bracket holds the sum of the probabilities, which is 1. The sum is "
+    "of the products p * g.", lambda p, g: p * g * (1 - p.sum(-1, keepdim=True)),
+    lambda p, g: p * (g - p.sum(-1, keepdim=True)))
+softmax_backward.wrong(
+    "softmax.of a log-softmax", "That is the derivative of log_softmax: grad - p * sum(grad).",
+    lambda p, g: g - p * g.sum(-1, keepdim=True))
+softmax_backward.wrong(
+    "softmax.largest for sum", "The largest of the row's products is taken; they are added up.",
+    total=lambda x: x.amax(-1, keepdim=True))
+softmax_backward.wrong(
+    "softmax.p twice", "The row's sum is multiplied by p twice.",
+    lambda p, g: p * g - p.square() * row_total(p * g))
+softmax_backward.wrong(
+    "softmax.one row's sum", "All queries get the sum of one row; each row has its own.",
+    lambda p, g: p * (g - row_total(p * g)[:, -1:]), lambda p, g: p * (g - row_total(p * g)[:, :1]))
 softmax_backward.wrong("softmax.sign", "The sign is turned round.",
                        lambda p, g: -softmax_backward(p, g))
 softmax_backward.wrong("softmax.divided by p", "p stands below the line; it is a factor.",
@@ -216,6 +247,11 @@ wrong("queries_keys.partner", "grad_k is made of k. By the product rule it is ma
 wrong("queries_keys.result transposed",
       "grad_k has its two last axes swapped; it has the shape of k.",
       lambda g, q, k: (grad_queries_keys(g, q, k)[0], grad_queries_keys(g, q, k)[1].mT))
+wrong("queries_keys.softmax", "grad_scores went through a softmax. It is a gradient: it is used as "
+      "it comes.", lambda g, q, k: grad_queries_keys(g.softmax(-1), q, k))
+wrong("queries_keys.forwards", "The gradient is multiplied by the scores of q and k. On the way "
+      "back each side gets the gradient times the other side.",
+      lambda g, q, k: ((g * (q @ k.mT) * root(k)) @ k, (g * (q @ k.mT) * root(k)).mT @ q))
 
 
 # --- mask and dropout ----------------------------------------------------------------------------
@@ -295,6 +331,11 @@ wrong("dropout.softmax of dropped",
       "are used.",
       lambda g, probs, hidden, dropped, p: mask_dropout_backward(
           g, probs.masked_fill(dropped, 0.0) / (1 - p), hidden, dropped, p))
+wrong("dropout.softmax of dropped",
+      "The probabilities are enlarged by 1 / (1 - p) before the softmax's derivative is made of "
+      "them. They are those before dropout.",
+      lambda g, probs, hidden, dropped, p: mask_dropout_backward(
+          g, probs / (1 - p), hidden, dropped, p))
 wrong("mask.gradient on hidden scores",
       "Hidden scores get a gradient. The mask overwrote them, so nothing depends on them; in a row "
       "that is wholly hidden it shows.", close=lambda g, hidden: g)
@@ -338,6 +379,16 @@ wrong("linear.bias summed once",
       "The bias's gradient is summed over the tokens only. Every sequence uses the bias.", over=1)
 wrong("linear.bias of the inputs", "The bias's gradient is a sum of inputs; it is one of grad_y.",
       lambda g, x, w: (g @ w, torch.einsum("bto,bti->oi", g, x), x.sum((0, 1))))
+wrong("linear.sums first", "Inputs and gradients are added up before they are multiplied. Each "
+      "token's gradient belongs to its own input.",
+      lambda g, x, w: (g @ w, torch.outer(g.sum((0, 1)), x.sum((0, 1))), g.sum((0, 1))))
+wrong("linear.one sequence", "Only one sequence of the batch counts. A loop that overwrites keeps "
+      "the last one.",
+      lambda g, x, w: (g @ w, g[-1].T @ x[-1], g[-1].sum(0)),
+      lambda g, x, w: (g @ w, g[-1].T @ x[-1], g.sum((0, 1))),
+      lambda g, x, w: (g @ w, g[0].T @ x[0], g[0].sum(0)))
+wrong("linear.x for grad_y", "grad_x is made of x: that is the way forward. It is made of grad_y "
+      "and the weight.", lambda g, x, w: (x @ w.T, *linear_backward(g, x, w)[1:]))
 wrong("linear.bias summed over features",
       "The bias's gradient is summed over the features, the one axis that must stay.",
       lambda g, x, w: (g @ w, torch.einsum("bto,bti->oi", g, x), g.sum(-1)),
@@ -396,6 +447,9 @@ for lost, name in enumerate("qkv"):
           paths=tuple(i for i in range(3) if i != lost))
 wrong("paths.averaged", "The three paths are averaged; gradients of several uses are added.",
       share=1 / 3)
+wrong("paths.subtracted", "One path is taken away; gradients of several uses are added.",
+      lambda *a: grad_input(a[0], -a[1], *a[2:]), lambda *a: grad_input(-a[0], *a[1:]),
+      lambda *a: grad_input(*a[:2], -a[2], *a[3:]))
 wrong("heads.scrambled merge",
       "The heads are merged by a reshape alone, which pours numbers of one token into another. "
       "Transpose to [batch_size, seq_len, num_heads, head_size] first.",
@@ -404,6 +458,16 @@ wrong("heads.interleaved merge", "The heads are merged with their features inter
       merge=lambda h: h.permute(0, 2, 3, 1).flatten(2))
 wrong("paths.weights swapped", "w_q and w_k are swapped.", order=(1, 0, 2))
 wrong("paths.weights swapped", "One weight is used for all paths.", order=(0, 0, 0))
+wrong("paths.overwritten", "One path counts twice and another is missing.", paths=(0, 2, 2))
+wrong("paths.overwritten", "One path counts twice and another is missing.", paths=(0, 1, 1))
+wrong("paths.overwritten", "One path counts twice and another is missing.", paths=(0, 0, 2))
+wrong("paths.heads added up", "The heads are added up; they lie side by side in `hidden`.",
+      lambda *a: sum(g.sum(1) @ w[: g.shape[-1]] for g, w in zip(a[:3], a[3:], strict=True)),
+      lambda *a: sum(g.mean(1) @ w[: g.shape[-1]] for g, w in zip(a[:3], a[3:], strict=True)))
+wrong("paths.scaled", "There is a factor 1 / sqrt(head_size). It belongs to the scores, and "
+      "`grad_queries_keys` took care of it.",
+      lambda *a: grad_input(*(g * g.shape[-1] ** -0.5 for g in a[:2]), *a[2:]),
+      lambda *a: grad_input(*(g * g.shape[-1] ** -0.5 for g in a[:3]), *a[3:]))
 wrong("paths.mixed",
       "Gradients and weights are added up before the product: each gradient then goes through all "
       "three weights.",
@@ -471,12 +535,18 @@ wrong("numeric.not put back",
       not_put_back(f, x.double(), epsilon))
 wrong("numeric.not divided", "The difference is not divided by the step.",
       lambda f, x, epsilon: numeric_gradient(f, x, epsilon) * 2 * epsilon)
+wrong("numeric.divided twice", "The difference is divided by epsilon squared.",
+      lambda f, x, epsilon: numeric_gradient(f, x, epsilon) / epsilon)
+wrong("numeric.second derivative", "f(x + e) - 2 f(x) + f(x - e) makes a second derivative.",
+      lambda f, x, epsilon: 2 * (
+          numeric_gradient(f, x.double(), epsilon, down=0.0, width=1.0)
+          - numeric_gradient(f, x.double(), epsilon)) / 2)
 wrong("numeric.all at once",
       "A whole row is moved at once. Each entry has its own derivative: move one at a time.",
       lambda f, x, epsilon: by_rows(f, x.double(), epsilon))
 wrong("numeric.autograd",
-      "That is the exact gradient, as autograd has it. What differences give for this epsilon is "
-      "asked for: they are the proof, so autograd may have no part in it.",
+      "That is the exact gradient, or nearly: from autograd, or with a step of your own. What "
+      "differences give for the *given* epsilon is asked for.",
       lambda f, x, epsilon: by_autograd(f, x.double()))
 wrong("numeric.float32",
       "It is computed in float32: the difference of two nearly equal numbers loses most of its "
@@ -556,6 +626,11 @@ wrong("mask.after softmax", "The mask comes after the softmax, and the rows no l
       lambda q, k, v, hidden: (attended(q, k, v, torch.zeros_like(hidden))[1] * ~hidden) @ v)
 wrong("scale.missing", "The scores are not scaled, or the function's own scale is undone.",
       scale=lambda q: q.shape[-1] ** 0.5)
+wrong("scale.given", "The function was given a scale of its own.",
+      scale=lambda q: q.shape[-1] ** -1.0)
+wrong("sdpa.axes", "Heads and tokens have changed places: the function attends over the last axis "
+      "but one.", lambda q, k, v, hidden: F.scaled_dot_product_attention(
+          q.transpose(1, 2), k.transpose(1, 2), v.transpose(1, 2)).transpose(1, 2))
 
 
 def mha_weights(draw: Draw) -> Call:
@@ -616,6 +691,8 @@ wrong("mha.order", "`in_proj_weight` holds q, k and v in this order; here anothe
 wrong("mha.order", "`in_proj_weight` holds q, k and v in this order; here another one was used.",
       order=("q", "v", "k"))
 wrong("mha.bias lost", "The biases were not loaded.", bias=False)
+wrong("mask.causal for given", "The given mask is replaced by the causal one.",
+      sense=lambda hidden: torch.ones_like(hidden).triu(1))
 wrong("mha.mix lost", "The output projection is missing.", mix=False)
 wrong("mha.transposed", "The weights are transposed: this module stores them as nn.Linear does.",
       turn=torch.t)
@@ -655,6 +732,19 @@ def gpt2_attention(x, state, num_heads, order=(0, 1, 2), cut=in_blocks, turn=kep
     out = merge(attended(q, k, v, hidden, scale(q.shape[-1]))[0])
     return out @ turn(state["c_proj.weight"]) + state["c_proj.bias"] * bias[1] if mix else out
 
+def later(square):
+    return square.triu(1)
+
+
+def other_softmax(x, state, num_heads, dim, keep=later, fill=-math.inf):
+    """GPT-2's attention with a softmax over another axis, or with other keys hidden."""
+    fused = x @ state["c_attn.weight"] + state["c_attn.bias"]
+    q, k, v = in_blocks(fused, num_heads)
+    hidden = keep(torch.ones(x.shape[1], x.shape[1])).bool()
+    scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(hidden, fill)
+    return merged(scores.softmax(dim) @ v) @ state["c_proj.weight"] + state["c_proj.bias"]
+
+
 wrong = gpt2_attention.wrong
 wrong("conv1d.transposed",
       "c_proj's weight is transposed. It is square, so nothing complains; but Conv1D stores [in, "
@@ -678,6 +768,25 @@ wrong("heads.scrambled merge", "The heads are merged by a reshape alone; transpo
       merge=lambda h: h.reshape(len(h), h.shape[2], -1))
 wrong("scale.missing", "The scores are not scaled.", scale=lambda head_size: head_size**0.5)
 wrong("scale.twice", "The scale is applied twice.", scale=lambda head_size: head_size**-0.5)
+wrong("scale.hidden", "The scores are divided by the root of hidden, not of head_size.",
+      lambda x, state, n: gpt2_attention(x, state, n, scale=lambda head_size: n**-0.5))
+wrong("scale.heads", "The scores are divided by the root of the number of heads.",
+      lambda x, state, n: gpt2_attention(x, state, n, scale=lambda size: (size / n) ** 0.5))
+wrong("softmax.dim", "The softmax runs over the queries. Use the last dimension.",
+      lambda x, state, n: other_softmax(x, state, n, -2))
+wrong("softmax.dim", "The softmax runs over the heads. Use the last dimension.",
+      lambda x, state, n: other_softmax(x, state, n, 1))
+wrong("mask.inverted", "The mask is the wrong way round: earlier tokens are hidden.",
+      lambda x, state, n: other_softmax(x, state, n, -1, torch.tril))
+wrong("mask.inverted", "The mask is the wrong way round: earlier tokens are hidden.",
+      lambda x, state, n: other_softmax(x, state, n, -1, partial(torch.tril, diagonal=-1)))
+wrong("mask.diagonal hidden", "The current token is hidden too.", diagonal=0)
+wrong("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.",
+      lambda x, state, n: other_softmax(x, state, n, -1, fill=0.0))
+wrong("attention.keys for values", "The keys are added up where the values belong.",
+      order=(0, 1, 1))
+wrong("gpt2.order", "The three parts of c_attn are q, k and v, in this order.", order=(2, 0, 1))
+wrong("gpt2.order", "The three parts of c_attn are q, k and v, in this order.", order=(1, 2, 0))
 wrong("gpt2.bias lost", "The bias of c_attn is not added.", bias=(False, True))
 wrong("gpt2.bias lost", "The bias of c_proj is not added.", bias=(True, False))
 wrong("gpt2.bias lost", "No bias is added.", bias=(False, False))

@@ -93,6 +93,54 @@ wrong("count.output", "The output's write is not among the bytes.",
           4 * b * h * q * k * d / (b * h * ((q + 2 * k) * d + 4 * q * k) * size)))
 
 
+def other_count(message, flops, numbers, check="count.vectors forgotten"):
+    """A slip in one of the two formulas, of which each is for one head of one sequence."""
+    def cost(b, h, q, k, d, size):
+        done, moved = b * h * flops(q, k, d), b * h * numbers(q, k, d) * size
+        return done, moved, done / moved
+    wrong(check, message, cost)
+
+
+def right_flops(q, k, d):
+    return 4 * q * k * d
+
+
+def right_numbers(q, k, d):
+    return 2 * (q + k) * d + 4 * q * k
+
+
+other_count("q, k, v and the output are all read or written; the keys' side is missing here.",
+            right_flops, lambda q, k, d: 4 * q * d + 4 * q * k)
+other_count("q, k, v and the output are all read or written; the keys' side is missing here.",
+            right_flops, lambda q, k, d: 2 * q * d + 4 * q * k)
+other_count("Of q, k, v and the output only two are counted: q and k are read, and so is v, and "
+            "the output is written.", right_flops, lambda q, k, d: (q + k) * d + 4 * q * k)
+for number in range(1, 11):
+    other_count("The softmax's own operations are among the FLOPs. Only the two matrix products "
+                "are asked for.", lambda q, k, d, n=number: (4 * d + n) * q * k, right_numbers,
+                check="count.softmax too")
+other_count("There are q_len times k_len scores, not q_len times q_len.",
+            lambda q, k, d: 4 * q * q * d, right_numbers, check="count.as many keys as queries")
+other_count("There are q_len times k_len scores, not k_len times k_len.",
+            lambda q, k, d: 4 * k * k * d, right_numbers, check="count.as many keys as queries")
+other_count("The tables are q_len times k_len, not q_len times q_len.",
+            right_flops, lambda q, k, d: 2 * (q + k) * d + 4 * q * q,
+            check="count.as many keys as queries")
+wrong("count.heads", "The sequences of the batch are not counted.",
+      lambda b, h, q, k, d, size: attention_cost(1, h, q, k, d, size))
+wrong("count.heads", "The sequences of the batch are not counted among the FLOPs.",
+      lambda b, h, q, k, d, size: mixed(attention_cost(1, h, q, k, d, size),
+                                        attention_cost(b, h, q, k, d, size)))
+wrong("count.heads", "The heads are not counted among the FLOPs.",
+      lambda b, h, q, k, d, size: mixed(attention_cost(b, 1, q, k, d, size),
+                                        attention_cost(b, h, q, k, d, size)))
+
+
+def mixed(one, other):
+    """The FLOPs of one count and the bytes of another."""
+    return one[0], other[1], one[0] / other[1]
+
+
 # --- the softmax in one pass ---------------------------------------------------------------------
 def rows_in_blocks(draw: Draw) -> list[Call]:
     """Large scores, rows that are negative throughout, rows whose first blocks are hidden."""
@@ -165,6 +213,26 @@ wrong("online.mean for sum", "The exponentials are averaged; they must be added 
       lambda scores, block: block_means(scores, block))
 wrong("online.logsumexp", "The second result is m + log(l); l itself is asked for.",
       lambda scores, block: (scores.amax(-1), scores.logsumexp(-1)))
+wrong("online.logsumexp", "The second result is log(l); l itself is asked for.",
+      lambda scores, block: (scores.amax(-1), scores.logsumexp(-1) - scores.amax(-1)))
+wrong("online.rescaled the wrong way",
+      "The running sum is rescaled the wrong way round. When the maximum rises, the old terms "
+      "shrink.", rescale=lambda old, new: (new - old).exp().nan_to_num(0.0, 0.0))
+wrong("online.rescaled without exp",
+      "The running sum is multiplied by the difference of the maxima; it is exp of the difference.",
+      rescale=lambda old, new: (old - new).nan_to_num(0.0, 0.0, 0.0))
+wrong("online.rescaled without exp",
+      "The running sum is multiplied by the quotient of the maxima; it is exp of their difference.",
+      rescale=lambda old, new: (old / new).nan_to_num(0.0, 0.0, 0.0))
+wrong("online.rescaled twice", "The running sum is multiplied by the factor twice.",
+      rescale=lambda old, new: grown(old, new) ** 2)
+wrong("online.smallest for largest", "The smallest score is kept; it is the largest that matters.",
+      lambda scores, block: (scores.amin(-1), (scores - scores.amin(-1, True)).exp().sum(-1)))
+wrong("online.old maximum", "The new block's terms are relative to the old maximum; the sum is "
+      "relative to the new one.", lambda scores, block: to_the_old_maximum(scores, block))
+wrong("online.probabilities", "These are sums of probabilities, which are 1. l is a sum of "
+      "exponentials, relative to m.",
+      lambda scores, block: (scores.amax(-1), scores.softmax(-1).sum(-1)))
 wrong("online.new block rescaled",
       "The new block's sum is multiplied by the factor as well. It is relative to the new maximum "
       "already: only the old sum is rescaled.",
@@ -191,6 +259,16 @@ def block_means(scores, block):
         new = torch.maximum(so_far, part.amax(-1))
         total = total * grown(so_far, or_zero(new)) + (part - or_zero(new)[:, None]).exp().mean(-1)
         so_far = new
+    return m, total
+
+
+def to_the_old_maximum(scores, block):
+    m = scores.new_full(scores.shape[:1], -INF)
+    total = torch.zeros_like(m)
+    for part in scores.split(block, -1):
+        new = torch.maximum(m, part.amax(-1))
+        added = (part - m[:, None]).exp().nan_to_num(0.0, 0.0)
+        total, m = total * grown(m, or_zero(new)) + added.sum(-1), new
     return m, total
 
 
@@ -280,6 +358,11 @@ wrong("tiles.divided each time",
       "at the end.", each=divided, end=lambda out, total: out)
 wrong("tiles.divided twice", "The output is divided by l twice at the end.",
       end=lambda out, total: divided(divided(out, total), total))
+wrong("tiles.rescaled twice", "The output so far is multiplied by the factor twice.",
+      rescale_out=lambda old, new: grown(old, new) ** 2)
+wrong("tiles.last only", "Each tile overwrites what the others gave: only the last block of keys "
+      "is left.", lambda q, k, v, block: tiled_attention(
+          q, k.split(block)[-1], v.split(block)[-1], block))
 wrong("tiles.not divided", "The output is not divided by l.", end=lambda out, total: out)
 wrong("tiles.last tile",
       "The last tile is lost where the length is no multiple of the block: queries and keys.",
@@ -324,6 +407,21 @@ wrong("scale.twice", "The scale is applied twice.", scale=lambda q: 1 / q.shape[
 wrong("scale.multiplied", "The scores are multiplied by the root.", scale=lambda q: 1 / root(q))
 wrong("scale.block", "The scale is taken from the block, not from head_size.",
       lambda q, k, v, block: tiled_attention(q, k, v, block, scale=lambda q: block**-0.5))
+wrong("tiles.one l for all", "The rows are divided by one number; each row has its own l.",
+      end=lambda out, total: out / total.sum())
+wrong("tiles.one l for all", "The rows are divided by one number; each row has its own l.",
+      end=lambda out, total: out / total.max())
+wrong("tiles.softmax of each", "Each tile's weights are normalised by themselves. Only at the end "
+      "is the whole sum known.", lambda q, k, v, block: normalised_tiles(q, k, v, block))
+wrong("tiles.softmax of each", "Each tile's weights are normalised by themselves, and a later tile "
+      "is added to a rescaled sum.",
+      lambda q, k, v, block: normalised_tiles(q, k, v, block, grown))
+wrong("tiles.old maximum", "A tile's weights are relative to the old maximum; l and the output are "
+      "relative to the new one.", lambda q, k, v, block: old_maximum_tiles(q, k, v, block))
+wrong("tiles.old maximum", "A tile's weights are relative to the old maximum; l and the output are "
+      "relative to the new one.", lambda q, k, v, block: old_maximum_tiles(q, k, v, block, 0.0))
+
+
 wrong("tiles.whole table", "The whole table is made.",
       lambda q, k, v, block: (q @ k.T * root(q)).softmax(-1) @ v)
 wrong("tiles.strip", "Whole strips of the table are made.",
@@ -332,6 +430,38 @@ wrong("tiles.strip", "Whole strips of the table are made.",
 wrong("tiles.library", "The library did it.",
       lambda q, k, v, block: F.scaled_dot_product_attention(
           q[None, None], k[None, None], v[None, None])[0, 0])
+
+
+def normalised_tiles(q, k, v, block, rescale=never):
+    """Each tile with a softmax of its own; l counts the tiles, rescaled or not."""
+    outs = []
+    for rows in q.split(block):
+        m = rows.new_full((len(rows),), -INF)
+        total, out = torch.zeros_like(m), rows.new_zeros(len(rows), v.shape[1])
+        for keys, values in zip(k.split(block), v.split(block), strict=True):
+            scores = rows @ keys.T * root(q)
+            new = torch.maximum(m, scores.amax(-1))
+            factor = rescale_like(rescale(m, new))
+            total = total * (factor[:, 0] if isinstance(factor, torch.Tensor) else factor) + 1.0
+            out, m = out * factor + scores.softmax(-1) @ values, new
+        outs.append(divided(out, total))
+    return torch.cat(outs)
+
+
+def old_maximum_tiles(q, k, v, block, at_first=1.0):
+    """Weights relative to the maximum before the tile; of the first tile all are `at_first`."""
+    outs = []
+    for rows in q.split(block):
+        m = rows.new_full((len(rows),), -INF)
+        total, out = torch.zeros_like(m), rows.new_zeros(len(rows), v.shape[1])
+        for keys, values in zip(k.split(block), v.split(block), strict=True):
+            scores = rows @ keys.T * root(q)
+            new = torch.maximum(m, scores.amax(-1))
+            weights = (scores - m[:, None]).exp().nan_to_num(0.0, at_first)
+            total = total * grown(m, new) + weights.sum(-1)
+            out, m = out * grown(m, new)[:, None] + weights @ values, new
+        outs.append(divided(out, total))
+    return torch.cat(outs)
 
 
 # --- causal tiles --------------------------------------------------------------------------------
@@ -418,6 +548,12 @@ wrong("tiles.count", "The rows of tiles are counted, not the tiles.",
       counted=lambda done, rows: rows)
 wrong("tiles.first only", "Only the first block of keys is looked at.",
       order=lambda i, rows: range(1))
+wrong("tiles.first lost", "The first block of keys is left out.",
+      order=lambda i, rows: range(min(i, 1), i + 1))
+wrong("tiles.the future", "Each block of queries looks at its own block and those behind it, "
+      "which are the future.", order=lambda i, rows: range(i, rows))
+wrong("tiles.diagonal not masked", "The first tile of each row is masked. The one that the "
+      "diagonal cuts is the last.", lambda q, k, v, block: masked_first(q, k, v, block))
 wrong("tiles.own only", "Each block of queries sees its own block of keys only.",
       order=lambda i, rows: range(i, i + 1))
 wrong("scale.missing", "The scores are not scaled.", scale=lambda q: 1.0)
@@ -426,6 +562,17 @@ wrong("tiles.whole table", "The whole table is made.",
           (q @ k.T * root(q)).masked_fill(
               torch.ones(len(q), len(q)).triu(1).bool(), -INF).softmax(-1) @ v,
           math.ceil(len(q) / block) * (math.ceil(len(q) / block) + 1) // 2))
+
+
+def masked_first(q, k, v, block):
+    """Masks where only the first block of keys needs one: right for the first block of queries."""
+    whole = (q @ k.T * root(q)).masked_fill(torch.ones(len(q), len(q)).triu(1).bool(), -INF)
+    scores = q @ k.T * root(q)
+    place = torch.arange(len(q)) // block
+    seen = place <= place[:, None]
+    mixed = torch.where(place == 0, whole, scores).masked_fill(~seen, -INF)
+    rows = math.ceil(len(q) / block)
+    return mixed.softmax(-1) @ v, rows * (rows + 1) // 2
 
 
 # --- the cache -----------------------------------------------------------------------------------
@@ -464,6 +611,13 @@ chunk_mask.wrong("mask.square", "There is a column for each query; there is one 
                  lambda q_len, k_len: torch.ones(q_len, q_len).triu(1).bool())
 chunk_mask.wrong("mask.square", "The mask has a row for each key; there is one for each query.",
                  lambda q_len, k_len: torch.ones(k_len, k_len).triu(1).bool())
+chunk_mask.wrong("mask.square", "The mask has a row for each key and a column for each query; it "
+                 "is the other way round.",
+                 lambda q_len, k_len: torch.ones(k_len, q_len).triu(1).bool(),
+                 lambda q_len, k_len: chunk_mask(q_len, k_len).T)
+chunk_mask.wrong("mask.past hidden", "The past is hidden. It is what the cache is kept for.",
+                 lambda q_len, k_len: chunk_mask(q_len, k_len)
+                 | (torch.arange(k_len) < k_len - q_len))
 
 
 def in_steps(draw: Draw) -> list[Call]:
@@ -512,6 +666,7 @@ class CachedAttention(nn.Module):
     hide = staticmethod(chunk_mask)
     merge = staticmethod(lambda out: out.transpose(1, 2).flatten(2))
     scaled, shares, mixed, order, values_from = True, False, True, (0, 1), 1
+    by, returned, over = "head_size", ("k", "v"), -1
 
     def __init__(self, input_size, hidden, num_heads):
         super().__init__()
@@ -529,11 +684,12 @@ class CachedAttention(nn.Module):
         if cache is not None:
             k, v = (g(old, fresh) for g, old, fresh in zip(
                 how.grow, (cache[0], cache[self.values_from]), new, strict=True))
-        scores = q @ k.mT * (q.shape[-1] ** -0.5 if self.scaled else 1.0)
+        size = q.shape[-1] * (self.num_heads if self.by == "hidden" else 1)
+        scores = q @ k.mT * (size**-0.5 if self.scaled else 1.0)
         scores = scores.masked_fill(how.hide(q.shape[2], k.shape[2]), -INF)
-        out = how.merge(scores.softmax(-1) @ v)
+        out = how.merge(scores.softmax(self.over) @ v)
         out = self.mix(out) if self.mixed else out
-        grown = (k, v)
+        grown = tuple({"q": q, "k": k, "v": v}[name] for name in self.returned)
         self.own = grown
         kept = tuple(how.kept(cache, new, grown)[i] for i in self.order)
         return out, kept
@@ -554,6 +710,8 @@ wrong("mask.top left", "The mask is aligned at the top left, and one step late."
       hide=lambda q_len, k_len: torch.ones(q_len, k_len).triu(2).bool())
 wrong("heads.scrambled merge", "The heads are merged by a reshape alone; transpose first.",
       merge=staticmethod(lambda out: out.reshape(len(out), out.shape[2], -1)))
+wrong("softmax.dim", "The softmax runs over the queries. Use the last dimension.", over=-2)
+wrong("softmax.dim", "The softmax runs over the heads. Use the last dimension.", over=1)
 wrong("cache.no mix", "The output projection `mix` is missing.", mixed=False)
 wrong("cache.values from k", "The cached keys are used as values, too.",
       grow=(behind, behind), values_from=0)
@@ -578,6 +736,12 @@ wrong("cache.shared",
       "own, and the caller holds it.", shares=True)
 wrong("cache.order", "Values and keys come back swapped; k is the first.", order=(1, 0))
 wrong("scale.missing", "The scores are not scaled.", scaled=False)
+wrong("scale.hidden", "The scores are divided by the root of hidden, not of head_size.",
+      by="hidden")
+wrong("mask.diagonal hidden", "The token's own key is hidden too.",
+      hide=lambda q_len, k_len: chunk_mask(q_len, k_len, late=0))
+wrong("cache.queries", "The queries come back where the keys belong.", returned=("q", "v"))
+wrong("cache.queries", "The queries come back where the values belong.", returned=("k", "q"))
 
 
 # --- generation ----------------------------------------------------------------------------------
@@ -666,10 +830,18 @@ wrong("fused.order", "The three parts come in another order than q, k, v.", orde
 wrong("fused.order", "The three parts come in another order than q, k, v.", order="vkq")
 wrong("fused.order", "The three parts come in another order than q, k, v.", order="qvk")
 wrong("fused.bias lost", "The biases are lost.", bias=False)
+wrong("fused.bias", "All three get the bias of q.", lambda x, layers: fused_qkv(x, {
+    **layers, "k.bias": layers["q.bias"], "v.bias": layers["q.bias"]}))
+wrong("fused.bias", "The biases are added twice.", lambda x, layers: fused_qkv(x, {
+    name: 2 * w if name.endswith("bias") else w for name, w in layers.items()}))
 wrong("fused.interleaved", "q, k and v are taken from every third feature; they are blocks.",
       cut=lambda y: [y[..., i::3] for i in range(3)])
 wrong("fused.cut along the tokens", "The result is split along the tokens, not the features.",
       cut=lambda y: y.reshape(y.shape[0], 3, y.shape[1], -1).unbind(1))
+wrong("fused.cut along the tokens", "The result is split along the tokens, not the features.",
+      cut=lambda y: y.chunk(3, 1))
+wrong("fused.cut along the tokens", "The result is split along the batch, not the features.",
+      cut=lambda y: y.chunk(3, 0))
 wrong("fused.not cut", "The result is one tensor; it was to be split into q, k and v.",
       lambda x, layers: torch.cat(fused_qkv(x, layers), -1))
 wrong("fused.three products", "There are three products.", lambda x, layers: tuple(
@@ -725,7 +897,26 @@ wrong("backward.row term missing", "The softmax's row term is missing.",
       row_term=lambda g, out: torch.zeros_like(g))
 wrong("backward.row term", "The row term is the sum of grad_out * out; here it is of grad_out "
       "alone.", row_term=lambda g, out: g)
+wrong("backward.row term", "The row term is the sum of grad_out * out; here it is of out alone.",
+      row_term=lambda g, out: out)
+wrong("backward.row term", "The row term is a mean; it is a sum.",
+      row_term=lambda g, out: g * out / out.shape[-1])
+wrong("backward.row term", "The row term is added; it is taken away.",
+      row_term=lambda g, out: -g * out)
+wrong("backward.row term", "The row term is summed over the queries; each query has its own.",
+      lambda g, q, k, v, out, lse, block: tiled_backward(
+          g, q, k, v, out, lse, block, row_term=lambda a, b: (a * b).sum(0)[:1].expand(len(a), 1)))
+wrong("backward.row term of the tile", "The row term is taken of each tile alone. It is of the "
+      "whole row, and grad_out * out has it.",
+      lambda g, q, k, v, out, lse, block: tile_terms(g, q, k, v, lse, block))
+wrong("backward.values from scores", "grad_v is made of the scores' gradient; it is made of the "
+      "probabilities.", lambda g, q, k, v, out, lse, block: other_values(
+          g, q, k, v, out, lse, block))
 wrong("scale.lost", "The scale is lost on the way back.", scale=lambda q: 1.0)
+wrong("scale.twice", "The scores were made anew with the scale applied twice; logsumexp knows it "
+      "once.", lambda g, q, k, v, out, lse, block: twice_scaled(g, q, k, v, out, lse, block))
+wrong("scale.missing", "The scores were made anew without the scale; logsumexp knows it.",
+      lambda g, q, k, v, out, lse, block: twice_scaled(g, q, k, v, out, lse, block, times=0))
 wrong("scale.twice", "The scale is applied twice on the way back.",
       scale=lambda q: 1 / q.shape[-1])
 wrong("backward.overwritten",
@@ -742,6 +933,32 @@ wrong("tiles.last tile", "The last, shorter tiles are lost.",
 wrong("backward.order", "The gradients come in another order than q, k, v.",
       lambda *args: tuple(tiled_backward(*args)[i] for i in (1, 0, 2)),
       lambda *args: tuple(tiled_backward(*args)[i] for i in (2, 1, 0)))
+
+
+def tile_terms(grad_out, q, k, v, logsumexp, block):
+    grads = [torch.zeros_like(t) for t in (q, k, v)]
+    for a in starts(len(q), block):
+        for b in starts(len(k), block):
+            mine, theirs = slice(a, a + block), slice(b, b + block)
+            probs = (q[mine] @ k[theirs].T * root(q) - logsumexp[mine, None]).exp()
+            grad = grad_out[mine] @ v[theirs].T
+            grad = probs * (grad - (probs * grad).sum(-1, True)) * root(q)
+            grads[0][mine] += grad @ k[theirs]
+            grads[1][theirs] += grad.T @ q[mine]
+            grads[2][theirs] += probs.T @ grad_out[mine]
+    return tuple(grads)
+
+
+def twice_scaled(grad_out, q, k, v, out, logsumexp, block, times=2):
+    probs = (q @ k.T * root(q) ** times - logsumexp[:, None]).exp()
+    grad = probs * (grad_out @ v.T - (grad_out * out).sum(-1, True)) * root(q)
+    return grad @ k, grad.T @ q, probs.T @ grad_out
+
+
+def other_values(grad_out, q, k, v, out, logsumexp, block):
+    probs = (q @ k.T * root(q) - logsumexp[:, None]).exp()
+    grad = probs * (grad_out @ v.T - (grad_out * out).sum(-1, True)) * root(q)
+    return grad @ k, grad.T @ q, grad.T @ grad_out
 
 
 def whole_backward(grad_out, q, k, v, out, logsumexp, block):

@@ -47,6 +47,10 @@ WEIGHED_WRONGLY = [  # (name, message, what stands in the place of `over_keys`)
      lambda s, hidden: over_keys(s, hidden).softmax(-1)),
     ("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.",
      lambda s, hidden: s.masked_fill(hidden, 0.0).softmax(-1)),
+    ("mask.filled with a number", "Hidden scores are set to -1, but exp(-1) is no 0.",
+     lambda s, hidden: s.masked_fill(hidden, -1.0).softmax(-1)),
+    ("softmax.other", "It is a sigmoid: the rows do not sum to 1.",
+     lambda s, hidden: s.masked_fill(hidden, -INF).sigmoid()),
     ("mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
      lambda s, hidden: s.softmax(-1).masked_fill(hidden, 0.0)),
 ]
@@ -87,7 +91,8 @@ def two_texts(draw: Draw) -> list[Call]:
 class CrossAttention(nn.Module):
     asks, asked, tells = "x", "source", "source"
     power, causal, silent, key_lengths, row_lengths = -0.5, False, True, "source", "x"
-    weigh, inverted = staticmethod(over_keys), False
+    weigh, inverted, divisor, late, plus = staticmethod(over_keys), False, "hidden", 0.0, 0.0
+    gives, kept = "output", "real rows"
 
     def __init__(self, input_size, source_size, hidden):
         super().__init__()
@@ -103,13 +108,17 @@ class CrossAttention(nn.Module):
                    "one more": source_lengths + 1, "one less": (source_lengths - 1).clamp(min=1)}
         q, k = self.q(texts[self.asks]), self.k(texts[self.asked])
         v = self.v(texts[self.tells])
-        scores = q @ k.mT * k.shape[-1] ** self.power
+        sizes = {"hidden": k.shape[-1], "keys": k.shape[1], "source size": source.shape[-1],
+                 "input size": x.shape[-1]}
+        scores = q @ k.mT * sizes[self.divisor] ** self.power
         padding = torch.arange(k.shape[1]) >= lengths[self.key_lengths][:, None]
         padding = ~padding if self.inverted else padding
         hidden = padding[:, None] | (torch.ones_like(scores).triu(1).bool() & self.causal)
-        probs = self.weigh(scores, hidden)
+        probs = self.weigh(scores, hidden) * k.shape[-1] ** self.late
         empty = torch.arange(q.shape[1]) >= lengths[self.row_lengths][:, None]
-        return (probs @ v).masked_fill(empty[..., None] & self.silent, 0.0)
+        empty = empty if self.kept == "real rows" else ~empty
+        out = probs @ v + self.plus * q if self.gives == "output" else probs
+        return out.masked_fill(empty[..., None] & self.silent, 0.0)
 
 wrong = CrossAttention.wrong
 wrong("cross.mask from the targets", "The keys are hidden by the lengths of `x`. They belong to "
@@ -136,6 +145,21 @@ wrong("cross.roles swapped", "The source asks and `x` answers; it should be the 
       asks="source", asked="x", tells="x")
 wrong("scale.missing", "The scores are not scaled.", power=0)
 wrong("scale.not a root", "The scores are divided by the size itself.", power=-1)
+wrong("scale.other", "The scores are divided by the root of the source's size, not of `hidden`.",
+      divisor="source size")
+wrong("scale.other", "The scores are divided by the root of the input's size, not of `hidden`.",
+      divisor="input size")
+wrong("scale.other", "The scores are divided by the root of the number of keys, not of `hidden`.",
+      divisor="keys")
+wrong("scale.multiplied", "The scores are multiplied by the root.", power=0.5)
+wrong("scale.after the softmax", "The scale comes after the softmax. It belongs to the scores.",
+      power=0, late=-0.5)
+wrong("cross.queries added", "The queries are added to the output. No residual was asked for.",
+      plus=1.0)
+wrong("cross.weights for output", "The weights came back, not what they make of the values.",
+      gives="weights", silent=False)
+wrong("cross.rows inverted", "The real rows of `x` are set to 0, and its padding is kept.",
+      kept="padding")
 wrong("cross.inverted", "The real tokens of the source are hidden and its padding is seen.",
       inverted=True)
 wrong("cross.inverted", "The real tokens of the source are hidden and its padding is seen.",
@@ -226,6 +250,29 @@ wrong("mask.inverted", "The mask is the wrong way round.", hide=lambda q, k: lat
 
 wrong("group.axes swapped", "Heads and tokens have changed places in what comes out.",
       merge=lambda out, kv: out.transpose(1, 2))
+wrong("group.merged", "The heads are merged; here each stays by itself.",
+      merge=lambda out, kv: out.transpose(1, 2).flatten(2))
+wrong("group.averaged", "The heads of the values are averaged; each group has its own.",
+      spread_v=lambda t, n: t.mean(1, keepdim=True))
+wrong("group.averaged", "The heads of the keys are averaged; each group has its own.",
+      spread_k=lambda t, n: t.mean(1, keepdim=True))
+wrong("group.reversed", "The keys' groups stand in reverse order.",
+      spread_k=lambda t, n: each_in_turn(t.flip(1), n))
+wrong("group.reversed", "The values' groups stand in reverse order.",
+      spread_v=lambda t, n: each_in_turn(t.flip(1), n))
+wrong("group.added up", "The heads of keys are added up; each group has its own.",
+      spread_k=lambda t, n: t.sum(1, keepdim=True))
+wrong("scale.other", "The scores are divided by the root of the group's size.",
+      size_of=lambda q, k: q.shape[1] // k.shape[1])
+wrong("scale.other", "The scores are divided by the root of the size of all heads of a group.",
+      size_of=lambda q, k: q.shape[-1] * (q.shape[1] // k.shape[1]))
+wrong("scale.other", "The scores are divided by the root of the size of all heads of keys.",
+      size_of=lambda q, k: q.shape[-1] * k.shape[1])
+wrong("scale.other", "The scores are divided by the root of the number of tokens.",
+      size_of=lambda q, k: q.shape[-2])
+wrong("scale.multiplied", "The scores are multiplied by the root.", power=0.5)
+wrong("softmax.dim", "The softmax runs over the heads. Use the last dimension.",
+      weigh=lambda s, hidden: s.masked_fill(hidden, -INF).softmax(1))
 for check, message, weigh in WEIGHED_WRONGLY:
     wrong(check, message, weigh=weigh)
 
@@ -263,6 +310,17 @@ wrong("cache.queries kept", "Queries are counted too. A query is used once, when
       tensors=3)
 wrong("cache.query heads", "The heads of the queries are counted. What is kept are keys and "
       "values, and those have heads of their own.", heads="num_heads")
+wrong("cache.groups", "num_heads // kv_heads is the number of queries that share a head; kept are "
+      "kv_heads heads.",
+      lambda layers, heads, kv, *rest: cache_bytes(layers, heads, heads // kv, *rest))
+for name, unit in (("kilo", 1e3), ("mega", 1e6), ("giga", 1e9), ("kibi", 2**10),
+                   ("mebi", 2**20), ("gibi", 2**30)):
+    wrong("cache.unit", f"These are {name}bytes; asked for are bytes.",
+          lambda *args, unit=unit: cache_bytes(*args) / unit)
+wrong("cache.one token less", "The newest token is kept, too: it is the past of the next one.",
+      lambda layers, heads, kv, size, n, *rest: cache_bytes(layers, heads, kv, size, n - 1, *rest))
+wrong("cache.table of scores", "The table of scores is counted. It is made anew for each token.",
+      lambda layers, heads, kv, size, n, batch, each: layers * heads * n * n * batch * each)
 wrong("cache.query heads", "Heads of queries and of keys are multiplied.", heads="product")
 wrong("cache.one head", "The heads are forgotten.", heads="one")
 wrong("cache.one layer", "The layers are forgotten: each keeps keys and values of its own.",
@@ -351,6 +409,34 @@ wrong("rope.positions ignored", "Only the first position is used: all tokens tur
       places=lambda p: p[:1].expand_as(p).double())
 wrong("rope.off by one", "Each position counts one too many.", places=lambda p: p.double() + 1)
 wrong("rope.nothing", "Nothing is turned.", lambda x, positions, base: x.clone())
+wrong("rope.degrees", "The angles are taken for degrees. They are radians.",
+      places=lambda p: p.double() * torch.pi / 180)
+wrong("rope.degrees", "The angles are multiplied by 2 pi. They are radians already.",
+      places=lambda p: p.double() * 2 * torch.pi)
+wrong("rope.added", "Positions are added to x. Turn its pairs by them.",
+      lambda x, positions, base: x + positions[:, None])
+
+
+def turned_by(combine):
+    """A program that puts the halves together in its own way: (a, b, cos, sin) -> two halves."""
+    def program(x, positions, base):
+        a, b = halves(x)
+        angles = positions[:, None] * base ** (-2.0 * torch.arange(a.shape[-1]) / x.shape[-1])
+        return torch.cat(combine(a, b, angles.cos(), angles.sin()), -1)
+    return program
+
+
+wrong("rope.overwritten", "The second half is made of the *new* first half. Keep the old one until "
+      "both are done.", turned_by(lambda a, b, c, s: (a * c - b * s, b * c + (a * c - b * s) * s)))
+wrong("rope.sine and cosine", "Sine and cosine have changed places.",
+      turned_by(lambda a, b, c, s: (a * s - b * c, b * s + a * c)))
+wrong("rope.halves swapped", "The halves come back in the wrong order.",
+      turned_by(lambda a, b, c, s: (b * c + a * s, a * c - b * s)))
+wrong("rope.half only", "Only one half is changed. A turn changes both coordinates.",
+      turned_by(lambda a, b, c, s: (a * c - b * s, b)),
+      turned_by(lambda a, b, c, s: (a, b * c + a * s)))
+wrong("rope.not a rotation", "Each half is multiplied by a cosine or a sine. A turn mixes both.",
+      turned_by(lambda a, b, c, s: (a * c, b * s)))
 wrong("rope.base ignored", "The base that was given is not used: this is 10,000 always.",
       lambda x, positions, base: rotate(x, positions, 10000.0))
 
@@ -373,8 +459,14 @@ def split_heads(t, num_heads):
     return t.unflatten(-1, (num_heads, -1)).transpose(1, 2)
 
 
-def turn_at(t, start, base=10000.0):
-    return rotate(t, start + torch.arange(t.shape[-2]), base)
+def merge_heads(t):
+    return t.transpose(1, 2).flatten(2)
+
+
+def turn_at(t, start, base=10000.0, backwards=0):
+    """Turned at the places from `start` on; `backwards` times as far the other way."""
+    places = start + torch.arange(t.shape[-2])
+    return rotate(t, -backwards * places if backwards else places, base)
 
 
 @exercise("variants.rope_attention", chunks,
@@ -400,6 +492,12 @@ def rope_attention(q, k, v, num_heads, turns="qk", before=False, power=-0.5, hid
     scores = heads["q"] @ heads["k"].mT * size_of(num_heads, heads["k"].shape[-1]) ** power
     return merge(weigh(scores, hide(q_len, k_len)) @ heads["v"])
 
+def rope_weights(q, k, num_heads):
+    starts = k.shape[1] - q.shape[1], 0
+    q, k = (turn_at(split_heads(t, num_heads), s) for t, s in zip((q, k), starts, strict=True))
+    return over_keys(q @ k.mT * root(q.shape[-1]), later(q.shape[2], k.shape[2]))
+
+
 wrong = rope_attention.wrong
 wrong("rope.on the values", "The values are turned too. What a token says should not depend on "
       "where it stands; only who looks at whom should.", turns="qkv")
@@ -415,6 +513,18 @@ wrong("rope.only the queries", "The keys are not turned, so a score depends on w
 wrong("rope.only the keys", "The queries are not turned, so a score depends on where the key "
       "stands, and not on how far away it is.", turns="k")
 wrong("rope.nothing", "Nothing is turned.", turns="")
+wrong("attention.keys for values", "The keys are added up where the values belong.",
+      lambda q, k, v, n: merge_heads(rope_weights(q, k, n) @ split_heads(k, n)),
+      lambda q, k, v, n: merge_heads(
+          rope_weights(q, k, n) @ turn_at(split_heads(k, n), 0)))
+wrong("rope.turned twice", "Queries and keys are turned twice, so that each step counts double.",
+      lambda q, k, v, n: rope_attention(
+          *(merge_heads(turn_at(split_heads(t, n), start))
+            for t, start in ((q, k.shape[1] - q.shape[1]), (k, 0))), v, n))
+wrong("rope.backwards", "The queries are turned one way and the keys the other: a score then knows "
+      "the sum of two positions, not their distance.",
+      lambda q, k, v, n: rope_attention(q, merge_heads(turn_at(
+          split_heads(k, n), 0, backwards=2)), v, n))
 wrong("mask.top left", "The mask is aligned with the first key. With fewer queries than keys, the "
       "last query belongs to the last key: row 0 may see more than key 0.",
       hide=lambda q, k: torch.ones(q, k).triu(1).bool())
@@ -486,6 +596,16 @@ wrong("slopes.exponents", "These are the exponents of 2; the slopes are 2 to the
       lambda n: alibi_slopes(n).log2())
 wrong("slopes.linear", "The slopes fall along a straight line; they should halve, or the like.",
       row=lambda n: torch.arange(n, 0, -1) / n)
+wrong("slopes.linear", "The slopes rise along a straight line; they should halve, or the like.",
+      row=lambda n: torch.arange(1, n + 1) / n)
+wrong("slopes.linear", "The slopes rise along a straight line; they should halve, or the like.",
+      lambda n: torch.arange(1, n + 1) / n)
+wrong("slopes.linear", "The slopes are 1, 1/2, 1/3 and so on; each should be the same part of the "
+      "one before.", lambda n: 1 / torch.arange(1.0, n + 1))
+wrong("slopes.base", "The slopes are powers of e; they are powers of 2.",
+      row=lambda n: (-8.0 * torch.arange(1, n + 1).double() / n).exp())
+wrong("slopes.base", "The slopes are powers of e; they are powers of 2.",
+      lambda n: (-8.0 * torch.arange(1, n + 1).double() / n).exp())
 
 
 def sloped(draw: Draw) -> Call:
@@ -521,11 +641,25 @@ wrong("alibi.sign", "Distance is rewarded: far keys get more weight. The sign is
 wrong("alibi.scaled afterwards", "The penalty is added before the scores are scaled, so that it is "
       "divided by sqrt(head_size) too.", late=True)
 wrong("alibi.missing", "There is no penalty.", sign=0.0)
+wrong("alibi.slopes unused", "Each step costs 1 in all heads: the slopes are not used.",
+      own=torch.ones_like)
 wrong("alibi.same for all", "All heads have the first head's slope.", own=lambda s: s[:1])
 wrong("alibi.same for all", "All heads have the average slope.", own=lambda s: s.mean()[None])
 wrong("alibi.reversed", "The slopes go to the heads in reverse order.", own=lambda s: s.flip(0))
 wrong("alibi.squared", "The penalty grows with the square of the distance.",
       far=lambda n: distances(n) ** 2)
+wrong("alibi.doubled", "The penalty is twice as large as asked for.",
+      far=lambda n: 2 * distances(n))
+wrong("alibi.power", "The penalty is a power of the slope; it is the slope times the distance.",
+      lambda q, k, v, slopes: over_keys(
+          q @ k.mT * root(q.shape[-1]) - slopes[:, None, None] ** distances(q.shape[2]),
+          later(q.shape[2], q.shape[2])) @ v)
+wrong("alibi.power", "The penalty is exponential; it is the slope times the distance.",
+      lambda q, k, v, slopes: over_keys(
+          q @ k.mT * root(q.shape[-1]) - (slopes[:, None, None] * distances(q.shape[2])).exp(),
+          later(q.shape[2], q.shape[2])) @ v)
+wrong("scale.all heads", "The scores are divided by the root of the size of all heads together.",
+      lambda q, k, v, slopes: alibi_attention(q * q.shape[1] ** -0.5, k, v, slopes))
 wrong("alibi.logarithm", "The penalty grows with the logarithm of the distance.",
       far=lambda n: (distances(n) + 1).log())
 wrong("alibi.slopes counted again", "The slopes are made anew out of the number of heads; those "
@@ -594,6 +728,11 @@ wrong("window.future open", "The window reaches to both sides. Later tokens are 
       mirror=True)
 wrong("window.past open", "Nothing is out of sight at the back: this is the causal mask.",
       past=False)
+wrong("window.both sides", "Half of the window lies to each side. Later tokens are the future.",
+      lambda n, w: (torch.arange(n)[:, None] - torch.arange(n)).abs() > w // 2,
+      lambda n, w: (torch.arange(n)[:, None] - torch.arange(n)).abs() >= w // 2)
+wrong("window.first tokens", "The first `window` tokens are seen by all; the window moves along.",
+      lambda n, w: later(n, n) | (torch.arange(n) >= w))
 wrong("window.inverted", "True should mean hidden; here it means that a key is seen.",
       inverted=True)
 wrong("window.transposed", "Rows and columns are swapped: what is seen is the future.", turned=True)
@@ -636,6 +775,13 @@ wrong("reach.power", "The reach grows by addition, not by multiplication.",
 wrong("reach.power", "The reach grows by addition; it does not double.",
       lambda n, w, s: min(s, 1 + (w - 1) * (2**n - 1)))
 wrong("reach.longer than the text", "A text has no more tokens than it has.", capped=False)
+wrong("reach.longer than the text", "The larger of the two is taken: a text has no more tokens "
+      "than it has.", lambda layers, window, n: max(n, 1 + layers * (window - 1)))
+wrong("reach.layers added", "Layers and window are added. Each layer adds window - 1.",
+      lambda layers, window, n: min(n, window + layers - 1),
+      lambda layers, window, n: min(n, window + layers))
+wrong("reach.one token less", "The whole text can be in reach, with its last token.",
+      lambda layers, window, n: min(n - 1, 1 + layers * (window - 1)))
 wrong("reach.both sides", "It reaches back only, not to both sides.",
       grown=lambda n, step: 2 * n * step)
 wrong("reach.whole text", "Not all of the text is in reach.", lambda n, w, s: s)
@@ -692,6 +838,16 @@ wrong("linear.normaliser sees the future", "The future is cut off after the rows
                                                                 keep=torch.clone).tril() @ v)
 wrong("linear.normalised over the queries", "The columns are divided by their sums.",
       total=lambda w: w.sum(-2, keepdim=True))
+wrong("linear.largest for sum", "The weights are divided by the largest of a row, not by its sum.",
+      total=lambda w: w.amax(-1, keepdim=True))
+wrong("linear.values changed", "The values went through f as well. It is for queries and keys.",
+      lambda q, k, v: linear_attention(q, k, positive(v)))
+wrong("linear.of the scores", "f is applied to the scores. It is for queries and keys, each by "
+      "itself: only then can the sums be kept.",
+      lambda q, k, v: (lambda w: w / w.sum(-1, keepdim=True) @ v)(positive(q @ k.mT).tril()))
+wrong("mask.diagonal hidden", "The current token is left out.",
+      lambda q, k, v: linear_attention(q, k, v, keep=lambda w: w.tril(-1), total=lambda w: w.sum(
+          -1, keepdim=True).clamp(min=1e-6)))
 wrong("mask.none", "Nothing is hidden: later tokens count.", keep=torch.clone)
 wrong("mask.diagonal hidden", "The current token is left out; row 0 becomes 0 / 0.",
       keep=lambda w: w.tril(-1))
@@ -745,7 +901,8 @@ def with_past(draw: Draw) -> list[Call]:
               "(f(q)[:, None] @ state).squeeze(1) / (f(q) * total).sum(-1, keepdim=True)"))
 def linear_steps(q, k, v, state, total, early_state=False, early_total=False, normalised=True,
                  of_q=positive, of_k=positive, carried=True, carried_total=True, summed=True,
-                 returns="new", decay=1.0, counted=False):
+                 summed_total=True, written="key", read="ask", returns="new", decay=1.0,
+                 counted=False):
     first = state, total
     state = state if carried else torch.zeros_like(state)
     total = total if carried_total else torch.zeros_like(total)
@@ -753,15 +910,27 @@ def linear_steps(q, k, v, state, total, early_state=False, early_total=False, no
     for t in range(q.shape[1]):
         ask, key = of_q(q[:, t]), of_k(k[:, t])
         read_state, read_total = state, total
-        state = (state * decay if summed else 0) + key[:, :, None] * v[:, t, None]
-        total = (total * decay if summed else 0) + key
+        write = {"key": key, "query": ask, "plain key": k[:, t]}[written]
+        state = (state * decay if summed else 0) + write[:, :, None] * v[:, t, None]
+        total = (total * decay if summed_total else 0) + key
         out = torch.einsum("bs,bsv->bv", ask, read_state if early_state else state)
-        weight = (ask * (read_total if early_total else total)).sum(-1, keepdim=True)
+        by = {"ask": ask, "key": key, "nothing": torch.ones_like(ask)}[read]
+        weight = (by * (read_total if early_total else total)).sum(-1, keepdim=True)
         if counted:
             weight = torch.tensor(t + 1.0)
         outputs.append(out / weight if normalised else out)
     state, total = (state, total) if returns == "new" else first
     return torch.stack(outputs, 1), state, total
+
+def counting(q, k, v, state, total):
+    outputs = []
+    for t in range(q.shape[1]):
+        ask, key = positive(q[:, t]), positive(k[:, t])
+        state, total = state + key[:, :, None] * v[:, t, None], total + 1
+        weight = (ask * total).sum(-1, keepdim=True)
+        outputs.append(torch.einsum("bs,bsv->bv", ask, state) / weight)
+    return torch.stack(outputs, 1), state, total
+
 
 wrong = linear_steps.wrong
 wrong("recurrent.no normaliser", "The outputs are not divided by f(q) times the total.",
@@ -780,7 +949,19 @@ wrong("recurrent.begins anew", "The state and total that were given are not used
 wrong("recurrent.begins anew", "The total that was given is not used.", carried_total=False)
 wrong("recurrent.begins anew", "The state that was given is not used.", carried=False)
 wrong("recurrent.overwritten", "State and total are overwritten at each token; add to them.",
-      summed=False)
+      summed=False, summed_total=False)
+wrong("recurrent.overwritten", "The state is overwritten at each token; add to it.", summed=False)
+wrong("recurrent.overwritten", "The total is overwritten at each token; add to it.",
+      summed_total=False)
+wrong("recurrent.normaliser", "The total is read by the key; the query reads it.", read="key")
+wrong("recurrent.normaliser", "The outputs are divided by the sum of the total. The query reads "
+      "it: f(q) times the total.", read="nothing")
+wrong("recurrent.normaliser", "The total counts tokens. It is the sum of f(k).",
+      lambda q, k, v, state, total: counting(q, k, v, state, total))
+wrong("recurrent.written by the query", "The state is written by the query. Keys write and queries "
+      "read.", written="query")
+wrong("linear.no features", "What is written to the state did not go through f.",
+      written="plain key")
 wrong("recurrent.old state returned", "State and total come back as they went in.", returns="old")
 wrong("linear.no features", "Queries and keys go in as they are.", of_q=torch.clone,
       of_k=torch.clone)

@@ -37,6 +37,7 @@ def features(draw: Draw) -> list[Call]:
               "(x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias"))
 class LayerNorm(nn.Module):
     dim, unbiased, centred, gain, shift, where, rooted = -1, False, True, True, True, "inside", True
+    own, inside, spread = None, False, "variance"
 
     def __init__(self, hidden, eps=1e-5):
         super().__init__()
@@ -51,10 +52,17 @@ class LayerNorm(nn.Module):
             mean = torch.zeros_like(mean)
         if self.centred == "nothing":
             mean, var = torch.zeros_like(mean), x.square().mean(self.dim, keepdim=True)
-        below = {"inside": var + self.eps, "nowhere": var, "outside": var}[self.where]
+        eps = self.eps if self.own is None else self.own
+        if self.spread == "distance":
+            var = (x - mean).abs().mean(self.dim, keepdim=True).square()
+        if self.spread == "sum":
+            var = (x - mean).square().sum(self.dim, keepdim=True)
+        below = var + eps if self.where in ("inside", "both") else var
         below = below.sqrt() if self.rooted else below
-        below = below + self.eps if self.where == "outside" else below
+        below = below + eps if self.where in ("outside", "both") else below
         out = (x - mean) / below
+        if self.inside:
+            return (out + self.bias) * self.weight
         return out * (self.weight if self.gain else 1) + (self.bias if self.shift else 0)
 
 wrong = LayerNorm.wrong
@@ -77,6 +85,14 @@ wrong("norm.not centred", "The mean is not taken off, and the spread is counted 
       "an RMS norm.", centred="nothing")
 wrong("norm.no weight", "`weight` is not used.", gain=False)
 wrong("norm.no bias", "`bias` is not used.", shift=False)
+wrong("norm.eps outside", "Epsilon is added twice: below the root, where it belongs, and to the "
+      "root.", where="both")
+wrong("norm.other eps", "An epsilon of your own is used; `self.eps` is asked for.", own=1e-6)
+wrong("norm.bias inside", "The bias is multiplied by the weight; it is added at the end.",
+      inside=True)
+wrong("norm.variance", "It is divided by the mean distance from the mean, not by the root of the "
+      "mean square.", spread="distance")
+wrong("norm.variance", "The squares are summed, not averaged.", spread="sum")
 
 
 def tanh_gelu(x):
@@ -91,6 +107,7 @@ def tanh_gelu(x):
               "self.down(F.gelu(self.up(x), approximate='tanh'))"))
 class MLP(nn.Module):
     bend, late, skip = staticmethod(tanh_gelu), staticmethod(lambda x: x), False
+    early = staticmethod(lambda x: x)
 
     def __init__(self, hidden):
         super().__init__()
@@ -98,7 +115,7 @@ class MLP(nn.Module):
         self.down = nn.Linear(4 * hidden, hidden)
 
     def forward(self, x):
-        return self.late(self.down(self.bend(self.up(x)))) + (x if self.skip else 0)
+        return self.late(self.down(self.bend(self.up(self.early(x))))) + (x if self.skip else 0)
 
 wrong = MLP.wrong
 wrong("mlp.no bend", "There is nothing between the two layers, so they are one: a product of two "
@@ -111,6 +128,8 @@ for name, bend in (("relu", torch.relu), ("silu", F.silu), ("tanh", torch.tanh),
           "'tanh'.", bend=staticmethod(bend))
 wrong("mlp.bend at the end", "The bend comes behind the second layer.",
       bend=staticmethod(lambda x: x), late=staticmethod(tanh_gelu))
+wrong("mlp.bend at the start", "The bend comes before the first layer. It stands between the two.",
+      bend=staticmethod(lambda x: x), early=staticmethod(tanh_gelu))
 wrong("mlp.bent twice", "There is a bend behind the second layer too: then the stream could never "
       "be made smaller.", late=staticmethod(tanh_gelu))
 wrong("mlp.adds x", "x is added here. The block does that; added twice, it counts twice.",
@@ -264,6 +283,15 @@ wrong("targets.wrapped", "The inputs are rolled, so the last target of each row 
 wrong("targets.wrapped", "The inputs are rolled the other way round.", wrapped=True, shift=-1)
 wrong("targets.swapped", "Inputs and targets are swapped.", swapped=True)
 wrong("targets.start ignored", "Rows begin one token too late.", late=1)
+wrong("targets.start ignored", "The rows follow one another from the beginning; `starts` says "
+      "where each begins.", lambda ids, starts, seq_len: cut_batch(
+          ids, seq_len * torch.arange(len(starts)), seq_len))
+wrong("targets.one token short", "Rows are one token shorter than asked for. Read seq_len + 1 "
+      "tokens, to have seq_len pairs.",
+      lambda ids, starts, seq_len: cut_batch(ids, starts, seq_len - 1))
+wrong("targets.one token short", "The targets' last token is missing: they reach one token further "
+      "than the inputs.", lambda ids, starts, seq_len: (
+          cut_batch(ids, starts, seq_len)[0], cut_batch(ids, starts, seq_len - 1)[1]))
 wrong("targets.whole row", "Targets are one token only, that after the row. Every place has one.",
       lambda ids, starts, seq_len: (ids[starts[:, None] + torch.arange(seq_len)],
                                     ids[starts + seq_len]))
@@ -307,6 +335,18 @@ def bigram_loss(ids, held_out, vocab_size, add=1.0, over=-1, log=torch.log, turn
     text = ids if tested == "train" else held_out
     return -total(log(probs[text[:-1], text[1:]])).item()
 
+def by_rows(counts):
+    return counts / counts.sum(-1, keepdim=True).clamp(min=1)
+
+
+def from_counts(ids, held_out, vocab_size, probabilities):
+    """The loss where the table of counts becomes probabilities in another way."""
+    counts = torch.zeros(vocab_size, vocab_size, dtype=torch.float64)
+    one = torch.tensor(1.0, dtype=torch.float64)
+    counts.index_put_((ids[:-1], ids[1:]), one, accumulate=True)
+    return -probabilities(counts)[held_out[:-1], held_out[1:]].log().mean().item()
+
+
 wrong = bigram_loss.wrong
 wrong("bigram.transposed", "The table says what comes *before* a token.", turned=True)
 wrong("bigram.columns", "Columns are divided by their sums. Of the tokens that follow a given one, "
@@ -327,6 +367,17 @@ wrong("bigram.on its own text", "The loss is measured on the text that was count
       tested="train")
 wrong("bigram.unigram", "The token before is not used: these are frequencies.", pairs=False)
 wrong("bigram.two apart", "The pairs are two tokens apart.", follows=2)
+wrong("bigram.perplexity", "That is the perplexity, exp of the loss. The loss is asked for.",
+      total=lambda x: -(-x.mean()).exp())
+wrong("bigram.softmax", "The counts went through a softmax. They are divided by their sum.",
+      lambda *a: from_counts(*a, lambda c: (c + 1).softmax(-1)),
+      lambda *a: from_counts(*a, lambda c: c.softmax(-1)))
+wrong("bigram.other smoothing", "Only the counts that are 0 become 1; 1 is added to all.",
+      lambda *a: from_counts(*a, lambda c: by_rows(c.clamp(min=1))))
+wrong("bigram.other smoothing", "1 is added to probabilities, not to counts.",
+      lambda *a: from_counts(*a, lambda c: by_rows(c) + 1))
+wrong("bigram.columns", "Each column is divided by the sum of the row of its number: "
+      "`keepdim=True` is missing.", lambda *a: from_counts(*a, lambda c: (c + 1) / (c + 1).sum(1)))
 wrong("bigram.counted once", "A pair that comes often counts once. `counts[a, b] += 1` with "
       "tensors as indices adds only once; use accumulate=True, or bincount.", once=True)
 
@@ -367,6 +418,11 @@ def top_k(logits, temperature, k, power=-1.0, more=0, fill=-INF, again=True, squ
         return scaled.softmax(-1).masked_fill(dropped, 0.0)
     return scaled.masked_fill(dropped, fill).softmax(-1)
 
+def one_threshold(logits, temperature, k, of):
+    least = of(logits.topk(min(k, logits.shape[-1])).values[..., -1])
+    return (logits / temperature).masked_fill(logits < least, -INF).softmax(-1)
+
+
 wrong = top_k.wrong
 wrong("temperature.multiplied", "The logits are multiplied by the temperature; divide by it.",
       power=1.0)
@@ -386,6 +442,9 @@ wrong("top-k.not normalised", "What is kept does not sum to 1: the others were t
       "the softmax.", again=False)
 wrong("top-k.filled with 0", "The others' logits become 0, and exp(0) is 1.", fill=0.0)
 wrong("top-k.smallest", "The k worst tokens are kept.", largest=False)
+wrong("top-k.one threshold", "One threshold is used for all rows; each has its own k-th best.",
+      lambda logits, t, k: one_threshold(logits, t, k, torch.amin),
+      lambda logits, t, k: one_threshold(logits, t, k, torch.amax))
 wrong("top-k.missing", "Nothing is taken away.", lambda logits, t, k: (logits / t).softmax(-1))
 wrong("top-k.logits", "What comes back are logits, not probabilities.",
       lambda logits, t, k: logits / t)
@@ -431,6 +490,12 @@ def top_p(logits, p, inclusive=True, normalised=True, falling=True, back=True, f
     ordered = ordered / ordered.sum(-1, keepdim=True) if normalised else ordered
     return torch.zeros_like(probs).scatter(-1, order, ordered) if back else ordered
 
+def over_a_threshold(logits, least):
+    probs = logits.softmax(-1)
+    kept = probs * (probs >= least)
+    return kept / kept.sum(-1, keepdim=True)
+
+
 wrong = top_p.wrong
 wrong("top-p.one too few", "The token that reaches p is taken away: what is left has less than p.",
       inclusive=False)
@@ -449,5 +514,8 @@ wrong("top-p.share of tokens", "p is taken as a share of the tokens, not of the 
 wrong("top-p.missing", "Nothing is taken away.", lambda logits, p: logits.softmax(-1))
 wrong("top-p.complement", "Tokens are kept until 1 - p is reached.",
       lambda logits, p: top_p(logits, 1 - p))
+wrong("top-p.threshold", "Tokens are kept by their own probability. p is meant for a sum.",
+      lambda logits, p: over_a_threshold(logits, 1 - p),
+      lambda logits, p: over_a_threshold(logits, p))
 wrong("top-p.softmax twice", "A second softmax makes what was taken away possible again.",
       lambda logits, p: top_p(logits, p).softmax(-1))
