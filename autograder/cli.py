@@ -12,6 +12,7 @@ from rich.console import Console
 
 from autograder import class_commands
 from autograder.one_thread import one_thread
+from autograder.wish import Wish
 
 PASSED, FAILED, UNREADABLE = 0, 1, 2
 TIERS = ("auto", "namespaces", "landlock", "limits")
@@ -237,27 +238,37 @@ def _build(args) -> int:
     from autograder.course.build import build
     from autograder.course.course import Course
 
-    console = Console(stderr=True)
+    console, course = Console(stderr=True), Course.find()
+    course.check()
+    _rehearse(course, args.only)
     with _writing():
-        written = build(Course.find(), run=not args.no_run, only=args.only, say=console.print)
+        written = build(course, run=not args.no_run, only=args.only, say=console.print)
     console.print(f"{len(written)} lessons built")
     return PASSED
 
 
-def _release(args) -> int:
+def _rehearse(course, only: str = "") -> None:
+    from autograder.rehearsal import rehearse
+
+    rehearse(course, only, _watched("trying the exercises"))
+
+
+def _watched(what: str):
+    """Wraps a list to show how far its work is."""
     from rich.progress import track
 
+    return lambda files: track(files, what, console=Console(stderr=True), transient=True)
+
+
+def _release(args) -> int:
     from autograder.course.course import Course
     from autograder.course.handout import build_release
-
-    def watch(files: list):
-        return track(files, "computing the answers", console=Console(stderr=True))
 
     course = Course.find()
     target = args.target or Path("build") / "hand-out" / course.settings.id
 
     with _writing():
-        archive, edited = build_release(course, target.resolve(), watch)
+        archive, edited = build_release(course, target.resolve(), _watched("computing the answers"))
     if edited:
         print(
             f"autograder: notebooks/ holds something else than solutions/ builds in the lessons "
@@ -291,18 +302,18 @@ def _demo(args) -> int:
     return run(args.folder.resolve())
 
 
+def _wish(args, seed: int | None = None) -> Wish:
+    return Wish(args.lesson, tuple(args.only), tuple(args.student), args.isolation, seed)
+
+
 def _grade(args) -> int:
     from autograder.classroom.run import grade_class
 
     return grade_class(
         args.source,
-        args.lesson,
+        _wish(args, args.seed),
         args.json,
-        args.isolation,
-        args.seed,
         _Terminal(),
-        only=args.only,
-        students=args.student,
         jobs=args.jobs,
         scheduler=args.scheduler,
         keep=not args.no_gradebook,
@@ -319,16 +330,7 @@ def _regrade(args) -> int:
 
         book = opened(args.db)
         try:
-            return regrade(
-                book,
-                work,
-                args.isolation,
-                args.lesson,
-                args.only,
-                args.student,
-                args.write,
-                _Terminal(),
-            )
+            return regrade(book, work, _wish(args), args.write, _Terminal())
         finally:
             book.close()
 

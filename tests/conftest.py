@@ -1,4 +1,9 @@
-"""What several suites share: one grader (and its warm sandbox) for the whole run."""
+"""What several suites share: one grader (and its warm sandbox) for the whole run.
+
+`make test` runs the small form of each suite, `make test-all` the whole one: see `tests/forms.py`.
+Both spread files over several processes. A file is run by one of them, so that what its tests
+share is made once; what takes longest begins first, so that no process is left with it at the end.
+"""
 
 import os
 import sys
@@ -6,6 +11,9 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
+from xdist.scheduler import LoadFileScheduling
+
+from tests import forms
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -13,6 +21,65 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
 
 ROOT = Path(__file__).parents[1]
+
+# Files that share what is made once a process, by what they share.
+TOGETHER = {
+    "tests/attacks/test_gradebook.py": "a hostile class",
+    "tests/attacks/test_pages.py": "a hostile class",
+    "tests/test_homework_styles.py": "the homework's mistakes",
+    "tests/test_rubric.py": "the homework's mistakes",
+}
+# What takes longest, or waits for much: the longest first.
+LONGEST = (
+    "tests/sandbox/test_sandbox.py",
+    "tests/journeys/test_exchange.py",
+    "tests/sandbox/test_attacks.py",
+    "tests/journeys/test_second_try.py",
+    "tests/attacks/test_attacks.py",
+    "tests/test_class.py",
+    "tests/attacks/test_gradebook.py",
+    "tests/attacks/test_pages.py",
+    "tests/journeys/",
+    "tests/test_nbgrader.py",
+    "tests/test_cli.py",
+    "tests/sandbox/",
+    "tests/attacks/",
+    "tests/test_regrade.py",
+    "tests/test_grade.py",
+    "tests/test_checks.py",
+    "tests/test_homework_styles.py",
+    "tests/test_rubric.py",
+    "tests/lessons/test_homework.py",
+    "tests/test_doctor.py",
+    "tests/shapes/",
+    "tests/tracing/",
+    "tests/intake/",
+)
+
+
+def pytest_configure(config) -> None:
+    forms.small = "not slow" in config.getoption("markexpr", "")
+
+
+def pytest_collection_modifyitems(items) -> None:
+    """Puts what takes longest first, and leaves all else in its order."""
+
+    def place(item) -> int:
+        return next((i for i, n in enumerate(LONGEST) if item.nodeid.startswith(n)), len(LONGEST))
+
+    items.sort(key=place)
+
+
+class Together(LoadFileScheduling):
+    """Gives each file, or the files that are named together, to one process."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return TOGETHER.get(file, file)
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return Together(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

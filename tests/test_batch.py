@@ -1,6 +1,8 @@
 """A class graded at once: which notebook counts, what a run returns, what is kept when it stops."""
 
 import json
+import os
+import signal
 import zipfile
 
 import pytest
@@ -11,6 +13,7 @@ from autograder.grading.grade import FAULT
 from autograder.intake.read import read_from
 from autograder.reports.report import Report, Result
 from autograder.sandbox import ChildFailed
+from autograder.wish import Wish
 from tests.intake.lesson_files import make_lessons, solved
 
 HOMEWORK = "05_homework"
@@ -76,7 +79,7 @@ def run(tmp_path, capsys):
         with zipfile.ZipFile(source, "w") as archive:
             for name, content in files.items():
                 archive.writestr(name, content)
-        status = batch.grade_source(source, lesson, as_json)
+        status = batch.grade_source(source, Wish(lesson), as_json)
         out, err = capsys.readouterr()
         return status, [json.loads(x) for x in out.splitlines()] if as_json else out, err
 
@@ -104,6 +107,20 @@ def test_ctrl_c_prints_what_was_graded_so_far(grader, run, right):
     assert "stopped; 2 of 4 students were graded" in err
     assert [name for name in "abcd" if f"│ {name} " in out] == ["a", "b"]
     assert "isolation: limits" in out
+
+
+def test_ctrl_c_in_the_middle_of_a_line_leaves_it_whole(grader, run, right, monkeypatch):
+    whole = batch.Row.to_json
+
+    def stopped(row):
+        os.kill(os.getpid(), signal.SIGINT)
+        return whole(row)
+
+    monkeypatch.setattr(batch.Row, "to_json", stopped)
+    status, lines, said = run({f"{n}.ipynb": right for n in "abc"})
+    assert status == batch.STOPPED
+    assert len(lines) >= 1
+    assert f"stopped; {len(lines)} of 3 students were graded" in said
 
 
 def test_a_machine_that_fails_midway_loses_no_marks(grader, tmp_path, right, capsys):

@@ -6,97 +6,95 @@ from functools import cache
 import pytest
 import torch
 
-from autograder.course.answers import PUBLIC_SEED, compute
+from autograder.course.answers import PUBLIC_SEED
 from autograder.course.asking import Sight
-from autograder.course.calls import Draw, Outcome, run_here
+from autograder.course.calls import Call, Draw, Outcome, run_here
 from autograder.course.course import Course
 from autograder.judging.compare import judge, matches
+from tests.asked import known
 from tests.conftest import ROOT
+from tests.forms import first_of, share
 
 WRITTEN = Course.at(ROOT).written
 EXERCISES = {task: each.exercise for task, each in WRITTEN.items()}
 NAMED = [(t, i) for t, each in WRITTEN.items() for i, _ in enumerate(each.mistakes)]
-SEEDS = (1, 2)
+SEEDS = first_of(1, 2)
 
 
 @cache
-def asked(task: str, seed: int):
-    calls = tuple(EXERCISES[task].cases(Draw(seed)))
-    return calls, compute(WRITTEN[task], calls)
+def drawn(task: str, seed: int) -> list[Call]:
+    return EXERCISES[task].cases(Draw(seed))
 
 
 def sight(task: str, outcomes, seed: int) -> Sight:
-    calls, known = asked(task, seed)
+    answers = known(task, seed)
     return Sight(
         EXERCISES[task],
-        calls,
+        tuple(drawn(task, seed)),
         tuple(outcomes),
-        known.expected,
-        known.mistakes,
-        stages=known.stages,
+        answers.expected,
+        answers.mistakes,
+        stages=answers.stages,
     )
 
 
 @pytest.mark.parametrize("task", EXERCISES)
-def test_the_reference_in_float32_is_right(task):
-    for seed in SEEDS:
-        calls, _ = asked(task, seed)
-        for answer in (WRITTEN[task].answer, *WRITTEN[task].also):
-            outcomes = run_here({EXERCISES[task].name: answer}, list(calls))
-            assert judge(sight(task, outcomes, seed)) == []
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_reference_in_float32_is_right(task, seed):
+    for answer in (WRITTEN[task].answer, *WRITTEN[task].also):
+        outcomes = run_here({EXERCISES[task].name: answer}, drawn(task, seed))
+        assert judge(sight(task, outcomes, seed)) == []
 
 
 @pytest.mark.parametrize("task", EXERCISES)
 def test_an_empty_cell_is_told_what_is_missing(task):
-    calls, _ = asked(task, 1)
-    found = judge(sight(task, run_here({}, list(calls)), 1))
+    found = judge(sight(task, run_here({}, drawn(task, 1)), 1))
     assert found[0].check == "missing name"
     assert EXERCISES[task].name in found[0].message
 
 
-@pytest.mark.parametrize(("task", "place"), NAMED)
-def test_each_known_mistake_is_named(task, place):
-    for seed in SEEDS:
-        calls, known = asked(task, seed)
-        check, _, outcomes = known.mistakes[place]
-        if task in SHARED and not _differs(task, outcomes, seed):
-            continue
-        mistake = WRITTEN[task].mistakes[place]
-        found = judge(sight(task, run_here(dict(mistake.namespace), list(calls)), seed))
-        assert found and found[0].check == check
+@pytest.mark.parametrize(
+    ("task", "place"), share(NAMED, 8, touching=lambda n: WRITTEN[n[0]].mistakes[n[1]].check)
+)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_known_mistake_is_named_and_costs_its_own_step(task, place, seed):
+    """Tasks about single steps of one program share its mistakes: there, a slip in one step
+    leaves the tasks about the others right."""
+    mistake = WRITTEN[task].mistakes[place]
+    found = judge(sight(task, run_here(dict(mistake.namespace), drawn(task, seed)), seed))
+    stages = EXERCISES[task].stages
+    if stages and task.rpartition(".")[2] not in mistake.stage.split():
+        assert found == []
+    else:
+        assert found and found[0].check == mistake.check
 
 
-# The tasks of one class share its mistakes: a mistake of a later step leaves an earlier one right.
-SHARED = {"multi_head.scores", "multi_head.mask", "multi_head.output"}
-
-
-def _differs(task, outcomes, seed):
-    return bool(judge(sight(task, outcomes, seed)))
+def test_each_task_about_a_step_is_called_by_it():
+    for task, each in EXERCISES.items():
+        assert not each.stages or task.rpartition(".")[2] in each.stages
 
 
 @pytest.mark.parametrize("task", EXERCISES)
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("baseline", ["zeros", "ones", "nan", "mean", "constant", "broadcast"])
-def test_values_that_need_no_thought_earn_nothing(task, baseline):
-    for seed in SEEDS:
-        _, known = asked(task, seed)
-        fakes = [_fake(o, baseline) for o in known.expected]
-        same = all(matches(f, o, 1e-9) for f, o in zip(fakes, known.expected, strict=True))
-        only_built = all(c.inspect for c in asked(task, seed)[0])
-        assert only_built or not same, "the expected values are themselves without information"
-        assert judge(sight(task, fakes, seed))
+def test_values_that_need_no_thought_earn_nothing(task, seed, baseline):
+    expected = known(task, seed).expected
+    fakes = [_fake(o, baseline) for o in expected]
+    same = all(matches(f, o, 1e-9) for f, o in zip(fakes, expected, strict=True))
+    only_built = all(c.inspect for c in drawn(task, seed))
+    assert only_built or not same, "the expected values are themselves without information"
+    assert judge(sight(task, fakes, seed))
 
 
 @pytest.mark.parametrize("task", EXERCISES)
 def test_giving_the_input_back_earns_nothing(task):
-    calls, _ = asked(task, 1)
-    fakes = [Outcome(value=next(iter(c.args), None)) for c in calls]
+    fakes = [Outcome(value=next(iter(c.args), None)) for c in drawn(task, 1)]
     assert judge(sight(task, fakes, 1))
 
 
 @pytest.mark.parametrize("task", EXERCISES)
 def test_the_public_values_earn_nothing_on_fresh_inputs(task):
-    _, public = asked(task, PUBLIC_SEED)
-    assert judge(sight(task, public.expected, 1))
+    assert judge(sight(task, known(task, PUBLIC_SEED).expected, 1))
 
 
 @pytest.mark.parametrize("task", EXERCISES)

@@ -13,6 +13,8 @@ import pytest
 
 from autograder.many.pool import Failed, Pool
 from tests.journeys.classroom import HOMEWORK, NAME, Classroom, environ, half, right
+from tests.pieces import work
+from tests.typed import typed
 
 BONUS = "        scores = self.q(x) @ self.k(x).mT / self.scale  # [batch_size, seq_len, seq_len]\n"
 BONUS += "        probs = F.softmax(scores, dim=-1)  # [batch_size, seq_len, seq_len]\n"
@@ -44,14 +46,8 @@ def fill(room: Classroom) -> None:
 
 def grade(room: Classroom, *args: str, **more: str) -> subprocess.CompletedProcess:
     """`autograder grade`, as it is typed in the course's folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "autograder.cli", "grade", "submitted", "--jobs=2", *args],
-        cwd=room.folder,
-        env=environ(room.folder, **more),
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
+    command = ("autograder", "grade", "submitted", "--jobs=1", *args)  # the last of a kind counts
+    return typed(*command, place=room.folder, environment=environ(room.folder, **more))
 
 
 def graded(room: Classroom, *args: str) -> list[dict]:
@@ -95,7 +91,7 @@ def rooms(tmp_path_factory):
         fill(room)
     there.nbgrader("generate_assignment", HOMEWORK)
     there.nbgrader("autograde", HOMEWORK)
-    here.lines = graded(here)
+    here.lines = graded(here, "--jobs=2")
     return there, here
 
 
@@ -185,7 +181,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path, rooms):
     room = Classroom(tmp_path / "course")
     fill(room)
     graded(room, "--student=cy")  # the lesson is in the gradebook
-    for seconds in (8, 12):
+    for enough in (2, 4):
         command = [sys.executable, "-m", "autograder.cli", "grade", "submitted", "--jobs=2"]
         running = subprocess.Popen(
             command,
@@ -194,12 +190,19 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path, rooms):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        time.sleep(seconds)
+        while running.poll() is None and _records(room) < enough:
+            time.sleep(0.05)
         running.send_signal(signal.SIGKILL)
         running.wait()
         _whole(room)
     graded(room)
     assert tables(room) == tables(there)
+
+
+def _records(room: Classroom) -> int:
+    """How many submissions have a record of their marks."""
+    with sqlite3.connect(room.folder / "gradebook.db") as db:
+        return db.execute("select count(*) from autograder_submission").fetchone()[0]
 
 
 def _whole(room: Classroom) -> None:
@@ -215,18 +218,6 @@ def _whole(room: Classroom) -> None:
 
 
 # --- the pool ------------------------------------------------------------------------------------
-def work(piece):
-    """Ends its process, fails, or doubles."""
-    if isinstance(piece, str) and os.path.exists(piece):
-        os.unlink(piece)  # the second time it goes well
-        os._exit(9)
-    if piece == "always":
-        os._exit(9)
-    if piece == "fails":
-        raise ValueError("no")
-    return piece * 2
-
-
 def test_a_process_that_ends_costs_no_piece_of_work(tmp_path):
     (tmp_path / "once").write_text("")
     once = str(tmp_path / "once")

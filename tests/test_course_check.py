@@ -134,3 +134,89 @@ def test_the_course_is_that_of_the_folder_then_the_one_stayed_in_then_the_engine
     monkeypatch.setattr(course, "has_settings", lambda folder: False)
     with pytest.raises(NoCourse, match="set AUTOGRADER_COURSE"):
         Course.find(nowhere)
+
+
+SOLVED = """\
+# %% role="setup"
+import torch
+
+# %% exercise="sum"
+def add(a, b):
+    ### BEGIN SOLUTION
+    return a + b
+    ### END SOLUTION
+
+# %% check="sum.value" points=1
+check("sum.value")
+
+# %% [markdown] question="why" points=1
+# ### BEGIN SOLUTION
+# So.
+# ### END SOLUTION
+"""
+
+
+@pytest.mark.parametrize(
+    "was, becomes, line, said",
+    [
+        ('question="why" points=1', 'question="why"', 13, "a question is worth points"),
+        ("points=1", 'points="two"', 10, "points='two': points are a number"),
+        ("points=1", "points=-1", 10, "points=-1: points are a number"),
+        ('check("sum.value")', 'check("sum.valve")', 10, "'sum.value' calls check('sum.valve')"),
+        ("    ### END SOLUTION\n", "", 4, "do not come in pairs"),
+        ("    ### BEGIN SOLUTION\n", "", 4, "do not come in pairs"),
+        ("return a + b", "return a +", 4, "line 3 of it, `return a +`: invalid syntax"),
+        ('role="setup"', 'role="setpu"', 1, "no role 'setpu'"),
+        ('check="sum.value"', 'check="sum.value" of="som"', 10, "of='som' is no exercise"),
+        ('check="sum.value"', 'check="sum.value', 10, "cannot be read"),
+        ('exercise="sum"', 'tags=["a"]', 4, "has no key 'tags'"),
+        ('exercise="sum"', "", 4, "a cell with a solution needs a header"),
+    ],
+)
+def test_a_slip_in_a_lesson_is_said_with_its_line(small, was, becomes, line, said):
+    path = small / "solutions" / "00_small.py"
+    assert was in SOLVED
+    path.write_text(SOLVED.replace(was, becomes, 1), encoding="utf-8")
+    with pytest.raises(CourseError) as raised:
+        Course.at(small).check()
+    assert f"00_small.py:{line}: " in str(raised.value) and said in str(raised.value)
+
+
+def test_a_lesson_without_slips_has_none(small):
+    (small / "solutions" / "00_small.py").write_text(SOLVED, encoding="utf-8")
+    Course.at(small).check()
+
+
+@pytest.mark.parametrize(
+    "was, becomes, line, said",
+    [
+        ('("one", "two", "three")', '"abc"', 4, "hints= are three texts"),
+        ('"three"', '""', 4, "hints= are three texts"),
+        ("hints=", "times=0, hints=", 4, "times= is a whole number"),
+        ("hints=", 'rtol="x", hints=', 4, "rtol= is a number"),
+        ("hints=", 'judge="x", hints=', 4, "judge= is a function"),
+        ("hints=", 'sizes={"k": 3}, hints=', 4, "`k` is a size of no call"),
+        ("hints=", 'sizes={"n": 2.5}, hints=', 4, "sizes= gives for each name"),
+        ("hints=", 'sizes={"n": "n + 1"}, hints=', 4, "n is not known there"),
+        ('b[n])"', 'b[n]) where m = n"', 4, "`m` is no size of"),
+        ('b[n])"', 'b[n].lng())"', 4, "Kinds of tensors are .long(n)"),
+        ("return a + sign * b", "return a +", 6, "SyntaxError"),
+        ("sign=-1)", 'sign=-1, stage="x")', 9, "the steps are none"),
+        ('"b is taken off."', '" "', 9, "a name and a message"),
+        ("add.wrong(", "ad.wrong(", 9, "NameError: name 'ad' is not defined"),
+        ("hints=", "hint=", 4, "unexpected keyword argument 'hint'"),
+    ],
+)
+def test_a_slip_in_an_exercise_is_said_with_its_line(small, was, becomes, line, said):
+    path = small / "solutions" / "exercises" / "00_small.py"
+    assert was in EXERCISES
+    path.write_text(EXERCISES.replace(was, becomes, 1), encoding="utf-8")
+    with pytest.raises(CourseError) as raised:
+        Course.at(small).check()
+    assert f"00_small.py:{line}: " in str(raised.value) and said in str(raised.value)
+
+
+def test_a_lesson_whose_name_has_no_number_is_refused(small):
+    (small / "solutions" / "00_small.py").rename(small / "solutions" / "small.py")
+    with pytest.raises(CourseError, match="small.py: a lesson's name begins with two digits"):
+        Course.at(small).check()

@@ -9,6 +9,7 @@ from autograder.course.course import Course
 from autograder.grading.grade import model_answers
 from autograder.sandbox.child import Child
 from tests.conftest import ROOT
+from tests.forms import share
 
 LESSONS = list(Course.at(ROOT).lessons)
 HOMEWORK = "05_homework"
@@ -31,7 +32,7 @@ def test_the_solution_earns_full_marks(grader, hand_in, lesson):
     assert report.repairs == ()
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("lesson", share(LESSONS, 4, touching=lambda lesson: ""))
 def test_the_executed_solution_can_be_handed_in(grader, lesson):
     report = grader.grade(ROOT / "solutions" / f"{lesson}.ipynb")
     assert report.lesson == lesson

@@ -5,7 +5,9 @@ import textwrap
 
 import pytest
 
+from tests.forms import share
 from tests.here import grade
+from tests.lessons import test_homework
 
 SINGLE, MULTI = "self_attention", "multi_head"
 
@@ -146,27 +148,12 @@ def test_self_attention_in_any_style_keeps_its_four_points(style):
 
 
 # --- MultiHeadSelfAttention ----------------------------------------------------------------------
-INIT = """
-class MultiHeadSelfAttention(nn.Module):
-    def __init__(self, input_size, hidden, num_heads, causal=False, dropout=0):
-        if hidden % num_heads:
-            raise ValueError("hidden must be divisible by num_heads")
-        super().__init__()
-        self.k = nn.Linear(input_size, hidden)
-        self.q = nn.Linear(input_size, hidden)
-        self.v = nn.Linear(input_size, hidden)
-        self.mix = nn.Linear(hidden, hidden)
-        self.dropout = nn.Dropout(dropout)
-        self.num_heads = num_heads
-        self.head_size = hidden // num_heads
-        self.scale = self.head_size**0.5
-        self.causal = causal
-"""
+INIT = test_homework.GIVEN.replace(" ** ", "**").rstrip()
 
 
 def multi(methods: str, init: str = INIT) -> str:
     body = textwrap.indent(textwrap.dedent(methods).strip("\n"), "    ")
-    return f"{init.lstrip()}\n{body}\n"
+    return f"{init.strip()}\n\n{body}\n"
 
 
 FOUR_D = multi("""
@@ -480,7 +467,7 @@ SINGLE_SLIPS = {
 }
 
 
-@pytest.mark.parametrize("slip", SINGLE_SLIPS)
+@pytest.mark.parametrize("slip", share(SINGLE_SLIPS, 3, touching=lambda s: SINGLE_SLIPS[s][0]))
 def test_a_slip_in_any_style_of_self_attention_costs_its_step(slip):
     program, old, new, (points, total) = SINGLE_SLIPS[slip]
     assert old in program
@@ -569,7 +556,7 @@ MULTI_SLIPS = {
 }
 
 
-@pytest.mark.parametrize("slip", MULTI_SLIPS)
+@pytest.mark.parametrize("slip", share(MULTI_SLIPS, 3, touching=lambda s: MULTI_SLIPS[s][0]))
 def test_a_slip_in_any_style_of_many_heads_costs_its_step(slip):
     program, old, new, step = MULTI_SLIPS[slip]
     assert old in program

@@ -7,11 +7,12 @@ import pytest
 import torch
 
 from autograder.course.asking import Exercise, Sight
-from autograder.course.calls import Call, Draw, Outcome
+from autograder.course.calls import Call, Draw, Outcome, run_here
 from autograder.course.course import Course
 from autograder.judging.compare import compare, difference, judge, matches, name_mistake
 from autograder.judging.explain import explain_error
-from autograder.sandbox.inside.runner import Other
+from autograder.sandbox.inside.sandbox_values import Other
+from tests.asked import known
 from tests.conftest import ROOT
 
 RTOL = 1e-4
@@ -153,7 +154,7 @@ def test_an_error_that_is_expected_must_come_and_be_of_its_kind():
 
 
 def test_an_input_that_was_changed_is_told():
-    found = judge(sight(Outcome(2 * X, changed=(0,))))
+    found = judge(sight(Outcome(2 * X, after={"0": X})))
     assert found[0].check == "double.it.input changed"
 
 
@@ -200,12 +201,103 @@ ODD += [torch.empty(0), torch.zeros(1, dtype=torch.complex64), torch.tensor(True
 @pytest.mark.parametrize("task", Course.at(ROOT).exercises)
 def test_odd_values_and_errors_earn_nothing_anywhere(task):
     exercise = Course.at(ROOT).exercises[task]
-    calls = tuple(exercise.cases(Draw(5)))
-    known = Course.at(ROOT).answers(exercise, calls)
+    calls = tuple(exercise.cases(Draw(1)))
+    answers = known(task, 1)
     fakes = [Outcome(value=v) for v in ODD]
     kinds = {"RuntimeError", "ValueError", "NotImplementedError", "TypeError", "IndexError"}
-    kinds |= {o.error["type"] for _, _, os in known.mistakes for o in os if o.error}
+    kinds |= {o.error["type"] for _, _, os in answers.mistakes for o in os if o.error}
     fakes += [Outcome(error=error(kind)) for kind in kinds]
     for fake in fakes:
-        seen = Sight(exercise, calls, (fake,) * len(calls), known.expected, known.mistakes)
-        assert judge(replace(seen, stages=known.stages)), fake
+        seen = Sight(exercise, calls, (fake,) * len(calls), answers.expected, answers.mistakes)
+        assert judge(replace(seen, stages=answers.stages)), fake
+
+
+# --- what is changed in place --------------------------------------------------------------------
+def in_place(change) -> Outcome:
+    """What comes of a function that changes a list of tensors and gives nothing back."""
+    (outcome,) = run_here({"f": change}, [Call("f", ([X.clone(), X.clone()],), {"rate": 0.5})])
+    return outcome
+
+
+def halve(them, rate):
+    for one in them:
+        one.mul_(rate)
+
+
+def only_the_first(them, rate):
+    them[0].mul_(rate)
+
+
+def copies(them, rate):
+    them = [rate * one for one in them]
+
+
+def test_what_is_changed_in_place_is_compared():
+    def told(change):
+        return judge(replace(sight(in_place(change)), expected=(in_place(halve),), mistakes=()))
+
+    assert told(halve) == []
+    (found,) = told(only_the_first)
+    assert "first argument, after the call," in found.message
+    (found,) = told(copies)
+    assert "should be changed in place" in found.message
+
+
+def test_a_mistake_in_what_is_changed_in_place_is_named():
+    known = [
+        ("copy", "Only a copy is changed.", (in_place(copies),)),
+        ("first", "Only the first is changed.", (in_place(only_the_first),)),
+    ]
+    for change, name in ((copies, "copy"), (only_the_first, "first")):
+        seen = sight(in_place(change))
+        (found,) = judge(replace(seen, expected=(in_place(halve),), mistakes=known))
+        assert found.check == name
+    seen = sight(in_place(lambda them, rate: [one.add_(1) for one in them] and None))
+    (found,) = judge(replace(seen, expected=(in_place(halve),), mistakes=known))
+    assert found.check.endswith(".values")
+
+
+# --- values of other kinds -----------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "expected, other",
+    [
+        ({1: X, (2, "a"): 3}, {1: X, (2, "b"): 3}),
+        ({"b", "a", "c"}, {"b", "a", "d"}),
+        (torch.fft.fft(X), torch.fft.fft(X) + 1j),
+        (3 + 4j, 3 + 5j),
+        (10**30, 10**30 + 1),
+        (2**53 + 1, 2**53),
+        (True, 1),
+        ("yes", "no"),
+    ],
+)
+def test_a_value_of_any_plain_kind_crosses_and_is_compared(expected, other):
+    one, two, three = (
+        run_here({"f": lambda give=give: give}, [Call("f")]) for give in (expected, expected, other)
+    )
+    known = replace(sight(*one), expected=two, mistakes=())
+    assert judge(known) == []
+    assert judge(replace(known, outcomes=three))
+
+
+def test_arguments_arrive_as_they_are_written():
+    given = {1: "a", (2, 3): ["b"], None: {4, 5}, "x": 2j}
+    seen = []
+    run_here({"f": lambda value: seen.append(value)}, [Call("f", (given,))])
+    assert {k: v for k, v in seen[0].items() if k != "x"} == {
+        k: v for k, v in given.items() if k != "x"
+    }
+    assert type(seen[0][None]) is set and seen[0]["x"] == 2j
+
+
+def test_a_missing_key_is_named_where_the_exercise_asks_for_it_and_not_where_it_is_a_value():
+    def told(given, expected):
+        known = Outcome({**expected, "more": 1})
+        seen = Sight(EXERCISE, (Call("f", (given,)),), (Outcome({"more": 1}),), (known,), ())
+        (found,) = judge(seen)
+        return found.message
+
+    assert "mean is missing" in told("a cat sat", {"mean": 1})
+    for given, expected in (("a cat sat", {"cat": 1}), ([4, 5], {4: 1, "mean": 2}), ("", {"3": 1})):
+        message = told(given, expected)
+        assert "other keys" in message and "missing" not in message

@@ -14,6 +14,7 @@ from autograder.grading.demo import fill_in
 from autograder.grading.grade import Grader, model_answers
 from autograder.judging.verdict import findings
 from autograder.sandbox import strongest
+from autograder.wish import Wish
 from tests.conftest import ROOT
 
 EXAMPLE = ROOT / "examples" / "normalisation"
@@ -160,7 +161,7 @@ def test_what_its_class_hands_in_is_graded_in_one_go(folder, monkeypatch, capsys
         path = folder / "submitted" / who / "01_normalisation" / "01_normalisation.ipynb"
         path.parent.mkdir(parents=True)
         path.write_text(fill_in(course.lessons["01_normalisation"], answers), encoding="utf-8")
-    assert grade_source(Path("submitted"), tier=strongest(), as_json=True, seed=3) == 0
+    assert grade_source(Path("submitted"), Wish(tier=strongest(), seed=3), as_json=True) == 0
     ada, bob = capsys.readouterr().out.strip().splitlines()
     assert '"score": 5.0' in ada and '"score": 4.0' in bob
     assert "runs over the tokens" in bob and "runs over the tokens" not in ada

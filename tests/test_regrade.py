@@ -16,6 +16,7 @@ from autograder.many.pool import Pool
 from autograder.reports.report import Report, Result
 from tests.conftest import ROOT
 from tests.journeys.classroom import HOMEWORK, Classroom, environ, filled, right
+from tests.typed import typed
 
 TASK = "multi_head.output"
 RULE = '@exercise("multi_head.output", in_all_modes, stages=STEPS, judge=judge_output,'
@@ -24,15 +25,9 @@ MILD = '@exercise("multi_head.output", in_all_modes, stages=STEPS, judge=lambda 
 
 def run(room: Classroom, *args: str) -> subprocess.CompletedProcess:
     """One of our commands, in the course's folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "autograder.cli", *args],
-        cwd=room.folder,
-        env=environ(room.folder, COLUMNS="200"),
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        text=True,
-        timeout=900,
-    )
+    environment = environ(room.folder, COLUMNS="200")
+    alone = ["--jobs=1"] if args[0] in ("grade", "regrade") else []
+    return typed("autograder", *args, *alone, place=room.folder, environment=environment)
 
 
 @pytest.fixture(scope="module")

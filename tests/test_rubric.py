@@ -5,6 +5,7 @@ import pytest
 from autograder.judging.rubric import short_forward
 from autograder.judging.style import pep8
 from tests import slips, what_a_slip_costs
+from tests.forms import share
 from tests.here import grade
 from tests.what_a_slip_costs import marks
 
@@ -78,14 +79,29 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize(("cell", "name", "lost", "taken"), SLIPS)
-def test_a_slip_costs_its_own_step_and_no_other(cell, name, lost, taken):
+LINES = what_a_slip_costs.PAGE.read_text(encoding="utf-8").splitlines()
+PAIRS = [(cell, name) for cell, group in slips.PAIRS.items() for name in group]
+# Slips whose scale is wrong, for other draws.
+SCALES = [
+    (cell, name)
+    for cell, groups in slips.SLIPS.items()
+    for lost, taken, group in groups
+    if taken and not any(lost)
+    for name in group
+]
+
+
+@pytest.mark.parametrize(
+    ("cell", "name", "lost", "taken"), share(SLIPS, 3, touching=lambda s: (s[0], s[2], s[3]))
+)
+def test_a_slip_costs_its_own_step_and_no_other_and_what_the_page_says(cell, name, lost, taken):
     got = marks(cell, slips.program(cell, CHANGES[cell, name]))
     left = tuple(full - less for full, less in zip(FULL[cell], lost, strict=True))
     assert tuple(got.points.values()) == left
     assert -sum(got.taken.values()) == taken
     assert got.total == sum(left) - taken
     assert got.said
+    assert what_a_slip_costs.row(cell, name, CHANGES[cell, name]) in LINES
 
 
 @pytest.mark.parametrize("cell", FULL)
@@ -95,9 +111,20 @@ def test_the_solution_keeps_all_its_points(cell):
     assert got.total == sum(FULL[cell]) and not got.taken and not got.said
 
 
+@pytest.mark.slow
 def test_the_page_of_slips_says_what_marks_are():
     """Where it does not: python -m tests.what_a_slip_costs."""
-    assert what_a_slip_costs.PAGE.read_text(encoding="utf-8") == what_a_slip_costs.page()
+    assert what_a_slip_costs.page().splitlines() == LINES
+
+
+@pytest.mark.parametrize(("cell", "name"), share(PAIRS, 5, touching=lambda p: p[0]))
+def test_the_page_says_what_two_slips_at_once_cost(cell, name):
+    assert what_a_slip_costs.row(cell, name, slips.PAIRS[cell][name]) in LINES
+
+
+def test_every_slip_has_a_line_on_the_page():
+    for _, name in [*CHANGES, *PAIRS]:
+        assert any(line.startswith(f"| {name} | ") for line in LINES), name
 
 
 def findings(got, verdict: str) -> list:
@@ -133,10 +160,16 @@ def test_a_wrong_scale_is_not_called_right():
     assert [r.passed for r in got.results] == [False, True, True]
 
 
-@pytest.mark.parametrize("cell", FULL)
+def test_two_slips_cost_no_less_than_the_dearer_one_alone():
+    over_queries = slips.line("dim=-1", "dim=1")
+    alone = marks(slips.SINGLE, slips.program(slips.SINGLE, over_queries))
+    both = marks(slips.SINGLE, slips.program(slips.SINGLE, slips.PLAIN + over_queries))
+    assert both.total <= alone.total == 1
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_whatever_is_drawn_any_scale_costs_one_point(cell, seed):
-    scales = next(group for lost, taken, group in slips.SLIPS[cell] if taken and not any(lost))
-    for change in scales.values():
-        got = grade(cell, slips.program(cell, change), seed)
-        assert got.total == sum(FULL[cell]) - 1
+@pytest.mark.parametrize(("cell", "name"), SCALES)
+def test_whatever_is_drawn_any_scale_costs_one_point(cell, name, seed):
+    got = grade(cell, slips.program(cell, CHANGES[cell, name]), seed)
+    assert got.total == sum(FULL[cell]) - 1

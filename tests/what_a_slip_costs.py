@@ -24,7 +24,8 @@ this page was written from what came out: `python -m tests.what_a_slip_costs`.
 
 - A slip costs the step that it is made in. The steps after it are judged by what they make of
   what they were given.
-- A wrong scale, of any kind, costs one point where the rest is right.
+- A wrong scale, of any kind, costs one point where the rest is right. Beside another slip it is
+  forgiven no more than that one.
 - Layers that are not as they were asked for cost one point in a class: in SelfAttention the point
   of task 1.1, in MultiHeadSelfAttention one that is taken off. All else is judged as if they were
   right; a layer under another name is looked for.
@@ -70,11 +71,20 @@ def page() -> str:
 def _table(cell: str, tasks: dict[str, str], programs: dict[str, slips.Change]) -> str:
     rows = [["slip", *tasks.values(), "taken off", "in all", "what is said"]]
     rows.append(["---"] + ["---:"] * (len(tasks) + 2) + ["---"])
-    for name, change in programs.items():
-        got = marks(cell, slips.program(cell, change))
-        points = [number(got.points[task]) for task in tasks]
-        rows.append([name, *points, number(sum(got.taken.values())), number(got.total), _said(got)])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    lines = [_line(row) for row in rows]
+    return "\n".join([*lines, *(row(cell, name, change) for name, change in programs.items())])
+
+
+def row(cell: str, name: str, change: slips.Change) -> str:
+    """The line of the page that is about one slip, or two."""
+    got = marks(cell, slips.program(cell, change))
+    points = [number(got.points[task]) for task in next(t for c, _, t in CLASSES if c == cell)]
+    taken = number(sum(got.taken.values()))
+    return _line([name, *points, taken, number(got.total), _said(got)])
+
+
+def _line(row: list[str]) -> str:
+    return f"| {' | '.join(row)} |"
 
 
 def _said(got: Marks) -> str:

@@ -7,7 +7,7 @@ where a mark changes, the check has changed and not the draw.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rich.console import Console
@@ -22,6 +22,7 @@ from autograder.grading.records import Mark, Record, marks_of
 from autograder.grading.work import Done, Job, made_from
 from autograder.reports.report import Report, Result, number, print_report, visible
 from autograder.versions import version
+from autograder.wish import Wish
 
 SAME, OTHER, FAILED = 0, 1, 1
 
@@ -44,10 +45,7 @@ class Change:
 def regrade(
     book: Book,
     work,
-    tier: str = "auto",
-    lesson: str | None = None,
-    only: Sequence[str] = (),
-    students: Sequence[str] = (),
+    wish: Wish,
     write: bool | None = None,
     console: Console | None = None,
 ) -> int:
@@ -56,10 +54,10 @@ def regrade(
     write: None asks, on a terminal. A person's marks, comments and bonus stay as they are.
     """
     console = console or Console()
-    wanted = list(_wanted(book, lesson, only, students))
+    wanted = list(_wanted(book, wish))
     if not wanted:
         raise CourseError("The gradebook has no such marks. `autograder grade` makes them.")
-    judged, failed = _judged(book, work, tier, wanted)
+    judged, failed = _judged(book, work, wish.tier, wanted)
     changes = [change for pair in judged for change in _changes(*pair)]
     _show([c for c in changes if c.of_points], len(judged), console)
     words = sum(not c.of_points for c in changes)
@@ -74,7 +72,7 @@ def regrade(
             console.print("Nothing was written. With --write they are.")
         return FAILED if failed else SAME
     for before, after in judged:
-        _write(book, before, after, tier)
+        _write(book, before, after)
     console.print(f"{len(judged)} submissions are written.")
     return FAILED if failed else SAME
 
@@ -82,14 +80,14 @@ def regrade(
 Named = tuple[str, Record]
 
 
-def _wanted(book: Book, lesson, only, students) -> Iterator[tuple[Named, tuple[str, ...]]]:
+def _wanted(book: Book, wish: Wish) -> Iterator[tuple[Named, tuple[str, ...]]]:
     """The records that are meant, each with its student and the tasks to judge."""
-    for name in [lesson] if lesson else book.lessons():
+    for name in [wish.lesson] if wish.lesson else book.lessons():
         for student in book.students(name):
-            if students and student not in students:
+            if wish.students and student not in wish.students:
                 continue
             record = book.record(student, name)
-            tasks = tuple(t for t in record.marks if not only or t in only)
+            tasks = tuple(t for t in record.marks if not wish.only or t in wish.only)
             if tasks and record.report.error is None:
                 yield (student, record), tasks
 
@@ -166,7 +164,7 @@ def _asked(changes: list[Change]) -> bool:
         return False
 
 
-def _write(book: Book, named: Named, after: Record, tier: str) -> None:
+def _write(book: Book, named: Named, after: Record) -> None:
     student, before = named
     graded = what_was_graded(book.notebook(student, before.report.lesson))
     file = graded.get("file", ""), graded.get("fingerprint", "")

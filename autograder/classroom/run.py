@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
 
 from autograder.one_thread import light
+from autograder.wish import Wish
 
 LOADED = "autograder.classroom.loaded"  # what the processes are copies of
 
@@ -59,14 +60,10 @@ def say(text: str) -> None:
 
 def grade_class(
     source: Path,
-    lesson: str | None = None,
+    wish: Wish,
     as_json: bool = False,
-    tier: str = "auto",
-    seed: int | None = None,
     console: Console | None = None,
     *,
-    only: Sequence[str] = (),
-    students: Sequence[str] = (),
     jobs: int = 0,
     scheduler: str = "",
     keep: bool = True,
@@ -89,11 +86,9 @@ def grade_class(
             from autograder.classroom.book import Book
             from autograder.classroom.marks import Marks
 
-            book = Marks(Book(course, url, say), course, seed, again)
+            book = Marks(Book(course, url, say), course, wish.seed, again)
         try:
-            return grade_source(
-                source, lesson, as_json, tier, seed, console, only, students, work, book
-            )
+            return grade_source(source, wish, as_json, console, work, book)
         finally:
             if book is not None:
                 book.book.close()

@@ -65,14 +65,14 @@ class Finding:
 
 
 class Lazy(Sequence):
-    """Outcomes of one program, each made by `make(place)` when it is first asked for.
+    """What is made by `make(place)` when it is first asked for: outcomes of one program, mistakes.
 
     A known mistake that differs on the first call is so not run on the others.
     """
 
-    def __init__(self, count: int, make: Callable[[int], Outcome]):
+    def __init__(self, count: int, make: Callable[[int], object]):
         self._count, self._make = count, make
-        self._made: dict[int, Outcome] = {}
+        self._made: dict[int, object] = {}
 
     def __len__(self) -> int:
         return self._count
@@ -82,12 +82,12 @@ class Lazy(Sequence):
             return tuple(self[i] for i in range(*place.indices(self._count)))
         place += self._count if place < 0 else 0
         if not 0 <= place < self._count:
-            raise IndexError(f"outcome {place} of {self._count}")
+            raise IndexError(f"{place} of {self._count}")
         if place not in self._made:
             self._made[place] = self._make(place)
         return self._made[place]
 
-    def __iter__(self) -> Iterator[Outcome]:
+    def __iter__(self) -> Iterator:
         return (self[i] for i in range(self._count))
 
 
@@ -114,12 +114,16 @@ class Sight:
         def pick(outcomes):
             return Lazy(len(places), lambda i: outcomes[places[i]])
 
+        def mistake(i: int):
+            check, text, outcomes = self.mistakes[i]
+            return check, text, pick(outcomes)
+
         return replace(
             self,
             calls=tuple(self.calls[i] for i in places),
             outcomes=tuple(self.outcomes[i] for i in places),
             expected=pick(self.expected),
-            mistakes=tuple((check, text, pick(them)) for check, text, them in self.mistakes),
+            mistakes=Lazy(len(self.mistakes), mistake),  # thousands, with pairs: few are looked at
         )
 
 
@@ -150,13 +154,15 @@ class Exercise:
 class Mistake:
     """A wrong answer with a name: a student whose values equal its values made that mistake.
 
-    stage: the steps that it belongs to, one or several words of `Exercise.stages`.
+    stage: the steps that it belongs to, one or several words of `Exercise.stages`. where: file and
+    line.
     """
 
     check: str
     message: str
     namespace: Mapping[str, object]
     stage: str = ""
+    where: str = ""
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ Building twice gives the same bytes: cell ids come from the headers, or from the
 
 from __future__ import annotations
 
+import ast
 import copy
 import hashlib
 import re
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING
 import jupytext
 import nbformat
 from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
 
 from autograder.course.lesson import Role
@@ -45,6 +47,7 @@ RELEASE_STEPS = (
     "ComputeChecksums",
     "CheckCellMetadata",
 )
+UNREAD = "incorrectly_encoded_metadata"  # jupytext's word for a header that it cannot read
 HEADER_KEYS = {"role", "exercise", "check", "question", "points", "needs", "of", "calls"}
 
 
@@ -80,6 +83,11 @@ def grade_id(name: str) -> str:
 
 def _cell(parsed: NotebookNode, place: int, where: str) -> NotebookNode:
     header = {k: v for k, v in parsed.metadata.items() if k != "lines_to_next_cell"}
+    if UNREAD in header:
+        raise CourseError(
+            f"{where}: the header of a cell cannot be read. Keys are written like this: "
+            '# %% check="NAME" points=2'
+        )
     unknown = set(header) - HEADER_KEYS
     if unknown:
         known = ", ".join(sorted(HEADER_KEYS))
@@ -92,6 +100,7 @@ def _cell(parsed: NotebookNode, place: int, where: str) -> NotebookNode:
     cell = make(parsed.source)
     cell.id = f"{parsed.cell_type}-{place:03d}"
     role = header.get("role")
+    _check_header(header, cell, where)
     course: dict = {"role": role} if role else {}
     if "exercise" in header:
         cell.id = grade_id(header["exercise"])
@@ -125,6 +134,38 @@ def _cell(parsed: NotebookNode, place: int, where: str) -> NotebookNode:
     return cell
 
 
+def _check_header(header: dict, cell: NotebookNode, where: str) -> None:
+    """Raises `CourseError` where a header, or the cell under it, is not as it should be."""
+    role, points = header.get("role", Role.SETUP), header.get("points", 0)
+    if role != Role.SETUP:
+        raise CourseError(f'{where}: there is no role {role!r}; the only one is "setup".')
+    if type(points) not in (int, float) or points < 0:
+        raise CourseError(f"{where}: points={points!r}: points are a number, such as points=2.")
+    if "question" in header and "points" not in header:
+        raise CourseError(f"{where}: a question is worth points: add points=1, or more.")
+    task, called = header.get("check"), re.findall(r"\bcheck\(\s*[\"'](.*?)[\"']", cell.source)
+    if task and called and task not in called:
+        raise CourseError(f"{where}: the check {task!r} calls check({called[0]!r}).")
+    marks = re.findall(r"### (BEGIN|END) SOLUTION", cell.source)
+    if marks != ["BEGIN", "END"] * (len(marks) // 2):
+        raise CourseError(
+            f"{where}: `### BEGIN SOLUTION` and `### END SOLUTION` do not come in pairs."
+        )
+    if marks and not {"exercise", "question"} & set(header):
+        raise CourseError(
+            f"{where}: a cell with a solution needs a header that says whose it is: "
+            'exercise="NAME" or question="NAME".'
+        )
+    if cell.cell_type == "code" and not re.search(r"^\s*[%!?]", cell.source, re.MULTILINE):
+        try:
+            compile(cell.source, where, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST)
+        except SyntaxError as error:
+            raise CourseError(
+                f"{where}: Python cannot read this cell: line {error.lineno} of it, "
+                f"`{(error.text or '').strip()}`: {error.msg}."
+            ) from None
+
+
 def _several(value, separator: str) -> list[str]:
     """A header's value that may be one string of several, or a list."""
     parts = value if isinstance(value, list) else re.split(separator, value)
@@ -151,7 +192,12 @@ def _link_checks(notebook: NotebookNode, places: list[str]) -> None:
         if cell.id in seen:
             raise CourseError(f"{where}: another cell is called {cell.id!r} too.")
         seen.add(cell.id)
-        if _role(cell) == Role.CHECK and "of" not in cell.metadata.course:
+        if _role(cell) in (Role.CHECK, Role.DEMO) and "of" in cell.metadata.get("course", {}):
+            of = cell.metadata.course.of
+            if of not in ids.values():
+                likely = did_you_mean(of, ids)
+                raise CourseError(f"{where}: of={of!r} is no exercise of this lesson.{likely}")
+        elif _role(cell) == Role.CHECK:
             task = cell.metadata.course.task
             found = ids.get(task) or ids.get(task.partition(".")[0])
             if found is None:
@@ -199,6 +245,39 @@ def execute(source: NotebookNode, folder: Path, seconds: int = 300) -> NotebookN
     )
     client.execute()
     return notebook
+
+
+def _executed(source: NotebookNode, folder: Path, path: Path) -> NotebookNode:
+    """The same; what stops it is said with file and line."""
+    try:
+        return execute(source, folder)
+    except CellExecutionError as error:
+        raise CourseError(f"{_place_of_error(error, source, path)}: {_short(error)}") from None
+    except CellTimeoutError:
+        raise CourseError(f"{path}: a cell runs for longer than five minutes.") from None
+
+
+def _short(error: CellExecutionError) -> str:
+    told = f"{error.evalue}".strip()
+    if error.ename == "CheckFailed":
+        return f"the lesson's own solution fails its check: {told}"
+    return f"this cell stops with an error: {error.ename}: {told}"
+
+
+def _place_of_error(error: CellExecutionError, source: NotebookNode, path: Path) -> str:
+    """File and line of the cell that stopped, as far as its text can be found in the source."""
+    text = path.read_text(encoding="utf-8")
+    parsed = jupytext.reads(text, fmt="py:percent").cells
+    lines = _first_lines(text, len(parsed))
+    stopped = next(
+        (
+            i
+            for i, c in enumerate(without_markers(copy.deepcopy(source)).cells)
+            if c.source.strip() and c.source.strip() in str(error)
+        ),
+        None,
+    )
+    return f"{path}:{lines[stopped]}" if stopped is not None else str(path)
 
 
 def readable(source: NotebookNode) -> NotebookNode:
@@ -266,7 +345,7 @@ def build(course: Course, run: bool = True, only: str = "", say=lambda text: Non
         write(new, target)
         if run:
             say(f"running {path.stem}")
-            write(execute(source, folder), path.with_suffix(".ipynb"))
+            write(_executed(source, folder, path), path.with_suffix(".ipynb"))
         written.append(target)
     return written
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from autograder.sandbox.inside.runner import MAX_HELD, Runner, decode, encode
+from autograder.sandbox.inside.runner import MAX_HELD, Runner
+from autograder.sandbox.inside.sandbox_values import decode, encode
 from autograder.sandbox.inside.sandbox_wire import Failure
 
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
@@ -89,7 +90,7 @@ class Outcome:
     state: tuple[str, ...] = ()
     unset: Mapping[str, str] = field(default_factory=dict)
     gradients: Any = None
-    changed: tuple[int, ...] = ()
+    after: Mapping[str, Any] = field(default_factory=dict)  # arguments that it changed in place
     left: tuple[str, ...] = ()  # what was left behind in a model that was given: hooks, weights
     work: Mapping[str, Any] = field(default_factory=dict)  # where asked for: see `read_work`
     held: tuple[torch.Tensor, ...] = ()  # where an error stopped it: what its variables held
@@ -112,8 +113,8 @@ class Observation:
 
 
 def _double(value):
-    if isinstance(value, torch.Tensor) and value.is_floating_point():
-        return value.double()
+    if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex()):
+        return value.to(torch.complex128) if value.is_complex() else value.double()
     if isinstance(value, Made):
         return replace(value, values=_double(dict(value.values)))
     if isinstance(value, (list, tuple)):
@@ -165,7 +166,7 @@ def from_reply(header: Mapping, tensors: Mapping, count: int) -> tuple[Outcome, 
         raise ValueError(f"asked for {count} outcomes, got something else")
     try:
         return tuple(_outcome(o, tensors) for o in raw)
-    except (AttributeError, LookupError, RecursionError, TypeError) as error:
+    except (AttributeError, LookupError, RuntimeError, TypeError) as error:
         raise ValueError(f"an outcome is not readable ({type(error).__name__})") from None
 
 
@@ -181,7 +182,7 @@ def _outcome(raw: Mapping, tensors: Mapping) -> Outcome:
         state=tuple(map(str, raw.get("state") or ())),
         unset={str(k): str(v)[:200] for k, v in (raw.get("unset") or {}).items()},
         gradients=decode(raw.get("gradients"), tensors),
-        changed=tuple(map(int, raw.get("changed") or ())),
+        after={str(k)[:100]: decode(v, tensors) for k, v in (raw.get("after") or {}).items()},
         left=tuple(str(each)[:100] for each in list(raw.get("left") or ())[:10]),
         work=read_work(raw.get("work") or {}),
         held=tuple(tensors[key] for key in list(raw.get("held") or ())[:MAX_HELD]),
@@ -243,7 +244,12 @@ def _packed(value, tensors: dict):
     if isinstance(value, (Made, Namespace)):
         return _wire(value, tensors)
     if isinstance(value, dict):
-        return {"$dict": [[k, _packed(v, tensors)] for k, v in value.items()]}
+        items = encode(dict.fromkeys(value), {})["$dict"]  # the keys as they are written
+        return {
+            "$dict": [
+                [k, _packed(v, tensors)] for (k, _), v in zip(items, value.values(), strict=True)
+            ]
+        }
     if isinstance(value, (list, tuple)):
         kind = "$tuple" if isinstance(value, tuple) else "$list"
         return {kind: [_packed(v, tensors) for v in value]}

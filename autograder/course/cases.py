@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,6 +21,7 @@ def cases_from(
 ) -> Callable[[Draw], list[Call]]:
     """A function that draws all calls of an exercise afresh."""
     drawers = [_reader(c, answer, name, sizes) if isinstance(c, str) else c for c in cases]
+    _know_sizes([c for c in cases if isinstance(c, str)], sizes)
 
     def draw_all(draw: Draw) -> list[Call]:
         calls: list[Call] = []
@@ -35,6 +37,17 @@ def cases_from(
     return draw_all
 
 
+def _know_sizes(texts: Sequence[str], sizes: Mapping) -> None:
+    """Raises `NotationError` where `sizes=` names what is in no call."""
+    known = {n for text in texts for n in read_call(text.partition(" where ")[0])[1]}
+    known |= {n for text in texts for n in re.findall(r"\w+", text.partition(" where ")[2])}
+    known |= {n for rule in sizes.values() if isinstance(rule, str) for n in names_in(rule)}
+    # A rule that follows from others may be left over, where exercises share a table of sizes.
+    unknown = sorted(n for n in set(sizes) - known if not isinstance(sizes[n], str))
+    if unknown:
+        raise NotationError(f"sizes=: `{unknown[0]}` is a size of no call.")
+
+
 def _reader(text: str, answer: Callable, name: str, sizes: Mapping) -> Callable[[Draw], Call]:
     """Draws one call from its notation: `Model(a, b)(x[n, a], causal=True) where b = 2 * a`."""
     text, _, rules = text.partition(" where ")
@@ -47,6 +60,9 @@ def _reader(text: str, answer: Callable, name: str, sizes: Mapping) -> Callable[
         if not sign:
             raise NotationError(f"`where {rule}`: expected `name = expression`.")
         given[left.strip()] = right.strip()
+        used = {n for r in given.values() if isinstance(r, str) for n in names_in(r)}
+        if left.strip() not in {*names, *used}:
+            raise NotationError(f"`where {rule}`: `{left.strip()}` is no size of `{text}`.")
     is_class = inspect.isclass(answer)
 
     def draw_one(draw: Draw) -> Call:
@@ -81,7 +97,13 @@ def _draw_sizes(draw: Draw, names: list[str], given: Mapping) -> dict[str, int]:
     free = [n for n in dict.fromkeys(wanted) if n not in known and n not in follows]
     known |= dict(zip(free, draw.sizes(len(free), other_than=known.values()), strict=True))
     for name, rule in follows.items():
-        known[name] = value_of(rule, known)
+        try:
+            known[name] = value_of(rule, known)
+        except KeyError as error:
+            text = (
+                f"`{name} = {rule}`: {error.args[0]} is not known there; rules are read in order."
+            )
+            raise NotationError(text) from None
     return known
 
 
@@ -122,7 +144,10 @@ def _value(tree: Mapping, draw: Draw, sizes: Mapping):
             return dict(zip(tree["keys"], items, strict=True))
         case "tensor":
             return _tensor(tree, draw, sizes)
-    raise NotationError("an argument that is a call itself cannot be drawn: use a function.")
+    raise NotationError(
+        "an argument that is a call itself cannot be drawn: use a function. (Kinds of tensors are "
+        ".long(n), .int(n), .bool(), .float(), .half() and .double().)"
+    )
 
 
 def _tensor(tree: Mapping, draw: Draw, sizes: Mapping):

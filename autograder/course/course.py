@@ -8,6 +8,7 @@ checks as data (`course/data.py`), and no answer.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -150,6 +151,13 @@ class Course:
 
     def check(self) -> None:
         """Raises `CourseError` where something named is not there, with its file and line."""
+        for name in self.lessons:
+            if not re.match(r"\d\d\w*_", name):
+                where = self.folder / self.settings.sources / f"{name}.py"
+                raise CourseError(
+                    f"{where}: a lesson's name begins with two digits and an underscore, such as "
+                    f"01_{name}.py. A file that is no lesson begins with an underscore."
+                )
         tasks = {c.task for lesson in self.lessons.values() for c in lesson.with_role(Role.CHECK)}
         asked = {c.task: lesson for lesson in self.lessons.values() for c in lesson.cells}
         for lesson in self.lessons.values():
@@ -212,8 +220,9 @@ def _check_stages(each: Written) -> None:
     """Raises `CourseError` where a mistake names a step that the exercise does not have."""
     for mistake in (*each.mistakes, *each.fitted):
         unknown = set(mistake.stage.split() or [""]) - set(each.exercise.stages or [""])
-        if each.exercise.stages and unknown:
+        if unknown:
+            steps = ", ".join(each.exercise.stages) or "none (`stages=` names them)"
             raise CourseError(
-                f"{each.where}: the mistake {mistake.check!r} belongs to the step "
-                f"{mistake.stage!r}; the steps are {', '.join(each.exercise.stages)}."
+                f"{getattr(mistake, 'where', '') or each.where}: the mistake {mistake.check!r} "
+                f"belongs to the step {mistake.stage!r}; the steps are {steps}."
             )

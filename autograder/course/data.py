@@ -7,12 +7,14 @@ one of the engine's, or one of the course's own files in `judges/`, which hold n
 
 from __future__ import annotations
 
+import base64
 import functools
 import hashlib
 import importlib
 import json
 import os
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -25,15 +27,17 @@ from autograder.course.asking import Exercise, Lazy
 from autograder.course.calls import Call, Draw, Outcome, from_reply, pack_call, unpack_call
 from autograder.course.exercises import ExerciseError, Written, package_of
 from autograder.course.settings import CourseError
-from autograder.course.sketch import sketch, sketched
+from autograder.course.sketch import Sketch, sketch, sketched
 from autograder.course.steps import stored as steps
 from autograder.course.steps.bank import Programs
-from autograder.sandbox.inside.runner import encode
+from autograder.sandbox.inside.sandbox_values import encode
 
 FOLDER = Path("released")  # of the hand-out, beside its notebooks
 CHECKS = FOLDER / "checks.safetensors"
 JUDGES = "judges"  # of a course's exercises: judges of its own
 KEPT = Path("build") / "checks"  # where a course keeps what it computed for its last hand-out
+ROUGH = 1e-5  # an rtol for which float32 is exact enough
+FEW = 16  # numbers that are not worth a sketch
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -47,18 +51,50 @@ def write(course, path: Path, watch: Callable[[list], Iterable] = iter) -> None:
         files.setdefault(each.where.rpartition(":")[0], []).append(each)
     tensors: dict[str, torch.Tensor] = {}
     index: dict[str, dict] = {}
-    shared = _digest(course.folder / course.settings.exercises, only="_*.py")
     for name in watch(sorted(files)):
-        part, entries = _part(course.folder, Path(name), files[name], shared)
+        key = digest_of(course, Path(name))
+        part, entries = _part(course.folder, Path(name), files[name], key)
         tensors |= part
         index |= entries
     path.parent.mkdir(parents=True, exist_ok=True)
-    save_file(tensors, path, metadata={"index": json.dumps(index)})
+    once, same = _once(tensors)
+    save_file(once, path, metadata={"index": _small(index), "same": _small(same)})
 
 
-def _part(folder: Path, file: Path, exercises: list[Written], shared: str) -> tuple[dict, dict]:
+def _once(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
+    """Each tensor once, and of the others the name of the one that is the same."""
+    first: dict[tuple, str] = {}
+    same: dict[str, str] = {}
+    for name, tensor in tensors.items():
+        bits = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        known = first.setdefault((tensor.dtype, tensor.shape, bits), name)
+        if known != name:
+            same[name] = known
+    return {name: tensors[name] for name in first.values()}, same
+
+
+def _small(content: dict) -> str:
+    """JSON in few characters, for a file's metadata, which are texts."""
+    text = json.dumps(content, separators=(",", ":"))
+    return base64.b85encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _large(text: str) -> dict:
+    """The inverse of `_small`."""
+    return json.loads(zlib.decompress(base64.b85decode(text)))
+
+
+def digest_of(course, file: Path) -> str:
+    """Another text whenever something else may come of the exercises in a file."""
+    exercises = course.folder / course.settings.exercises
+    beside = _digest(exercises, "_*.py") + _digest(exercises / JUDGES)
+    library = _digest(course.folder / course.settings.library) if course.settings.library else ""
+    decides = (beside + library + _engine()).encode() + file.read_bytes()
+    return hashlib.sha256(decides).hexdigest()[:20]
+
+
+def _part(folder: Path, file: Path, exercises: list[Written], key: str) -> tuple[dict, dict]:
     """The tensors and entries of one file of exercises: kept ones where nothing has changed."""
-    key = hashlib.sha256((shared + _engine()).encode() + file.read_bytes()).hexdigest()[:20]
     kept = folder / KEPT / f"{file.stem}-{key}.safetensors"
     if kept.exists():
         with safe_open(kept, framework="pt") as opened:
@@ -94,13 +130,13 @@ def _entry(written: Written, tensors: dict[str, torch.Tensor]) -> dict:
         "name": exercise.name,
         "hints": exercise.hints,
         "rtol": exercise.rtol,
-        "judge": _judge_name(exercise.judge, written.where),
+        "judge": judge_name(exercise.judge, written.where),
         "stages_of": list(exercise.stages),
         "layers": list(exercise.layers),
         "calls": [pack_call(call, tensors) for call in calls],
-        "expected": [_pack(o, tensors) for o in answers.expected],
+        "expected": [_pack(o, tensors, exercise.rtol >= ROUGH) for o in answers.expected],
         "mistakes": [
-            [c, m, [_pack(o, tensors, torch.float32) for o in them]]
+            [c, m, [_pack_mistake(o, tensors, exercise, i) for i, o in enumerate(them)]]
             for c, m, them in answers.mistakes
         ],
         **slips,
@@ -109,22 +145,37 @@ def _entry(written: Written, tensors: dict[str, torch.Tensor]) -> dict:
     }
 
 
-def _pack(outcome: Outcome, tensors: dict, dtype: torch.dtype | None = None) -> dict:
+def _pack_mistake(outcome: Outcome, tensors: dict, exercise: Exercise, place: int) -> dict:
+    """What a mistake gives: whole for the first call, and for all where a judge reads values."""
+    own: dict[str, torch.Tensor] = {}
+    _pack(outcome, own)
+    large = sum(t.numel() for t in own.values()) > FEW
+    if place and large and exercise.judge is None and outcome.gradients is None:
+        numbers = sketch(outcome)
+        if numbers is not None:
+            return {"sketch": numbers}
+    return _pack(outcome, tensors, short=True)
+
+
+def _pack(outcome: Outcome, tensors: dict, short: bool = False) -> dict:
+    """An outcome as plain data. short: numbers in float32, where that can hold them."""
     before = set(tensors)
     packed = {
         **{k: getattr(outcome, k) for k in ("error", "parameters", "buffers", "state", "unset")},
-        "changed": list(outcome.changed),
+        "after": {name: encode(value, tensors) for name, value in outcome.after.items()},
         "work": outcome.work,
         "value": encode(outcome.value, tensors),
         "gradients": encode(outcome.gradients, tensors),
     }
     for name in set(tensors) - before:
-        if dtype is not None and tensors[name].dtype == torch.float64:
-            tensors[name] = tensors[name].to(dtype)
+        if short and tensors[name].dtype == torch.float64:
+            less = tensors[name].float()
+            if torch.equal(less.isfinite(), tensors[name].isfinite()):
+                tensors[name] = less
     return packed
 
 
-def _judge_name(judge: Callable | None, where: str) -> dict | None:
+def judge_name(judge: Callable | None, where: str) -> dict | None:
     """A judge as a name that can be written down: module, function, keywords."""
     if judge is None:
         return None
@@ -170,8 +221,9 @@ class Checks:
         self._file = safe_open(path, framework="pt")
         self._judges = path.parent / JUDGES
         try:
-            self._index = json.loads(self._file.metadata()["index"])
-        except (KeyError, TypeError, ValueError):
+            held = self._file.metadata()
+            self._index, self._same = _large(held["index"]), _large(held["same"])
+        except (KeyError, TypeError, ValueError, zlib.error):
             raise CourseError(
                 f"{path} is not as it was handed out. Take it anew out of the hand-out's zip; your "
                 "notebooks stay as they are."
@@ -209,7 +261,7 @@ class Checks:
         return functools.partial(judge, **named["keywords"]) if named["keywords"] else judge
 
     def _tensors(self, task: str) -> _Tensors:
-        return _Tensors(self._file, f"{task}/")
+        return _Tensors(self._file, f"{task}/", self._same)
 
     def answers(self, task: str) -> Answers:
         """What should come back for the public calls of a task, and what each mistake gives."""
@@ -217,7 +269,7 @@ class Checks:
         count = len(entry["calls"])
 
         def stored(raw: list) -> Lazy:
-            return Lazy(count, lambda i: from_reply({"outcomes": raw[i : i + 1]}, tensors, 1)[0])
+            return Lazy(count, lambda i: _unpack(raw[i], tensors))
 
         named = tuple((check, message, stored(raw)) for check, message, raw in entry["mistakes"])
         exchanged, pairs = (
@@ -234,12 +286,19 @@ class Checks:
         )
 
 
+def _unpack(raw: dict, tensors: Mapping[str, torch.Tensor]) -> Outcome:
+    if "sketch" in raw:
+        return Outcome(value=Sketch(raw["sketch"]))
+    return from_reply({"outcomes": [raw]}, tensors, 1)[0]
+
+
 class _Tensors(dict):
     """Reads a tensor out of an open file when it is first asked for."""
 
-    def __init__(self, file, prefix: str):
+    def __init__(self, file, prefix: str, same: Mapping[str, str]):
         super().__init__()
-        self._file, self._prefix = file, prefix
+        self._file, self._prefix, self._same = file, prefix, same
 
     def __missing__(self, key: str) -> torch.Tensor:
-        return self._file.get_tensor(self._prefix + key)
+        name = self._prefix + key
+        return self._file.get_tensor(self._same.get(name, name))

@@ -104,8 +104,7 @@ def exercise(
     def decorate(answer):
         if not callable(answer):
             raise ExerciseError(f"{where}: @exercise({task!r}) stands on something not callable.")
-        if len(hints) != 3:
-            raise ExerciseError(f"{where}: {task!r} has {len(hints)} hints; there are three steps.")
+        _check_keywords(where, task, hints, times, sizes or {}, rtol, judge)
         if not cases:
             raise ExerciseError(f"{where}: {task!r} tries nothing: give a call, or a function.")
         known = name or answer.__name__
@@ -125,6 +124,27 @@ def exercise(
     return decorate
 
 
+def _check_keywords(where: str, task: str, hints, times, sizes, rtol, judge) -> None:
+    """Raises `ExerciseError` for a keyword's value of another kind."""
+    texts = isinstance(hints, (list, tuple)) and all(isinstance(h, str) and h for h in hints)
+    problems = {
+        "hints= are three texts, from a nudge to nearly there": texts and len(hints) == 3,
+        "times= is a whole number from 1": isinstance(times, int) and times >= 1,
+        "rtol= is a number above 0": isinstance(rtol, int | float) and rtol > 0,
+        "judge= is a function": judge is None or callable(judge),
+        "sizes= gives for each name a number, several numbers, or a text": all(
+            isinstance(s, int | str)
+            or isinstance(s, list | tuple | range)
+            and s
+            and all(isinstance(n, int) for n in s)
+            for s in sizes.values()
+        ),
+    }
+    for text, fits in problems.items():
+        if not fits:
+            raise ExerciseError(f"{where}: {task!r}: {text}.")
+
+
 def _wrong(
     answer: Callable,
     check: str,
@@ -141,6 +161,8 @@ def _wrong(
     tasks: those that it belongs to, by default all whose answer this is.
     """
     where = _caller()
+    if not (isinstance(check, str) and check and isinstance(message, str) and message.strip()):
+        raise ExerciseError(f"{where}: wrong() needs a name and a message, both texts.")
     if bool(programs) == bool(switches):
         raise ExerciseError(
             f"{where}: wrong({check!r}) needs programs or switches, one of the two."
@@ -151,7 +173,7 @@ def _wrong(
     for written in _of(answer, tasks, where):
         for program in programs:
             namespace = {written.exercise.name: program}
-            written.mistakes.append(Mistake(check, message, namespace, stage))
+            written.mistakes.append(Mistake(check, message, namespace, stage, where))
             written.switches.append(switches or None)
 
 
@@ -199,8 +221,12 @@ def _know_switches(answer: Callable, switches: Mapping, where: str) -> None:
 def _checked(where: str, make: Callable, *args):
     try:
         return make(*args)
+    except ExerciseError:
+        raise
     except ValueError as error:
         raise ExerciseError(f"{where}: {error}") from None
+    except Exception as error:  # of the author's own code, such as an answer's __init__
+        raise ExerciseError(f"{where}: {type(error).__name__}: {error}") from None
 
 
 def _caller() -> str:
@@ -304,6 +330,8 @@ def _module(name: str, path: Path) -> ModuleType:
         raise
     except Exception as error:
         line = next((f.lineno for f in _frames(error) if f.filename == str(path)), None)
+        if isinstance(error, SyntaxError) and error.filename == str(path):
+            line = error.lineno
         place = f"{path}:{line}" if line else str(path)
         raise ExerciseError(f"{place}: {type(error).__name__}: {error}") from error
     return module

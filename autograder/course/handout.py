@@ -26,7 +26,7 @@ ENGINE = Path(__file__).resolve().parents[1]
 # Of the engine, what students need: everything but the instructor's side.
 NOT_FOR_STUDENTS = {
     *("nbgrader_plugin.py", "converters.py", "exchange.py", "gradebook.py", "records.py"),
-    *("again.py", "book.py", "cluster.py", "marks.py"),
+    *("again.py", "book.py", "cluster.py", "marks.py", "rehearsal.py"),
     *("exports", "class.html", "answers.html"),
 }
 STAND_IN = ENGINE / "sandbox" / "inside" / "stand_in"

@@ -23,7 +23,7 @@ def sketch(outcome: Outcome) -> list[float] | None:
     """The numbers of an outcome: how large, of what shape, and `SIZE` sums; None for an error."""
     if outcome.error is not None:
         return None
-    parts = list(_tensors(outcome.value))
+    parts = list(_tensors([outcome.value, *outcome.after.values()]))
     if not parts:
         return None
     total = torch.zeros(SIZE, dtype=torch.float64)

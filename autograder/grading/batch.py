@@ -9,7 +9,9 @@ stopped, with what had been graded so far.
 from __future__ import annotations
 
 import logging
+import signal
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,47 +32,42 @@ from autograder.intake.submission import Submission
 from autograder.intake.who import HandedIn, Notebook, Student, sort_out
 from autograder.reports.class_table import Row, print_class
 from autograder.reports.report import Report
+from autograder.wish import Wish
 
 DONE, FAILED, UNREADABLE, STOPPED = 0, 1, 2, 130
 MOST_SAID = 50  # lines about what is left out
+EVERYTHING = Wish()
 
 Work = Callable[[Iterable[tuple[int, Job]]], Iterator[tuple[int, object]]]
 
 
 def grade_source(
     source: Path,
-    lesson: str | None = None,
+    wish: Wish = EVERYTHING,
     as_json: bool = False,
-    tier: str = "auto",
-    seed: int | None = None,
     console: Console | None = None,
-    only: Sequence[str] = (),
-    students: Sequence[str] = (),
     work: Work | None = None,
     book: Kept | None = None,
 ) -> int:
-    """Grades all submissions found in a folder, a submitted/ tree or a zip; the exit status.
+    """Grades the submissions found in a folder, a submitted/ tree or a zip; the exit status.
 
-    only: the tasks to judge. students: those to grade, by name or id. work: who does it, this
-    process where it is left out. book: where marks are kept.
+    work: who does it, this process where it is left out. book: where marks are kept.
     """
-    with Grader(tier, seed) as grader, opened(source) as (entries, refused):
-        _known(grader, lesson)
-        _known_tasks(grader, lesson, only)
+    with Grader(wish.tier, wish.seed) as grader, opened(source) as (entries, refused):
+        _known(grader, wish)
         everybody, said = sort_out(entries, Path(source).stem)
-        everybody = _chosen(everybody, students)
+        everybody = _chosen(everybody, wish.students)
         _say([*refused, *said])
-        run, stopped = Run(grader, lesson, only, work, book), False
+        run, stopped = Run(grader, wish, work, book), False
         try:
-            for row in run.grade(everybody):
-                if as_json:
-                    print(row.to_json(), flush=True)
+            for _ in run.grade(everybody):
+                _tell(run, as_json)
         except KeyboardInterrupt:
             stopped = True
         finally:
-            for row in run.rest():
-                if as_json:
-                    print(row.to_json(), flush=True)
+            for _ in run.rest():
+                _tell(run, as_json)
+            _tell(run, as_json)
             if run.rows and not as_json:
                 print_class(run.sorted_rows(), console or Console())
             _say(run.said)
@@ -94,6 +91,31 @@ def grade_source(
     return UNREADABLE if all(row.report.error for row in run.rows) else DONE
 
 
+def _tell(run: Run, as_json: bool) -> None:
+    """Prints the lines of all rows that have none yet; a stop waits until they are whole."""
+    with _unstopped():
+        while run.told < len(run.rows):
+            run.told += 1
+            if as_json:
+                print(run.rows[run.told - 1].to_json(), flush=True)
+
+
+@contextmanager
+def _unstopped() -> Iterator[None]:
+    """Lets Ctrl-C wait until what was begun is done, where this thread is the one it reaches."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked and callable(before):
+        before(signal.SIGINT, None)
+
+
 def _chosen(everybody: list[HandedIn], names: Sequence[str]) -> list[HandedIn]:
     """Those who are named by id, name or label; all where nobody is."""
     if not names:
@@ -110,19 +132,18 @@ def _names(student: Student) -> set[str]:
     return {student.id, student.name, student.label}
 
 
-def _known_tasks(grader: Grader, lesson: str | None, only: Sequence[str]) -> None:
-    lessons = [grader.lessons[lesson]] if lesson else grader.lessons.values()
-    known = [cell.task for each in lessons for cell in each.tasks] if only else []
-    for task in only:
-        if task not in known:
-            likely = did_you_mean(task, known, 0.4, str)
-            raise CourseError(f"There is no task called {shown(task)}.{likely}")
-
-
-def _known(grader: Grader, lesson: str | None) -> None:
+def _known(grader: Grader, wish: Wish) -> None:
+    """Raises `CourseError` where there is no such lesson, or no such task in it."""
+    lesson = wish.lesson
     if lesson is not None and lesson not in grader.lessons:
         likely = did_you_mean(lesson, grader.lessons, 0.4, str)
         raise CourseError(f"There is no lesson called {shown(lesson)}.{likely}")
+    lessons = [grader.lessons[lesson]] if lesson else grader.lessons.values()
+    known = [cell.task for each in lessons for cell in each.tasks] if wish.only else []
+    for task in wish.only:
+        if task not in known:
+            likely = did_you_mean(task, known, 0.4, str)
+            raise CourseError(f"There is no task called {shown(task)}.{likely}")
 
 
 def _say(lines: list[str]) -> None:
@@ -151,13 +172,13 @@ class Run:
     def __init__(
         self,
         grader: Grader,
-        asked: str | None,
-        only: Sequence[str] = (),
+        wish: Wish = EVERYTHING,
         work: Work | None = None,
         book: Kept | None = None,
     ):
-        self.grader, self.asked, self.only, self.book = grader, asked, tuple(only), book
+        self.grader, self.asked, self.only, self.book = grader, wish.lesson, wish.only, book
         self.rows: list[Row] = []
+        self.told = 0  # how many of the rows were printed
         self.said: list[str] = []
         self.kept = 0
         self._work = work or self._here

@@ -8,16 +8,17 @@ on every call names the mistake.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import torch
 
 from autograder.course.asking import Finding, Sight, Verdict
-from autograder.course.calls import Outcome
+from autograder.course.calls import Call, Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.explain import explain_error
 from autograder.judging.relation import relation
-from autograder.sandbox.inside.runner import Other
+from autograder.sandbox.inside.sandbox_values import Other
 
 # What a call may leave behind in a model that it was given: (its trace, what is said of it).
 LEFT = {
@@ -37,17 +38,25 @@ LEFT = {
         "than it was given in",
     ),
 }
+MOST_EXACT = 2**53  # below it, a whole number is the same in floating point
 FLOOR = 1e-6  # where all that is expected is zero, differences up to this are rounding
+
+
+ORDINALS = {"0": "first", "1": "second", "2": "third", "3": "fourth", "4": "fifth"}
 
 
 @dataclass(frozen=True)
 class Difference:
-    """How a value differs from what was expected; `text` says it without showing the value."""
+    """How a value differs from what was expected; `text` says it without showing the value.
+
+    lost: the keys that are missing in a dict.
+    """
 
     kind: str  # type | length | shape | dtype | nan | values
     text: str
     expected: str = ""
     got: str = ""
+    lost: tuple[str, ...] = ()
 
 
 def difference(
@@ -74,19 +83,25 @@ def difference(
     if isinstance(expected, dict):
         if not isinstance(got, dict):
             return Difference("type", f"{where} should be a dict", word(expected), word(got))
-        lost = [str(k) for k in expected if str(k) not in got]
+        got, expected = ({str(k): v for k, v in each.items()} for each in (got, expected))
+        lost = [k for k in expected if k not in got]
         if lost or len(got) != len(expected):
-            text = f"{where} has other keys" + (f"; {', '.join(lost)} is missing" if lost else "")
-            return Difference("length", text, word(expected), word(got))
-        return _first(
-            difference(got[str(k)], e, rtol, f"{where}[{k!r}]") for k, e in expected.items()
-        )
+            text = f"{where} has other keys than it should"
+            return Difference("length", text, word(expected), word(got), tuple(lost))
+        return _first(difference(got[k], e, rtol, f"{where}[{k!r}]") for k, e in expected.items())
     if isinstance(expected, bool) or expected is None or isinstance(expected, str):
         got = got.item() if isinstance(got, torch.Tensor) and got.numel() == 1 else got
         same = type(got) is type(expected) and got == expected
         if same:
             return None
         return Difference("values", f"{where} is not right", word(expected), word(got))
+    if isinstance(expected, int) and abs(expected) >= MOST_EXACT:
+        same = got == expected if isinstance(got, int | float) else False
+        return (
+            None
+            if same
+            else Difference("values", f"{where} is not right", word(expected), word(got))
+        )
     return _tensor_difference(got, torch.tensor(expected), rtol, where)
 
 
@@ -112,7 +127,13 @@ def _tensor_difference(
     if got.shape != expected.shape:
         text = f"{where} has shape {list(got.shape)}, expected {list(expected.shape)}"
         return Difference("shape", text, shape(expected), shape(got))
-    if got.is_complex() or expected.dtype == torch.bool and got.dtype != torch.bool:
+    if expected.is_complex() and got.is_complex():
+        got, expected = torch.view_as_real(got), torch.view_as_real(expected)
+    if (
+        got.is_complex()
+        or expected.is_complex()
+        or (expected.dtype == torch.bool and got.dtype != torch.bool)
+    ):
         text = f"{where} has dtype {dtype(got)}, expected {dtype(expected)}"
         return Difference("dtype", text, dtype(expected), dtype(got))
     g, e = got.double(), expected.double()
@@ -168,11 +189,22 @@ def word(value) -> str:
 
 # --- an outcome, a question ----------------------------------------------------------------------
 def outcome_difference(got: Outcome, expected: Outcome, rtol: float) -> Difference | None:
-    """How an outcome without an error differs: its value first, then its gradients."""
+    """How an outcome without an error differs: its value, what it changed in place, gradients."""
     found = difference(got.value, expected.value, rtol)
+    if found is None:
+        found = _first(_change(got, n, v, rtol) for n, v in expected.after.items())
     if found is None and expected.gradients is not None:
         found = _gradient_difference(got.gradients, expected.gradients, rtol)
     return found
+
+
+def _change(got: Outcome, name: str, expected, rtol: float) -> Difference | None:
+    """How an argument differs that should have been changed in place."""
+    which = f"the {ORDINALS.get(name, f'`{name}`')} argument"
+    if name not in got.after:
+        text = f"{which} is the same afterwards; it should be changed in place"
+        return Difference("not in place", text, "another value", "the same")
+    return difference(got.after[name], expected, rtol, f"{which}, after the call,")
 
 
 def _gradient_difference(got, expected: dict, rtol: float) -> Difference | None:
@@ -231,7 +263,7 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
             failures.append((call, got, None))
         else:
             found = outcome_difference(got, expected, rtol)
-            if found is None and set(got.changed) - set(expected.changed):
+            if found is None and _changed_tensors(call, got) - set(expected.after):
                 found = Difference("input changed", "the input was changed in place")
             if found is None and got.left:
                 found = _left(got)
@@ -241,6 +273,8 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
         return []
     call, got, found = failures[0]
     named = named or name_mistake(sight)
+    if found is not None and found.lost and not _of_the_input(found.lost, call):
+        found = replace(found, text=f"{found.text}; {', '.join(found.lost)} is missing")
     if found is None:
         finding = explain_error(got.error, sight.exercise.name, sight.source)
         finding = replace(finding, tried=call.says)
@@ -275,6 +309,19 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
     return [finding]
 
 
+def _of_the_input(keys: Iterable[str], call: Call) -> bool:
+    """Whether some key of an expected dict comes out of what was given: then it is a value, and no
+    name that the exercise asks for."""
+    given = repr((call.args, call.kwargs))
+    return any(not key.isidentifier() or key in given for key in keys)
+
+
+def _changed_tensors(call: Call, got: Outcome) -> set[str]:
+    """The arguments that are tensors and were changed in place."""
+    tensors = {str(i) for i, a in enumerate(call.args) if isinstance(a, torch.Tensor)}
+    return tensors & set(got.after)
+
+
 def _left(got: Outcome) -> Difference:
     """The values are right, but the model is not as it was."""
     kind = next((k for k, (trace, _) in LEFT.items() if trace in got.left), "another mode")
@@ -289,19 +336,27 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     """
     every = range(len(sight.outcomes))
     ran = [i for i in every if not sight.outcomes[i].error or sight.expected[i].error]
-    rtol = sight.exercise.rtol
     asked = [every]
     if len(ran) < len(every) and any(_is_wrong(sight, i) for i in ran):
         asked.append(ran)
     for places in asked:
         for check, message, outcomes in sight.mistakes:
-            if all(matches(sight.outcomes[i], outcomes[i], rtol) for i in places):
+            if all(_is_same(sight, i, outcomes[i]) for i in places):
                 return check, message
     return None
 
 
 def _is_wrong(sight: Sight, place: int) -> bool:
     return not matches(sight.outcomes[place], sight.expected[place], sight.exercise.rtol)
+
+
+def _is_same(sight: Sight, place: int, other: Outcome) -> bool:
+    """Whether a program gave what the student's did, and changed the same in place."""
+    got, asked = sight.outcomes[place], sight.expected[place].after.keys()
+    if not matches(got, other, sight.exercise.rtol):
+        return False
+    whole = not isinstance(other.value, Sketch)
+    return not whole or got.after.keys() & asked == other.after.keys() & asked
 
 
 def _sentence(text: str) -> str:

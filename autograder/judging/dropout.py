@@ -88,7 +88,7 @@ def of_function(sight: Sight, *, p: int = 1, training: int = 2) -> list[Finding]
             kind = "p is 0" if call.args[training] else "in eval"
             return _finding(kind, SAYS[kind], call)
     for call, got, _ in seen:
-        if got.changed:
+        if got.after:
             return _finding("input changed", SAYS["input changed"], call)
     return []
 

@@ -156,12 +156,12 @@ def _renamed(lost: Mapping[str, dict], others: Mapping[str, dict]) -> dict[str, 
     for layer, sizes in lost.items():
         alike = [o for o, own in left.items() if own.items() <= sizes.items()]
         if alike:
-            renamed[layer] = max(alike, key=lambda other: _likeness(layer, other))
+            renamed[layer] = max(alike, key=lambda other: likeness(layer, other))
             del left[renamed[layer]]
     return renamed
 
 
-def _likeness(one: str, two: str) -> float:
+def likeness(one: str, two: str) -> float:
     """From 0 to 1: how many letters two names have in common, in the same order."""
     return SequenceMatcher(None, one.lower(), two.lower()).ratio()
 

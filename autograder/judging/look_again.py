@@ -24,7 +24,7 @@ PREFIX = "layer."  # of the checks of findings that say: all is right but for th
 MISSING = "missing layer"  # of a layer that is nowhere in an answer
 TRIES = 6  # ways to match a student's layers with those asked for
 SECONDS = 60.0  # after which no other way is tried, whatever the code does with its time
-_NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
+NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*")
 _MOST = 200  # layers of one answer that are looked at
 
 
@@ -123,7 +123,7 @@ def _linear(parameters: Mapping) -> dict[str, tuple[int, int]]:
     found = {}
     for name, shape in itertools.islice(parameters.items(), 2 * _MOST):
         layer, _, kind = name.rpartition(".")
-        if kind == "weight" and len(shape) == 2 and len(layer) < 60 and _NAME.fullmatch(layer):
+        if kind == "weight" and len(shape) == 2 and len(layer) < 60 and NAME.fullmatch(layer):
             found[layer] = tuple(shape)
     return found
 
@@ -325,9 +325,9 @@ def _names(plan: Plan) -> str:
         return ""
     if _renamed(plan):
         are = "layer is" if len(other) == 1 else "layers are"
-        return f"Your {are} called {_list(other)}; the exercise asks for {_list(asked)}."
-    subject = f"layer {_list(other)} does" if len(other) == 1 else f"layers {_list(other)} do"
-    return f"Your {subject} the work of {_list(asked)}, which the exercise asks for."
+        return f"Your {are} called {listed(other)}; the exercise asks for {listed(asked)}."
+    subject = f"layer {listed(other)} does" if len(other) == 1 else f"layers {listed(other)} do"
+    return f"Your {subject} the work of {listed(asked)}, which the exercise asks for."
 
 
 def _other(plan: Plan) -> Plan:
@@ -340,7 +340,7 @@ def _renamed(plan: Plan) -> bool:
     return all(len(parts) == 1 and parts[0].count == 1 for parts in _other(plan).values())
 
 
-def _list(names: Iterable[str]) -> str:
+def listed(names: Iterable[str]) -> str:
     """`a`, `b` and `c`; the first few of many."""
     quoted = [f"`{n}`" for n in names]
     if len(quoted) > 4:

@@ -1,4 +1,4 @@
-"""Answers whose values may stand in any order, such as 'each pair once'."""
+"""Answers that are lists: in any order, such as 'each pair once', or told item by item."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 from autograder.course.asking import Finding, Sight
 from autograder.course.calls import Outcome
-from autograder.judging.compare import compare
+from autograder.judging.compare import compare, difference
 
 
 def in_any_order(sight: Sight, *, part: int | None = None) -> list[Finding]:
@@ -51,3 +51,27 @@ def _sorted(values):
     if not isinstance(values, torch.Tensor) or values.dim() != 1 or values.is_complex():
         return values
     return values.sort().values
+
+
+def line_by_line(sight: Sight, *, what: str, message: str) -> list[Finding]:
+    """The usual judge; where no known mistake explains what came back, the first wrong item does.
+
+    what: what an item is ('shape'). message: what a student is told; `{line}` is the item's number,
+    counted from 1. Lists of another length than expected are left to the usual judge.
+    """
+    findings = compare(sight)
+    if not findings or not findings[0].check.startswith(f"{sight.exercise.task}."):
+        return findings
+    for got, expected in zip(sight.outcomes, sight.expected, strict=True):
+        if not isinstance(got.value, (list, tuple)) or len(got.value) != len(expected.value):
+            return findings
+        pairs = enumerate(zip(got.value, expected.value, strict=True), 1)
+        for line in (n for n, (g, e) in pairs if difference(g, e, sight.exercise.rtol)):
+            told = replace(
+                findings[0],
+                message=message.format(line=line),
+                expected=f"the {what} of line {line}",
+                got=f"another {what}",
+            )
+            return [told]
+    return findings

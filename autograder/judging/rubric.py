@@ -74,8 +74,10 @@ def _forgive(rubric: Rubric, results: list[Result]) -> tuple[list[Result], list]
 
 
 def _kind(forgives: Mapping, finding: Finding) -> str:
-    """The kind of what is forgiven that a finding is about, or ''."""
-    return next((kind for kind in forgives if finding.check.startswith(kind)), "")
+    """The kind of what is forgiven that a finding is about, or ''; of two slips both must be."""
+    parts = finding.check.split(" + ")
+    kinds = [next((k for k in forgives if part.startswith(k)), "") for part in parts]
+    return kinds[0] if all(kinds) else ""
 
 
 def _deduction(finding: Finding, what: str, more: int = 0) -> Finding:

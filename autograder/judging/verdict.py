@@ -8,6 +8,7 @@ from dataclasses import replace
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Sight
 from autograder.course.calls import Call, Outcome
+from autograder.judging import renamed
 from autograder.judging.compare import compare, judge, matches
 from autograder.judging.look_again import look_again
 
@@ -37,6 +38,8 @@ def findings(
         return judge(replace(sight, mistakes=mistakes))
 
     found = found_in(outcomes)
+    if found and ask is not None:
+        found = renamed.look(exercise, calls, outcomes, known.expected, found, ask, found_in)
     if found and ask is not None and exercise.layers:
         found = look_again(exercise, calls, outcomes, known.expected, found, ask, found_in)
     if not found:

@@ -17,19 +17,31 @@ TELLS_NOTHING = {"__init__.py", "__main__.py", "setup.py", "conftest.py"}
 
 
 def installed_copies(secret: Iterable[Path], folders: Iterable[str]) -> list[str]:
-    """What to hide below `folders` of installed packages: every package that holds a secret file.
+    """What to hide in `folders` of installed packages: every package that holds a secret file.
 
     secret: files of a course that no child may read. A package holds one where a file's content
-    is the same, or its name and that of its folder (exercises/05_homework.py).
+    is the same, or its name and that of its folder (exercises/05_homework.py). What pip put
+    elsewhere, such as into `share`, is found by its record.
     """
     files = [path for path in secret if path.is_file()]
     names = {(p.parent.name, p.name) for p in files if p.name not in TELLS_NOTHING}
     digests = {_digest(path) for path in files if path.stat().st_size}
+    sizes = {path.stat().st_size for path in files} - {0}
     found: set[str] = set()
     for folder in folders:
-        found |= {os.path.join(folder, top) for top in _recorded(folder, digests)}
-        found |= {os.path.join(folder, top) for top in _named(folder, names)}
+        for row in (*_recorded(folder, digests), *_there(folder, names, sizes, digests)):
+            found |= _to_hide(folder, row)
     return sorted(found)
+
+
+def _to_hide(folder: str, row: str) -> set[str]:
+    """All of the package that a file belongs to, by its path below `folder`; of a module that lies
+    there by itself what Python compiled of it too."""
+    top, *inside = row.replace(os.sep, "/").split("/")
+    if top == "..":
+        return {os.path.normpath(os.path.join(folder, row))}
+    compiled = [] if inside else Path(folder, "__pycache__").glob(f"{Path(top).stem}.*.pyc")
+    return {os.path.join(folder, top), *map(str, compiled)}
 
 
 def _digest(path: Path) -> str:
@@ -39,25 +51,38 @@ def _digest(path: Path) -> str:
 
 
 def _recorded(folder: str, digests: set[str]) -> set[str]:
-    """Top folders and files whose content, by pip's own records, is a secret one's."""
+    """Files whose content, by pip's own records, is a secret one's."""
     found = set()
     for record in Path(folder).glob("*.dist-info/RECORD"):
         with open(record, encoding="utf-8", errors="replace", newline="") as lines:
             text = lines.read()
         if any(digest in text for digest in digests):
             rows = csv.reader(text.splitlines())
-            found |= {row[0].split("/")[0] for row in rows if len(row) > 1 and row[1] in digests}
-    return found - {".."}
+            found |= {row[0] for row in rows if len(row) > 1 and row[1] in digests}
+    return found
 
 
-def _named(folder: str, names: set[tuple[str, str]]) -> set[str]:
-    """Top folders that hold a file of such a name in a folder of such a name."""
+def _there(folder: str, names: set[tuple[str, str]], sizes: set[int], digests: set[str]) -> set:
+    """Files of such a name in a folder of such a name, or with a secret one's content."""
     if not names:
         return set()
+    suffixes = tuple({Path(name).suffix for _, name in names})
     found = set()
     for place, folders, files in os.walk(folder):
         inside = os.path.relpath(place, folder)
-        if inside != "." and any((os.path.basename(place), file) in names for file in files):
-            found.add(inside.split(os.sep)[0])
-            folders.clear()
+        for file in files:
+            path = os.path.join(place, file)
+            named = (os.path.basename(place), file) in names and inside != "."
+            if named or (file.endswith(suffixes) and _is_one_of(path, sizes, digests)):
+                found.add(os.path.normpath(os.path.join(inside, file)))
+                if inside != ".":
+                    folders.clear()
+                    break
     return found
+
+
+def _is_one_of(path: str, sizes: set[int], digests: set[str]) -> bool:
+    try:
+        return os.stat(path).st_size in sizes and _digest(Path(path)) in digests
+    except OSError:
+        return False

@@ -5,7 +5,8 @@ recorder (`sandbox.inside.record`), which a grader sends into the sandbox. Impor
 something is run.
 """
 
-from autograder.shapes.judge import Verdict, check_source, judge, write_missing
+from autograder.shapes.judge import Verdict, check_source, judge
+from autograder.shapes.missing import write_missing
 from autograder.shapes.plan import Plan, PlanError, plan
 from autograder.shapes.recording import prepare
 

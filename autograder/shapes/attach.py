@@ -8,9 +8,9 @@ that one is asked, and where it does not, the other one remains possible.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from autograder.shapes.comments import Comment
+from autograder.shapes.text.comments import Comment
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.reader import Claim, read
 from autograder.shapes.text.shapes_in_text import Vocabulary
@@ -62,6 +62,10 @@ def sightings(
     found = []
     for group, claims in groups:
         text = " ".join(c.text for c in group)
+        arguments, claims = layout.arguments(group, claims, function)
+        found += [Sighting((c,), ids, "named", c.line, text) for c, ids in arguments]
+        if not claims:
+            continue
         named = layout.named(group, claims)
         if named:
             found += [Sighting((c,), ids, "named", c.line, text) for c, ids in named]
@@ -90,6 +94,12 @@ def _groups(comments: list[Comment]) -> list[list[Comment]]:
         else:
             groups.append([comment])
     return groups
+
+
+def _of(claim: Claim, label: str) -> Claim:
+    """The claim with the name of an argument as its label."""
+    terms = tuple(replace(t, label=label) for t in claim.stages[0].terms)
+    return replace(claim, stages=(replace(claim.stages[0], terms=terms),))
 
 
 def _goes_on(one: Comment, other: Comment) -> bool:
@@ -181,6 +191,30 @@ class _Layout:
             rows.append(self._row(down, 1))
         about = [tuple(row[label] for row in rows if label in row) for label in labels]
         return list(zip(claims, about, strict=True)) if all(about) else []
+
+    def arguments(self, group: list[Comment], claims, function: Function):
+        """The claims about an argument, each with its statements, and the claims that are left.
+
+        `# x: [..]` before the first statement of a function, or in the line of one argument of a
+        longer `def`; what the next line makes of the same name may be meant too.
+        """
+        headers = [s for s in self.stmts.values() if s.kind == "def"]
+        first = min((s.line for s in self.makers), default=function.end_line)
+        if not headers or not headers[0].line <= group[0].line < first:
+            return [], claims
+        found, rest = [], []
+        for claim in claims:
+            alone = [a for a, line in function.parameters.items() if line == claim.line]
+            label = alone[0] if len(alone) == 1 and not group[0].own else ""
+            if not label and claim.stages and len(claim.stages[0].terms) == 1:
+                label = claim.stages[0].terms[0].label
+            if label not in function.parameters or len(claim.stages) != 1:
+                rest.append(claim)
+                continue
+            below = self.beside(group[-1].line + 1, 1) if group[0].own else []
+            again = [i for i in below if label in flat(self.stmts[i].targets)]
+            found.append((_of(claim, label), (headers[0].id, *again)))
+        return found, tuple(rest)
 
     def _row(self, line: int, step: int) -> dict[str, int]:
         """The statements of a paragraph by the names that they assign, the nearest of each."""

@@ -37,7 +37,7 @@ MAX_DOMAIN, MAX_PAIRS, MAX_CHOICES, ROUNDS, MAX_NAMES = 8, 40, 512, 3, 40
 MAX_EVENTS = 200  # of a statement, in which what a name stands for is looked for
 
 Vector = tuple[int, ...]  # one size a configuration
-Confirmed = dict[tuple[int, int, str, int], set[int]]  # by call, configuration, name and size
+Confirmed = dict[tuple[int, int, str, int | None], set[int]]  # by call, run, name and size
 SURE_WORDS = ("batch", "seq", "heads", "head_size")  # whose words mean nothing else
 WORD = 1.2  # comments: what a word that can mean one thing only weighs
 Unit = tuple[int, int]  # a call of the plan, and a call of the function in it
@@ -178,9 +178,8 @@ class Scope:
 
     def lines_with(self, name: str, execution: Execution, line: int) -> int:
         """How many other comments are true in which a name stands alone for its size."""
-        size = self.lookup(execution)(name)
-        key = (execution.unit[0], execution.config, names.normal(name), size)
-        return len(self.confirmed.get(key, set()) - {line})
+        call, plain, size = execution.unit[0], names.normal(name), self.lookup(execution)(name)
+        return len(self.confirmed.get((call, execution.config, plain, size), set()) - {line})
 
     def proven(self, name: str, execution: Execution, line: int) -> bool:
         """Whether a name's size rests on more than the comment in this line."""
@@ -232,37 +231,28 @@ class _Case:
 
 
 class Solver:
-    """The free symbols of one function."""
+    """The free symbols of one function (a `judge._Room`), in one call of it."""
 
-    def __init__(
-        self,
-        scope: Scope,
-        sightings: list[Sighting],
-        stmts: dict[int, Stmt],
-        runs: dict[int, list[Execution]],
-        matcher: Matcher,
-        clock: Clock,
-        unit: Unit,
-    ):
+    def __init__(self, room, unit: Unit, clock: Clock):
         self.clock, self.unit = clock, unit
-        self.scope, self.matcher, self.stmts = scope, matcher, stmts
-        self.runs = {i: [e for e in found if e.unit == unit] for i, found in runs.items()}
-        self.bound = scope.bound.setdefault(unit, {})
-        self.votes = self._votes(sightings)
-        self.usual = {n: scope.liked(n, self._some_runs(), unit[0]) for n in self.votes}
-        self.meant = {n: scope.word(n, unit[0]) for n in self.votes}
+        self.scope: Scope = room.scope
+        self.matcher: Matcher = room.matcher
+        self.stmts: dict[int, Stmt] = room.stmts
+        self.runs = {i: [e for e in found if e.unit == unit] for i, found in room.runs.items()}
+        self.bound = self.scope.bound.setdefault(unit, {})
+        self.votes = self._votes(room.sightings)
+        some = [r for runs in self.runs.values() for r in runs[-3:]]
+        self.usual = {n: self.scope.liked(n, some, unit[0]) for n in self.votes}
+        self.meant = {n: self.scope.word(n, unit[0]) for n in self.votes}
         self.domains = {n: self._domain(n) for n in self.votes}
         self.cases = [
             _Case(c, s, tuple(sorted(self._symbols(c))))
-            for s in sightings
+            for s in room.sightings
             for c in s.claims
             if not c.aside and c.stages
         ]
 
     # --- domains ---------------------------------------------------------------------------------
-    def _some_runs(self) -> list[Execution]:
-        return [r for runs in self.runs.values() for r in runs[-3:]]
-
     def _votes(self, sightings: list[Sighting]) -> dict[str, Counter]:
         """How often each symbol stood where a size was seen."""
         votes: dict[str, Counter] = {}
@@ -277,15 +267,10 @@ class Solver:
                 for claim in sighting.claims:
                     for term in claim.terms():
                         self._vote(term.dims, vectors, self.runs[stmt_id][0], votes)
-        call = self.unit[0]
-        roles = [
-            tuple(self.scope.sizes(c, call)[role] for c in self.scope.configs)
-            for role in self.scope.sizes(self.scope.configs[0], call)
-        ]
+        given = [self.scope.sizes(c, self.unit[0]) for c in self.scope.configs]
+        usual = [tuple(sizes[role] for sizes in given) for role in given[0]]
         for counted in votes.values():
-            for vector in roles:
-                counted[vector] += 0
-            for vector, _ in seen.most_common(4):
+            for vector in (*usual, *(v for v, _ in seen.most_common(4))):
                 counted[vector] += 0
         return votes
 
@@ -335,11 +320,8 @@ class Solver:
             before = best
             best = self._best_of([(name,) for name in sorted(self.domains)], best)
             doubtful = {n for c in self.cases if not self.true(c) for n in c.symbols}
-            pairs = [
-                pair
-                for pair in itertools.combinations(sorted(self.domains), 2)
-                if doubtful & set(pair)
-            ]
+            pairs = itertools.combinations(sorted(self.domains), 2)
+            pairs = [pair for pair in pairs if doubtful & set(pair)]
             best = self._best_of(pairs[:MAX_PAIRS], best)
             if best <= before:
                 break
@@ -350,7 +332,9 @@ class Solver:
     def _make_true(self, case: _Case) -> None:
         """Takes a choice under which the claim is true, where that is no worse for the others."""
         best, kept = self.score(), tuple(self.bound[n] for n in case.symbols)
-        for choice in self._choices(case):
+        sizes = [self.domains[n] for n in case.symbols]
+        few = math.prod(map(len, sizes)) <= MAX_CHOICES
+        for choice in itertools.product(*sizes) if few else ():
             self.bound.update(zip(case.symbols, choice, strict=True))
             if self.true(case) and (score := self.score()) > best + 1e-9:
                 best, kept = score, choice
@@ -371,13 +355,9 @@ class Solver:
     def score(self) -> float:
         """True claims first; then usual meanings, and different symbols for different sizes."""
         self.clock.check()
-        bound = self.bound
-        true = sum(self.true(case) for case in self.cases)
-        usual = sum(
-            0.1 / (1 + self.usual[n].index(v))
-            for n, v in bound.items()
-            if v in self.usual.get(n, ())
-        )
+        bound, true = self.bound, sum(self.true(case) for case in self.cases)
+        liked = [(self.usual.get(n, []), v) for n, v in bound.items()]
+        usual = sum(0.1 / (1 + found.index(v)) for found, v in liked if v in found)
         meant = sum(v == self.meant.get(n) for n, v in bound.items())
         alike = len(bound) - len(set(bound.values()))
         return true + usual + WORD * meant - 0.05 * alike
@@ -396,10 +376,6 @@ class Solver:
                 for i in case.sighting.stmts
             )
         return found
-
-    def _choices(self, case: _Case):
-        sizes = [self.domains[n] for n in case.symbols]
-        return itertools.product(*sizes) if math.prod(map(len, sizes)) <= MAX_CHOICES else ()
 
     # --- what proves a name ----------------------------------------------------------------------
     def confirm(self) -> None:

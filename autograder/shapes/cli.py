@@ -11,7 +11,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.shapes.judge import ACCUSES, Verdict, judge, write_missing
+from autograder.shapes.judge import ACCUSES, Verdict, judge
+from autograder.shapes.missing import write_missing
 from autograder.shapes.plan import Plan, PlanError, plan
 from autograder.shapes.recording import prepare
 from autograder.shapes.sources import Settings, Source, sources

@@ -7,112 +7,22 @@ an empty text.
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 
-from autograder.shapes.attach import MAKES, Sighting
-from autograder.shapes.binding import CODE, Scope
-from autograder.shapes.match import Matcher, results, unpacks
+from autograder.shapes.attach import MAKES
+from autograder.shapes.binding import CODE
+from autograder.shapes.case import Case, made, opened
+from autograder.shapes.match import results, unpacks
 from autograder.shapes.recording import Execution, Weight, tensors
-from autograder.shapes.text.dims import aligned, evaluate, fits, names_of, shape_fits, shape_names
+from autograder.shapes.slips import explained_by_a_slip
+from autograder.shapes.text.dims import shape_fits
 from autograder.shapes.text.lexer import tokens
-from autograder.shapes.text.reader import Claim
-from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, flat
-from autograder.shapes.wording import nameable
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
-OFTEN = 3  # true comments with a letter, from which on it means nothing else
 REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
 WEIGHTS = ("w", "weight", "weights", "bias")
-
-
-@dataclass
-class Case:
-    """One claim at the statement that it is likeliest about, and what is around.
-
-    every: the executions with the sizes that students know, too. near: statements within reach.
-    bare: statements that make a tensor and have no comment behind them. styles: how many comments
-    of each place are true in this function.
-    """
-
-    claim: Claim
-    sighting: Sighting
-    stmt: Stmt
-    runs: list[Execution]
-    every: list[Execution]
-    matcher: Matcher
-    scope: Scope
-    tensors: frozenset[str]
-    near: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
-    bare: frozenset[int] = frozenset()
-    styles: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def last(self) -> Term:
-        return self.claim.stages[-1].terms[-1]
-
-    def names(self) -> set[str]:
-        return {n for t in self.claim.terms() for n in shape_names(t.dims)}
-
-    @cached_property
-    def unproven(self) -> list[str]:
-        """The names of what is false in the claim that nothing proves."""
-        wrong = self.claim.terms()
-        if len(self.claim.stages) > 1 and not self.claim.others:
-            wrong = wrong if self.ends_right() else [self.last]
-        code = (
-            self.matcher.traced.nodes[self.stmt.value].text if self.stmt.value is not None else ""
-        )
-        strings = "".join(re.findall(r"[\"'][^\"']*[\"']", code)) if "einsum" in code else ""
-        return [
-            n
-            for n in sorted({n for t in wrong for n in shape_names(t.dims)})
-            if not (len(n) == 1 and n in strings)  # an einsum names its dimensions
-            if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
-        ]
-
-    def ends_right(self) -> bool:
-        """Whether the last shape of the claim is that of the result."""
-        return all(
-            any(shape_fits(self.last.dims, s, self.scope.lookup(e)) for s in made(self, e))
-            for e in self.runs
-        )
-
-    def reusable(self, name: str, execution: Execution) -> bool:
-        """Whether a letter is only of a few comments, and may mean another size in this one."""
-        free = len(name.rstrip("'")) == 1 and self.scope.free(name, execution)
-        return free and self.lines_with(name, execution) < OFTEN
-
-    def lines_with(self, name: str, execution: Execution) -> int:
-        """How many other comments prove the name."""
-        return self.scope.lines_with(name, execution, self.sighting.line)
-
-    def subject(self) -> str:
-        """The tensor that a label names, where the statement does not make it; else empty."""
-        value = (
-            self.matcher.traced.nodes[self.stmt.value].text if self.stmt.value is not None else ""
-        )
-        own = set(flat(self.stmt.targets))
-        if self.stmt.kind == "return":
-            own |= {t.text.split(".")[0] for t in tokens(value)}
-        stages = self.claim.stages
-        if len(stages) > 1 or len(stages[0].terms) > 1:
-            return ""
-        label = stages[0].terms[0].label
-        several = unpacks(self.stmt) and label in own
-        return label if label in self.tensors and (several or label not in own) else ""
-
-    def by_call(self, values: list) -> list[list]:
-        """Values of executions, those of one call of the function together."""
-        found: dict[tuple, list] = {}
-        for value, run in zip(values, self.runs, strict=True):
-            found.setdefault((run.config, run.unit), []).append(value)
-        return list(found.values())
 
 
 # --- 1. it is surely a shape ----------------------------------------------------------------------
@@ -146,6 +56,8 @@ def numbers_that_hold(case: Case) -> str:
     """Numbers are true for some sizes only: where the tensor's size differs from run to run."""
     why = "numbers are true for some sizes only"
     dims = case.last.dims
+    if case.stmt.kind == "def" and dims and not case.names():
+        return why  # what comes in is as large as the caller wants
     if any(d[0] == "num" and d[1] > 1 for t in case.claim.terms() for d in t.dims):
         if any(e.config >= len(case.scope.plan.sizes) for e in case.every):
             return "" if not case.names() else why
@@ -169,7 +81,7 @@ def makes_a_tensor(case: Case) -> str:
     stopped = [e for e in runs if not e.finished and e.last(stmt.value) is None]
     if stmt.kind in ("assign", "augmented", "expression") and stopped:
         return "the code stopped here"
-    if stmt.kind not in MAKES:
+    if stmt.kind not in MAKES and not case.subject():
         return "it is not clear which tensor is meant"
     if any(isinstance(e.last(stmt.value), Weight) for e in runs):
         return "a layer is no tensor"
@@ -180,16 +92,21 @@ def makes_a_tensor(case: Case) -> str:
     return ""
 
 
-def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
-    """The shapes that a comment is about: what a statement makes, or takes apart; or a label's."""
-    stmt = case.stmt
-    if subject := case.subject():
-        own = subject in flat(stmt.targets)
-        return tensors((execution.after if own else execution.before).get(subject))
-    text = case.matcher.traced.nodes[stmt.value].text if stmt.value is not None else ""
-    if case.sighting.trailing and unpacks(stmt) and text.endswith((".shape", ".size()")):
-        return [s for _, v in execution.events for s in tensors(v)][-1:]
-    return results(stmt, execution)
+def no_twin_says_it(case: Case) -> str:
+    """`q = self.q(x)  # [b, t, d]`, and the same of `k`: one length may stand for each."""
+    if set(case.proofs()) <= {CODE}:
+        return ""
+    op = _operation(case.stmt, case)
+    for other, stmt in case.twins:
+        alike = other == case.sighting.text and stmt.id != case.stmt.id
+        if alike and op and _operation(stmt, case) == op:
+            return "the same words are true of another line"
+    return ""
+
+
+def _operation(stmt: Stmt, case: Case) -> str:
+    node = case.matcher.traced.nodes[stmt.value] if stmt.value is not None else None
+    return node.op if node else ""
 
 
 def in_order(case: Case) -> str:
@@ -200,7 +117,8 @@ def in_order(case: Case) -> str:
 
 def one_shape(case: Case) -> str:
     """What it makes has one shape, the same every time."""
-    shapes = [made(case, e) for e in case.runs]
+    named = case.last.label if case.last.label in flat(case.stmt.targets) else ""
+    shapes = [made(case, e) if not named else tensors(e.after.get(named)) for e in case.runs]
     if any(len(set(m)) > 1 for m in shapes):
         return "this line makes tensors of several shapes"
     if any(len(set(map(tuple, m))) > 1 for m in case.by_call(shapes)) and any(
@@ -210,6 +128,11 @@ def one_shape(case: Case) -> str:
     held = [case.matcher.holds(case.claim, case.sighting, case.stmt, e) for e in case.runs]
     if any(any(h) and not all(h) for h in case.by_call(held)):
         return "the shape is not the same every time"
+    asked: dict[int, list[bool]] = {}
+    for holds, run in zip(held, case.runs, strict=True):
+        asked.setdefault(run.unit[0], []).append(holds)
+    if any(map(all, asked.values())) and not all(held):
+        return "it is true of another call"
     return ""
 
 
@@ -247,6 +170,8 @@ def placed_beside_it(case: Case) -> str:
     """At the end of the line, or next to one statement that it can be about."""
     place, styles = case.sighting.place, case.styles
     if place in ("end", "link") or (place == "named" and len(case.sighting.stmts) == 1):
+        return ""
+    if place in ("above", "below", "between", "named") and case.nowhere:
         return ""
     labels = {t.label for t in case.claim.terms() if t.label}
     if labels & set(flat(case.stmt.targets)):
@@ -289,7 +214,7 @@ def _always_above(case: Case) -> bool:
 
 def nothing_near_has_it(case: Case) -> str:
     """No tensor that is alive within three statements has the shape that a comment above claims."""
-    if case.sighting.trailing:
+    if case.sighting.trailing or case.nowhere:
         return ""
     own = set(flat(case.stmt.targets))
     chain = len(case.claim.stages) > 1
@@ -297,10 +222,11 @@ def nothing_near_has_it(case: Case) -> str:
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
         return ""
-    sure = _always_above(case)  # then only what the line itself changes can be meant
+    # Then only what the line itself changes can be meant, unless several shapes are told.
+    sure = _always_above(case) and len(case.sighting.claims) == 1
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
-        dims = _opened(dims, set(case.unproven), case) if case.unproven else dims
+        dims = opened(dims, set(case.unproven), case) if case.unproven else dims
         if not chain and all(_alive(dims, e, case, own, sure) for e in case.runs):
             return "a tensor near this line has that shape"
         for stmt, runs in case.near:
@@ -346,7 +272,7 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     """
     if case.sighting.place not in ("end", "above"):
         return False
-    dims = _opened(case.last.dims, unproven, case)
+    dims = opened(case.last.dims, unproven, case)
     sure = sum(d[0] not in ("any", "...", "num") for d in dims)
     if 2 * sure < len(dims):
         return False
@@ -355,84 +281,6 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
         for e in case.runs
         if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
         for s in made(case, e)
-    )
-
-
-def _opened(dims, unproven: set[str], case: Case):
-    """The dimensions, any size for what is not proven, or a letter of a few comments only."""
-    local = {n for n in shape_names(dims) if case.scope.fixed(n, case.runs[0])[1] == CODE}
-    open_ = unproven | {
-        n
-        for n in shape_names(dims) - local
-        if len(n) <= 2 and any(case.lines_with(n, e) < OFTEN for e in case.runs)
-    }
-    return tuple(("any", "?") if names_of(d) & open_ else d for d in dims)
-
-
-# --- 4. a slip explains it ------------------------------------------------------------------------
-def explained_by_a_slip(case: Case) -> str:
-    """Axes exchanged, one dropped or added, one name for another, or a stage that is past."""
-    wrong = [
-        e for e in case.runs if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
-    ]
-    if all(any(_slip(t, shape, e, case) for t, shape in _compared(case, e)) for e in wrong):
-        return ""
-    return "it is unlike anything that this line makes"
-
-
-def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ...]]]:
-    """The written shapes that do not hold, each with the shapes that it may be a slip for."""
-    shapes = made(case, execution)
-    if not case.subject():
-        shapes = shapes + tensors(execution.last(case.stmt.value))
-    lookup = case.scope.lookup(execution)
-    stages = case.claim.stages
-    wrong = [(case.last, s) for s in shapes if not shape_fits(case.last.dims, s, lookup)]
-    if len(stages[-1].terms) > 1:
-        wrong = []  # a product without its result
-    if wrong or (len(stages) == 1 and len(stages[0].terms) == 1):
-        return wrong
-    seen = [s for _, v in execution.events for s in tensors(v)] + shapes
-    weights = [v.shape[::-1] for _, v in execution.events if isinstance(v, Weight) and v.shape]
-    return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
-
-
-def _slip(term: Term, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
-    """Whether a shape was meant: what nothing proves in the written one may be any size."""
-    lookup = case.scope.lookup(execution)
-    dims = _opened(term.dims, set(case.unproven), case) if case.unproven else term.dims
-    if any(d[0] == "..." for d in dims):
-        pairs = aligned(dims, len(shape))
-        return pairs is not None and sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
-    sizes = [None if d[0] == "any" else evaluate(d, lookup) for d in dims]
-    if any(size is None and d[0] != "any" for size, d in zip(sizes, dims, strict=True)):
-        return False
-    known = [int(s) for s in sizes if s is not None]
-    if len(known) == len(dims) and math.prod(known) == math.prod(shape) and min(known, default=1):
-        return True  # the same numbers in another order, or split and joined
-    if len(dims) == len(shape):
-        if not Counter(known) - Counter(shape):
-            return True  # in another order
-        wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
-        right = {d for i, d in enumerate(dims) if i not in wrong}
-        named = all(nameable(shape[i], execution, case.scope) or dims[i] in right for i in wrong)
-        reused = any(case.reusable(n, execution) for i in wrong for n in shape_names((dims[i],)))
-        return named and not reused and len({dims[i] for i in wrong}) == 1
-    if _one_more(sizes, list(shape)) or _one_more(list(shape), sizes):
-        return True
-    past = [s for _, v in execution.events for s in tensors(v)]
-    past += [s for t in flat(case.stmt.targets) for s in tensors(execution.before.get(t))]
-    return any(shape_fits(dims, s, lookup) for s in past)
-
-
-def _one_more(long: list, short: list) -> bool:
-    """Whether one list is the other with one more in it; None is any number."""
-    if len(long) != len(short) + 1:
-        return False
-    rests = (long[:i] + long[i + 1 :] for i in range(len(long)))
-    return any(
-        all(None in pair or pair[0] == pair[1] for pair in zip(rest, short, strict=True))
-        for rest in rests
     )
 
 
@@ -521,6 +369,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every reading is false", not_the_next_step),
     ("every reading is false", not_unpacked),
     ("every reading is false", in_order),
+    ("every reading is false", no_twin_says_it),
     ("a slip explains it", explained_by_a_slip),
 )
 

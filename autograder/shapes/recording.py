@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from autograder.notation import value_of
 from autograder.shapes.plan import Plan
+from autograder.shapes.text.names import normal
 from autograder.shapes.tracer import Traced, helper_names, trace
 
 MAX_RUNS, MAX_ROWS, MAX_EXECUTIONS, MAX_EVENTS, MAX_RANK = 64, 200_000, 64, 4_000, 12
@@ -239,3 +240,40 @@ def tensors(value) -> list[Shape]:
     if isinstance(value, Sequence):
         return [s for p in value.parts for s in tensors(p)]
     return []
+
+
+# --- what executions tell -------------------------------------------------------------------------
+def arguments(built: list[Execution]) -> dict[int, dict[str, int]]:
+    """The integers among the arguments, by configuration, where they were always the same."""
+    found: dict[int, dict[str, int | None]] = {}
+    for execution in built:
+        known = found.setdefault(execution.config, {})
+        for name, value in execution.after.items():
+            if isinstance(value, int) and "." not in name:
+                plain = normal(name)
+                known[plain] = value if known.get(plain, value) == value else None
+    return {c: {n: v for n, v in k.items() if v is not None} for c, k in found.items()}
+
+
+def different_units(runs: dict[int, list[Execution]]) -> list[tuple[int, int]]:
+    """The calls of a function that differ, the first of each kind."""
+    seen: dict[tuple[int, int], list] = {}
+    for i, executions in runs.items():
+        for e in executions:
+            seen.setdefault(e.unit, []).append((i, e.config, e.events, e.before, e.after))
+    first: dict[str, tuple[int, int]] = {}
+    for unit in sorted(seen):
+        first.setdefault(repr(seen[unit]), unit)
+    return list(first.values())
+
+
+def names_seen(executions: list[Execution]) -> tuple[set[str], set[str]]:
+    """The names of tensors, and those of sizes."""
+    made, sizes = set(), set()
+    for execution in executions:
+        for name, value in [*execution.before.items(), *execution.after.items()]:
+            if isinstance(value, int):
+                sizes |= {name, normal(name)}
+            elif tensors(value):
+                made.add(name)
+    return made, sizes

@@ -16,6 +16,8 @@ MAX_SOURCE = 200_000
 MAX_NODES = 6_000
 COMPILERS = re.compile(r"(^|\.)(compile|script|jit|jaxtyped|typechecked)\b")
 TURNS = ("T", "mT", "H", "mH")
+KEPT = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+KEPT = (*KEPT, ast.Assign, ast.AnnAssign, ast.Try)
 PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 
 
@@ -31,7 +33,6 @@ class Node:
     text: str
     op: str = ""  # the method, function or operator
     operands: tuple[int, ...] = ()  # receiver and arguments, or both sides of an operator
-    func: str = ""  # what is called, as text
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Function:
     owner: str  # the class, or ""
     line: int
     end_line: int
-    parameters: tuple[str, ...]
+    parameters: dict[str, int]  # the line of each
     docstring: str
     top: str  # the outermost class or function
 
@@ -70,7 +71,6 @@ class Traced:
     nodes: list[Node]
     stmts: list[Stmt]
     functions: list[Function]
-    class_docs: dict[str, str]
 
 
 def trace(source: str) -> Traced:
@@ -87,7 +87,7 @@ def trace(source: str) -> Traced:
         text = ast.unparse(tree)
     except (RecursionError, MemoryError):
         raise ValueError("The source is nested too deeply to be read.") from None
-    return Traced(text, wrapper.nodes, wrapper.stmts, wrapper.functions, wrapper.class_docs)
+    return Traced(text, wrapper.nodes, wrapper.stmts, wrapper.functions)
 
 
 def _sizes_of_main(node: ast.stmt) -> list[ast.stmt]:
@@ -123,7 +123,6 @@ class _Wrapper:
         self.nodes: list[Node] = []
         self.stmts: list[Stmt] = []
         self.functions: list[Function] = []
-        self.class_docs: dict[str, str] = {}
         self.stmt = -1
         self.function = -1
         self.owner: list[str] = []
@@ -139,17 +138,7 @@ class _Wrapper:
         """Definitions, imports and assignments; no calls for their effect, no main guard."""
         if isinstance(node, ast.If):
             return "__name__" not in ast.unparse(node.test)
-        return isinstance(
-            node,
-            ast.FunctionDef
-            | ast.ClassDef
-            | ast.Import
-            | ast.ImportFrom
-            | ast.Assign
-            | ast.AnnAssign
-            | ast.Try
-            | ast.AsyncFunctionDef,
-        )
+        return isinstance(node, KEPT)
 
     def top(self, node: ast.stmt) -> ast.stmt:
         if isinstance(node, ast.ClassDef):
@@ -161,7 +150,6 @@ class _Wrapper:
     # --- definitions -----------------------------------------------------------------------------
     def class_(self, node: ast.ClassDef) -> ast.ClassDef:
         node.decorator_list = self.decorators(node)
-        self.class_docs[node.name] = ast.get_docstring(node) or ""
         self.owner.append(node.name)
         node.body = [self.top(s) for s in node.body]
         self.owner.pop()
@@ -186,14 +174,12 @@ class _Wrapper:
                 self.owner[-1] if self.owner else "",
                 node.lineno,
                 node.end_lineno or node.lineno,
-                tuple(a.arg for a in every),
+                {a.arg: a.lineno for a in every},
                 ast.get_docstring(node) or "",
                 self.owner[0] if self.owner else node.name,
             )
         )
         header = self.new_stmt(node, "def", end=max(node.lineno, first.lineno - 1))
-        if has_doc:
-            header.end_line = max(node.lineno, min(header.end_line, first.lineno - 1))
         doc = [node.body.pop(0)] if has_doc else []
         body = self.block(node.body)
         node.body = [*doc, self.announce(header.id, 2), *body]
@@ -202,13 +188,8 @@ class _Wrapper:
 
     # --- statements ------------------------------------------------------------------------------
     def new_stmt(self, node: ast.stmt, kind: str, end: int | None = None) -> Stmt:
-        stmt = Stmt(
-            len(self.stmts),
-            kind,
-            node.lineno,
-            end or node.end_lineno or node.lineno,
-            self.function,
-        )
+        end = end or node.end_lineno or node.lineno
+        stmt = Stmt(len(self.stmts), kind, node.lineno, end, self.function)
         self.stmts.append(stmt)
         self.stmt = stmt.id
         return stmt
@@ -244,25 +225,15 @@ class _Wrapper:
         for name in ("body", "orelse", "finalbody"):
             if getattr(node, name, None):
                 setattr(node, name, self.block(getattr(node, name)))
-        for handler in getattr(node, "handlers", []):
-            handler.body = self.block(handler.body)
-        for case in getattr(node, "cases", []):
-            case.body = self.block(case.body)
-        return (
-            [node]
-            if isinstance(node, ast.Global | ast.Nonlocal)
-            else [
-                self.announce(stmt.id, 0),
-                node,
-            ]
-        )
+        for part in (*getattr(node, "handlers", []), *getattr(node, "cases", [])):
+            part.body = self.block(part.body)
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            return [node]
+        return [self.announce(stmt.id, 0), node]
 
     def plain(self, node) -> list[ast.stmt]:
-        kind = {
-            ast.AugAssign: "augmented",
-            ast.Expr: "expression",
-            ast.Return: "return",
-        }.get(type(node), "assign")
+        kinds = {ast.AugAssign: "augmented", ast.Expr: "expression", ast.Return: "return"}
+        kind = kinds.get(type(node), "assign")
         stmt = self.new_stmt(node, kind)
         value = node.value
         if value is not None:
@@ -270,7 +241,7 @@ class _Wrapper:
             wrapped = self.expr(value)
             node.value = wrapped
             stmt.value = self.id_of(wrapped)
-        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        targets = getattr(node, "targets", [getattr(node, "target", None)])
         for target in filter(None, targets):
             stmt.targets.append(_target(target))
             self.store(target, stmt)
@@ -278,10 +249,8 @@ class _Wrapper:
             found = self.nodes[stmt.value]
             if found.kind == "Call" and found.op.endswith("_") and found.operands:
                 stmt.receiver = found.operands[0]
-        before = self.announce(stmt.id, 0)
-        if kind == "return":
-            return [before, node]
-        return [before, node, self.announce(stmt.id, 1)]
+        after = [] if kind == "return" else [self.announce(stmt.id, 1)]
+        return [self.announce(stmt.id, 0), node, *after]
 
     def store(self, target: ast.expr, stmt: Stmt) -> None:
         """Wraps what is read inside a target: `scores` in `scores[mask] = 0`."""
@@ -300,7 +269,7 @@ class _Wrapper:
     def id_of(self, wrapped: ast.expr) -> int | None:
         return getattr(wrapped, "rec_id", None)
 
-    def wrap(self, new: ast.expr, old: ast.expr, **more) -> ast.expr:
+    def wrap(self, new: ast.expr, old: ast.expr, op: str = "", operands=()) -> ast.expr:
         if len(self.nodes) >= MAX_NODES:
             raise ValueError(f"The source has more than {MAX_NODES} expressions.")
         node = Node(
@@ -310,7 +279,8 @@ class _Wrapper:
             old.lineno,
             old.end_lineno or old.lineno,
             self.text(old),
-            **more,
+            op,
+            tuple(i for i in operands if i is not None),
         )
         self.nodes.append(node)
         call = ast.Call(ast.Name(self.rec, ast.Load()), [ast.Constant(node.id), new], [])
@@ -337,10 +307,8 @@ class _Wrapper:
             case ast.BinOp():
                 old = copy.copy(node)
                 node.left, node.right = self.expr(node.left), self.expr(node.right)
-                ids = tuple(
-                    i for i in (self.id_of(node.left), self.id_of(node.right)) if i is not None
-                )
-                return self.wrap(node, old, op=_operator(node.op), operands=ids)
+                ids = [self.id_of(node.left), self.id_of(node.right)]
+                return self.wrap(node, old, _operator(node.op), ids)
             case ast.ListComp() | ast.GeneratorExp() | ast.SetComp() | ast.DictComp():
                 for generator in node.generators:
                     generator.iter = self.expr(generator.iter)
@@ -370,8 +338,7 @@ class _Wrapper:
                 new = [self.expr(v) if isinstance(v, ast.expr) else v for v in value]
                 setattr(node, name, new)
                 operands += [self.id_of(v) for v in new if isinstance(v, ast.expr)]
-        ids = tuple(i for i in operands if i is not None)
-        return self.wrap(node, old, operands=ids)
+        return self.wrap(node, old, operands=operands)
 
     def call(self, node: ast.Call) -> ast.expr:
         old = copy.copy(node)
@@ -393,13 +360,11 @@ class _Wrapper:
         for keyword in node.keywords:
             keyword.value = self.expr(keyword.value)
             operands.append(self.id_of(keyword.value))
-        ids = tuple(i for i in operands if i is not None)
-        return self.wrap(node, old, op=op, operands=ids, func=func)
+        return self.wrap(node, old, op, operands)
 
 
 def _copy_place(node: ast.expr, text: str) -> ast.expr:
-    place = ast.copy_location(ast.Name(text, ast.Load()), node)
-    return place
+    return ast.copy_location(ast.Name(text, ast.Load()), node)
 
 
 def _target(node: ast.expr):

@@ -1,13 +1,72 @@
-"""Shapes in the words that a student uses: from sizes back to names, the proven ones only."""
+"""What is said: verdicts and their sentences, shapes in the words that a student uses.
+
+From sizes back to names; only those that are proven.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
+from autograder.shapes.attach import Sighting
 from autograder.shapes.binding import Scope, Vector
+from autograder.shapes.case import Case, made
 from autograder.shapes.recording import Execution
 from autograder.shapes.text.dims import shape_names
 from autograder.shapes.text.reader import Claim
+from autograder.shapes.tracer import Stmt
 
 UNKNOWN = "?"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of one comment, or of a statement that lacks one.
+
+    verdict: "true" | "false" | "missing" | "cannot tell". deducts: whether a rubric may take a
+    point off for it: what is false, and what is missing where most lines have no comment.
+    evidence: the facts that were asked, each with its condition and its doubt.
+    """
+
+    line: int
+    statement: str
+    comment: str
+    verdict: str
+    message: str
+    confidence: str = "high"
+    deducts: bool = False
+    proposal: str = ""  # for a missing comment: the shape to write
+    evidence: tuple[tuple[str, str, str], ...] = ()
+
+
+def cannot_tell(line, statement, comment, why, facts=()) -> Verdict:
+    message = f"Line {line}: cannot tell: {why}."
+    return Verdict(line, statement, comment, "cannot tell", message, "low", evidence=tuple(facts))
+
+
+def accusation(case: Case) -> str:
+    """What the statement makes, and what the comment says of it."""
+    stmt, claim = case.stmt, case.claim
+    line, place = case.sighting.line, place_of(case.sighting, case.stmt)
+    said, what = claim.text, f"`{case.subject()}`" if case.subject() else what_it_makes(stmt)
+    shapes = [made(case, e) for e in case.runs]
+    seen = next(iter(spelled(case.runs, shapes, case.scope, (claim,), line)), "unknown")
+    steps = len(claim.stages) > 1 or len(claim.stages[-1].terms) > 1
+    result = replace(claim, stages=claim.stages[-1:])
+    if steps and all(case.matcher.holds(result, case.sighting, stmt, e) for e in case.runs):
+        return f"Line {place}: {what} is {seen}, but a step of {said} is not what the code does."
+    return f"Line {place}: {what} is {seen}; your comment says {said}."
+
+
+def place_of(sighting: Sighting, stmt: Stmt) -> int:
+    """Where a verdict stands: at the statement, or at the comment on an argument."""
+    return sighting.line if stmt.kind == "def" else stmt.line
+
+
+def what_it_makes(stmt: Stmt) -> str:
+    if stmt.kind == "return":
+        return "what is returned"
+    target = stmt.targets[0] if stmt.targets else ""
+    return f"`{target}`" if isinstance(target, str) and target else "the result"
 
 
 def spelled(

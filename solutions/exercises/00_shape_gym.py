@@ -9,7 +9,7 @@ from itertools import accumulate
 import torch
 
 from autograder import Call, Draw, exercise
-from autograder.judging.lines import line_by_line
+from autograder.judging.orders import line_by_line
 
 
 def numbered(draw: Draw, sizes: int = 3, heads: bool = False) -> list[Call]:

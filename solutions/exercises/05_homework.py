@@ -329,7 +329,7 @@ OF_MANY_HEADS = [
      "softmax.",
      {"drop": lambda self, probs: probs,
       "normalise": lambda self, s: self.dropout(s).softmax(-1)}),
-    ("scores", "dropout.on the output",
+    ("output", "dropout.on the output",
      "The dropout is on the output. Apply it to the probabilities.",
      {"drop": lambda self, probs: probs,
       "mixed": lambda self, att: self.dropout(self.mix(att))}),

@@ -16,6 +16,7 @@ from autograder.intake.collect import opened
 from autograder.intake.who import sort_out
 from autograder.reports.report import Report
 from autograder.sandbox import Limits
+from autograder.wish import Wish
 from tests.attacks.entries import HOMEWORK, NAME, ROOT, Entry, hand_in, honest
 
 # Short waits; all else as when marks are given.
@@ -127,7 +128,7 @@ def _graded(top: Path, folder: Path, grader: Grader) -> tuple[list[Report], list
     source = folder / "all.zip" if (folder / "all.zip").exists() else top / "submitted"
     with opened(source) as (files, refused):
         everybody, said = sort_out(files)
-        run = Run(grader, HOMEWORK)
+        run = Run(grader, Wish(HOMEWORK))
         reports = [row.report for row in run.grade(everybody)]
     return reports, [*refused, *said, *run.said]
 

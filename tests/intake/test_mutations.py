@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from autograder.intake.read import read
 from autograder.intake.repair import match, raw_cells, rebuild
+from tests.forms import examples
 from tests.intake.lesson_files import code, save, solved, words
 
 JUNK = st.recursive(
@@ -142,7 +143,7 @@ OPTIONS = {
 }
 
 
-@settings(max_examples=60, **OPTIONS)
+@settings(max_examples=examples(25, 60), **OPTIONS)
 @given(steps=mutated())
 def test_mutations_leave_untouched_answers_alone(lessons, tmp_path, steps):
     claim(lessons, tmp_path, steps)
@@ -155,7 +156,7 @@ def test_500_mutations_leave_untouched_answers_alone(lessons, tmp_path, steps):
     claim(lessons, tmp_path, steps)
 
 
-@settings(max_examples=60, **OPTIONS)
+@settings(max_examples=examples(25, 60), **OPTIONS)
 @given(start=st.integers(0, 3000), junk=st.binary(max_size=20))
 def test_a_file_with_damaged_bytes_never_raises(lessons, tmp_path, start, junk):
     data = bytearray(json.dumps(solved(lessons["05_homework"])).encode())
@@ -166,7 +167,7 @@ def test_a_file_with_damaged_bytes_never_raises(lessons, tmp_path, start, junk):
     assert submission.error or submission.lesson
 
 
-@settings(max_examples=60, **OPTIONS)
+@settings(max_examples=examples(25, 60), **OPTIONS)
 @given(content=JUNK)
 def test_any_json_never_raises(lessons, tmp_path, content):
     for document in (content, {"cells": content}, {"cells": [content]}, {"worksheets": content}):

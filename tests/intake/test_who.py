@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from autograder.intake import gradescope, who
 from autograder.intake.collect import opened
+from tests.forms import examples
 from tests.intake.test_collect import NOTEBOOK, pack, put
 
 ATTEMPT = "Homework 5_{}_attempt_{}-12-00-00"
@@ -481,7 +482,7 @@ PART = st.text(max_size=20) | st.sampled_from(
 NAME = st.lists(PART, min_size=1, max_size=5).map("".join)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(40, 100), deadline=None, derandomize=True)
 @given(
     names=st.lists(st.lists(NAME, min_size=1, max_size=4).map("/".join), max_size=8),
     metadata=st.none() | st.text(max_size=200) | st.binary(max_size=200),

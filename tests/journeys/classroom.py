@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import csv
 import html
-import json
 import os
 import pwd
 import re
@@ -13,8 +11,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
-from functools import cache
 from pathlib import Path
 
 from nbgrader.api import Gradebook
@@ -23,59 +19,17 @@ from autograder.course.course import Course
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
+from tests.typed import typed
 
 HOMEWORK = "05_homework"
 NAME = f"{HOMEWORK}.ipynb"
 SCRIPTS = Path(sys.executable).parent
-# nbgrader's commands from a process that has imported all of it already, each in a child of its
-# own; as another user, who may not be able to read the folder that Python lies in.
-WARM = """import json, os, pwd, sys
-import autograder.grading.nbgrader_plugin
-import nbgrader.apps.nbgraderapp as apps
-for line in sys.stdin:
-    job = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        said = os.open(job["said"], os.O_WRONLY)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
-        os.environ.clear()
-        os.environ.update(job["environment"])
-        os.chdir(job["place"])
-        if job["user"]:
-            facts = pwd.getpwnam(job["user"])
-            os.setgroups([])
-            os.setgid(facts.pw_gid)
-            os.setuid(facts.pw_uid)
-        sys.argv = ["nbgrader", *job["command"]]
-        apps.main()
-        sys.exit()
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-
-
-@cache
-def _warm() -> subprocess.Popen:
-    process = subprocess.Popen(
-        [sys.executable, "-c", WARM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    atexit.register(process.kill)
-    return process
 
 
 def nbgrader(command: list[str], place: Path, environment: dict, user: str = "") -> tuple[int, str]:
     """Runs one of nbgrader's commands: its status and all that it printed."""
-    process = _warm()
-    with tempfile.NamedTemporaryFile("r") as said:
-        job = {
-            "command": command,
-            "place": str(place),
-            "environment": environment,
-            "user": user,
-            "said": said.name,
-        }
-        print(json.dumps(job), file=process.stdin, flush=True)
-        return int(process.stdout.readline()), said.read()
+    done = typed("nbgrader", *command, place=place, environment=environment, user=user)
+    return done.returncode, done.stdout + done.stderr
 
 
 def right() -> dict[str, str]:

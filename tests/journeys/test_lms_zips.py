@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from autograder.course.course import Course
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
+from tests.typed import typed
 
 HOMEWORK = "05_homework"
 
@@ -49,14 +49,7 @@ def download(tmp_path, notebooks):
 
 def shell(*args: str) -> subprocess.CompletedProcess:
     """What a person types, and sees."""
-    done = subprocess.run(
-        [sys.executable, "-m", "autograder.cli", *args],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=900,
-        env={**os.environ, "COLUMNS": "140"},
-    )
+    done = typed("autograder", *args, environment={**os.environ, "COLUMNS": "140"})
     assert "Traceback" not in done.stderr
     return done
 

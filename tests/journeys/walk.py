@@ -226,7 +226,11 @@ def clone(folder: Path, settle: Callable[[Path], Place] = link_environment) -> P
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes((ROOT / name).read_bytes())
-    for name in ("init -q", "add -A", "-c user.name=a -c user.email=a@b commit -qm start"):
+    for name in (
+        "init -q",
+        "-c core.compression=0 add -A",
+        "-c user.name=a -c user.email=a@b commit -qm start",
+    ):
         subprocess.run(["git", *name.split()], cwd=folder, check=True, capture_output=True)
     return settle(folder)
 

@@ -5,6 +5,7 @@ from autograder.course.calls import Draw, run_here
 from autograder.course.course import Course
 from autograder.judging.verdict import findings as judged
 from autograder.sandbox.inside.runner import Runner
+from tests.asked import known
 from tests.conftest import ROOT
 
 
@@ -20,8 +21,7 @@ def findings(task: str, source: str, seed: int = 0, needs: str = "") -> list[Fin
     assert runner.run_cell({"id": "setup", "source": prelude + needs}) is None
     error = runner.run_cell({"id": "answer", "source": source})
     calls = exercise.cases(Draw(seed))
-    known = Course.at(ROOT).answers(exercise, calls)
-    found = judged(exercise, calls, run_here(namespace, calls), known, source)
+    found = judged(exercise, calls, run_here(namespace, calls), known(task, seed), source)
     assert error is None or found, f"the answer raised {error}, and yet it passed"
     return found
 

@@ -10,6 +10,7 @@ from torch import nn
 from autograder.course.calls import Draw
 from autograder.course.course import Course
 from tests.conftest import ROOT
+from tests.forms import first_of
 from tests.lessons.helper import names
 
 WRITTEN = Course.at(ROOT).written
@@ -467,16 +468,16 @@ WRONG = [
 ]
 
 
+@pytest.mark.parametrize("seed", first_of(0, 1))
 @pytest.mark.parametrize(("task", "body"), [(t, b) for t in RIGHT for b in RIGHT[t]])
-def test_right_programs_pass_in_every_style(task, body):
-    for seed in (0, 1):
-        assert names(task, function(task, body), seed, SOFTMAX) == []
+def test_right_programs_pass_in_every_style(task, body, seed):
+    assert names(task, function(task, body), seed, SOFTMAX) == []
 
 
+@pytest.mark.parametrize("seed", first_of(0, 1))
 @pytest.mark.parametrize(("task", "body", "check"), WRONG)
-def test_wrong_programs_are_told_what_is_wrong(task, body, check):
-    for seed in (0, 1):
-        assert names(task, function(task, body), seed, SOFTMAX)[:1] == [check]
+def test_wrong_programs_are_told_what_is_wrong(task, body, check, seed):
+    assert names(task, function(task, body), seed, SOFTMAX)[:1] == [check]
 
 
 # --- the answers themselves, held against autograd and the libraries -----------------------------

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.forms import first_of
 from tests.lessons.helper import names
 
 NEEDS = "from transformer_lm.activations import record\n"
@@ -479,14 +480,14 @@ def found(task, body, seed):
     return names(f"inside.{task}", function(SIGNATURES[task], body), seed, NEEDS)
 
 
+@pytest.mark.parametrize("seed", first_of(0, 1))
 @pytest.mark.parametrize(("task", "body"), [(t, b) for t, bodies in RIGHT.items() for b in bodies])
-def test_right_programs_pass_in_every_style(task, body):
-    for seed in (0, 1):
-        assert found(task, body, seed) == []
+def test_right_programs_pass_in_every_style(task, body, seed):
+    assert found(task, body, seed) == []
 
 
+@pytest.mark.parametrize("seed", first_of(0, 1))
 @pytest.mark.parametrize(("task", "body", "check"), WRONG)
-def test_wrong_programs_are_told_what_is_wrong(task, body, check):
-    for seed in (0, 1):
-        names_found = found(task, body, seed)
-        assert names_found and names_found[0].startswith(check)
+def test_wrong_programs_are_told_what_is_wrong(task, body, check, seed):
+    names_found = found(task, body, seed)
+    assert names_found and names_found[0].startswith(check)

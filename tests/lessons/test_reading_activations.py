@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from tests.forms import first_of
 from tests.lessons.helper import names
 
 SIGNATURES = {
@@ -587,11 +588,11 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize("seed", first_of(3, 4))
 @pytest.mark.parametrize(("task", "style"), [(t, s) for t in RIGHT for s in RIGHT[t]])
-def test_a_right_program_passes_in_any_style(task, style):
+def test_a_right_program_passes_in_any_style(task, style, seed):
     source = program(task, RIGHT[task][style])
-    for seed in (3, 4):
-        assert names(task, source, seed, NEEDS.get(task, "")) == []
+    assert names(task, source, seed, NEEDS.get(task, "")) == []
 
 
 WRONG_ONES = [(t, i) for t in WRONG for i in range(len(WRONG[t]))]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.forms import first_of
 from tests.lessons.helper import names
 
 NEEDS = """
@@ -599,17 +600,17 @@ def found(task, body, seed):
     return names(f"weights.{task}", source, seed, NEEDS)
 
 
+@pytest.mark.parametrize("seed", first_of(0, 1))
 @pytest.mark.parametrize(("task", "body"), [(t, b) for t, bodies in RIGHT.items() for b in bodies])
-def test_right_programs_pass_in_every_style(task, body):
-    for seed in (0, 1):
-        assert found(task, body, seed) == []
+def test_right_programs_pass_in_every_style(task, body, seed):
+    assert found(task, body, seed) == []
 
 
+@pytest.mark.parametrize("seed", first_of(0, 1))
 @pytest.mark.parametrize(("task", "body", "check"), WRONG)
-def test_wrong_programs_are_told_what_is_wrong(task, body, check):
-    for seed in (0, 1):
-        names_found = found(task, body, seed)
-        assert names_found and names_found[0].startswith(check)
+def test_wrong_programs_are_told_what_is_wrong(task, body, check, seed):
+    names_found = found(task, body, seed)
+    assert names_found and names_found[0].startswith(check)
 
 
 def test_one_tensor_may_hold_the_three_matrices():

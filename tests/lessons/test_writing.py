@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.forms import first_of
 from tests.lessons.helper import names
 
 NORM = """
@@ -419,13 +420,13 @@ WRONG = [
 ]
 
 
+@pytest.mark.parametrize("seed", first_of(0, 1))
 @pytest.mark.parametrize(("task", "source"), [(t, s) for t in RIGHT for s in RIGHT[t]])
-def test_right_programs_pass_in_every_style(task, source):
-    for seed in (0, 1):
-        assert names(task, source, seed, needs=NEEDED) == []
+def test_right_programs_pass_in_every_style(task, source, seed):
+    assert names(task, source, seed, needs=NEEDED) == []
 
 
+@pytest.mark.parametrize("seed", first_of(0, 1))
 @pytest.mark.parametrize(("task", "source", "check"), WRONG)
-def test_wrong_programs_are_told_what_is_wrong(task, source, check):
-    for seed in (0, 1):
-        assert names(task, source, seed, needs=NEEDED)[:1] == [check]
+def test_wrong_programs_are_told_what_is_wrong(task, source, check, seed):
+    assert names(task, source, seed, needs=NEEDED)[:1] == [check]

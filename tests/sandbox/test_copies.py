@@ -54,6 +54,29 @@ def test_a_copy_under_another_name_is_found_by_its_content(secret, packages):
     assert installed_copies(secret, [str(packages)]) == [str(packages / "renamed")]
 
 
+def test_a_module_by_itself_is_hidden_with_what_python_compiled_of_it(secret, packages):
+    install(packages, "helpers.py", ANSWER)
+    compiled = packages / "__pycache__" / "helpers.cpython-312.pyc"
+    compiled.parent.mkdir()
+    compiled.write_bytes(b"")
+    hidden = [str(compiled), str(packages / "helpers.py")]
+    assert installed_copies(secret, [str(packages)]) == hidden
+
+
+def test_a_copy_that_pip_knows_nothing_of_is_found_by_its_content(secret, packages):
+    (packages / "innocent" / "copied.py").write_text(ANSWER)
+    (packages / "alone.py").write_text(ANSWER)
+    hidden = [str(packages / "alone.py"), str(packages / "innocent")]
+    assert installed_copies(secret, [str(packages)]) == hidden
+
+
+def test_a_copy_that_pip_put_beside_the_packages_is_found_by_its_record(secret, packages):
+    (packages.parent / "share").mkdir()
+    install(packages, "../share/01_lesson.txt", ANSWER)
+    hidden = [str(packages.parent / "share" / "01_lesson.txt")]
+    assert installed_copies(secret, [str(packages)]) == hidden
+
+
 def test_another_edition_is_found_by_its_names(secret, packages):
     install(packages, "course_pkg/exercises/01_lesson.py", ANSWER.replace("41", "40"))
     assert installed_copies(secret, [str(packages)]) == [str(packages / "course_pkg")]

@@ -45,6 +45,19 @@ def test_a_header_that_is_no_plain_object_is_refused(text):
         wire.unpack(text, b"")
 
 
+@pytest.mark.parametrize("half", ["\ud800", "a\udfffb", "\udc00\ud800", "\\ud800"])
+def test_a_text_that_comes_in_can_be_written_to_a_file(half):
+    _, text, *_ = wire.pack({half: [half, "ü\U0001f600"]}, {})
+    ((key, (value, other)),) = wire.unpack(text, b"")[0].items()
+    assert (key + value).encode() and other == "ü\U0001f600"
+    assert len(key) == len(half)
+
+
+def test_bytes_that_are_no_text_are_refused():
+    with pytest.raises(wire.BadFrame):
+        wire.unpack(b'{"a": "\xed\xa0\x80"}', b"")
+
+
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
 def test_a_number_that_json_lacks_is_not_sent(number):
     with pytest.raises(ValueError):

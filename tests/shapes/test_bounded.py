@@ -5,11 +5,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autograder.shapes import judge, plan, prepare, record
-from autograder.shapes.comments import find_comments, is_code
+from autograder.shapes.text.comments import find_comments, is_code
 from autograder.shapes.text.lexer import MAX_TEXT, plain, tokens
 from autograder.shapes.text.limits import Clock
 from autograder.shapes.text.reader import legends, read
 from autograder.shapes.text.shapes_in_text import Vocabulary
+from tests.forms import examples, first_of, share
 from tests.shapes.steps import steps
 
 KNOWN = Vocabulary(tensors=("q", "k", "x"), sizes=("bs", "seq", "hidden", "heads"))
@@ -45,7 +46,7 @@ HOSTILE = {
     "underscores": "_",
     "surrogates of a face": "\U0001f600",
 }
-LENGTHS = (60, 250, 600, 4_000)
+LENGTHS = first_of(4_000, 60, 250, 600)
 SETTINGS = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
 
 
@@ -91,13 +92,13 @@ pieces = st.sampled_from(
 texts = st.lists(pieces, max_size=300).map("".join) | st.text(max_size=700)
 
 
-@settings(max_examples=300, **SETTINGS)
+@settings(max_examples=examples(60, 300), **SETTINGS)
 @given(texts)
 def test_whatever_is_written_is_read_in_linear_work(text):
     assert steps(lambda: read([(1, text)], KNOWN)) <= allowed(text)
 
 
-@settings(max_examples=200, **SETTINGS)
+@settings(max_examples=examples(60, 200), **SETTINGS)
 @given(texts)
 def test_tokens_are_in_order_and_hold_the_text(text):
     text = plain(text)
@@ -106,7 +107,7 @@ def test_tokens_are_in_order_and_hold_the_text(text):
     assert all(0 <= t.start < t.end <= MAX_TEXT for t in found)
 
 
-@settings(max_examples=100, **SETTINGS)
+@settings(max_examples=examples(15, 100), **SETTINGS)
 @given(st.lists(texts, min_size=1, max_size=8))
 def test_a_comment_of_several_lines_is_read_in_linear_work(lines):
     numbered = list(enumerate(lines, start=1))
@@ -122,7 +123,7 @@ SOURCE = """def f(x):
 PLAN = plan("f(x[b, t])")
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@pytest.mark.parametrize("kind", share(HOSTILE, 3))
 def test_judging_hostile_comments_is_linear_too(kind):
     text = (HOSTILE[kind] * 600)[:600].replace("\n", " ")
     source = SOURCE.format(text)

@@ -1,11 +1,13 @@
 """`autograder shapes` on files, as anyone would call it; and on the code of this repository."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from autograder.shapes.cli import main
 from tests.shapes.reading import CALLS
@@ -274,3 +276,66 @@ def test_the_room_does_not_import_torch_until_something_runs():
     code = "import sys, autograder.shapes.cli; print('torch' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "False"
+
+
+def test_the_hook_runs_as_pre_commit_runs_it(tmp_path):
+    """All files of a commit are handed to `entry`, in the root of the project."""
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    module, command, *options = hook["entry"].split()
+    assert (module, command) == ("autograder", "shapes")
+    told = f'"""Shapes: {CALL}"""\ndef f(x):\n    return x.T  # [batch_size, seq_len]\n'
+    (tmp_path / "told.py").write_text(told, encoding="utf-8")
+    (tmp_path / "plain.py").write_text("import os\n", encoding="utf-8")
+    run = [sys.executable, "-m", "autograder.cli", command, *options]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+
+    def commit(*files):
+        done = subprocess.run(
+            [*run, *files], cwd=tmp_path, env=environment, capture_output=True, text=True
+        )
+        return done.returncode, done.stdout
+
+    code, out = commit("told.py", "plain.py")
+    assert code == 1 and out.startswith("told.py:3: what is returned is [seq_len, batch_size]")
+    assert commit("plain.py")[0] == 0
+
+
+def test_the_project_file_may_ask_for_what_is_missing(tmp_path):
+    table = f"[tool.autograder.shapes]\nmissing = true\ncalls = {{ 'code.py' = '{CALL}' }}\n"
+    (tmp_path / "pyproject.toml").write_text(table, encoding="utf-8")
+    (tmp_path / "code.py").write_text(HALF, encoding="utf-8")
+    assert main([str(tmp_path / "code.py")]) == 1
+    (tmp_path / "pyproject.toml").write_text(table.replace("true", "false"), encoding="utf-8")
+    assert main([str(tmp_path / "code.py")]) == 0
+
+
+@pytest.mark.parametrize("form", ["text", "json", "github"])
+def test_an_exception_ends_with_two_in_every_format(write, capsys, form):
+    code = "def f(x):\n    y = x * 2  # [batch_size, seq_len]\n    return y @ y  # [batch_size]\n"
+    path = write(code)
+    assert main([str(path), "--call", CALL, "--format", form]) == 2
+    told = capsys.readouterr()
+    assert f"{path}:3: `{CALL}` raised RuntimeError" in told.err
+    if form == "json":
+        assert [row["line"] for row in json.loads(told.out)] == [2, 3]
+    if form == "github":
+        assert f"::error file={path},line=3::" in told.out
+
+
+def test_a_package_is_searched_and_its_modules_import_each_other(tmp_path, capsys):
+    package = tmp_path / "layers"
+    package.mkdir()
+    (package / "__init__.py").write_text("", encoding="utf-8")
+    (package / "turn.py").write_text("def turn(x):\n    return x.T\n", encoding="utf-8")
+    use = f'"""Shapes: {CALL}"""\nfrom .turn import turn\n\n\n'
+    use += "def f(x):\n    return turn(x)  # [batch_size, seq_len]\n"
+    (package / "use.py").write_text(use, encoding="utf-8")
+    assert main([str(package)]) == 1
+    assert f"{package / 'use.py'}:6: what is returned is" in capsys.readouterr().out
+
+
+def test_a_comment_on_an_argument_is_named_in_its_own_line(write, capsys):
+    code = "def f(x):\n    # x: [seq_len, batch_size]\n    return x * 2  # [batch_size, seq_len]\n"
+    path = write(code)
+    assert main([str(path), "--call", CALL]) == 1
+    assert lines(capsys)[0].startswith(f"{path}:2: `x` is [batch_size, seq_len]; your comment")

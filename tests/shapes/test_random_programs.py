@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autograder.shapes import check_source, plan
+from tests.forms import examples
 
 # Roles are spelled in the comments as one of these ways has it.
 SPELLED = (
@@ -83,7 +84,7 @@ def claim(source):
 SETTINGS = {"deadline": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
 
 
-@settings(max_examples=200, **SETTINGS)
+@settings(max_examples=examples(50, 200), **SETTINGS)
 @given(programs())
 def test_true_shapes_are_never_called_false(source):
     claim(source)

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from autograder.shapes import judge, plan, prepare, record
 from autograder.shapes.recording import BadRecording, read_recording
 from autograder.shapes.tracer import trace
+from tests.forms import examples
 
 SOURCE = """
 def f(x):
@@ -38,14 +39,14 @@ def test_a_true_recording_gives_true_verdicts():
     assert [v.verdict for v in judge(SOURCE, PLAN, GOOD)] == ["true", "true"]
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(60, 200), deadline=None, derandomize=True)
 @given(json_like)
 def test_garbage_is_never_more_than_cannot_tell(garbage):
     for verdict in judge(SOURCE, PLAN, garbage):
         assert verdict.verdict == "cannot tell"
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(60, 200), deadline=None, derandomize=True)
 @given(st.data())
 def test_a_recording_with_one_part_replaced_raises_nothing(data):
     recording = copy.deepcopy(GOOD)

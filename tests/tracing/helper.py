@@ -15,6 +15,7 @@ from autograder.sandbox.inside.runner import Runner
 from autograder.tracing.findings import Steps, with_where, wrong_call
 from autograder.tracing.look import Look
 from autograder.tracing.say import Text
+from tests.asked import known
 from tests.conftest import ROOT
 
 SETUP = "import math\nimport torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
@@ -30,8 +31,7 @@ def _asked(task: str, source: str, seed: int):
     assert runner.run_cell({"id": "setup", "source": SETUP}) is None
     assert runner.run_cell({"id": "answer", "source": source}) is None
     calls = exercise.cases(Draw(seed))
-    known = Course.at(ROOT).answers(exercise, calls)
-    return exercise, namespace, calls, known, run_here(namespace, calls)
+    return exercise, namespace, calls, known(task, seed), run_here(namespace, calls)
 
 
 def _steps(namespace, calls, outcomes, place: int) -> Steps:

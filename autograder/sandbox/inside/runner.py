@@ -1,11 +1,10 @@
-"""Runs a student's cells and calls what they define; the only module of ours beside student code.
+"""Runs a student's cells and calls what they define.
 
-It stands alone (standard library and torch only), because it is loaded by file path where the rest
-of `autograder` must not be: inside the sandbox. In a notebook the same code calls the student's
-functions in place. It decides nothing: it is told what to call and says what happened.
+It is loaded by file path where the rest of `autograder` must not be: inside the sandbox. In a
+notebook the same code calls the student's functions in place. It decides nothing: it is told what
+to call and says what happened.
 
 A request is a JSON header and a dict of tensors; `Runner.handle` answers with the same pair.
-Values cross as plain JSON in which `{"$tensor": key}` stands for a tensor of the dict.
 """
 
 from __future__ import annotations
@@ -18,103 +17,28 @@ import importlib
 import inspect
 import io
 import linecache
-import math
 import sys
 import traceback
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 
+if __package__:
+    from . import sandbox_modules as modules
+    from .sandbox_values import MAKERS, MAX_TEXT, copied, decode, encode, same
+else:  # in the sandbox, where the engine is not
+    import sandbox_modules as modules
+    from sandbox_values import MAKERS, MAX_TEXT, copied, decode, encode, same
+
 AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 CELL_FILE = "<cell {}>"
-MAX_TEXT = 500
-MAX_ITEMS = 10_000
-MAX_DEPTH = 12
 MAX_PRINTED = 20_000
 MAX_PICTURES = 6
 MAX_HELD = 20  # tensors that are shown of a call which an error stopped
 MAX_HELD_SIZE = 5_000
 
 
-# --- values that cross the wall ------------------------------------------------------------------
-def encode(value, tensors: dict[str, torch.Tensor], depth: int = 0):
-    """`value` as JSON; tensors and arrays go into `tensors` and leave `{"$tensor": key}` behind.
-
-    What is not plain data is named, not sent: `{"$other": "module.Type"}`.
-    """
-    if depth > MAX_DEPTH:
-        return {"$other": "data nested too deeply"}
-    if value is None or type(value) in (bool, int, str):
-        return value if not isinstance(value, str) else value[: 20 * MAX_TEXT]
-    if type(value) is float:
-        return value if math.isfinite(value) else {"$float": str(value)}
-    if type(value).__module__ == "numpy":
-        with contextlib.suppress(TypeError, ValueError, RuntimeError):
-            value = torch.as_tensor(value)
-    if isinstance(value, torch.Tensor):
-        plain = value.detach().to("cpu").to_dense().clone().contiguous()
-        if type(plain) is not torch.Tensor:
-            plain = plain.as_subclass(torch.Tensor)
-        key = f"t{len(tensors)}"
-        tensors[key] = plain
-        return {"$tensor": key}
-    if isinstance(value, Mapping):
-        items = list(value.items())[:MAX_ITEMS]
-        return {"$dict": [[str(k)[:MAX_TEXT], encode(v, tensors, depth + 1)] for k, v in items]}
-    if isinstance(value, (Sequence, set, frozenset)) and not isinstance(value, (bytes, bytearray)):
-        kind = "$tuple" if isinstance(value, tuple) else "$list"
-        return {kind: [encode(v, tensors, depth + 1) for v in list(value)[:MAX_ITEMS]]}
-    return {"$other": f"{type(value).__module__}.{type(value).__qualname__}"[:MAX_TEXT]}
-
-
-def decode(value, tensors: Mapping[str, torch.Tensor], make: Mapping | None = None):
-    """The inverse of `encode`. `make` says how to make what is more than data (see `MAKERS`)."""
-    if not isinstance(value, dict):
-        return value
-    ((kind, content),) = value.items()
-    match kind:
-        case "$tensor":
-            return tensors[content]
-        case "$float":
-            return float(content)
-        case "$tuple":
-            return tuple(decode(v, tensors, make) for v in content)
-        case "$list":
-            return [decode(v, tensors, make) for v in content]
-        case "$dict":
-            return {k: decode(v, tensors, make) for k, v in content}
-        case "$other":
-            return Other(content)
-    if make and kind in make:
-        return make[kind](content, tensors)
-    raise ValueError(f"unknown kind of value: {kind}")
-
-
-class Other:
-    """Something a student returned that is not plain data; only its type's name crosses."""
-
-    def __init__(self, name: str):
-        self.name = name
-
-
-def _namespace(content: list, tensors: Mapping[str, torch.Tensor]):
-    """An object with these attributes."""
-    return types.SimpleNamespace(**{k: decode(v, tensors, MAKERS) for k, v in content})
-
-
-def _made(content: dict, tensors: Mapping[str, torch.Tensor]):
-    """What a function of the course's library makes of these values."""
-    module, _, name = content["by"].partition(":")
-    make = getattr(importlib.import_module(module), name)
-    return make(**{k: decode(v, tensors, MAKERS) for k, v in content["values"]})
-
-
-# Arguments that the trusted side may send; a reply may hold data only.
-MAKERS = {"$namespace": _namespace, "$made": _made}
-
-
-# --- running -------------------------------------------------------------------------------------
 class Runner:
     """One namespace of student code, and the requests it answers."""
 
@@ -174,7 +98,7 @@ class Runner:
     def call(self, call: dict, tensors: Mapping, out: dict) -> dict:
         """Builds (where asked), loads weights, calls, and reports what came back."""
         outcome: dict = {}
-        modules: list = []
+        held: list = []  # the modules that were given, as they were
         try:
             if call["name"] not in self.namespace and call.get("on") not in self.objects:
                 return {"error": _missing(call["name"], self.namespace)}
@@ -184,14 +108,15 @@ class Runner:
             if call.get("inspect"):
                 outcome["value"] = None
                 return outcome
-            args = [_own(decode(a, tensors, MAKERS)) for a in call["args"]]
-            kwargs = {k: _own(decode(v, tensors, MAKERS)) for k, v in call["kwargs"].items()}
-            inputs = [a for a in args if isinstance(a, torch.Tensor)]
-            before = [a.clone() for a in inputs]
-            modules = [(m, _state(m)) for m in args if isinstance(m, torch.nn.Module)]
+            args = [copied(decode(a, tensors, MAKERS)) for a in call["args"]]
+            kwargs = {k: copied(decode(v, tensors, MAKERS)) for k, v in call["kwargs"].items()}
+            given = {**{str(i): a for i, a in enumerate(args)}, **kwargs}
+            before = {name: copied(value) for name, value in given.items()}
+            held = [(m, modules.state(m)) for m in args if isinstance(m, torch.nn.Module)]
             if call.get("work"):
                 value, outcome["work"] = _counted(target, args, kwargs)
             elif call.get("gradients"):
+                inputs = [a for a in args if isinstance(a, torch.Tensor)]
                 inputs = [a.requires_grad_() if a.is_floating_point() else a for a in inputs]
                 with torch.enable_grad():  # a cell may have switched them off for all that follows
                     value = target(*args, **kwargs)
@@ -201,13 +126,12 @@ class Runner:
                     value = target(*args, **kwargs)
             self.last = value
             outcome["value"] = encode(value, out)
-            outcome["changed"] = [
-                i for i, (a, b) in enumerate(zip(inputs, before, strict=True)) if not _same(a, b)
-            ]
+            changed = [name for name in given if not same(given[name], before[name])]
+            outcome["after"] = {name: encode(given[name], out) for name in changed}
         except BaseException as error:
             outcome["error"] = describe(error)
             outcome["held"] = _held(error, out)
-        outcome["left"] = sorted({trace for m, state in modules for trace in _left(m, state)})
+        outcome["left"] = sorted({t for m, state in held for t in modules.left_behind(m, state)})
         return outcome
 
     def _target(self, call: dict, tensors: Mapping, outcome: dict):
@@ -220,20 +144,20 @@ class Runner:
                 kwargs = call["build"]["kwargs"].items()
                 kwargs = {k: decode(v, tensors, MAKERS) for k, v in kwargs}
                 mends = call.get("mend")
-                found = _mended(found, args, kwargs) if mends else found(*args, **kwargs)
+                found = modules.mended(found, args, kwargs) if mends else found(*args, **kwargs)
             if call.get("on"):
                 self.objects[call["on"]] = found
         parameters = {}
         if isinstance(found, torch.nn.Module):
-            parameters = _parameters(found)
+            parameters = modules.parameters(found)
             outcome["parameters"] = {n: list(p.shape) for n, p in parameters.items()}
             outcome["buffers"] = {n: list(b.shape) for n, b in found.named_buffers()}
             outcome["state"] = list(found.state_dict())
         if call.get("mend"):
-            _put_layers(found, call["weights"], tensors)
+            modules.put_layers(found, call["weights"], tensors)
         if call.get("weights"):
-            outcome["unset"] = _set_weights(found, call["weights"], tensors)
-            parameters = _parameters(found)
+            outcome["unset"] = modules.set_weights(found, call["weights"], tensors)
+            parameters = modules.parameters(found)
         if isinstance(found, torch.nn.Module):
             found.train(bool(call.get("train")))
         for name in call["method"].split(".") if call.get("method") else ():
@@ -293,110 +217,6 @@ def _pictures() -> list[torch.Tensor]:
     if pyplot:
         pyplot.close("all")
     return pictures
-
-
-def _own(value):
-    """A copy of a tensor, so that a call that edits its input spoils no later call."""
-    return value.clone() if isinstance(value, torch.Tensor) else value
-
-
-def _state(module: torch.nn.Module) -> tuple:
-    """What a call must leave as it found it in a module that it was given."""
-    weights = {name: w.detach().clone() for name, w in module.state_dict().items()}
-    return weights, module.training, _hooks(module)
-
-
-def _hooks(module: torch.nn.Module) -> int:
-    """How many forward hooks the parts carry; those of transformers itself do not count."""
-    found = [
-        hook
-        for part in module.modules()
-        for hook in (*part._forward_hooks.values(), *part._forward_pre_hooks.values())
-    ]
-    return sum(not str(getattr(h, "__module__", "")).startswith("transformers.") for h in found)
-
-
-def _left(module: torch.nn.Module, state: tuple) -> list[str]:
-    """What a call left behind in a module: hooks, other weights, training mode."""
-    weights, training, hooks = state
-    now = module.state_dict()
-    left = ["a hook"] if _hooks(module) > hooks else []
-    if now.keys() != weights.keys() or not all(_same(now[n], w) for n, w in weights.items()):
-        left.append("changed weights")
-    if module.training != training:
-        left.append("another mode")
-    return left
-
-
-def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
-    return a.shape == b.shape and bool(torch.equal(a.detach().nan_to_num(), b.nan_to_num()))
-
-
-def _mended(kind, args: list, kwargs: dict):
-    """An object of a module class, as far as its __init__ gets."""
-    if not (isinstance(kind, type) and issubclass(kind, torch.nn.Module)):
-        return kind(*args, **kwargs)
-    made = kind.__new__(kind)
-    torch.nn.Module.__init__(made)
-    with contextlib.suppress(Exception):
-        made.__init__(*args, **kwargs)
-    return made
-
-
-def _put_layers(target, weights: dict, tensors: Mapping) -> None:
-    """Gives each layer that is named in the weights a weight and a bias of the right shape.
-
-    An `nn.Linear` is changed in place, for it may have a second name; what is none, or was given
-    weights under another name already, makes way for one.
-    """
-    used = set()
-    for path in weights:
-        *parents, name, kind = path.split(".")
-        holder = target
-        for parent in parents:
-            holder = getattr(holder, parent, None)
-        if kind != "weight" or not isinstance(holder, torch.nn.Module):
-            continue
-        layer = getattr(holder, name, None)
-        if not isinstance(layer, torch.nn.Linear) or id(layer) in used:
-            layer = torch.nn.Linear(1, 1)
-            setattr(holder, name, layer)
-        used.add(id(layer))
-        weight = decode(weights[path], tensors)
-        layer.out_features, layer.in_features = weight.shape
-        layer.weight = torch.nn.Parameter(torch.zeros_like(weight))
-        layer.bias = torch.nn.Parameter(weight.new_zeros(len(weight)))
-
-
-def _set_weights(target, weights: dict, tensors: Mapping) -> dict:
-    """Sets tensors by attribute path (`q.weight`); returns those that could not be set, and why."""
-    unset, seen = {}, {}
-    for path, reference in weights.items():
-        tensor = decode(reference, tensors).clone()
-        *parents, last = path.split(".")
-        holder = target
-        for i, name in enumerate(parents):
-            holder = getattr(holder, name, None)
-            if holder is None:
-                unset[path] = f"no attribute {'.'.join(parents[: i + 1])!r}"
-                break
-        else:
-            old = getattr(holder, last, None)
-            if not isinstance(old, torch.Tensor):
-                unset[path] = f"no {last!r}" if old is None else f"{last!r} is not a tensor"
-            elif old.shape != tensor.shape:
-                unset[path] = f"shape {list(old.shape)}, not {list(tensor.shape)}"
-            else:
-                old.data = tensor
-                if id(old) in seen:
-                    unset[path] = f"the same tensor as {seen[id(old)]!r}"
-                seen.setdefault(id(old), path)
-    return unset
-
-
-def _parameters(module: torch.nn.Module) -> dict:
-    """All parameters under all their names: a layer may be kept in a list too."""
-    return dict(module.named_parameters(remove_duplicate=False))
 
 
 def _gradients(value, inputs: list, parameters: Mapping) -> dict:

@@ -62,10 +62,18 @@ def lengths(prefix: bytes, max_header: int, max_body: int) -> tuple[int, int]:
     return header, body
 
 
+def _whole(header: object) -> object:
+    """The same without half characters: a text that holds one can neither be shown nor stored."""
+    text = json.dumps(header, ensure_ascii=False).encode("utf-16", "surrogatepass")
+    return json.loads(text.decode("utf-16", "replace"))
+
+
 def unpack(text: bytes, body: bytes) -> tuple[dict, dict]:
     """The header and the tensors of a frame. Raises BadFrame for anything but those."""
     try:
-        header = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+        header = json.loads(text.decode(), parse_constant=_refuse, parse_float=_finite)
+        if b"\\ud" in text.lower():
+            header = _whole(header)
     except (ValueError, RecursionError) as error:
         raise BadFrame(f"the header is not JSON ({type(error).__name__})") from None
     if type(header) is not dict:

@@ -20,140 +20,103 @@ class Row:
     kind: str
     means: str
     example: str
-    signs: tuple[str, ...] = ()
-    words: tuple[str, ...] = ()
+    signs: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def _row(kind: str, means: str, example: str, signs: str, words: str = "") -> Row:
+    """A row; spaces stand between the signs, commas between the words."""
+    told = tuple(words.split(", ")) if words else ()
+    return Row(kind, means, example, tuple(signs.split()), told)
 
 
 TABLE = (
-    Row(
+    _row(
         "arrow",
         "from one shape to the next",
         "[b, t, c] -> [b, c, t]",
-        ("->", "=>", "~>", "→", "⟶", "⇒", "⟹", "➔", "➜", "➡", "↦", "⇨", "▶", "|>", ">", "<->"),
-        (
-            "becomes",
-            "become",
-            "becoming",
-            "to",
-            "into",
-            "gives",
-            "give",
-            "giving",
-            "yields",
-            "results in",
-            "resulting in",
-            "turns into",
-            "turned into",
-            "goes to",
-            "transposed to",
-            "reshaped to",
-            "reshape to",
-            "reshaped into",
-            "viewed as",
-            "permuted to",
-            "projected to",
-            "mapped to",
-            "expanded to",
-            "flattened to",
-            "squeezed to",
-            "unsqueezed to",
-            "converted to",
-            "split into",
-            "devient",
-            "wird zu",
-            "变为",
-            "变成",
-        ),
+        "-> => ~> → ⟶ ⇒ ⟹ ➔ ➜ ➡ ↦ ⇨ ▶ |> > <->",
+        "becomes, become, becoming, to, into, gives, give, giving, yields, results in, "
+        "resulting in, turns into, turned into, goes to, transposed to, reshaped to, reshape to, "
+        "reshaped into, viewed as, permuted to, projected to, mapped to, expanded to, "
+        "flattened to, squeezed to, unsqueezed to, converted to, split into, devient, wird zu, "
+        "变为, 变成",
     ),
-    Row(
+    _row(
         "spread",
         "an arrow to the shape that a later line makes of it",
         "[1, t, t] broadcast to [b, t, t]",
-        (),
-        ("broadcast to", "broadcasted to", "broadcasts to", "broadcastable to", "broadcast over"),
+        "",
+        "broadcast to, broadcasted to, broadcasts to, broadcastable to, broadcast over",
     ),
-    Row(
+    _row(
         "times",
         "the operands of one operation",
         "[b, t, d] @ [b, d, t]",
-        ("@", "×", "·", "⋅", "∗", "⊗", "⊙", "*"),
-        ("x", "X", "dot", "matmul", "mm", "bmm", "times", "by", "multiplied by", "mat mul"),
+        "@ × · ⋅ ∗ ⊗ ⊙ *",
+        "x, X, dot, matmul, mm, bmm, times, by, multiplied by, mat mul",
     ),
-    Row("plus", "a sum, of shapes or sizes", "[b, t, t] + [t, t]", ("+",)),
-    Row("minus", "a difference of sizes, or a dash", "[b, t - 1]", ("-", "−", "–", "—", "─", "~")),
-    Row("over", "a quotient of sizes, or `or` between shapes", "[b, t, d / n]", ("/", "//", "÷")),
-    Row("power", "a power of a size", "[b, w^2]", ("^", "**")),
-    Row("comma", "between dimensions", "[b, t, c]", (",", ";", "|", "、")),
-    Row(
+    _row("plus", "a sum, of shapes or sizes", "[b, t, t] + [t, t]", "+"),
+    _row("minus", "a difference of sizes, or a dash", "[b, t - 1]", "- − – — ─ ~"),
+    _row("over", "a quotient of sizes, or `or` between shapes", "[b, t, d / n]", "/ // ÷"),
+    _row("power", "a power of a size", "[b, w^2]", "^ **"),
+    _row("comma", "between dimensions", "[b, t, c]", ", ; | 、"),
+    _row(
         "is",
         "between a label and its shape",
         "q: [b, t, d]",
-        (":", "=", "==", ":=", "∈", "≡"),
-        ("is", "are", "has", "have", "was", "being"),
+        ": = == := ∈ ≡",
+        "is, are, has, have, was, being",
     ),
-    Row(
+    _row(
         "shape",
         "a word for a shape: what follows is meant as one",
         "shape (b, t, c)",
-        (),
-        (
-            *("shape", "shapes", "size", "sizes", "dim", "dims", "dimension", "dimensions"),
-            *("torch.size", "torch.shape", "tensor", "tensors", "array", "floattensor"),
-            *("longtensor", "torch.tensor", "torch.floattensor", "torch.longtensor", "of shape"),
-            *("of size", "forme", "vorm", "form", "taille", "forma", "tamaño", "размер", "форма"),
-            *("形状", "形状为", "形状是", "的形状", "维度", "维度为", "维度是", "大小为", "形狀"),
-        ),
+        "",
+        "shape, shapes, size, sizes, dim, dims, dimension, dimensions, torch.size, torch.shape, "
+        "tensor, tensors, array, floattensor, longtensor, torch.tensor, torch.floattensor, "
+        "torch.longtensor, of shape, of size, forme, vorm, form, taille, forma, tamaño, размер, "
+        "форма, 形状, 形状为, 形状是, 的形状, 维度, 维度为, 维度是, 大小为, 形狀",
     ),
-    Row(
-        "or",
-        "one of two",
-        "[b, t] or [b, 1]",
-        (),
-        ("or", "otherwise", "else", "if", "when", "oder", "ou"),
-    ),
-    Row("and", "two shapes, or the last comma of a list", "b, t and c", ("&",), ("and", "und")),
-    Row("each", "one of several tensors", "[b, t, d] each", (), ("each", "every", "per", "all")),
-    Row(
+    _row("or", "one of two", "[b, t] or [b, 1]", "", "or, otherwise, else, if, when, oder, ou"),
+    _row("and", "two shapes, or the last comma of a list", "b, t and c", "&", "and, und"),
+    _row("each", "one of several tensors", "[b, t, d] each", "", "each, every, per, all"),
+    _row(
         "aside",
         "what follows is not of this line",
         "[b, t] (not [t, b])",
-        (),
-        (
-            *("not", "no longer", "instead of", "rather than", "unlike", "broadcast", "broadcasts"),
-            *("broadcastable", "broadcasted", "needs", "need", "expects", "expect", "requires"),
-            *("since", "because", "would", "were", "until", "assumes", "must", "should", "vs"),
-        ),
+        "",
+        "not, no longer, instead of, rather than, unlike, broadcast, broadcasts, broadcastable, "
+        "broadcasted, needs, need, expects, expect, requires, since, because, would, were, "
+        "until, assumes, must, should, vs",
     ),
-    Row(
+    _row(
         "input",
         "what comes in",
         "in: [b, t]",
-        (),
-        ("in", "input", "inputs", "from", "before", "given", "takes", "original", "originally"),
+        "",
+        "in, input, inputs, from, before, given, takes, original, originally",
     ),
-    Row(
+    _row(
         "output",
         "what comes out",
         "out: [b, t]",
-        (),
-        ("out", "output", "outputs", "result", "returns", "return", "after", "now", "final"),
+        "",
+        "out, output, outputs, result, returns, return, after, now, final",
     ),
-    Row(
+    _row(
         "same",
         "a shape that was told before",
         "same shape as q",
-        (),
-        (
-            *("ditto", "idem", "unchanged", "same", "same shape", "same size", "same as"),
-            *("likewise", "no change", "keeps shape", "keeps the shape", "preserves shape"),
-            *("preserves the shape", "as above", "as before"),
-        ),
+        "",
+        "ditto, idem, unchanged, same, same shape, same size, same as, likewise, no change, "
+        "keeps shape, keeps the shape, preserves shape, preserves the shape, as above, as before",
     ),
-    Row("scalar", "a tensor without dimensions", "scalar", (), ("scalar", "0-d", "0d", "0-dim")),
-    Row("dots", "any number of dimensions", "[..., c]", ("...", "..", "…")),
-    Row("any", "any size", "[b, ?]", ("?",)),
-    Row("open", "the begin of a shape", "[b, t]", ("[", "(", "{", "<")),
-    Row("close", "the end of a shape", "(b, t)", ("]", ")", "}")),
+    _row("scalar", "a tensor without dimensions", "scalar", "", "scalar, 0-d, 0d, 0-dim"),
+    _row("dots", "any number of dimensions", "[..., c]", "... .. …"),
+    _row("any", "any size", "[b, ?]", "?"),
+    _row("open", "the begin of a shape", "[b, t]", "[ ( { <"),
+    _row("close", "the end of a shape", "(b, t)", "] ) }"),
 )
 LATEX = {
     "\\times": "×",

@@ -10,20 +10,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from autograder.shapes.text.dims import Expr
+from autograder.shapes.text.dims import PROSE, Expr
 from autograder.shapes.text.lexer import MAX_TEXT, Token, plain, tokens
+from autograder.shapes.text.no_shapes import (
+    explained,
+    garbled,
+    looks_like_one,
+    meanings,
+    names_in_brackets,
+    without_values,
+)
 from autograder.shapes.text.shapes_in_text import (
     Span,
     Term,
     Vocabulary,
     bare_terms,
-    explained,
-    garbled,
-    looks_like_one,
-    names_in_brackets,
     spans,
     strip_lead,
-    without_values,
 )
 
 _FILLERS = """
@@ -241,14 +244,15 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
         how = _kind(glue, first, equals)
         op = how.op or span.op
         term = _labelled(span.term, glue, op, how.kind, first)
+        roles = [t for t in _last_sentence(glue) if t.kind in ("input", "output")]
         if first or how.kind in ("new", "or"):
             claims.append([Stage((term,), "", op if any(_is_arrow(t) for t in glue) else span.op)])
             joins.append("or" if how.kind == "or" and not first else "")
             more.append(
                 {
                     "aside": not first and any(t.kind == "aside" for t in glue),
-                    "role": next((t.kind for t in glue if t.kind in ("input", "output")), ""),
-                    "role_of": frozenset(t.text for t in glue if t.kind in ("input", "output")),
+                    "role": next((t.kind for t in roles), ""),
+                    "role_of": frozenset(t.text for t in roles),
                     "words": sum(t.kind == "name" for t in glue) - bool(term.label),
                     "told": not first and _in_words(glue, term),
                 }
@@ -276,6 +280,12 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
         kept["words"] = extra.get("words", 0) + tail if shapes[0].start else 0
         made.append(Claim(tuple(stages), **kept))
     return _comma_operands(_with_alternatives(made, joins))
+
+
+def _last_sentence(glue: list[Token]) -> list[Token]:
+    """What stands behind the last full stop: `the scores from the paper. [b, t, t]`."""
+    ends = [i for i, t in enumerate(glue) if t.text == "."]
+    return glue[ends[-1] + 1 :] if ends else glue
 
 
 def _is_arrow(token: Token) -> bool:
@@ -340,6 +350,8 @@ def _labelled(term: Term, glue: list[Token], op: str, kind: str, first: bool) ->
         number = [t for t in rest[-3:] if t.kind in ("name", "number") and t.text not in COUNTED]
         if number and (first or kind == "new") and len(rest) <= 6:
             return replace(term, count=number[-1].text)
+    if last.text.lower() in PROSE:
+        return term
     if last.kind == "name" or (last.text == "x" and named):
         text = last.text
         for end in (".shape", ".size"):
@@ -382,6 +394,7 @@ def _comma_operands(claims: list[Claim]) -> list[Claim]:
 
 def legends(text: str, vocabulary: Vocabulary) -> dict[str, Expr]:
     """`B = batch size, d: hidden / num_heads`: names that a comment explains by known words."""
-    from autograder.shapes.text.shapes_in_text import meanings
-
-    return meanings(tokens(plain(text)), vocabulary)
+    told: dict[str, Expr] = {}
+    for line in text.splitlines():  # `npoint:` on a line of its own is not what the next one says
+        told = meanings(tokens(plain(line)), vocabulary) | told
+    return told

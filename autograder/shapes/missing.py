@@ -1,0 +1,79 @@
+"""Which statements ask for a comment on their shape, and which have one that may be theirs."""
+
+from __future__ import annotations
+
+import ast
+
+from autograder.shapes.attach import MAKES, Sighting
+from autograder.shapes.facts import NEAR
+from autograder.shapes.match import results
+from autograder.shapes.recording import Execution
+from autograder.shapes.text.comments import Given
+from autograder.shapes.text.lexer import tokens
+from autograder.shapes.tracer import TURNS, Stmt, flat, trace
+from autograder.shapes.wording import UNKNOWN, Verdict
+
+
+def needs_one(stmt: Stmt, runs: list[Execution], lines: list[str], given: Given) -> bool:
+    """Whether a statement makes a tensor: not in place, no number, no other name for one."""
+    if stmt.kind not in ("assign", "return") or stmt.alias or stmt.receiver is not None:
+        return False
+    if lines[stmt.line - 1].split("#")[0].strip() in given.code or _only_names(stmt, lines):
+        return False
+    return any(s for e in runs for s in results(stmt, e))  # without dimensions it asks for nothing
+
+
+def _only_names(stmt: Stmt, lines: list[str]) -> bool:
+    """`return (att, probs) if flag else att`: nothing new is made."""
+    text = "\n".join(lines[stmt.line - 1 : stmt.end_line])
+    try:
+        node = ast.parse(text.strip()).body[0]
+    except (SyntaxError, IndexError, RecursionError, MemoryError):
+        return False
+    value = getattr(node, "value", None)
+    made = ast.Call | ast.BinOp | ast.Subscript | ast.ListComp | ast.UnaryOp
+    return value is not None and not any(
+        isinstance(n, made) or (isinstance(n, ast.Attribute) and n.attr in TURNS)
+        for n in ast.walk(value)
+    )
+
+
+def covered(stmt: Stmt, room) -> bool:
+    """Whether a comment of its own line may be about this statement too."""
+    for sighting in (*room.sightings, *room.homeless):
+        if sighting.trailing or not _in_a_row(sighting, stmt, room):
+            if sighting.trailing and stmt.line <= sighting.line <= stmt.end_line:
+                return True
+            continue
+        about = (*sighting.stmts, *sighting.block)
+        if sighting not in room.placed and (stmt.id in about or not about):
+            return True
+        own = set(flat(stmt.targets))
+        named = own & {t.text for t in tokens(sighting.text) if t.word}
+        for claim in sighting.claims:
+            labels = {t.label.split(".")[0] for t in claim.terms()} & room.tensors
+            if (named or not labels - own) and room.holds(claim, sighting, stmt.id):
+                return True
+    return False
+
+
+def _in_a_row(sighting: Sighting, stmt: Stmt, room) -> bool:
+    """Whether no other comment, and no blank line, stands between."""
+    low, high = sorted((sighting.line, stmt.line))
+    if high - low > 2 * NEAR:
+        return False
+    between = any(low < other.line < high for other in room.sightings)
+    blank = sum(not room.source.lines[i - 1].strip() for i in range(low, high + 1))
+    return not between and blank <= (sighting.place == "loose")
+
+
+def write_missing(source: str, verdicts: list[Verdict]) -> str:
+    """The source with a comment behind each statement that lacks one."""
+    lines = source.splitlines()
+    ends = {s.line: s.end_line for s in trace(source).stmts if s.kind in MAKES}
+    for verdict in verdicts:
+        if verdict.verdict == "missing" and UNKNOWN not in verdict.proposal:
+            place = ends.get(verdict.line, verdict.line) - 1
+            glue = "; " if "#" in lines[place] else "  # "
+            lines[place] = f"{lines[place].rstrip()}{glue}{verdict.proposal}"
+    return "\n".join(lines) + ("\n" if source.endswith("\n") else "")

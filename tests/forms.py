@@ -1,0 +1,53 @@
+"""The two forms of a suite: the small one of `make test`, and the whole one of `make test-all`.
+
+Many claims are about a product: every wrong program on every draw, every slip in every style. The
+whole form tries all of it. The small form tries a share of it that is always the same, and that
+touches everything which has a name (each exercise, each mistake, each style) at least once; what
+is left to the whole form is marked `slow`. No claim stands in the whole form alone, but for those
+that need minutes or a server by their nature.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Hashable, Iterable
+
+import pytest
+
+small = False  # whether the small form runs: set by tests/conftest.py
+
+
+def in_whole_form(case: object):
+    """The case, left out of the small form."""
+    values = case if isinstance(case, tuple) else (case,)
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def first_of(*cases) -> list:
+    """The first case in the small form, all of them in the whole one: such as several draws."""
+    return [cases[0], *map(in_whole_form, cases[1:])]
+
+
+def examples(few: int, many: int) -> int:
+    """How many random examples are tried: few in the small form, many in the whole one."""
+    return few if small else many
+
+
+def share(
+    cases: Iterable, every: int, touching: Callable[[object], Hashable] | None = None
+) -> list:
+    """One of `every` case in the small form, and the first of each kind, all in the whole one.
+
+    touching: what has to be touched by a case, such as its mistake. Which cases are taken depends
+    on their own text alone: a new case changes nothing for the others.
+    """
+    chosen, touched = [], set()
+    for case in cases:
+        kind = touching(case) if touching else None
+        new = touching is not None and kind not in touched
+        if new or zlib.crc32(repr(case).encode()) % every == 0:
+            touched.add(kind)
+            chosen.append(case)
+        else:
+            chosen.append(in_whole_form(case))
+    return chosen
