@@ -8,7 +8,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 export PATH := $(abspath $(BIN)):$(PATH)
 export PYTHONNOUSERSITE := 1
 
-.PHONY: setup demo test test-all notebooks release attack bench lint clean
+.PHONY: setup demo test test-all notebooks release site attack bench lint clean
 
 setup: $(VENV)/ready
 
@@ -35,6 +35,14 @@ notebooks: setup
 
 release: setup
 	$(BIN)/autograder release
+
+# The site, for which more packages are needed; it is opened from its folder, without a server.
+site: $(VENV)/site
+	$(BIN)/python tools/site/build.py
+
+$(VENV)/site: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt sphinx myst-nb furo
+	@touch $@
 
 attack: setup
 	$(BIN)/python -m tests.attacks.table

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from autograder import class_commands
 from autograder.one_thread import one_thread
 from autograder.wish import Wish
 
@@ -162,6 +163,7 @@ def _parser() -> argparse.ArgumentParser:
     _isolation(grade)
     grade.set_defaults(run=_grade)
     _book_commands(commands)
+    class_commands.add(commands)
 
     doctor = commands.add_parser(
         "doctor", help="what this machine offers, a self-test, and what to install"

@@ -15,7 +15,7 @@ from autograder.course.course import Course
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
 from autograder.reports.cards import Card
-from autograder.reports.feedback import FOLDED, descriptions, page
+from autograder.reports.feedback import FOLDED, code, descriptions, page
 from tests.conftest import ROOT
 
 HOMEWORK = "05_homework"
@@ -34,6 +34,12 @@ PIXEL = (
 WRONG = Finding("scale.missing", Verdict.WRONG, "The scores are not scaled.", 5, "s = q @ k")
 TRUE = Finding("shape_comments", Verdict.TRUE, "Line 9: true.", 9, "q = self.q(x)")
 
+COMMENTS = [
+    {"line": 11, "verdict": "true", "said": ""},
+    {"line": 12, "verdict": "false", "said": "`k` is [b, <i>s</i>], not [s, b]."},
+    {"line": 13, "verdict": "cannot tell", "said": "`n` is not known."},
+]
+
 
 @pytest.fixture(scope="module")
 def notebook():
@@ -45,6 +51,9 @@ def notebook():
     marked = iter([(1, True), (0, False), (2, None)])
     for cell in nb.cells:
         data = cell.metadata.get("nbgrader", {})
+        if cell.id == "self_attention":
+            cell.metadata.course["shapes"] = COMMENTS
+            cell.metadata.course["wrong"] = [12]
         if data.get("grade") and cell.cell_type == "markdown":
             data["open"], data["score"] = True, 0
         elif data.get("grade"):
@@ -110,6 +119,22 @@ def test_what_is_to_be_done_leads_to_the_task_and_all_else_is_left_out(html):
 def test_a_task_that_lost_a_point_only_is_not_called_wrong(html):
     (task,) = re.findall(r"<b>nearly</b>\s*<code>([\w.]+)</code>", html)
     assert f"<b>not yet</b> <code>{task}</code>" not in html
+
+
+def test_a_shape_comment_is_judged_beside_its_line(html):
+    source = html.partition('id="self_attention"')[2].partition("</pre>")[0]
+    lines = unescape(re.sub(r"<(?!i>|/i>)[^>]*>", "", source[source.index("<pre") :])).split("\n")
+    place = next(n for n, line in enumerate(lines) if "✓ true" in line)
+    assert "#" in lines[place] or "=" in lines[place]  # the very line that it judges
+    assert lines[place + 2] == "shape comment: false. `k` is [b, <i>s</i>], not [s, b]."
+    assert lines[place + 4] == "shape comment: cannot tell. `n` is not known."
+    assert "<i>s</i>" not in source  # what a student wrote is text
+
+
+def test_without_notes_a_program_is_shown_as_it_was_written():
+    text = "def f(x):\n    return '<b>' \n\n\ny = 1"
+    shown = unescape(re.sub(r"<[^>]*>", "", code(text, [2])))
+    assert shown == text + "\n"
 
 
 def violations(html: str, folder, dark: bool, width: int = 1200) -> list:

@@ -1,6 +1,7 @@
 """The hand-out: complete, and without a line of any solution."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -241,3 +242,17 @@ def test_a_body_is_taken_out_and_its_docstring_stays():
         namespace = {}
         exec(stripped, namespace)
         namespace["f"](1)
+
+
+def test_what_is_told_of_a_class_is_not_for_students(hand_out):
+    assert not (hand_out / "autograder" / "exports").exists()
+    for name in ("class.html", "answers.html"):
+        assert not list(hand_out.rglob(name))
+    done = subprocess.run(
+        [sys.executable, "-m", "autograder.cli", "report"],
+        cwd=hand_out,
+        env={**os.environ, "PYTHONPATH": str(hand_out), "AUTOGRADER_COURSE": str(hand_out)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and "the instructor's" in done.stderr

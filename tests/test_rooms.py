@@ -21,6 +21,7 @@ ROOMS = {
     "many": set(),
     "grading": {"course", "intake", "judging", "many", "reports", "sandbox", "shapes", "tracing"},
     "classroom": {"course", "grading", "intake", "many", "reports", "sandbox"},
+    "exports": {"classroom", "course", "grading", "intake", "reports", "sandbox"},
 }
 # Notebooks of the course's own are run by `build`; students' code is run by the sandbox alone.
 STARTS = {"subprocess", "multiprocessing", "nbclient"}

@@ -7,14 +7,15 @@ from dataclasses import MISSING, fields
 import pytest
 
 from autograder.course.course import Course
-from autograder.course.settings import CourseError, Given, Rubric, Settings, read_settings
+from autograder.course.settings import CourseError, Given, Late, Rubric, Settings, read_settings
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
 TABLES = {
-    "[tool.autograder]": (Settings, {"given", "rubric"}),
+    "[tool.autograder]": (Settings, {"given", "rubric", "late"}),
     "[[tool.autograder.given]]": (Given, set()),
     "[tool.autograder.rubric.EXERCISE]": (Rubric, set()),
+    "[tool.autograder.late]": (Late, set()),
 }
 
 
@@ -39,15 +40,15 @@ def test_the_page_gives_every_default(table):
         if default:  # written as in TOML
             value = tomllib.loads(f"value = {said.strip('`')}")["value"]
             assert (tuple(value) if isinstance(value, list) else value) == default, each.name
-        elif default is False:
-            assert said == "`false`"
+        elif isinstance(default, (bool, float)):
+            assert said == f"`{str(default).lower()}`"
         else:
             assert said in ("none", "the folder's name", "the id", "`README.md` of the course")
 
 
 def test_the_examples_of_the_page_are_taken(tmp_path):
     path = tmp_path / "pyproject.toml"
-    for table in ("[tool.autograder]", "[[tool.autograder.given]]"):
+    for table in ("[tool.autograder]", "[[tool.autograder.given]]", "[tool.autograder.late]"):
         for row in rows(table).values():
             path.write_text(f"{table}\n{row[-1].strip('`')}\n", encoding="utf-8")
             assert read_settings(tmp_path) != Settings()
@@ -78,6 +79,8 @@ def test_what_is_left_out_gets_its_default(tmp_path):
         ("[tool.autograder]\nhand_out = 'models'\n", "hand_out = 'models'"),
         ("[[tool.autograder.given]]\ncomplete = 'yes'\n", "complete = 'yes'"),
         ("[tool.autograder]\ngiven = 3\n", "[[tool.autograder.given]]"),
+        ("[tool.autograder]\nlate = 3\n", "[tool.autograder.late] is a table"),
+        ("[tool.autograder.late]\npoints_a_day = 'one'\n", "should be a number"),
         ("[tool.autograder\n", "is not TOML"),
     ],
 )

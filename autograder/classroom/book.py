@@ -67,6 +67,11 @@ class Book:
             book.db.remove()
             records.METADATA.create_all(self._engine)
 
+    @property
+    def url(self) -> str:
+        """Where the gradebook is, for nbgrader's own interface."""
+        return self._folders.db_url
+
     def close(self) -> None:
         self._engine.dispose()
 

@@ -27,6 +27,7 @@ ENGINE = Path(__file__).resolve().parents[1]
 NOT_FOR_STUDENTS = {
     *("nbgrader_plugin.py", "converters.py", "exchange.py", "gradebook.py", "records.py"),
     *("again.py", "book.py", "cluster.py", "marks.py", "rehearsal.py"),
+    *("exports", "class.html", "answers.html"),
 }
 STAND_IN = ENGINE / "sandbox" / "inside" / "stand_in"
 TO_DO = 'raise NotImplementedError("Your code from the notebook goes here.")'

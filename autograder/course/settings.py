@@ -10,7 +10,12 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-KINDS = {"str": (str, "a text"), "bool": (bool, "true or false"), "int": (int, "a whole number")}
+KINDS = {
+    "str": ((str,), "a text"),
+    "bool": ((bool,), "true or false"),
+    "int": ((int,), "a whole number"),
+    "float": ((int, float), "a number"),
+}
 
 
 class CourseError(Exception):
@@ -63,6 +68,22 @@ class Rubric:
 
 
 @dataclass(frozen=True)
+class Late:
+    """What a late submission costs where marks are exported (see exports/late.py).
+
+    points_a_day, percent_a_day: for each day begun, points or per cent of what was earned.
+    grace_hours: that cost nothing. most_percent: of what was earned, that can be lost. due: by
+    lesson, when it is due, where the gradebook does not say so.
+    """
+
+    points_a_day: float = 0.0
+    percent_a_day: float = 0.0
+    grace_hours: float = 0.0
+    most_percent: float = 100.0
+    due: dict[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
 class Settings:
     """The table `[tool.autograder]`; docs/settings.md explains every key.
 
@@ -72,7 +93,8 @@ class Settings:
     fill_in: modules of the library whose functions students write; their bodies are taken out of
     what students get. hand_out: further files and folders of the hand-out. readme: the students'
     README. demo: a file with the made-up class of `autograder demo`. given: what lessons are given
-    when answers are run. rubric: by exercise, what is taken off and added.
+    when answers are run. rubric: by exercise, what is taken off and added. late: what a late
+    submission costs where marks are exported.
     """
 
     id: str = ""
@@ -87,6 +109,7 @@ class Settings:
     demo: str = ""
     given: tuple[Given, ...] = ()
     rubric: dict[str, Rubric] = field(default_factory=dict, hash=False)
+    late: Late = field(default_factory=Late)
 
     def given_to(self, lesson: str) -> Given:
         """All that a lesson is given, by every entry whose pattern fits its name."""
@@ -121,10 +144,15 @@ def read_settings(folder: Path) -> Settings:
         raise CourseError(f"{path}: [tool.autograder.rubric.EXERCISE] is a table.")
     where = f"{path}: [tool.autograder.rubric"
     rubric = {name: _filled(Rubric, t, f"{where}.{name}]") for name, t in tables.items()}
+    late = table.pop("late", {})
+    if not isinstance(late, dict):
+        raise CourseError(f"{path}: [tool.autograder.late] is a table.")
     made = _filled(Settings, table, f"{path}: [tool.autograder]")
     entries = tuple(_filled(Given, g, f"{path}: [[tool.autograder.given]]") for g in given)
     name = made.id or folder.resolve().name
-    return replace(made, id=name, title=made.title or name, given=entries, rubric=rubric)
+    fresh = {"given": entries, "rubric": rubric}
+    fresh["late"] = _filled(Late, late, f"{path}: [tool.autograder.late]")
+    return replace(made, id=name, title=made.title or name, **fresh)
 
 
 def _table(path: Path) -> dict:
@@ -149,8 +177,8 @@ def _filled(kind: type, table: dict, where: str):
                 raise CourseError(f"{where}: {key} = {value!r} should be a list of texts.")
             value = tuple(value)
         else:
-            wanted, called = KINDS.get(kinds[key], (dict, "a table"))
-            if type(value) is not wanted:
+            wanted, called = KINDS.get(kinds[key], ((dict,), "a table"))
+            if type(value) not in wanted:
                 raise CourseError(f"{where}: {key} = {value!r} should be {called}.")
         values[key] = value
     return kind(**values)

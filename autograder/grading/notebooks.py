@@ -15,6 +15,7 @@ from autograder.grading import figures
 from autograder.grading.grade import model_answers
 from autograder.reports.cards import Card
 from autograder.reports.feedback import SCHEME, inert
+from autograder.reports.findings import SHAPES, TAKEN
 from autograder.reports.report import Report, Result
 
 GRADED = "graded"  # where an autograded notebook's metadata say what was graded
@@ -50,6 +51,8 @@ def filled(
                 cell.outputs = figures.outputs(shown[cell.id])
             if wrong := wrong_lines(lesson, cell, results):
                 cell.metadata.setdefault("course", {})["wrong"] = wrong
+            if comments := shape_comments(lesson, cell, results):
+                cell.metadata.setdefault("course", {})["shapes"] = comments
         elif cell.source not in released:
             cell.source = inert(cell.source)
     note = _note(report)
@@ -88,9 +91,24 @@ def wrong_lines(lesson: Lesson, cell, results: Mapping[str, Result]) -> list[int
     return sorted({f.where.first_wrong for f in found if f.where is not None})
 
 
+def shape_comments(lesson: Lesson, cell, results: Mapping[str, Result]) -> list[dict]:
+    """What was found of the shape comments of an exercise cell: line, verdict, sentence."""
+    tasks = [check.task for check in lesson.with_role(Role.CHECK) if check.of == cell.id]
+    found = [f for task in tasks if task in results for f in results[task].findings]
+    return [
+        {
+            "line": f.line,
+            "verdict": str(f.verdict),
+            "said": "" if f.verdict == Verdict.TRUE else f.message.removeprefix(f"Line {f.line}: "),
+        }
+        for f in found
+        if f.check == SHAPES and f.line and f.verdict not in TAKEN
+    ]
+
+
 def taken(result: Result) -> list[Finding]:
     """What was taken off or added: lines of their own, beside what is right or wrong."""
-    return [f for f in result.findings if f.verdict in (Verdict.DEDUCTION, Verdict.BONUS)]
+    return [f for f in result.findings if f.verdict in TAKEN]
 
 
 def outputs(result: Result, report: Report, most: float) -> list:

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from autograder.course.asking import Finding, Verdict
+from autograder.course.asking import Finding, Verdict, Where
 from autograder.course.lesson import Role
 from autograder.grading.notebooks import bonus
 from autograder.intake.submission import StudentCell, Submission
@@ -176,10 +176,13 @@ def _record(row, marks: Iterable) -> Record:
 
 def result(data: Mapping) -> Result:
     """A task's result from what `asdict` made of it."""
-    findings = tuple(
-        Finding(**{**each, "verdict": Verdict(each["verdict"])}) for each in data["findings"]
-    )
-    return Result(**{**data, "findings": findings})
+    return Result(**{**data, "findings": tuple(map(_finding, data["findings"]))})
+
+
+def _finding(data: Mapping) -> Finding:
+    where = data.get("where")
+    whole = {"verdict": Verdict(data["verdict"]), "where": Where(**where) if where else None}
+    return Finding(**{**data, **whole})
 
 
 def _packed(submission: Submission) -> bytes:

@@ -11,9 +11,9 @@ import ast
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 
 import jinja2
@@ -25,6 +25,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from autograder.course.asking import Verdict
 from autograder.intake.magics import plain_python
 from autograder.reports.formulas import Formulas, without_marks
 
@@ -121,10 +122,34 @@ class _Lowered(mistune.HTMLRenderer):
         return super().heading(text, self._levels[level - 1])
 
 
-def code(text: str, wrong: list[int] = ()) -> Markup:
-    """Python, coloured, every character of it escaped; the lines that go wrong are marked."""
-    formatter = HtmlFormatter(nowrap=True, hl_lines=list(wrong))
-    return Markup(highlight(plain(text), PythonLexer(stripnl=False), formatter))
+def code(text: str, wrong: Sequence[int] = (), shapes: Sequence[Mapping] = ()) -> Markup:
+    """Python, coloured, every character of it escaped; the lines that go wrong are marked.
+
+    shapes: what was found of shape comments. It stands beside its line: a true one as a sign, of
+    another one below the line what was found.
+    """
+    beside: dict[int, list[Mapping]] = {}
+    for each in shapes:
+        beside.setdefault(each["line"], []).append(each)
+    lines = highlight(plain(text), PythonLexer(stripnl=False), HtmlFormatter(nowrap=True))
+    out = []
+    for number, line in enumerate(lines.removesuffix("\n").split("\n"), start=1):
+        notes = beside.get(number, ())
+        line += "".join(_TRUE for each in notes if each["verdict"] == Verdict.TRUE)
+        said = [_beside(each) for each in notes if each["verdict"] != Verdict.TRUE]
+        out += [f'<span class="hll">{line}\n</span>' if number in wrong else f"{line}\n", *said]
+    return Markup("".join(out))
+
+
+_TRUE = (
+    '<span class="shape true" role="note"><span class="ear">shape comment: </span> ✓ true</span>'
+)
+
+
+def _beside(found: Mapping) -> str:
+    kind = "false" if found["verdict"] in (Verdict.FALSE, Verdict.MISSING) else "unsure"
+    text = escape(f"shape comment: {found['verdict']}. {plain(found['said'])}")
+    return f'<span class="shape {kind}" role="note">{text}\n</span>'
 
 
 def card(html: str) -> Markup:
@@ -224,7 +249,8 @@ def page(nb, title: str, score: float, max_score: float, late_penalty: float = 0
     kept = [cell for cell in nb.cells if not _left_out(cell)]
     cells = [_shown_cell(cell, after) for cell, after in zip(kept, [*kept[1:], None], strict=True)]
     graded = [cell for cell in cells if cell["data"].get("grade")]
-    return _template().render(
+    return render(
+        "feedback.html",
         title=plain(title),
         cells=cells,
         score=max(0.0, score),
@@ -233,8 +259,6 @@ def page(nb, title: str, score: float, max_score: float, late_penalty: float = 0
         not_marked=sum(cell["data"]["points"] for cell in graded if cell["data"].get("open")),
         graded=graded,
         next=[cell for cell in graded if cell["advice"]],
-        colours=Markup(HtmlFormatter(style="default").get_style_defs(".code")),
-        dark_colours=Markup(HtmlFormatter(style="github-dark").get_style_defs(".code")),
     )
 
 
@@ -258,6 +282,7 @@ def _shown_cell(cell, after) -> dict:
         "data": data,
         "task": course.get("task", ""),
         "wrong": [line for line in course.get("wrong", []) if isinstance(line, int)],
+        "shapes": [each for each in course.get("shapes", []) if isinstance(each["line"], int)],
         "outputs": shown(cell),
         "earned": earned,
         "taken": taken,
@@ -305,10 +330,9 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
 
 
 @cache
-def _template() -> jinja2.Template:
-    folder = Path(__file__).parent / "templates"
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(folder),
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -321,4 +345,17 @@ def _template() -> jinja2.Template:
         points=lambda x: f"{float(x or 0):g}",
         change=lambda x: f"{x:+g}".replace("-", "\N{MINUS SIGN}") if x else "",
     )
-    return environment.get_template("feedback.html")
+    return environment
+
+
+def render(template: str, **values) -> str:
+    """A page from one of the templates, in the colours of all pages; every text is escaped."""
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            colours=Markup(HtmlFormatter(style="default").get_style_defs(".code")),
+            dark_colours=Markup(HtmlFormatter(style="github-dark").get_style_defs(".code")),
+            **values,
+        )
+    )

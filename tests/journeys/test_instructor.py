@@ -1,4 +1,4 @@
-"""An instructor with files: the README's section *Teach*, from a course solved in place."""
+"""An instructor with files: the page *With nbgrader*, from a course solved in place."""
 
 import csv
 import json
@@ -15,19 +15,20 @@ from tests.conftest import ROOT
 from tests.journeys.walk import Place, commands_of, solve
 
 HOMEWORK = "05_homework"
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-STEPS = commands_of(README, "Teach")
+PAGE = (ROOT / "docs" / "with_nbgrader.md").read_text(encoding="utf-8")
+LEARN = (ROOT / "docs" / "learn.md").read_text(encoding="utf-8")
+STEPS = commands_of(PAGE, "Teach")
 FIRST_EXPORT = STEPS.index("nbgrader export")
 
 
 def nbgrader_steps() -> list[str]:
-    """The README's commands from the activation of the environment to the first export."""
+    """The page's commands from the activation of the environment to the first export."""
     return STEPS[STEPS.index("source .venv/bin/activate") : FIRST_EXPORT + 1]
 
 
 def hand_in(place: Place, classroom: dict[str, dict[str, str]]) -> None:
-    """Puts each student's notebook where the README says, filled in as handed out."""
-    assert "`submitted/STUDENT/05_homework/05_homework.ipynb`" in README
+    """Puts each student's notebook where the page says, filled in as handed out."""
+    assert "`submitted/STUDENT/05_homework/05_homework.ipynb`" in PAGE
     for student, answers in classroom.items():
         target = place.folder / "submitted" / student / HOMEWORK / f"{HOMEWORK}.ipynb"
         target.parent.mkdir(parents=True)
@@ -105,11 +106,11 @@ def _all_text(folder) -> str:
 
 
 @pytest.mark.slow
-def test_formgrader_opens_where_the_readme_says_and_lists_the_lessons(course_folder, right_answers):
+def test_formgrader_opens_where_the_page_says_and_lists_the_lessons(course_folder, right_answers):
     hand_in(course_folder, {"ada": right_answers(HOMEWORK)})
     course_folder.do(*STEPS[STEPS.index("source .venv/bin/activate") : FIRST_EXPORT - 1])
     (start,) = [c for c in STEPS if "jupyter lab" in c]
-    address = re.search(r"http://localhost:8888(/\S+)\.", README)[1]
+    address = re.search(r"http://localhost:8888(/\S+)\.", PAGE)[1]
     with course_folder.serving(start) as server:
         assert "formgrader" in server.get(address).lower()
         listed = {a["name"]: a for a in json.loads(server.get(f"{address}/api/assignments"))}
@@ -151,7 +152,7 @@ def read_only(course_folder):
 def test_a_course_that_may_only_be_read_checks_and_grades(
     read_only, as_anybody, right_answers, tmp_path
 ):
-    (check,) = [c for c in commands_of(README, "Learn") if "autograder check" in c]
+    (check,) = [c for c in commands_of(LEARN, "Learn") if "autograder check" in c]
     said = read_only.run("touch here", wrapper=as_anybody)
     assert said.status and "denied" in said.text
     blank = read_only.run(check, wrapper=as_anybody)
@@ -161,7 +162,7 @@ def test_a_course_that_may_only_be_read_checks_and_grades(
     elsewhere = Place(tmp_path / "my class", {"PYTHONPATH": str(read_only.folder)})
     elsewhere.folder.mkdir()
     elsewhere.home.mkdir()
-    config = re.search(r"```python\n(.*?)```", README, re.DOTALL)[1]
+    config = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)[1]
     (elsewhere.folder / "nbgrader_config.py").write_text(config, encoding="utf-8")
     hand_in(elsewhere, {"ada": right_answers(HOMEWORK), "ben": {}})
     said = elsewhere.run("autograder grade submitted --json", wrapper=as_anybody)

@@ -73,8 +73,8 @@ def test_a_self_learner_is_told_the_mistake_gets_hints_and_goes_on(course_folder
 
 @pytest.mark.slow
 def test_a_self_learner_solves_the_course_folder_in_place_twice(course_folder, right_answers):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (check,) = check_commands(readme, "Learn")
+    page = (ROOT / "docs" / "learn.md").read_text(encoding="utf-8")
+    (check,) = check_commands(page, "Learn")
     path, right = course_folder.notebook(HOMEWORK), right_answers(HOMEWORK)
     for attempt in ("first", "second"):
         solve(path, right, more=(f'attempt = "{attempt}"',))

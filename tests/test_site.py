@@ -1,0 +1,122 @@
+"""The site is made of the sources, needs no network, and every link in it leads somewhere."""
+
+import re
+import subprocess
+import sys
+from html import unescape
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from autograder.course.course import Course
+from autograder.course.lesson import Role
+from tests.conftest import ROOT
+from tests.test_feedback import BROWSER, violations
+
+pytestmark = pytest.mark.slow
+LESSON = "01_attention_without_weights"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A small form of the site, with one lesson."""
+    pytest.importorskip("myst_nb", reason="the site's packages are not installed: make site")
+    target = tmp_path_factory.mktemp("site") / "site"
+    done = subprocess.run(
+        [sys.executable, "tools/site/build.py", "--to", str(target), "--only", "01"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=1200,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-3000:]
+    return target
+
+
+class Page(HTMLParser):
+    """What a page links to and loads, and the places in it."""
+
+    def __init__(self, html: str):
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.ids: set[str] = set()
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.ids |= {found[k] for k in ("id", "name") if found.get(k)}
+        if tag == "a" and found.get("href"):
+            self.links.append(found["href"])
+        if tag in ("script", "img", "link", "iframe") and (found.get("src") or found.get("href")):
+            self.loads.append(found.get("src") or found["href"])
+
+
+@pytest.fixture(scope="module")
+def pages(site) -> dict:
+    return {p: Page(p.read_text(encoding="utf-8")) for p in site.rglob("*.html")}
+
+
+def test_no_page_loads_anything_from_the_network(pages):
+    for path, page in pages.items():
+        assert not [x for x in page.loads if urlsplit(x).scheme in ("http", "https")], path
+        assert not [x for x in page.loads if x.startswith("//")], path
+
+
+def test_every_link_inside_leads_to_a_page_and_a_place_in_it(site, pages):
+    dead = []
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            there = target in pages or target.is_file()
+            if there and parts.fragment and target in pages:
+                there = unquote(parts.fragment) in pages[target].ids
+            if not there:
+                dead.append(f"{path.relative_to(site)}: {link}")
+    assert dead == []
+
+
+def test_it_is_searched_without_a_server(site):
+    index = (site / "searchindex.js").read_text(encoding="utf-8")
+    assert index.startswith("Search.setIndex(") and '"overflow"' in index
+    page = (site / "search.html").read_text(encoding="utf-8")
+    assert "searchindex.js" in page
+
+
+def test_a_lesson_has_its_figures_and_its_formulas_without_a_script(site):
+    html = (site / "solutions" / f"{LESSON}.html").read_text(encoding="utf-8")
+    assert "<math" in html and "MathJax" not in html and html.count("<img") >= 2
+
+
+def test_every_check_has_its_mistakes_with_what_is_said_and_the_program(site):
+    course = Course.at(ROOT)
+    html = (site / "reference" / f"{LESSON}.html").read_text(encoding="utf-8")
+    text = " ".join(unescape(re.sub(r"<[^>]*>", "", html)).split())
+    tasks = [cell.task for cell in course.lessons[LESSON].with_role(Role.CHECK)]
+    for task in tasks:
+        mistakes = course.written[task].mistakes
+        assert task in text and all(m.check in text for m in mistakes)
+        for mistake in mistakes:  # quotes and dashes are the printer's on a page
+            words = [w for w in re.findall(r"[a-z]+", mistake.message) if len(w) > 3]
+            assert all(word in text for word in words), mistake.check
+    assert html.count("highlight-python") > len(tasks)
+    assert " at 0x" not in text
+
+
+def test_the_commands_are_those_of_the_program(site):
+    html = (site / "reference" / "commands.html").read_text(encoding="utf-8")
+    for name in ("check", "grade", "report", "export", "answers", "regrade", "doctor"):
+        assert f"autograder {name}" in html
+
+
+@pytest.mark.skipif(not BROWSER, reason="no browser is installed")
+@pytest.mark.parametrize("name", ["index", "docs/first_class", f"reference/{LESSON}"])
+@pytest.mark.parametrize("dark, width", [(False, 390), (True, 1200)], ids=["phone", "dark"])
+def test_axe_finds_nothing(site, name, dark, width):
+    path = site / f"{name}.html"
+    page = path.read_text(encoding="utf-8")
+    assert violations(page, path.parent, dark, width) == []
