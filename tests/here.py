@@ -11,12 +11,11 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from autograder.course.answers import Answers
 from autograder.course.asking import Exercise
-from autograder.course.calls import Call, Draw
+from autograder.course.calls import Draw
 from autograder.course.course import Course
 from autograder.grading.grade import model_answers
-from autograder.grading.marking import Marking
+from autograder.grading.marking import Asked, Marking
 from autograder.grading.observe import seed_for
 from autograder.intake.submission import StudentCell, Submission
 from autograder.reports.report import Result
@@ -33,6 +32,8 @@ SEED = 20260301
 class Here:
     """Stands for the sandbox: each child is a namespace of this process."""
 
+    branches, pressed = False, 0
+
     @contextlib.contextmanager
     def child(self) -> Iterator[Here]:
         child = Here()
@@ -46,17 +47,10 @@ class Here:
             return self.runner.handle(header, tensors)
 
 
-class Asked:
-    """The course, with the answers to the homework's calls of one seed made once a process."""
-
-    def __init__(self, seed: int):
-        self.seed = seed
-
-    def __getattr__(self, name: str):
-        return getattr(Course.at(ROOT), name)
-
-    def answers(self, exercise: Exercise, calls: list[Call]) -> Answers:
-        return known(exercise.task, seed_for(exercise.task, self.seed))
+def asked(exercise: Exercise, seed: int) -> Asked:
+    """The homework's calls of one seed, with the answers made once a process."""
+    drawn = seed_for(exercise.task, seed)
+    return Asked(lambda: exercise.cases(Draw(drawn)), lambda calls: known(exercise.task, drawn))
 
 
 @dataclass(frozen=True)
@@ -100,12 +94,12 @@ def grade(cell: str, source: str, seed: int = SEED) -> Marks:
         for c in kept
     )
     marking = Marking(
-        course=Asked(seed),
+        course=Course.at(ROOT),
         box=Here(),
         lesson=lesson,
         submission=Submission("", LESSON, cells, (), None),
         models=dict(model_answers(Course.at(ROOT), LESSON)),
-        draw=lambda exercise: exercise.cases(Draw(seed_for(exercise.task, seed))),
+        asked=lambda exercise: asked(exercise, seed),
     )
     results = marking.results()
     return Marks(tuple(r for r in results if r.max_points))

@@ -60,7 +60,8 @@ def told(task: str, program: object) -> list:
 
 
 def test_the_engine_has_no_line_about_it():
-    words = [*WRITTEN, "normalisation", "layer_norm", "RMSNorm", "FeedForward"]
+    # (`layer_norm` alone is a name of PyTorch's, too.)
+    words = [*WRITTEN, "normalisation", "RMSNorm", "FeedForward"]
     for path in sorted((ROOT / "autograder").rglob("*.py")):
         if path.name == "exercises.py":
             continue  # its docstring has an exercise as an example

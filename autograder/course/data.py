@@ -194,7 +194,10 @@ def judge_name(judge: Callable | None, where: str) -> dict | None:
                 f"{where}: the judge {name} goes along to students, so it stands in a file of its "
                 f"own in {JUDGES}/, which holds no answer."
             )
-    return {"module": module, "name": name, "keywords": json.loads(json.dumps(keywords))}
+    # A judge may be handed another one, which it asks first.
+    plain = {k: judge_name(v, where) if callable(v) else v for k, v in keywords.items()}
+    asks = [k for k, v in keywords.items() if callable(v)]
+    return {"module": module, "name": name, "keywords": json.loads(json.dumps(plain)), "asks": asks}
 
 
 @functools.cache
@@ -258,7 +261,9 @@ class Checks:
         else:
             found = importlib.import_module(module)
         judge = getattr(found, named["name"])
-        return functools.partial(judge, **named["keywords"]) if named["keywords"] else judge
+        asked = {k: self._judge(named["keywords"][k]) for k in named["asks"]}
+        keywords = {**named["keywords"], **asked}
+        return functools.partial(judge, **keywords) if keywords else judge
 
     def _tensors(self, task: str) -> _Tensors:
         return _Tensors(self._file, f"{task}/", self._same)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Verdict
-from autograder.course.calls import Call, Outcome
+from autograder.course.calls import Call, Observation, Outcome
 from autograder.course.course import Course
 from autograder.course.lesson import Cell, Lesson, Role
 from autograder.course.settings import Rubric
@@ -124,8 +124,8 @@ class Marking:
             reply = child.request(*request, seconds=STEPS_SECONDS)
             return Steps(place, read(*reply, 1)[0], outcomes[place])
 
-        def is_right(calls: list[Call], outcomes: Sequence[Outcome]) -> bool:
-            return right(exercise, calls, outcomes, known.to(calls))
+        def is_right(calls: list[Call], seen: Observation) -> bool:
+            return right(exercise, calls, seen.outcomes, known.to(calls), seen.source)
 
         calls, seen = observe(self.box, asked, known.draw, look, self.shared, is_right)
         self.alone = self.alone or seen.alone

@@ -28,8 +28,8 @@ STEPS_SECONDS = 3.0  # for looking at the steps of a wrong answer, in the same c
 
 # Looks at more in a child that has answered: given the child, the calls and their outcomes.
 Again = Callable[[Any, list[Call], tuple[Outcome, ...]], Any]
-# Whether all is right, given the calls and what came of them.
-Right = Callable[[list[Call], tuple[Outcome, ...]], bool]
+# Whether all is right, given the calls and what was seen of them.
+Right = Callable[[list[Call], Observation], bool]
 Load = dict[str, str]  # a cell to run: its id and its source
 
 
@@ -112,7 +112,7 @@ def observe(
     draw: Callable[[], list[Call]],
     again: Again | None = None,
     shared: Shared | None = None,
-    right: Right = lambda calls, outcomes: False,
+    right: Right = lambda calls, seen: False,
 ) -> tuple[list[Call], Observation]:
     """The calls that were made and what came of them; `draw` makes the calls, after loading.
 
@@ -145,7 +145,7 @@ def _first(box, asked: Question, draw, again, shared, right) -> tuple[list[Call]
         calls, seen = _once(place, asked, draw, None)
         if seen.error and seen.error["kind"] in FAILURES:
             return calls, seen  # that was the first time
-        if seen.outcomes and right(calls, seen.outcomes):
+        if seen.outcomes and right(calls, seen):
             return calls, replace(seen, right=True)
     return _once(box, asked, draw, again)
 

@@ -14,24 +14,29 @@ from autograder.judging.look_again import look_again
 
 
 def right(
-    exercise: Exercise, calls: Sequence[Call], outcomes: Sequence[Outcome], known: Answers
+    exercise: Exercise,
+    calls: Sequence[Call],
+    outcomes: Sequence[Outcome],
+    known: Answers,
+    source: str,
 ) -> bool:
-    """Whether there is nothing to find in these outcomes."""
-    if _is_right(exercise, calls, outcomes, known):
+    """Whether there is nothing to find in these outcomes of this source."""
+    if _is_right(exercise, calls, outcomes, known, source):
         return True
     # A judge of its own may need the known mistakes to tell whose fault it is.
-    return exercise.judge is not None and not _found(exercise, calls, outcomes, known, "")
+    return exercise.judge is not None and not _found(exercise, calls, outcomes, known, source)
 
 
-def _is_right(exercise, calls, outcomes, known: Answers) -> bool:
-    """Whether they are right by their values, whatever mistakes there are."""
-    sight = Sight(exercise, tuple(calls), tuple(outcomes), known.expected, stages=known.stages)
+def _is_right(exercise, calls, outcomes, known: Answers, source: str) -> bool:
+    """Whether they are right, whatever mistakes there are."""
+    asked, came = tuple(calls), tuple(outcomes)
+    sight = Sight(exercise, asked, came, known.expected, (), source, known.stages)
     return not compare(sight) and not judge(sight)
 
 
 def _found(exercise, calls, outcomes, known: Answers, source: str) -> list[Finding]:
     """What is found in these outcomes alone."""
-    if _is_right(exercise, calls, outcomes, known):
+    if _is_right(exercise, calls, outcomes, known, source):
         return []  # nobody has to know which mistakes it might have had
     mistakes = (*_single(known, outcomes), *known.pairs)
     asked, came = tuple(calls), tuple(outcomes)

@@ -105,16 +105,16 @@ RIGHT = {
         ),
     },
     "heads.size": {
-        "modulo": 'if hidden % num_heads != 0:\n    raise ValueError("no")\n'
+        "modulo": 'if hidden % num_heads != 0:\n    raise ValueError(f"{hidden} by {num_heads}")\n'
         "return hidden // num_heads",
-        "divmod": "size, rest = divmod(hidden, num_heads)\nif rest:\n    raise ValueError(rest)\n"
-        "return size",
+        "divmod": "size, rest = divmod(hidden, num_heads)\nif rest:\n"
+        "    raise ValueError(hidden, num_heads)\nreturn size",
         "multiplied back": "size = hidden // num_heads\nif size * num_heads != hidden:\n"
-        "    raise ValueError()\nreturn size",
-        "int of a quotient": "if hidden % num_heads > 0:\n    raise ValueError(hidden)\n"
-        "return int(hidden / num_heads)",
+        "    raise ValueError((num_heads, hidden))\nreturn size",
+        "int of a quotient": "if hidden % num_heads > 0:\n"
+        "    raise ValueError(f'{hidden=} {num_heads=}')\nreturn int(hidden / num_heads)",
         "the good case first": "if not hidden % num_heads:\n    return hidden // num_heads\n"
-        'raise ValueError("hidden")',
+        'raise ValueError("%d heads do not divide %d" % (num_heads, hidden))',
     },
     "heads.split": {
         "view": "return t.view(b, s, h, d).transpose(1, 2)",

@@ -24,9 +24,10 @@ class ParameterAttention(nn.Module):
     def forward(self, x):
         {body}
 """
-INIT = """self.w_query = nn.Parameter(torch.rand(input_size, hidden))
-        self.w_key = nn.Parameter(torch.rand(input_size, hidden))
-        self.w_value = nn.Parameter(torch.rand(input_size, hidden))"""
+INIT = """self.w_query = nn.Parameter(torch.randn(input_size, hidden) / input_size**0.5)
+        self.w_key = nn.Parameter(input_size**-0.5 * torch.randn((input_size, hidden)))
+        self.w_value = nn.Parameter(torch.empty(input_size, hidden))
+        nn.init.normal_(self.w_value, std=1 / math.sqrt(input_size))"""
 BODY = """q, k, v = x @ self.w_query, x @ self.w_key, x @ self.w_value
         return torch.softmax(q @ k.T / k.shape[-1] ** 0.5, dim=-1) @ v"""
 

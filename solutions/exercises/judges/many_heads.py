@@ -11,6 +11,9 @@ from autograder.judging.compare import compare
 def judge_size(sight: Sight) -> list[Finding]:
     """As usual; a float is no size (`view` does not take it), and an error names both numbers."""
     found = compare(sight)
+    if not found and any(isinstance(o.value, float) for o in sight.outcomes):
+        text = "The size is a float, which `view` and `nn.Linear` refuse. `//` divides to an int."
+        return [Finding("size.float", Verdict.WRONG, text)]
     for call, outcome in zip(sight.calls, sight.outcomes, strict=True):
         if not found and outcome.error is not None:
             said = re.findall(r"\d+", str(outcome.error["message"]))
@@ -20,7 +23,4 @@ def judge_size(sight: Sight) -> list[Finding]:
                     "reads it wants to know which hidden size and which number of heads."
                 )
                 return [Finding("size.numbers not named", Verdict.WRONG, text, tried=call.says)]
-    if not found and any(isinstance(o.value, float) for o in sight.outcomes):
-        text = "The size is a float, which `view` and `nn.Linear` refuse. `//` divides to an int."
-        return [Finding("size.float", Verdict.WRONG, text)]
     return found
