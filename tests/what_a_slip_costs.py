@@ -47,7 +47,9 @@ CLASSES = (
     ),
 )
 # What follows the sentence that names a mistake: how the values of one call differ.
-_OURS = re.compile(r"\. ((?:The left operand|`\w+`) .*)")  # behind PyTorch's own words
+_OURS = re.compile(
+    r"\. ((?:The left operand|The new shape|The mask|`\w+`) .*)"
+)  # behind PyTorch's own words
 _SIZES = re.compile(r"\[\d+(, \d+)*\]")  # as drawn
 _DIFFERENCE = re.compile(r" ?\(?(The result|Part \d of the result|The gradient of) .*")
 
@@ -98,7 +100,10 @@ def _said(got: Marks) -> str:
             before, after = text[: error.start()], text.partition(cause or RAISED)[2]
             ours = _OURS.search(text)
             if cause is None and ours:
-                after = _SIZES.sub("[...]", re.sub(r"(left|right), \d+", r"\1, n", ours[1]))
+                after = re.sub(r"(left|right), \d+", r"\1, n", _SIZES.sub("[...]", ours[1]))
+                after = re.sub(
+                    r"\d[\d *]* = \d+ numbers, the tensor \d+", "too many or too few", after
+                )
                 said.append(f"{before}{error[1]}. {after}")
             else:
                 said.append(f"{before}{error[1]}. {cause or RAISED}{after}")

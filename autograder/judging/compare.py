@@ -357,7 +357,8 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     every = range(len(sight.outcomes))
     ran = [i for i in every if not sight.outcomes[i].error or sight.expected[i].error]
     asked = [every]
-    if len(ran) < len(every) and any(_is_wrong(sight, i) for i in ran):
+    by_steps = bool(sight.exercise.stages)  # there an error says which step it is in
+    if len(ran) < len(every) and not by_steps and any(_is_wrong(sight, i) for i in ran):
         asked.append(ran)
     for places in asked:
         for check, message, outcomes in sight.mistakes:

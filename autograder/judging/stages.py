@@ -102,7 +102,7 @@ def early_stage(
     for check, message in explanations(sight, shown):
         if stage not in steps(sight, check):
             return []
-        return compare(sight, name(sight, (check, message)))
+        return _for_stage(sight, compare(sight, name(sight, (check, message))), stage)
     return compare(sight, name(sight, None))
 
 
@@ -124,7 +124,7 @@ def last_stage(
     steps make of that. whole: judges a sight without looking at steps. certain: the calls that are
     compared by their values, so that a mistake can be known by them.
     """
-    found = whole(sight)
+    found = _for_stage(sight, whole(sight), stage)
     quiet = only(sight, certain)
     if not found or not compare(quiet):
         return found
@@ -143,8 +143,21 @@ def last_stage(
 
 # --- its parts, for judges that ask for more -----------------------------------------------------
 def steps(sight: Sight, check: str) -> list[str]:
-    """The steps that a mistake belongs to: all, where nobody says."""
-    return sight.stages.get(check, " ".join(sight.exercise.stages)).split()
+    """The steps that a mistake belongs to: all, where nobody says; of two slips those of both."""
+    every = " ".join(sight.exercise.stages)
+    found = " ".join(sight.stages.get(slip, every) for slip in check.split(" + "))
+    return list(dict.fromkeys(found.split()))
+
+
+def _for_stage(sight: Sight, found: list[Finding], stage: str) -> list[Finding]:
+    """Of two slips at once a step answers for its own."""
+
+    def own(check: str) -> str:
+        slips = check.split(" + ")
+        mine = [s for s in slips if s in sight.stages and stage in steps(sight, s)]
+        return " + ".join(mine) if len(slips) > 1 and mine else check
+
+    return [replace(f, check=own(f.check)) for f in found]
 
 
 def only(sight: Sight, wanted: Callable[[Call], bool]) -> Sight:
