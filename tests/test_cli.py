@@ -210,15 +210,16 @@ def test_ctrl_c_ends_a_class_with_what_was_graded(with_one_that_hangs):
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
+        bufsize=0,  # what follows the first line is left to be read
         start_new_session=True,  # Ctrl-C reaches every process of a terminal's foreground
     ) as process:
         first = process.stdout.readline()
         os.killpg(process.pid, signal.SIGINT)
         out, said = process.communicate(timeout=240)
     assert process.returncode == 130
-    lines = [json.loads(line) for line in (first + out).splitlines()]
+    lines = [json.loads(line) for line in (first + out).decode().splitlines()]
     assert 1 <= len(lines) < 8
+    said = said.decode()
     assert "Traceback" not in said
     assert f"stopped; {len(lines)} of 8 students were graded" in said
 

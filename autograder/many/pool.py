@@ -136,6 +136,7 @@ class _Worker:
     """One process. has: the pieces that it was given, in order."""
 
     def __init__(self, context, work: Callable):
+        self._open = threading.Lock()  # taken once, by who closes it
         self.connection, theirs = context.Pipe()
         self.has: list[Piece] = []
         self._process = context.Process(target=_serve, args=(theirs, work), daemon=False)
@@ -151,7 +152,12 @@ class _Worker:
         return self.connection.recv()
 
     def close(self) -> None:
-        """Ends the process: one that waits ends by itself, one that works is stopped."""
+        """Ends the process: one that waits ends by itself, one that works is stopped.
+
+        A pool may be closed by one thread while another finds the process gone: the first does it.
+        """
+        if not self._open.acquire(blocking=False):
+            return
         self.connection.close()
         self._process.join(0 if self.has else LAST_SECONDS)
         for stop in (self._process.terminate, self._process.kill):

@@ -105,7 +105,10 @@ class Warm:
             code = self._process.wait()
             return code if code >= 0 else 128 - code
         self._send({"op": "end", "pid": pid}, [])
-        return self._answer(ANSWER_SECONDS)["exit"]
+        answer = self._answer(ANSWER_SECONDS)
+        while "exit" not in answer:  # to a request before, that Ctrl-C left unread
+            answer = self._answer(ANSWER_SECONDS)
+        return answer["exit"]
 
     def wait(self, seconds: float) -> int | None:
         """The exit code, if the process itself ends in time."""
