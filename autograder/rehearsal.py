@@ -23,10 +23,10 @@ from autograder.course.asking import Finding, Mistake
 from autograder.course.calls import Call, Draw, Outcome, run_here
 from autograder.course.course import Course
 from autograder.course.exercises import Written
-from autograder.course.released import write_whole
 from autograder.course.settings import CourseError
 from autograder.judging.verdict import findings
 from autograder.sandbox.inside.sandbox_values import Other
+from autograder.whole import write_whole
 
 SEEDS = (PUBLIC_SEED, 1)
 MOST_SAID = 12  # problems that are told at once

@@ -2,7 +2,8 @@
 
 Importing torch and nbgrader takes a command seconds; what it says, writes and ends with is what
 the tests are about. Each command is a child of its own, with the folder, the environment and the
-user that it is given. Tests of how commands start, end early or are killed start real ones.
+user that it is given. A sandbox that it opens is a copy of one that has imported torch already.
+Tests of how commands start, end early or are killed start real ones.
 """
 
 from __future__ import annotations
@@ -21,15 +22,26 @@ from tests.conftest import ROOT
 
 # As another user, who may not be able to read the folder that Python lies in, all has to be
 # imported before.
-WARM = """import json, os, pwd, sys
+WARM = """import gc, json, os, pwd, sys
+from autograder.one_thread import light, one_thread
+one_thread()
+light()
+import autograder.many.pool
+from autograder.sandbox import prepare, probe
+prepare()  # what children need is imported beside what commands need
 import autograder.grading.nbgrader_plugin, autograder.grading.work, autograder.classroom.marks
 import autograder.cli, autograder.classroom.again, autograder.classroom.run
 import nbgrader.api, nbgrader.apps.nbgraderapp as apps
 from alembic.script import ScriptDirectory
 from nbgrader.dbutil import ALEMBIC_DIR
+probe()
+# Processes of a pool are copies of their command, in place of a server that imports all anew.
+autograder.many.pool._kind = lambda: "fork"
 # For each new gradebook nbgrader starts a process of alembic's that says this.
 head = ScriptDirectory(ALEMBIC_DIR).get_current_head()
 nbgrader.api.get_alembic_version = lambda: head
+gc.collect()
+gc.freeze()  # what is here is neither looked through nor copied in the commands
 for line in sys.stdin:
     job = json.loads(line)
     child = os.fork()
