@@ -13,7 +13,12 @@ import pytest
 from filelock import FileLock
 from xdist.scheduler import LoadFileScheduling
 
+from autograder.one_thread import light
 from tests import forms
+
+light()
+# What is compiled now need not be compiled by each of the processes; see the Makefile.
+sys.dont_write_bytecode = False
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -59,6 +64,10 @@ LONGEST = (
 
 def pytest_configure(config) -> None:
     forms.small = "not slow" in config.getoption("markexpr", "")
+
+
+def pytest_collection_finish() -> None:
+    sys.dont_write_bytecode = True
 
 
 def pytest_collection_modifyitems(items) -> None:
