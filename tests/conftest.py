@@ -36,6 +36,9 @@ TOGETHER = {
     "tests/exports/test_answers.py": "a marked class",
     "tests/exports/test_class_report.py": "a marked class",
     "tests/exports/test_exports.py": "a marked class",
+    "tests/journeys/test_student.py": "the hand-out",
+    "tests/test_links.py": "the hand-out",
+    "tests/test_release.py": "the hand-out",
 }
 # What takes longest, or waits for much: the longest first.
 LONGEST = (
