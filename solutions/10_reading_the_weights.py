@@ -45,9 +45,9 @@
 # Numbers in the text are those of `base-on-board`; with another model, read yours off the
 # output.
 #
-# **A warning about the models on board.** Two of their heads, layer 0 head 0 and layer 1
-# head 0, were *shown* for a while in training where to look (see the `MODEL_CARD.md` of
-# each). They have by far the largest weights of their layers, so they dominate whatever
+# **A warning about the models on board.** In all but `large-on-board` two heads, layer 0
+# head 0 and layer 1 head 0, were *shown* for a while in training where to look (see the
+# `MODEL_CARD.md` of each). They have by far the largest weights of their layers, so they dominate whatever
 # pools the heads of a layer. Their place is no finding. Stars mark them in the figures by head.
 
 # %% role="setup"
@@ -79,8 +79,8 @@ from transformer_lm.weights import (
 # %% [markdown]
 # ## Part 1. A dictionary of models
 #
-# Cohen compares the four sizes of GPT-2. We have three small ones on board, so the
-# figures "across models" have three rows. Set `COURSE_MODEL` to `gpt2`, or to a folder,
+# Cohen compares the four sizes of GPT-2. We have four small ones on board, so the
+# figures "across models" have four rows. Set `COURSE_MODEL` to `gpt2`, or to a folder,
 # and the model you name joins the family as its star; nothing else changes.
 
 # %%

@@ -39,7 +39,7 @@ class Phase:
     text_in_loss: float = 1 / 3  # of the positions; the softmax dominates the cost
     copies_in_loss: float = 1 / 2
     half: bool = False  # products in bfloat16, which is twice as fast
-    kept_at: tuple[int, ...] = ()  # numbers of tokens whose weights are kept, to be looked at
+    kept_at: tuple[int, ...] = ()  # numbers of tokens whose weights are kept as well
 
 
 SIZES = {
