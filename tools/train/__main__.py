@@ -54,7 +54,8 @@ def main() -> None:
         else:
             train_phase(model, optimizer, corpus, size, phase, log, checkpoint)
             done.touch()
-    write_held_out(corpus, given.models)
+    if size.vocab_size == recipe.VOCAB_SIZE:
+        write_held_out(corpus, given.models)
     figures = export(given.size, checkpoint, corpus, given.books, given.gpt2, given.models)
     print(json.dumps(figures, indent=1))
 

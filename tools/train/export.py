@@ -103,7 +103,8 @@ encoding, then `<\\|endoftext\\|>` = {size.vocab_size - 1} (in GPT-2 it is 50256
 
 | | |
 | --- | --- |
-| held-out loss | {figures["held_out_loss"]:.3f} nats a token, on `models/{HELD_OUT}` |
+| held-out loss | {figures["held_out_loss"]:.3f} nats a token, on \
+{held_out_pages(size)} |
 | previous-token head | mean attention {figures["previous_token"]:.2f} |
 | induction head | prefix matching {figures["prefix_matching"]:.2f}; \
 {figures["control"]:.3f} at the same distance where nothing is repeated |
@@ -116,7 +117,7 @@ The last three rows are measured on `<|endoftext|> x x`, x being 50 random token
 
 {phase_lines(name, log)}
 {grown_line(name)}All in all {figures["tokens"] / 1e6:.1f} million tokens, rows of \
-{recipe.NUM_POSITIONS}, AdamW; the whole course of it
+{row_lengths(name)}, AdamW; the whole course of it
 is in `training_log.json`, the recipe and the one command that rebuilds the model are in
 `tools/train` of the course's repository.
 
@@ -143,6 +144,19 @@ hold together for a line or so. Do not use it for anything but the study of how 
 | --- | --- |
 {titles}
 """
+
+
+def held_out_pages(size: recipe.Size) -> str:
+    """Where the held-out loss was measured."""
+    pages = f"`models/{HELD_OUT}`"
+    if size.vocab_size == recipe.VOCAB_SIZE:
+        return pages
+    return f"the pages of {pages}, cut into its own, shorter tokens: not to be compared with others"
+
+
+def row_lengths(name: str) -> str:
+    """The lengths of the rows it was trained on, in tokens."""
+    return " and ".join(map(str, sorted({phase.seq_len for phase in recipe.phases(name)})))
 
 
 def copy_rows(name: str) -> str:
@@ -181,7 +195,7 @@ def grown_line(name: str) -> str:
     if new.vocab_size > old.vocab_size:
         words = (
             f"Its vocabulary was {old.vocab_size:,}; each word that came then began as the mean\n"
-            "of the two pieces it is made of. "
+            "of the two pieces it is made of, and losses before that are of shorter tokens. "
         )
     return (
         f"Before the last phase this was `{source}`: its {old.num_layers} layers were kept, and "

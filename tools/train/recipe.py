@@ -79,8 +79,8 @@ PHASES = {
     ),
     "base-on-board": (Phase("grow", 0.15, 4_500_000, 2e-3, decay="line"),),
     "growing": (
-        Phase("text", 0.25, 9_000_000, **FORM),
-        Phase("copies", 0.5, 6_000_000, **FORM),
+        Phase("text", 0.25, 9_000_000, **FORM, kept_at=(1_000_000, 6_000_000, 9_000_000)),
+        Phase("copies", 0.5, 6_000_000, **FORM, kept_at=(9_500_000,)),
     ),
     "large-on-board": (
         Phase("grow", 0.15, 10_000_000, 2e-3, decay="line", text_in_loss=1.0, half=True),
