@@ -88,7 +88,7 @@ NAME = os.environ.get("COURSE_MODEL", "base-on-board")
 model, tokenizer = load_gpt2(NAME, verbose=True)
 config = model.config
 LABEL = os.path.basename(os.path.normpath(NAME))  # NAME may be a folder's path
-models = {name: load_gpt2(name)[0] for name in ON_BOARD if name != LABEL}
+models = {name: model if name == LABEL else load_gpt2(name)[0] for name in ON_BOARD}
 models[LABEL] = model
 
 # %% [markdown]
@@ -421,11 +421,12 @@ show(two_panels(statistics), "One row a model: mean and standard deviation of W_
 
 # %% [markdown]
 # **Figure.** Mean and standard deviation by layer in each model. The means are nothing.
-# The standard deviations show a pattern that all three share: layer 0 has strong
-# queries and keys and weak values, layer 1 the strongest values. (`base-on-board` is
-# `small-on-board` with two layers put on top and trained on. Those two learned least,
-# and it shows in everything that follows.) Whether one may compare such numbers at all
-# is a question for Part 7.
+# The standard deviations show a pattern that all four share, the one without a guide
+# too: layer 0 has strong queries and keys and weak values, layer 1 the strongest values.
+# (`base-on-board` is `small-on-board` with two layers put on top and trained on, and
+# `large-on-board` was grown in the same way. Those upper two learned least, and it shows
+# in everything that follows.) Whether one may compare such numbers at all is a question
+# for Part 7.
 #
 # ## Part 4. Into heads
 #
