@@ -24,6 +24,10 @@ demo: setup
 # machine has cores, since some tests wait.
 SPREAD := -n $(shell n=$$(env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 1); echo $$((n + 1))) --dist loadfile --no-loadscope-reorder
 
+# What Python compiles is written by tests/conftest.py while tests are collected, and only read by
+# the tests themselves: some of them write a module anew within one second.
+test test-all: export PYTHONDONTWRITEBYTECODE := 1
+
 test: setup
 	$(BIN)/python -m pytest -m "not slow" $(SPREAD)
 

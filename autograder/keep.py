@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from autograder.course.released import write_whole
+from autograder.whole import write_whole
 
 MARK = "# kept from your notebook"
 

@@ -21,12 +21,13 @@ from autograder.course import data
 from autograder.course.answers import PUBLIC_SEED, Answers, compute
 from autograder.course.asking import Finding, Mistake
 from autograder.course.calls import Call, Draw, Outcome, run_here
+from autograder.course.cases import linear_layers
 from autograder.course.course import Course
 from autograder.course.exercises import Written
-from autograder.course.released import write_whole
-from autograder.course.settings import CourseError
+from autograder.course.settings import CourseError, did_you_mean
 from autograder.judging.verdict import findings
 from autograder.sandbox.inside.sandbox_values import Other
+from autograder.whole import write_whole
 
 SEEDS = (PUBLIC_SEED, 1)
 MOST_SAID = 12  # problems that are told at once
@@ -190,6 +191,7 @@ class Try:
         ]
         if asked and not any(g is not None for held in asked for g in held.values()):
             yield f"{where}: {task!r} asks for gradients, but nothing that it is given has any."
+        yield from self._of_its_layers(expected)
         for outcome in expected:
             other = _other(outcome.value)
             if other:
@@ -199,6 +201,25 @@ class Try:
                     "these can."
                 )
                 return
+
+    def _of_its_layers(self, expected: Sequence[Outcome]) -> Iterator[str]:
+        """What `layers=` names, and no call ever builds: such a layer would be asked of nobody."""
+        exercise = self.written.exercise
+        there = {
+            name.removesuffix(".weight")
+            for outcome in expected
+            for name, shape in outcome.parameters.items()
+            if name.endswith(".weight") and len(shape) == 2
+        }
+        own = linear_layers(self.written.answer, exercise.cases)
+        for name in exercise.layers:
+            if name not in there and name not in own:
+                has = f"has {', '.join(map(repr, sorted(there)))}" if there else "has none"
+                yield (
+                    f"{self.written.where}: layers= of {exercise.task!r} names {name!r}, but the "
+                    f"answer that its calls build has no `nn.Linear` layer of that name: it {has}."
+                    f"{did_you_mean(name, there)} Without layers=, those of the answer are taken."
+                )
 
     def never_runs(self, program: object) -> str:
         """Why a program cannot be called as the answer can; '' where it can."""

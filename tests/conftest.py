@@ -13,7 +13,12 @@ import pytest
 from filelock import FileLock
 from xdist.scheduler import LoadFileScheduling
 
+from autograder.one_thread import light
 from tests import forms
+
+light()
+# What is compiled now need not be compiled by each of the processes; see the Makefile.
+sys.dont_write_bytecode = False
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -28,37 +33,50 @@ TOGETHER = {
     "tests/attacks/test_pages.py": "a hostile class",
     "tests/test_homework_styles.py": "the homework's mistakes",
     "tests/test_rubric.py": "the homework's mistakes",
+    "tests/exports/test_answers.py": "a marked class",
+    "tests/exports/test_class_report.py": "a marked class",
+    "tests/exports/test_exports.py": "a marked class",
+    "tests/journeys/test_student.py": "the hand-out",
+    "tests/test_links.py": "the hand-out",
+    "tests/test_release.py": "the hand-out",
 }
 # What takes longest, or waits for much: the longest first.
 LONGEST = (
-    "tests/sandbox/test_sandbox.py",
-    "tests/journeys/test_exchange.py",
-    "tests/sandbox/test_attacks.py",
     "tests/journeys/test_second_try.py",
-    "tests/attacks/test_attacks.py",
-    "tests/test_class.py",
     "tests/attacks/test_gradebook.py",
     "tests/attacks/test_pages.py",
+    "tests/test_class.py",
+    "tests/sandbox/test_sandbox.py",
+    "tests/sandbox/test_attacks.py",
+    "tests/attacks/test_attacks.py",
     "tests/journeys/",
     "tests/test_nbgrader.py",
+    "tests/test_grade.py",
     "tests/test_cli.py",
+    "tests/exports/",
     "tests/sandbox/",
     "tests/attacks/",
-    "tests/test_regrade.py",
-    "tests/test_grade.py",
     "tests/test_checks.py",
     "tests/test_homework_styles.py",
     "tests/test_rubric.py",
-    "tests/lessons/test_homework.py",
-    "tests/test_doctor.py",
-    "tests/shapes/",
     "tests/tracing/",
+    "tests/shapes/",
+    "tests/lessons/",
+    "tests/test_models_on_board.py",
+    "tests/test_regrade.py",
+    "tests/test_release.py",
+    "tests/test_released.py",
+    "tests/test_doctor.py",
     "tests/intake/",
 )
 
 
 def pytest_configure(config) -> None:
     forms.small = "not slow" in config.getoption("markexpr", "")
+
+
+def pytest_collection_finish() -> None:
+    sys.dont_write_bytecode = True
 
 
 def pytest_collection_modifyitems(items) -> None:

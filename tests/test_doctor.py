@@ -47,6 +47,13 @@ def test_a_broken_course_is_said_and_is_no_success(capsys, monkeypatch, tmp_path
     assert "FAILED the course holds together" in capsys.readouterr().out
 
 
+@pytest.fixture
+def quickly(monkeypatch):
+    """In the limits tier each program is run by a process that imports all anew."""
+    monkeypatch.setattr("autograder.sandbox.box.TORCH", ("torch",))
+
+
+@pytest.mark.usefixtures("quickly")
 @pytest.mark.skipif(strongest() == "limits", reason="nothing is hidden here")
 def test_a_wall_with_a_hole_fails_the_self_test(monkeypatch):
     """The limits tier hides nothing: taken for a stronger one, it must not pass."""
@@ -69,6 +76,7 @@ def test_a_machine_that_holds_nothing_is_told_what_to_do():
     assert "WSL2" in doctor.advice((gone, weaker, LIMITS), "win32")[0]
 
 
+@pytest.mark.usefixtures("quickly")
 def test_without_a_wall_it_is_no_success(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     gone = tuple(replace(t, available=t.name == "limits") for t in (NAMESPACES, LANDLOCK, LIMITS))

@@ -162,6 +162,12 @@ def test_pytorchs_own_attention_earns_no_bonus(grader, hand_in, model):
     assert report.result("self_attention.forward").points == 3
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """Waits less for cells that never end; what they wait for a processor is added as always."""
+    monkeypatch.setattr("autograder.grading.observe.LOAD_SECONDS", 3.0)
+
+
 @pytest.mark.parametrize(
     ("before", "score"),
     [
@@ -177,6 +183,7 @@ def test_pytorchs_own_attention_earns_no_bonus(grader, hand_in, model):
         ("import torch\ntorch.allclose = torch.equal = lambda *a, **k: True", 10),
     ],
 )
+@pytest.mark.usefixtures("impatient")
 def test_what_stands_before_an_answer_costs_that_question_at_most(
     grader, hand_in, model, before, score
 ):
@@ -274,6 +281,7 @@ def with_cells(path, *cells):
     return path
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_cell_of_the_students_own_that_never_ends_costs_nothing(grader, hand_in, model):
     path = with_cells(hand_in(HOMEWORK, model), ("check-self_attention-init", "while True: pass"))
     assert grader.grade(path).score == 10

@@ -1,6 +1,7 @@
 """Every link leads to something that is there: in the repository, and in the hand-out."""
 
 import re
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -39,6 +40,7 @@ def markdown(path: Path) -> str:
     return "\n\n".join(c.source for c in cells if c.cell_type == "markdown")
 
 
+@cache
 def page(path: Path) -> _Page:
     """As a reader's browser has it; headings get the anchors that GitHub and Jupyter give them."""
     text = re.sub(r"^(#+ .*?)`(.+?)`", r"\1\2", markdown(path), flags=re.MULTILINE)

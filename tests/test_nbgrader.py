@@ -12,13 +12,21 @@ from nbgrader.utils import determine_grade
 
 from autograder.course.asking import Finding
 from autograder.course.course import Course
-from autograder.grading import nbgrader_plugin
+from autograder.grading import gradebook as marks_in
 from autograder.grading.grade import FAULT, model_answers
 from autograder.grading.gradebook import Export, open_points
 from autograder.reports.feedback import page
 from autograder.reports.report import Report, Result
 from tests.conftest import ROOT
-from tests.journeys.classroom import HOMEWORK, NAME, Classroom, headline, marks, right
+from tests.journeys.classroom import (
+    HOMEWORK,
+    NAME,
+    WITH_FIGURES,
+    Classroom,
+    headline,
+    marks,
+    right,
+)
 
 STUDENTS = {
     "aa_right": lambda a: a,
@@ -43,7 +51,7 @@ def _three(answer: str) -> str:
 @pytest.fixture(scope="module")
 def classroom(tmp_path_factory):
     """A course folder with a class that handed in, after every nbgrader step."""
-    room = Classroom(tmp_path_factory.mktemp("class") / "course")
+    room = Classroom(tmp_path_factory.mktemp("class") / "course", WITH_FIGURES)
     for student, change in STUDENTS.items():
         name = "my homework.ipynb" if student == "zz_right" else NAME
         written = change(right())
@@ -152,14 +160,14 @@ def graded_cell(result: Result, monkeypatch, error: str | None = None):
     """The cell of one task as `Grade` leaves it."""
     report = Report("x", HOMEWORK, "namespaces", (result,), error=error)
     stand_in = SimpleNamespace(grade_submission=lambda *_: report)
-    monkeypatch.setattr(nbgrader_plugin, "grader", lambda: stand_in)
+    monkeypatch.setattr(marks_in, "grader", lambda: stand_in)
     lesson = Course.at(ROOT).lessons[HOMEWORK]
     notebook = nbformat.v4.new_notebook()
     released = nbformat.reads(nbformat.writes(lesson.notebook), as_version=4)
     notebook.cells = [c for c in released.cells if c.metadata.get("course", {}).get("task") == TASK]
     notebook.cells[0].metadata.nbgrader.points = result.max_points
     where = {"notebook": HOMEWORK, "assignment": HOMEWORK, "student": "ada", "db_url": ""}
-    grade = nbgrader_plugin.Grade(figures=False)
+    grade = marks_in.Grade(figures=False)
     notebook, resources = grade.preprocess(notebook, {"nbgrader": where})
     (cell,) = [c for c in notebook.cells if c.cell_type == "code"]
     return notebook, cell, resources
@@ -214,7 +222,7 @@ def test_where_the_grader_failed_nobody_has_marked_yet(gradebook, monkeypatch):
     assert determine_grade(cell)[0] == 0  # what nbgrader would write
     resources["nbgrader"]["db_url"] = gradebook.url
     notebook = nbformat.v4.new_notebook(cells=[cell])
-    nbgrader_plugin.SaveMore().preprocess(notebook, resources)
+    marks_in.SaveMore().preprocess(notebook, resources)
     gradebook.db.expire_all()
     grade = gradebook.find_grade(TASK, HOMEWORK, HOMEWORK, "ada")
     assert grade.auto_score is None and grade.needs_manual_grade

@@ -115,6 +115,58 @@ def test_an_answer_that_is_no_answer_is_said(tmp_path, parts, words):
     assert HERE.format(line=LINES + 1) in text and words in text
 
 
+CLASS = """
+class Scores(torch.nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.query, self.norm = torch.nn.Linear(size, size), torch.nn.LayerNorm(size)
+        self.heads = torch.nn.ModuleList([torch.nn.Linear(size, 2), torch.nn.Linear(size, 2)])
+
+    def forward(self, x):
+        x = self.norm(self.query(x))
+        return torch.cat([head(x) for head in self.heads], -1)
+"""
+
+
+def with_layers(folder: Path, layers: str) -> Course:
+    """A course whose answer is a class, with this value of `layers=`."""
+    course = made(folder)
+    text = START + (
+        '@exercise("sum.value", "Scores(size)(x[n, size])", hints=("one", "two", "three"), '
+        f"layers={layers}){CLASS}"
+    )
+    (folder / "solutions" / "exercises" / "00_small.py").write_text(text, encoding="utf-8")
+    return course
+
+
+@pytest.mark.parametrize(
+    "layers, words",
+    [
+        ('["querry"]', ["names 'querry'", "has 'heads.0', 'heads.1', 'query'", "mean 'query'?"]),
+        ('("query", "norm")', ["names 'norm', but the answer that its calls build has no `nn.L"]),
+        ('["heads"]', ["names 'heads'"]),
+        ('["query.weight"]', ["names 'query.weight'", "Did you mean 'query'?"]),
+    ],
+)
+def test_layers_that_the_answer_does_not_have_are_said(tmp_path, layers, words):
+    text = said(with_layers(tmp_path, layers))
+    assert HERE.format(line=LINES + 1) in text
+    for word in words:
+        assert word in text
+
+
+def test_layers_of_an_answer_that_is_no_class_are_said(tmp_path):
+    text = said(made(tmp_path, more=", layers=['a']"))
+    assert HERE.format(line=LINES + 1) in text and "names 'a'" in text and "it has none" in text
+    with pytest.raises(CourseError, match="layers= are names of attributes"):
+        rehearse(made(tmp_path / "text", more=", layers='query'"))
+
+
+@pytest.mark.parametrize("layers", ['["query"]', '("query", "heads.1")', "()", "None"])
+def test_layers_that_the_answer_has_are_not_mentioned(tmp_path, layers):
+    rehearse(with_layers(tmp_path, layers))
+
+
 def test_an_error_that_is_asked_for_is_no_slip(tmp_path):
     body = "return a + sign * b if len(a) == len(b) else int('no number')"
     calls = '"add(a[n], b[n])", "add(a[n], b[m])"'

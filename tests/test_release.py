@@ -11,7 +11,7 @@ import zipfile
 import nbformat
 import pytest
 
-from autograder.course import released
+from autograder.course import data, released
 from autograder.course.build import read_source, sources
 from autograder.course.course import Course
 from autograder.course.handout import build_release, sandbox_course, strip_bodies
@@ -164,8 +164,11 @@ def test_a_folder_that_is_not_a_hand_out_is_not_overwritten(tmp_path):
 
 
 @pytest.fixture
-def solved_course(tmp_path) -> Course:
-    """A course of one lesson that somebody has solved in place."""
+def solved_course(tmp_path, hand_out) -> Course:
+    """A course of one lesson that somebody has solved in place.
+
+    What its checks expect was computed for the whole course's hand-out, and is the same.
+    """
     folder = tmp_path / "course"
     (folder / "solutions").mkdir(parents=True)
     shutil.copy(ROOT / "solutions" / f"{HOMEWORK}.py", folder / "solutions")
@@ -176,6 +179,9 @@ def solved_course(tmp_path) -> Course:
         if path.name.startswith("_") or path.stem == HOMEWORK:
             shutil.copy(path, exercises)
     shutil.copytree(ROOT / "transformer_lm", folder / "transformer_lm")
+    (folder / data.KEPT).mkdir(parents=True)
+    for path in (ROOT / data.KEPT).glob(f"{HOMEWORK}-*"):
+        shutil.copy(path, folder / data.KEPT)
     notebook = folder / "notebooks" / HOMEWORK / f"{HOMEWORK}.ipynb"
     notebook.parent.mkdir(parents=True)
     text = fill_in(Course.at(ROOT).lessons[HOMEWORK], model_answers(Course.at(ROOT), HOMEWORK))

@@ -9,8 +9,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from autograder import whole
 from autograder.course import released
-from autograder.course import released as whole
 from autograder.course.build import build, write_sources
 from autograder.course.course import Course
 from autograder.course.released import HANDED_OUT, KEPT, CourseError

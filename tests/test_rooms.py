@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,35 @@ def imported(path: Path) -> set[str]:
     return {name.removeprefix(prefix) for name in found if name.startswith(prefix)}
 
 
+def needed(path: Path) -> set[Path]:
+    """The engine's files that a file imports, at its top or in the middle of a function.
+
+    Not those that are imported for the names of types alone: they are needed by who reads.
+    """
+    tree, found = ast.parse(path.read_text(encoding="utf-8")), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            node.body = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            above = path.parents[node.level - 1] if node.level else ENGINE.parent
+            base = above.joinpath(*(node.module or "").split("."))
+            found |= {_file(base / alias.name) or _file(base) for alias in node.names}
+        elif isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+            # What runs inside the sandbox lies there without a package around it.
+            found |= {
+                _file(top.joinpath(*n)) for n in names for top in (ENGINE.parent, path.parent)
+            }
+    return found - {None, path, ENGINE / "__init__.py"}
+
+
+def _file(module: Path) -> Path | None:
+    """The file of a module of the engine, or of a package."""
+    files = (module.with_name(f"{module.name}.py"), module / "__init__.py")
+    return next((f for f in files if f.is_file() and ENGINE in f.parents), None)
+
+
 def others(path: Path) -> set[str]:
     """Everything else that a file imports, by its first name."""
     found = set()
@@ -68,6 +98,19 @@ def test_a_room_imports_only_the_rooms_that_it_may(room):
                 continue
             allowed = ROOMS[room]
             assert any(name == a or name.startswith(f"{a}.") for a in allowed), f"{path}: {name}"
+
+
+def test_no_file_imports_itself_by_way_of_others():
+    files = {path: needed(path) for path in ENGINE.rglob("*.py")}
+    assert (
+        ENGINE / "course" / "build.py" in files[ENGINE / "course" / "released.py"]
+    )  # in a function
+    assert ENGINE / "sandbox" / "warm.py" in files[ENGINE / "sandbox" / "box.py"]  # from .warm
+    try:
+        TopologicalSorter(files).prepare()
+    except CycleError as error:
+        circle = [path.relative_to(ENGINE).as_posix() for path in error.args[1]]
+        pytest.fail(" <- ".join(circle))
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -2,7 +2,8 @@
 
 Importing torch and nbgrader takes a command seconds; what it says, writes and ends with is what
 the tests are about. Each command is a child of its own, with the folder, the environment and the
-user that it is given. Tests of how commands start, end early or are killed start real ones.
+user that it is given. A sandbox that it opens is a copy of one that has imported torch already.
+Tests of how commands start, end early or are killed start real ones.
 """
 
 from __future__ import annotations
@@ -19,44 +20,11 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 
-# As another user, who may not be able to read the folder that Python lies in, all has to be
-# imported before.
-WARM = """import json, os, pwd, sys
-import autograder.grading.nbgrader_plugin, autograder.grading.work, autograder.classroom.marks
-import autograder.cli, autograder.classroom.again, autograder.classroom.run
-import nbgrader.api, nbgrader.apps.nbgraderapp as apps
-from alembic.script import ScriptDirectory
-from nbgrader.dbutil import ALEMBIC_DIR
-# For each new gradebook nbgrader starts a process of alembic's that says this.
-head = ScriptDirectory(ALEMBIC_DIR).get_current_head()
-nbgrader.api.get_alembic_version = lambda: head
-for line in sys.stdin:
-    job = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        for number, path in enumerate((os.devnull, job["out"], job["err"])):
-            os.dup2(os.open(path, os.O_WRONLY if number else os.O_RDONLY), number)
-        # Nothing that was read ahead of the parent's own orders is this command's.
-        sys.stdin = os.fdopen(0, closefd=False)
-        os.environ.clear()
-        os.environ.update(job["environment"])
-        os.chdir(job["place"])
-        if job["user"]:
-            facts = pwd.getpwnam(job["user"])
-            os.setgroups([])
-            os.setgid(facts.pw_gid)
-            os.setuid(facts.pw_uid)
-        sys.argv = job["command"]
-        mains = {"nbgrader": apps.main, "autograder": autograder.cli.main}
-        sys.exit(mains[job["command"][0]]())
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-"""
-
 
 @cache
 def _warm() -> subprocess.Popen:
     process = subprocess.Popen(
-        [sys.executable, "-c", WARM],
+        [sys.executable, "-m", "tests.loaded"],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

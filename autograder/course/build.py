@@ -28,8 +28,8 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
 
 from autograder.course.lesson import Role
-from autograder.course.released import sources, write_whole
-from autograder.course.settings import CourseError, did_you_mean
+from autograder.course.settings import CourseError, did_you_mean, sources
+from autograder.whole import write_whole
 
 if TYPE_CHECKING:
     from autograder.course.course import Course

@@ -104,7 +104,7 @@ def exercise(
     def decorate(answer):
         if not callable(answer):
             raise ExerciseError(f"{where}: @exercise({task!r}) stands on something not callable.")
-        _check_keywords(where, task, hints, times, sizes or {}, rtol, judge)
+        _check_keywords(where, task, hints, times, sizes or {}, rtol, judge, layers)
         if not cases:
             raise ExerciseError(f"{where}: {task!r} tries nothing: give a call, or a function.")
         known = name or answer.__name__
@@ -124,7 +124,7 @@ def exercise(
     return decorate
 
 
-def _check_keywords(where: str, task: str, hints, times, sizes, rtol, judge) -> None:
+def _check_keywords(where: str, task: str, hints, times, sizes, rtol, judge, layers) -> None:
     """Raises `ExerciseError` for a keyword's value of another kind."""
     texts = isinstance(hints, (list, tuple)) and all(isinstance(h, str) and h for h in hints)
     problems = {
@@ -132,6 +132,9 @@ def _check_keywords(where: str, task: str, hints, times, sizes, rtol, judge) -> 
         "times= is a whole number from 1": isinstance(times, int) and times >= 1,
         "rtol= is a number above 0": isinstance(rtol, int | float) and rtol > 0,
         "judge= is a function": judge is None or callable(judge),
+        "layers= are names of attributes, such as ('q', 'k')": layers is None
+        or isinstance(layers, list | tuple)
+        and all(isinstance(name, str) for name in layers),
         "sizes= gives for each name a number, several numbers, or a text": all(
             isinstance(s, int | str)
             or isinstance(s, list | tuple | range)

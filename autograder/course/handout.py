@@ -18,9 +18,9 @@ from pathlib import Path
 
 from autograder.course import data, released
 from autograder.course.course import Course
-from autograder.course.released import write_whole
 from autograder.course.settings import CourseError, Given
 from autograder.keep import MARK
+from autograder.whole import write_whole
 
 ENGINE = Path(__file__).resolve().parents[1]
 # Of the engine, what students need: everything but the instructor's side.

@@ -10,24 +10,18 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import secrets
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
-from autograder.course.settings import CourseError
+from autograder.course.settings import CourseError, sources
+from autograder.whole import write_whole
 
 HANDED_OUT = Path("released") / "lessons.json"  # where the hand-out has it
 KEPT = Path("build") / "released.json"  # where a course keeps what it built
 BUILDERS = ("jupytext", "nbformat", "nbgrader")  # packages that have a say in what is built
 
 Entry = dict[str, str]  # "notebook", "sha256" of it and, in a course, "made_from"
-
-
-def sources(folder: Path, where: str) -> list[Path]:
-    """The hand-written lessons of a course, in order; none in the hand-out."""
-    return sorted((folder / where).glob("[!_]*.py"))
 
 
 def texts(folder: Path, where: str) -> dict[str, str]:
@@ -135,20 +129,3 @@ def _entries(path: Path) -> dict[str, Entry]:
         for entry in found.values()
     )
     return found if fits else {}
-
-
-# --- files --------------------------------------------------------------------------------------
-def write_whole(path: Path, text: str) -> None:
-    """Puts a file with this text in the place of `path`.
-
-    Raises OSError where that cannot be done; the file is then as it was.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
-    try:
-        with open(beside, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise

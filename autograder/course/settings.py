@@ -122,6 +122,11 @@ class Settings:
         )
 
 
+def sources(folder: Path, where: str) -> list[Path]:
+    """The hand-written lessons of a course, in order; none in the hand-out."""
+    return sorted((folder / where).glob("[!_]*.py"))
+
+
 def has_settings(folder: Path) -> bool:
     """Whether this folder is a course: its pyproject.toml has the table."""
     path = folder / "pyproject.toml"

@@ -33,6 +33,7 @@ from traitlets import Integer
 
 from autograder.course.course import Course
 from autograder.course.lesson import Role
+from autograder.grading.gradebook import Grade, isolation
 from autograder.grading.notebooks import GRADED
 from autograder.grading.work import Done, File, Found, Job, Part, answer, digest_of, new_seed
 from autograder.intake.read import Unreadable, read, read_bytes, refuse_linked_folders
@@ -209,8 +210,6 @@ class GradeSubmissions(Autograde, _Step):
 
     def job_of(self, folder: Path, lesson: str) -> Job:
         """The work on what lies in a student's folder."""
-        from autograder.grading.nbgrader_plugin import Grade, isolation
-
         below = Path(self.coursedir.root) / self.coursedir.submitted_directory
         path = handed_in(folder, lesson)
         shown = clean(os.fspath(path).encode("utf-8", "replace").decode("utf-8"))

@@ -1064,7 +1064,7 @@ def transplants(draw: Draw) -> list[Call]:
     return [Call("", (ids,), init=(gpt2,), gradients=True, says=text) for gpt2, ids, text in asked]
 
 
-@exercise("causal.own", transplants, judge=by_own_modules,
+@exercise("causal.own", transplants, judge=by_own_modules, layers=(),
           hints=(
               "Two layouts meet: Conv1D stores [in, out], nn.Linear stores [out, in]. And c_attn "
               "is three matrices in one.",

@@ -7,7 +7,7 @@ import pytest
 from tests.attacks import hostile
 from tests.attacks.entries import HOMEWORK, NAME, entries, hand_in, honest
 from tests.attacks.run import Field
-from tests.journeys.classroom import Classroom
+from tests.journeys.classroom import WITH_FIGURES, Classroom
 
 HOSTILE = (
     "tag_skip",
@@ -32,7 +32,7 @@ class HostileClass(Classroom):
     """The folder of a course in which a class has been graded."""
 
     def __init__(self, folder: Path):
-        super().__init__(folder)
+        super().__init__(folder, WITH_FIGURES)
         self.honest: list[str] = []
         self.hostile: dict[str, str] = {}  # by student, the entry's name
         self.ran: list[tuple[int, str]] = []  # the status of each command, and what it printed

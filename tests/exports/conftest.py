@@ -1,11 +1,9 @@
 """One class, marked once for all tests of what is told of it and taken elsewhere."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.journeys.classroom import HOMEWORK, NAME, Classroom, environ, right
+from tests.typed import typed
 
 UNSCALED = {"self_attention": right()["self_attention"].replace(" / self.scale", "")}
 NASTY = '=HYPERLINK("http://x.example")<script>alert(1)</script>'
@@ -13,14 +11,7 @@ NASTY = '=HYPERLINK("http://x.example")<script>alert(1)</script>'
 
 def autograder(room: Classroom, *args: str, status: int = 0) -> str:
     """`autograder ...`, as it is typed in the course's folder; what it printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "autograder.cli", *args],
-        cwd=room.folder,
-        env=environ(room.folder),
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
+    done = typed("autograder", *args, place=room.folder, environment=environ(room.folder))
     assert done.returncode == status, done.stderr[-3000:]
     assert "Traceback" not in done.stderr
     return done.stdout + done.stderr
@@ -40,5 +31,5 @@ def room(tmp_path_factory) -> Classroom:
     room.hand_in("cy", UNSCALED, when="2026-03-01 12:30:00 UTC")
     room.hand_in("dev", {"self_attention": f"{NASTY!r}\nraise ValueError({NASTY!r})", "q1": NASTY})
     (room.place("zoe") / NAME).write_text('{"cells": [')
-    autograder(room, "grade", "submitted", "--lesson", HOMEWORK, "--jobs=2")
+    autograder(room, "grade", "submitted", "--lesson", HOMEWORK, "--jobs=1")
     return room

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from nbgrader.api import Gradebook
 
+from autograder.course import released
 from autograder.course.course import Course
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
@@ -24,6 +25,7 @@ from tests.typed import typed
 HOMEWORK = "05_homework"
 NAME = f"{HOMEWORK}.ipynb"
 SCRIPTS = Path(sys.executable).parent
+WITH_FIGURES = "c.Grade.figures = True"
 
 
 def nbgrader(command: list[str], place: Path, environment: dict, user: str = "") -> tuple[int, str]:
@@ -64,12 +66,20 @@ class Classroom:
             ignore=shutil.ignore_patterns("__pycache__"),
         )
         shutil.copy(ROOT / "pyproject.toml", folder)
+        assert HOMEWORK in Course.at(ROOT).lessons  # built by now, and kept
+        (folder / released.KEPT).parent.mkdir()
+        shutil.copy(ROOT / released.KEPT, folder / released.KEPT)
         self.configure(config)
 
     def configure(self, more: str) -> None:
-        """Writes the course's nbgrader_config.py, with lines of the instructor's own."""
-        text = (ROOT / "nbgrader_config.py").read_text()
-        (self.folder / "nbgrader_config.py").write_text(f"{text}\nc = get_config()\n{more}\n")
+        """Writes the course's nbgrader_config.py, with lines of the instructor's own.
+
+        One process grades ahead of nbgrader's own, since the tests' processes fill the machine; and
+        what notebooks print and draw is left out, which takes longer than all their marks.
+        """
+        text = (ROOT / "nbgrader_config.py").read_text() + "\nc = get_config()\n"
+        text += "c.GradeSubmissions.jobs = 1\nc.Grade.figures = False\n"
+        (self.folder / "nbgrader_config.py").write_text(f"{text}{more}\n")
 
     def start(self, *args: str) -> subprocess.Popen:
         """Starts one of nbgrader's commands in the course's folder, as a shell does."""
