@@ -320,7 +320,8 @@ def test_a_date_that_may_be_read_two_ways_is_refused(tmp_path, date):
 
 
 def test_days_more_than_no_date_are_told(tmp_path):
-    assert "[tool.autograder.late]" in " ".join(listed(tmp_path, "id,extension\nada,2\n")[1])
+    students, told = listed(tmp_path, "id,extension\nada,2\nben,\n", one("ada"), one("ben"))
+    assert "[tool.autograder.late]" in " ".join(told)
 
 
 def test_two_of_one_name_are_not_mixed_up(tmp_path):
