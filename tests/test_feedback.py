@@ -159,8 +159,8 @@ def test_a_shape_comment_is_judged_beside_its_line(html):
     lines = unescape(re.sub(r"<(?!i>|/i>)[^>]*>", "", source[source.index("<pre") :])).split("\n")
     place = next(n for n, line in enumerate(lines) if "✓ true" in line)
     assert "#" in lines[place] or "=" in lines[place]  # the very line that it judges
-    assert lines[place + 2] == "shape comment: false. `k` is [b, <i>s</i>], not [s, b]."
-    assert lines[place + 4] == "shape comment: cannot tell. `n` is not known."
+    assert lines[place + 2] == "shape comment: false. k is [b, <i>s</i>], not [s, b]."
+    assert lines[place + 4] == "shape comment: cannot tell. n is not known."
     assert "<i>s</i>" not in source  # what a student wrote is text
 
 

@@ -149,7 +149,7 @@ _TRUE = (
 
 def _beside(found: Mapping) -> str:
     kind = "false" if found["verdict"] in (Verdict.FALSE, Verdict.MISSING) else "unsure"
-    text = escape(f"shape comment: {found['verdict']}. {plain(found['said'])}")
+    text = said(f"shape comment: {found['verdict']}. {found['said']}")
     return f'<span class="shape {kind}" role="note">{text}\n</span>'
 
 
