@@ -176,7 +176,7 @@ def _answers(args) -> int:
     marks = answers.read_sheet(args.write) if args.write else []
     marks += [answers.one(*args.mark)] if args.mark else []
     count = answers.write(course, marked, task, marks, args.db)
-    are = "mark" if count == 1 else "marks"
-    print(f"{count} {are} of {task} in the gradebook. For the students' pages: ", end="")
+    are = "mark of {} is" if count == 1 else "marks of {} are"
+    print(f"{count} {are.format(task)} in the gradebook. The students' pages: ", end="")
     print(f"nbgrader generate_feedback {name}")
     return DONE
