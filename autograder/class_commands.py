@@ -36,9 +36,6 @@ def add(commands) -> None:
         "--format", default="csv", choices=("csv", "canvas", "moodle", "gradescope")
     )
     export.add_argument(
-        "--roster", type=Path, metavar="CSV", help="names, sections, numbers, extensions"
-    )
-    export.add_argument(
         "--column", default="", metavar="NAME", help="of the mark, as the platform calls it"
     )
     export.add_argument(
@@ -68,6 +65,9 @@ def add(commands) -> None:
 
 def _lesson(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lesson", help="the lesson; needed where several are marked")
+    parser.add_argument(
+        "--roster", type=Path, metavar="CSV", help="names, sections, numbers, extensions"
+    )
     parser.add_argument("--db", default="", metavar="URL", help="another gradebook than nbgrader's")
 
 
@@ -85,47 +85,32 @@ def _write(path: Path, text: str | bytes) -> None:
 def _report(args) -> int:
     from autograder.course.course import Course
     from autograder.exports import report
-    from autograder.exports.marked import read_class
 
     course = Course.find()
-    marked = read_class(course, args.lesson, args.db)
+    marked = _class(course, args)
     ending = "csv" if args.csv else "html"
     target = args.to or Path("reports") / f"{marked.lesson.name}.{ending}"
     _write(target, report.table(marked, course) if args.csv else report.page(marked, course))
     if not marked.handed_in:
-        print("autograder: nobody has handed in anything yet.", file=sys.stderr)
+        _say("nobody has handed in anything yet.")
     return DONE
 
 
 def _export(args) -> int:
     from autograder.course.course import Course
-    from autograder.exports import late
-    from autograder.exports.formats import FORMATS, plain
-    from autograder.exports.marked import read_class
-    from autograder.exports.roster import joined, read_roster
+    from autograder.exports.formats import FORMATS, plain, remarks
 
     course = Course.find()
-    policy = course.settings.late
-    marked = late.with_due(read_class(course, args.lesson, args.db), policy)
-    if args.roster:
-        marked, told = joined(marked, read_roster(args.roster))
-        for each in told:
-            print(f"autograder: {each}", file=sys.stderr)
-    marked = late.with_penalties(marked, policy)
+    marked = _class(course, args)
     waiting = sum(bool(s.waiting) for s in marked.students)
     if waiting:
-        print(
-            f"autograder: {waiting} students have answers that nobody has marked yet; their totals "
-            "are without them.",
-            file=sys.stderr,
+        _say(
+            f"{waiting} student{' has' if waiting == 1 else 's have'} answers that nobody has "
+            "marked yet; totals are without them."
         )
+    for each in remarks(marked, args.format, args.zeros):
+        _say(each)
     name = marked.lesson.name
-    if args.format == "canvas" and not args.roster:
-        print(
-            "autograder: without --roster a student's number or login has to be Canvas's own; "
-            "Canvas's gradebook (Grades > Export) is the roster that makes sure.",
-            file=sys.stderr,
-        )
     if args.format == "gradescope":
         return _gradescope(course, marked, args)
     make, more = FORMATS[args.format], {"column": args.column}
@@ -134,18 +119,37 @@ def _export(args) -> int:
     return DONE
 
 
+def _class(course, args):
+    """The class with what the roster and the course's late policy say of it."""
+    from autograder.exports import late
+    from autograder.exports.marked import read_class
+    from autograder.exports.roster import joined, read_roster
+
+    policy = course.settings.late
+    marked = late.with_due(read_class(course, args.lesson, args.db), policy)
+    if args.roster:
+        marked, told = joined(marked, read_roster(args.roster))
+        for each in told:
+            _say(each)
+    return late.with_penalties(marked, policy)
+
+
+def _say(text: str) -> None:
+    print(f"autograder: {text}", file=sys.stderr)
+
+
 def _gradescope(course, marked, args) -> int:
     from autograder.exports import gradescope
+    from autograder.reports.report import number
 
     name = marked.lesson.name
     folder = args.to or Path("reports") / f"{name}-gradescope"
     for student, text in gradescope.of_class(marked).items():
         _write(folder / "results" / student / "results.json", text)
     _write(folder / "autograder.zip", gradescope.autograder_zip(course, name, args.isolation))
-    print(
-        "autograder: autograder.zip holds the course's answers: upload it to Gradescope, and give "
-        "it to no student.",
-        file=sys.stderr,
+    _say(
+        "autograder.zip holds the course's answers: upload it to Gradescope, and give it to no "
+        f"student. The assignment's autograder points there are {number(gradescope.most(marked))}."
     )
     return DONE
 
@@ -154,17 +158,16 @@ def _answers(args) -> int:
     from autograder.course.course import Course
     from autograder.course.settings import CourseError
     from autograder.exports import answers
-    from autograder.exports.marked import read_class
 
     course = Course.find()
-    marked = read_class(course, args.lesson, args.db)
+    marked = _class(course, args)
     name, task = marked.lesson.name, args.task
     if not args.write and not args.mark:
         page, sheet = answers.page(marked, course, task), answers.sheet(marked, task)
         _write(Path("reports") / f"{name}-{task}.html", page)
         target = Path("reports") / f"{name}-{task}.csv"
         if target.exists():
-            print(f"autograder: {target} is there already and is left as it is.", file=sys.stderr)
+            _say(f"{target} is there already and is left as it is.")
         else:
             _write(target, sheet)
         return DONE
@@ -173,6 +176,7 @@ def _answers(args) -> int:
     marks = answers.read_sheet(args.write) if args.write else []
     marks += [answers.one(*args.mark)] if args.mark else []
     count = answers.write(course, marked, task, marks, args.db)
-    print(f"{count} marks of {task} are in the gradebook. The pages: ", end="")
+    are = "mark of {} is" if count == 1 else "marks of {} are"
+    print(f"{count} {are.format(task)} in the gradebook. The students' pages: ", end="")
     print(f"nbgrader generate_feedback {name}")
     return DONE

@@ -15,7 +15,7 @@ from autograder.course.course import Course
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
 from autograder.reports.cards import Card
-from autograder.reports.feedback import FOLDED, code, descriptions, page
+from autograder.reports.feedback import FOLDED, code, descriptions, page, said
 from tests.conftest import ROOT
 
 HOMEWORK = "05_homework"
@@ -111,9 +111,42 @@ def test_a_flood_of_output_is_folded(html):
 def test_what_is_to_be_done_leads_to_the_task_and_all_else_is_left_out(html):
     section = html.partition('id="next"')[2].partition("</ol>")[0]
     assert section.count("<li>") == 2
-    assert "mend what the check says" in section and "right, but for what was taken off" in section
+    assert "The scores are not scaled. <code>hint(" in section  # the mistake, and what helps
+    assert "right, but for what was taken off" in section
+    assert html.index('id="next"') < html.index('<table class="marks">')
     for target in re.findall(r'href="#([^"]+)"', html):
         assert f'id="{target}"' in html
+
+
+def test_a_page_without_a_card_says_to_read_the_check(notebook):
+    bare = nbformat.from_dict({**notebook, "cells": [c.copy() for c in notebook.cells]})
+    for cell in bare.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
+    section = page(bare, HOMEWORK, 8, 15).partition('id="next"')[2].partition("</ol>")[0]
+    assert "mend what the check says; <code>hint(" in section
+
+
+def test_the_lessons_own_code_is_folded_and_no_answer_is(html):
+    folded = re.findall(r"<summary>The lesson&#39;s code</summary>|The lesson's code", html)
+    cells = [c for c in Course.at(ROOT).lessons[HOMEWORK].notebook.cells if "code-0" in c.id]
+    assert len(folded) == len(cells) > 3
+    answer = html.partition('id="self_attention"')[2].partition("</section>")[0]
+    assert "<details>" not in answer
+
+
+def test_a_card_of_a_wrong_answer_sums_up_the_comments_that_are_true():
+    true = tuple(Finding("shape_comments", Verdict.TRUE, "", n, "x = 1") for n in (3, 5))
+    false = Finding("shape_comments", Verdict.FALSE, "Line 7: no.", 7, "y = 1")
+    rows = Card("t", False, (WRONG, *true, false)).rows()
+    assert ("true", "the shape comments of lines 3, 5") in rows and ("line 7", "false: no.") in rows
+    assert not [label for label, _ in rows if label in ("line 3", "line 5")]
+    assert ("line 3", "true: `x = 1`") in Card("t", True, true).rows()
+
+
+def test_what_stands_between_backticks_is_code_and_nothing_of_it_is_markup():
+    assert said("`q` is <b>") == "<code>q</code> is &lt;b&gt;"
+    assert said("one ` alone") == "one ` alone"
 
 
 def test_a_task_that_lost_a_point_only_is_not_called_wrong(html):
@@ -126,8 +159,8 @@ def test_a_shape_comment_is_judged_beside_its_line(html):
     lines = unescape(re.sub(r"<(?!i>|/i>)[^>]*>", "", source[source.index("<pre") :])).split("\n")
     place = next(n for n, line in enumerate(lines) if "✓ true" in line)
     assert "#" in lines[place] or "=" in lines[place]  # the very line that it judges
-    assert lines[place + 2] == "shape comment: false. `k` is [b, <i>s</i>], not [s, b]."
-    assert lines[place + 4] == "shape comment: cannot tell. `n` is not known."
+    assert lines[place + 2] == "shape comment: false. k is [b, <i>s</i>], not [s, b]."
+    assert lines[place + 4] == "shape comment: cannot tell. n is not known."
     assert "<i>s</i>" not in source  # what a student wrote is text
 
 

@@ -1,5 +1,6 @@
 """The site is made of the sources, needs no network, and every link in it leads somewhere."""
 
+import importlib
 import re
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 
 from autograder.course.course import Course
 from autograder.course.lesson import Role
+from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
 from tests.test_feedback import BROWSER, violations
 
@@ -105,6 +107,31 @@ def test_every_check_has_its_mistakes_with_what_is_said_and_the_program(site):
             assert all(word in text for word in words), mistake.check
     assert html.count("highlight-python") > len(tasks)
     assert " at 0x" not in text
+
+
+def test_the_site_for_students_holds_no_answer_and_no_program_that_is_nearly_one(
+    tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(str(ROOT / "tools" / "site"))
+    gather = importlib.import_module("build").gather
+    written = {}
+    for answers in (True, False):
+        gather(tmp_path / "source", answers, only="01")
+        texts = [p.read_text(encoding="utf-8") for p in (tmp_path / "source").rglob("*.*[bd]")]
+        written[answers] = "\n".join(texts).replace('\\"', '"').replace("\\n", "\n")
+    given = Course.at(ROOT).lessons[LESSON].notebook.cells
+    asked = "\n".join(cell.source for cell in given)
+    lines = [
+        line.strip()
+        for answer in model_answers(Course.at(ROOT), LESSON).values()
+        for line in answer.splitlines()
+        if len(line.strip()) > 25 and line.strip() not in asked
+    ]
+    assert lines and all(line in written[True] for line in lines)
+    assert not [line for line in lines if line in written[False]]
+    page = (tmp_path / "source" / "reference" / f"{LESSON}.md").read_text(encoding="utf-8")
+    assert "```python" not in page and "\n### `" in page and "\n> " in page
+    assert "folded" not in (tmp_path / "source" / "index.md").read_text(encoding="utf-8")
 
 
 def test_the_commands_are_those_of_the_program(site):

@@ -63,7 +63,7 @@ def answer_of(student: Marked, cell: Cell) -> str:
 
 def page(marked: Class, course: Course, task: str) -> str:
     """All answers to one question on one page, each text once; with the scheme in view."""
-    cell = question(marked.lesson, task)
+    marked, cell = marked.told_apart(), question(marked.lesson, task)
     model, _, scheme = model_answers(course, marked.lesson.name).get(cell.id, "").partition(SCHEME)
     groups: dict[str, list[Marked]] = {}
     for student in marked.handed_in:

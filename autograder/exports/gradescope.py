@@ -20,6 +20,8 @@ from pathlib import Path
 from autograder.course.course import Course
 from autograder.course.settings import CourseError
 from autograder.exports.marked import Class
+from autograder.exports.marked import questions as questions_of
+from autograder.reports.feedback import plain
 from autograder.reports.report import Report, Result, number, questions
 
 ENGINE = Path(__file__).resolve().parents[1]
@@ -76,7 +78,7 @@ def results(report: Report) -> dict:
     said.append(f"isolation: {report.isolation}")
     found = {
         "score": round(max(0.0, report.score), 4),
-        "output": "\n".join(said),
+        "output": plain("\n".join(said)),
         "output_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
@@ -97,10 +99,16 @@ def _test(result: Result) -> dict:
         "score": round(result.points, 4),
         "max_score": result.max_points,
         "status": "passed" if result.passed else "failed",
-        "output": "\n".join(dict.fromkeys(lines)),
+        "output": plain("\n".join(dict.fromkeys(lines))),
         "output_format": "text",
         "visibility": "visible",
     }
+
+
+def most(marked: Class) -> float:
+    """The points that Gradescope's autograder can give; what a person marks is not in them."""
+    by_hand = questions_of(marked.lesson)
+    return sum(cell.points for cell in marked.tasks if cell not in by_hand)
 
 
 def of_class(marked: Class) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -54,6 +55,7 @@ class Marked:
     login: str = ""
     platform: str = ""  # the number that the learning platform has for this student
     sis: str = ""  # the number that the school has
+    listed: bool = False  # whether the roster has this student
 
     @property
     def earned(self) -> float:
@@ -117,6 +119,15 @@ class Class:
     def handed_in(self) -> tuple[Marked, ...]:
         """Those who handed in something."""
         return tuple(s for s in self.students if s.marks)
+
+    def told_apart(self) -> Class:
+        """The same class, for a page: names that several have are followed by what tells them."""
+        times = Counter(s.name.casefold() for s in self.students)
+        students = tuple(
+            replace(s, name=f"{s.name} ({s.id})") if times[s.name.casefold()] > 1 else s
+            for s in self.students
+        )
+        return replace(self, students=students)
 
     def answers(self, task: str) -> str:
         """The id of the cell that answers a task."""

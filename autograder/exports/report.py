@@ -24,6 +24,7 @@ COLUMNS = ("what", "student", "task", "line", "name", "value", "said")
 
 def page(marked: Class, course: Course, made: datetime | None = None) -> str:
     """The class report as HTML: inert, in one file."""
+    marked = marked.told_apart()
     answers = model_answers(course, marked.lesson.name)
     there, tasks = marked.handed_in, [c.task for c in marked.tasks]
     counts = {state: [sum(s.state(t) == state for s in there) for t in tasks] for state in STATES}
@@ -41,6 +42,7 @@ def page(marked: Class, course: Course, made: datetime | None = None) -> str:
         bars=plots.bars(tasks, STATES, counts) if there else "",
         totals=plots.totals(totals, marked.most) if there else "",
         totals_said=_spread(totals, marked.most),
+        sections=_sections(marked),
         by_task=[_task_row(marked, place, counts) for place in range(len(tasks))],
         slips=found[:MOST_SLIPS],
         more_slips=len(found[MOST_SLIPS:]),
@@ -61,6 +63,18 @@ def _average(totals: list[float], most: float) -> str:
     )
 
 
+def _sections(marked: Class) -> list[tuple[str, int, int, str]]:
+    """Each section with how many are in it, how many handed in, and their mean; none, if one."""
+    names = dict.fromkeys(sorted(s.section for s in marked.students))
+    found = []
+    for name in names if len(names) > 1 else ():
+        own = [s for s in marked.students if s.section == name]
+        totals = [s.total for s in own if s.marks]
+        mean = number(round(statistics.fmean(totals), 2)) if totals else ""
+        found.append((name or "none", len(own), len(totals), mean))
+    return found
+
+
 def _spread(totals: list[float], most: float) -> str:
     """The histogram in words."""
     if not totals or not most:
@@ -73,7 +87,8 @@ def _spread(totals: list[float], most: float) -> str:
 
 def _waiting(marked: Class) -> str:
     who = sum(bool(s.waiting) for s in marked.handed_in)
-    return f"{who} have answers that nobody has marked yet." if who else ""
+    have = "has" if who == 1 else "have"
+    return f"{who} {have} answers that nobody has marked yet." if who else ""
 
 
 def _task_row(marked: Class, place: int, counts) -> dict:
@@ -90,6 +105,7 @@ def _task_row(marked: Class, place: int, counts) -> dict:
 
 def table(marked: Class, course: Course) -> str:
     """The same as CSV, one fact a row: 'what' says what kind of fact it is."""
+    marked = marked.told_apart()
     answers = model_answers(course, marked.lesson.name)
     rows: list[tuple] = [COLUMNS]
     for s in marked.students:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import csv
 import io
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -48,9 +50,10 @@ class Entry:
     canvas_id: str = ""
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """What may stand for this student elsewhere."""
-        return tuple(k.casefold() for k in (self.id, self.login, self.canvas_id, self.email) if k)
+    def keys(self) -> dict[str, str]:
+        """What may stand for this student elsewhere, by what kind of number or name it is."""
+        kinds = {"id": self.id, "login": self.login, "canvas": self.canvas_id, "email": self.email}
+        return {kind: key.casefold() for kind, key in kinds.items() if key}
 
 
 def read_roster(path: Path) -> list[Entry]:
@@ -58,7 +61,10 @@ def read_roster(path: Path) -> list[Entry]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise CourseError(f"The roster {path} cannot be read as UTF-8 ({error}).") from None
+        raise CourseError(
+            f"The roster {path} cannot be read as UTF-8 ({error}). A spreadsheet saves it so as "
+            "'CSV UTF-8'."
+        ) from None
     lines = text[:LARGEST].splitlines()
     comma = ";" if lines and lines[0].count(";") > lines[0].count(",") else ","
     try:
@@ -79,9 +85,12 @@ def read_roster(path: Path) -> list[Entry]:
         if not any(cells.values()) or "Points Possible" in row[0]:  # Canvas's second row
             continue
         entry = _entry(cells, path, line)
-        for key in entry.keys:
+        for key in entry.keys.items():
             if seen.setdefault(key, line) != line:
-                raise CourseError(f"{path}, line {line}: {key!r} stands in line {seen[key]} too.")
+                raise CourseError(
+                    f"{path}, line {line}: {key[1]!r} stands in line {seen[key]} too. A student of "
+                    "several sections has one line, with all of them in its section."
+                )
         entries.append(entry)
     return entries
 
@@ -118,6 +127,8 @@ def _extension(text: str) -> datetime | timedelta | None:
         return None
     if re.fullmatch(r"\d{1,3}(?:\.\d+)?", text):
         return timedelta(days=float(text))
+    if not re.match(r"\d{4}-\d{1,2}-\d{1,2}\b", text):
+        raise ValueError("the 5th of March and the 3rd of May look the same in other forms")
     return parse_utc(text)
 
 
@@ -125,33 +136,78 @@ def joined(marked: Class, roster: Sequence[Entry]) -> tuple[Class, list[str]]:
     """The class with what the roster says of it, and sentences about who is in one of them only.
 
     Who is in the roster and handed in nothing gets a place without marks. A student is found by
-    any of the roster's numbers, or else by a name that only one of them has.
+    any of the roster's numbers, or else by a name that nobody else has in either of them.
     """
-    by_key = {key: entry for entry in roster for key in entry.keys}
-    names: dict[str, list[Entry]] = {}
-    for entry in roster:
-        names.setdefault(entry.name.casefold(), []).append(entry)
-    told, students, met = [], [], set()
+    found, told = _found(marked, roster)
+    students, met = [], {id(entry) for entry in found.values()}
+    by_days = {id(entry) for entry in roster if isinstance(entry.extension, timedelta)}
     for student in marked.students:
-        entry = by_key.get(student.id.casefold()) or by_key.get(student.email.casefold())
-        same = names.get(student.name.casefold(), []) if student.name else []
-        if entry is None and len(same) == 1:
-            entry = same[0]
-        if entry is None:
-            told.append(f"{student.id} is not in the roster.")
-            students.append(student)
-        elif id(entry) in met:
-            told.append(f"{student.id} is a second one for {entry.name or entry.keys[0]}.")
-            students.append(student)
-        else:
-            met.add(id(entry))
-            students.append(_with(student, entry))
+        entry = found.get(student.id)
+        if entry is None and not told.get(student.id):
+            told[student.id] = f"{student.id} is not in the roster."
+        students.append(_with(student, entry) if entry else student)
     for entry in roster:
         if id(entry) not in met:
             who = entry.id or entry.login or entry.email or entry.canvas_id
-            students.append(_with(Marked(who, entry.name or who), entry))
+            students.append(_with(Marked(who, entry.name or who, due=marked.due), entry))
+    if any(s.due is None and id(found.get(s.id)) in by_days for s in marked.students):
+        told[""] = (
+            "The roster extends by days, but nothing says when the lesson is due: "
+            "[tool.autograder.late] can."
+        )
     students.sort(key=lambda s: (s.name.casefold(), s.id))
-    return replace(marked, students=tuple(students)), told
+    return replace(marked, students=tuple(students)), list(told.values())
+
+
+def _found(marked: Class, roster: Sequence[Entry]) -> tuple[dict[str, Entry], dict[str, str]]:
+    """The roster's entry of each student by the student's id; and why somebody has none."""
+    by_key: dict[str, list[Entry]] = {}
+    by_name: dict[str, list[Entry]] = {}
+    for entry in roster:
+        for key in set(entry.keys.values()):
+            by_key.setdefault(key, []).append(entry)
+        for name in _names(entry.name):
+            by_name.setdefault(name, []).append(entry)
+    found: dict[str, Entry] = {}
+    told: dict[str, str] = {}
+    met: set[int] = set()
+
+    def take(student: Marked, entries: Sequence[Entry]) -> None:
+        if len(entries) != 1:
+            return
+        if id(entries[0]) in met:
+            told[student.id] = (
+                f"{student.id} is a second one for "
+                f"{entries[0].name or next(iter(entries[0].keys.values()))}."
+            )
+            return
+        met.add(id(entries[0]))
+        found[student.id] = entries[0]
+
+    for student in marked.students:
+        keys = dict.fromkeys(k.casefold() for k in (student.id, student.email) if k)
+        fits = {id(entry): entry for key in keys for entry in by_key.get(key, ())}
+        if len(fits) > 1:  # one student's number is another's of another kind
+            fits = {k: e for k, e in fits.items() if _names(student.name) & _names(e.name)}
+            if len(fits) != 1:
+                told[student.id] = f"{student.id} stands for several students of the roster."
+        take(student, list(fits.values()))
+    times = Counter(name for s in marked.students for name in _names(s.name))
+    for student in marked.students:
+        if student.id in found or student.id in told:
+            continue
+        names = {name for name in _names(student.name) if times[name] == 1}
+        fits = {id(e): e for name in names for e in by_name.get(name, ())}
+        take(student, list(fits.values()))
+    return found, told
+
+
+def _names(name: str) -> set[str]:
+    """A name as it is compared: whatever its capitals, blanks and way of writing accents; of
+    'Lovelace, Ada' also 'Ada Lovelace'."""
+    plain = " ".join(unicodedata.normalize("NFC", name).casefold().split())
+    last, comma, first = plain.partition(", ")
+    return {plain, f"{first} {last}"} if comma else {plain} if plain else set()
 
 
 def _with(student: Marked, entry: Entry) -> Marked:
@@ -169,4 +225,5 @@ def _with(student: Marked, entry: Entry) -> Marked:
         login=entry.login,
         platform=entry.canvas_id,
         sis=entry.id,
+        listed=True,
     )

@@ -17,7 +17,7 @@ def harmless(value) -> str:
     if value is None:
         return ""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return f"{round(value, 4):g}"
+        return f"{round(value, 4):.12g}"
     text = str(value).replace("\0", "")
     risky = text.startswith(("\t", "\r", "\n")) or text.lstrip(" \ufeff").startswith(FORMULA)
     return f"'{text}" if risky else text

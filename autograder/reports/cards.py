@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-from autograder.course.asking import Finding
+from autograder.course.asking import Finding, Verdict
+from autograder.reports.findings import SHAPES
 from autograder.reports.findings import rows as finding_rows
 
 # Colour of the border, word and class by whether a check passed; None: it did but for what was
@@ -42,8 +43,14 @@ class Card:
         rows: list[tuple[str, str]] = []
         if self.passed and self.tried:
             rows.append(("tried", self.tried))
+        true = [f.line for f in self.findings if f.check == SHAPES and f.verdict == Verdict.TRUE]
+        short = self.passed is False and len(true) > 1  # what is wrong has to stand out
         for finding in self.findings:
-            rows += finding_rows(finding)
+            if not (short and finding.check == SHAPES and finding.verdict == Verdict.TRUE):
+                rows += finding_rows(finding)
+        if short:
+            lines = ", ".join(str(line) for line in true if line)
+            rows.append(("true", f"the shape comments of lines {lines}"))
         if self.passed is False:
             if self.offer.tries:
                 rows.append(("tries", f"{self.offer.tries} so far; the next hint may help"))

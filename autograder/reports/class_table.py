@@ -139,8 +139,13 @@ def happened(report: Report) -> str:
 def _first_sentence(cause: Finding | None) -> str:
     if cause is None:
         return "Not right."
-    end = _NEXT_SENTENCE.search(cause.message)
-    return _shortened(cause.message[: end.start() + 1] if end else cause.message)
+    return first_sentence(cause.message)
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a message, shortened where it is long."""
+    end = _NEXT_SENTENCE.search(text)
+    return _shortened(text[: end.start() + 1] if end else text)
 
 
 def _shortened(text: str) -> str:

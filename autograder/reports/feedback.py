@@ -27,6 +27,7 @@ from pygments.lexers import PythonLexer
 
 from autograder.course.asking import Verdict
 from autograder.intake.magics import plain_python
+from autograder.reports.class_table import first_sentence
 from autograder.reports.formulas import Formulas, without_marks
 
 MAX_OUTPUT = 20_000  # characters of text shown for one output
@@ -148,8 +149,16 @@ _TRUE = (
 
 def _beside(found: Mapping) -> str:
     kind = "false" if found["verdict"] in (Verdict.FALSE, Verdict.MISSING) else "unsure"
-    text = escape(f"shape comment: {found['verdict']}. {plain(found['said'])}")
+    text = said(f"shape comment: {found['verdict']}. {found['said']}")
     return f'<span class="shape {kind}" role="note">{text}\n</span>'
+
+
+def said(text: str) -> Markup:
+    """A sentence of the grader's; what stands in it between backticks is code."""
+    parts = escape(plain(text)).split("`")
+    if len(parts) % 2 == 0:  # one without its other
+        return Markup("`".join(parts))
+    return Markup("".join(f"<code>{p}</code>" if i % 2 else p for i, p in enumerate(parts)))
 
 
 def card(html: str) -> Markup:
@@ -266,7 +275,8 @@ def _shown_cell(cell, after) -> dict:
     """What the page shows of a cell, with its mark where it has one.
 
     earned: the points before deductions and bonus, which stand on lines of their own (taken). A
-    mark that a person gave stands as it is. headings and asked: of the lesson's own text, which is
+    mark that a person gave stands as it is. given: whether it is code of the lesson's own, which is
+    folded so that the answers stand out. headings and asked: of the lesson's own text, which is
     shown whole where a question follows (after), and folded elsewhere.
     """
     data, course = cell.metadata.get("nbgrader", {}), cell.metadata.get("course", {})
@@ -279,6 +289,7 @@ def _shown_cell(cell, after) -> dict:
         "source": _body(cell.source) if prose else cell.source,
         "headings": _headings(cell.source) if prose else "",
         "asked": bool(answer.get("solution") and answer.get("grade")),
+        "given": bool(_GIVEN.match(cell.get("id", ""))) and not data.get("grade"),
         "data": data,
         "task": course.get("task", ""),
         "wrong": [line for line in course.get("wrong", []) if isinstance(line, int)],
@@ -298,8 +309,19 @@ def _advice(cell, earned: float, taken: list) -> str:
     if cell.cell_type != "code":
         return "" if earned >= data["points"] else "read the comment, and write the answer again."
     if earned < data["points"]:
-        return f'mend what the check says; hint("{task}", 1) helps.'
+        return f'{_cause(cell)} `hint("{task}", 1)` helps.'
     return "right, but for what was taken off." if any(t["points"] < 0 for t in taken) else ""
+
+
+def _cause(cell) -> str:
+    """What a card under a check says first of why, and which line is the first that goes wrong."""
+    outputs = [o for o in cell.get("outputs", []) if o.output_type == "display_data"]
+    texts = [o.get("data", {}).get("text/plain", "") for o in outputs]
+    card = "\n".join("".join(t) if isinstance(t, list) else str(t) for t in texts)
+    likely, wrong = _LIKELY.search(card), _FIRST_WRONG.search(card)
+    told = [first_sentence(likely[1])] if likely else []
+    told += [f"{wrong[0]}."] if wrong else []
+    return " ".join(told) or "mend what the check says;"
 
 
 def _is_prose(cell) -> bool:
@@ -329,6 +351,11 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
         yield line, not inside and bool(re.match(r"#{1,4} ", line))
 
 
+_GIVEN = re.compile(r"code-\d")  # ids of the lesson's code that no exercise is
+_LIKELY = re.compile(r"^ +likely  (.+)$", re.MULTILINE)
+_FIRST_WRONG = re.compile(r"\bLine \d+ is the first that goes wrong\b")
+
+
 @cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -339,6 +366,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters.update(
         markdown=markdown,
+        said=said,
         prose=lambda text: markdown(text, PROSE),
         code=code,
         plain=plain,

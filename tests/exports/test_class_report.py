@@ -9,6 +9,7 @@ import pytest
 
 from autograder.course.course import Course
 from autograder.course.lesson import Role
+from autograder.exports import report
 from autograder.exports.alike import alike, syntax
 from autograder.exports.marked import Class, Marked, TaskMark
 from autograder.grading.grade import model_answers
@@ -58,6 +59,35 @@ def test_the_points_are_those_of_the_gradebook(room, rows):
     for row in of(rows, "mark"):
         sums[row["student"]] = sums.get(row["student"], 0.0) + float(row["value"] or 0)
     assert sums == room.scores()
+
+
+def test_the_courses_late_policy_counts_in_the_report_as_in_the_export(room, rows):
+    (late,) = of(rows, "late penalty")
+    assert (late["student"], late["value"]) == ("ada", "-2")
+    totals = {row["student"]: float(row["value"]) for row in of(rows, "total")}
+    assert totals["ada"] == room.scores()["ada"] - 2 and totals["ben"] == room.scores()["ben"]
+
+
+def named(*students: tuple[str, str, str, float]) -> Class:
+    """A class of (id, name, section, points)."""
+    lesson = Course.at(ROOT).lessons[HOMEWORK]
+    task = lesson.tasks[0].task
+    marks = [{task: TaskMark(task, points, 10.0)} for *_, points in students]
+    some = [
+        Marked(who, name, section=section, marks=own)
+        for (who, name, section, _), own in zip(students, marks, strict=True)
+    ]
+    return Class(lesson, tuple(some))
+
+
+def test_two_of_one_name_are_told_apart_and_each_section_has_its_mean():
+    some = named(("1", "Kim Lee", "Mo", 4.0), ("2", "Kim Lee", "Tu", 6.0), ("3", "Ada", "Tu", 8.0))
+    html = report.page(some, Course.at(ROOT))
+    text = " ".join(re.sub(r"<[^>]*>", " ", html).split())
+    assert "Kim Lee (1)" in text and "Kim Lee (2)" in text and "Kim Lee (1) (1)" not in text
+    assert "section students handed in mean Mo 1 1 4 Tu 2 2 7" in text
+    one = report.page(named(("1", "Ada", "Mo", 4.0)), Course.at(ROOT))
+    assert ">section<" not in one
 
 
 def test_who_is_stuck_is_named_at_the_first_task_that_is_not_right(rows):

@@ -9,10 +9,12 @@ import stat
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
 
+from autograder.course.asking import Finding, Verdict
 from autograder.course.settings import CourseError, Late
 from autograder.exports import formats, late
 from autograder.exports.gradescope import results
@@ -136,27 +138,95 @@ def test_a_gradebook_from_canvas_is_a_roster(room, tmp_path):
     rows, said = export(room, "--format", "canvas", "--roster", str(roster))
     _, _, scores = read_as_canvas(rows)
     assert float(scores["4711"]) == room.scores()["ada"] - 2
-    assert scores["4712"] == ""  # a blank cell changes nothing in Canvas
-    assert "ben is not in the roster" in said
+    assert "4712" not in scores  # a blank cell would take away the mark that Canvas has
+    assert "ben is not in the roster" in said and "--zeros" in said
     rows, _ = export(room, "--format", "canvas", "--roster", str(roster), "--zeros")
     assert read_as_canvas(rows)[2]["4712"] == "0"
 
 
 def test_moodle_reads_its_file(room, tmp_path):
-    """docs.moodle.org, 'Grade import': a header, users by number or address, grade and feedback."""
+    """docs.moodle.org, 'Grade import': a header, users by number or address, grade and feedback.
+
+    grade/import/csv/classes/load_data.php: a row whose user cell is blank is written for the user
+    of the row before; one user that is not there stops the whole import; a blank grade is none.
+    """
     roster = tmp_path / "moodle.csv"
     roster.write_text(
         "First name;Last name;ID number;Email address;Groups\n"
         "Ada;Lovelace;ada;ada@example.org;A\nBen;Bitdiddle;ben;ben@example.org;A\n"
     )
-    (head, *rows), _ = export(room, "--format", "moodle", "--roster", str(roster))
-    assert head == [*formats.MOODLE, HOMEWORK, f"{HOMEWORK} (feedback)"]
-    ada = next(row for row in rows if row[2] == "ada")
+    (head, *rows), said = export(room, "--format", "moodle", "--roster", str(roster))
+    columns = ["First name", "Last name", "ID number", "Email address"]
+    assert head == [*columns, HOMEWORK, f"{HOMEWORK} (feedback)"]
+    assert [row[2] for row in rows] == ["ada", "ben"]
+    assert "Not in the file, because Moodle would not know them: cy, dev, zoe." in said
+    ada = rows[0]
     assert ada[:4] == ["Ada", "Lovelace", "ada", "ada@example.org"]
     assert float(ada[4]) == room.scores()["ada"] - 2
     assert "self_attention.init: 1 of 1" in ada[5] and "late: -2" in ada[5]
-    assert all(row[2] or row[3] for row in rows)  # each is to be found by one of the two
-    assert all(bool(row[4]) == bool(row[5]) for row in rows)  # a grade and its feedback
+    assert all(all(row) for row in rows)
+
+
+NOBODY = Marked("nora", "Nora", sis="m9", email="nora@x.org", listed=True)
+
+
+def moodle_rows(*students: Marked, zeros: bool = False) -> tuple[list[str], list[list[str]]]:
+    head, *rows = csv.reader(io.StringIO(formats.moodle(of(*students), zeros), newline=""))
+    return head, rows
+
+
+def test_no_row_for_moodle_has_a_blank_where_others_say_who_it_is():
+    both = one("a", sis="m1", email="a@x.org", listed=True)
+    address, number = one("b", email="b@x.org", listed=True), one("c", sis="m3", listed=True)
+    head, rows = moodle_rows(both, address)
+    assert head[2:3] == ["Email address"] and [row[2] for row in rows] == ["a@x.org", "b@x.org"]
+    head, rows = moodle_rows(both, number)
+    assert head[2:3] == ["ID number"] and [row[2] for row in rows] == ["m1", "m3"]
+    for some in ((both, address, number), (address, number), (number, both, address)):
+        head, rows = moodle_rows(*some)
+        assert len(head) == 5 and all(row[2] for row in rows)
+        (left,) = [s for s in formats.remarks(of(*some), "moodle", False) if "Not in the" in s]
+        assert len(rows) + left.count(",") == len(some)  # one comma in the sentence itself
+
+
+def test_a_number_of_moodles_zip_is_no_id_number_where_the_roster_knows_better():
+    ada = replace(one("7001", email="a@x.org", listed=True), name="Ada Lovelace")
+    head, rows = moodle_rows(ada)
+    assert head[2] == "Email address" and rows[0][2] == "a@x.org" and "7001" not in rows[0]
+
+
+@pytest.mark.parametrize("format", ["canvas", "moodle"])
+def test_who_has_no_mark_has_no_row_but_by_zeros(format):
+    make, some = formats.FORMATS[format], of(one("ada", sis="m1", email="e", listed=True), NOBODY)
+    assert "m9" not in make(some) and "--zeros" in " ".join(formats.remarks(some, format, False))
+    assert "m9" in make(some, zeros=True)
+    assert "--zeros" not in " ".join(formats.remarks(some, format, True))
+
+
+def test_canvas_asks_whose_a_mark_is_rather_than_take_the_first_of_that_name():
+    known = Marked("103", "Kim Lee", marks={"t": TaskMark("t", 1.0, 1.0)}, platform="103")
+    known = replace(known, listed=True)
+    other = Marked("kim9", "Kim Lee", marks={"t": TaskMark("t", 0.0, 1.0)})
+    rows = list(csv.reader(io.StringIO(formats.canvas(of(known, other)))))[2:]
+    assert [row[:4] for row in rows] == [
+        ["Kim Lee", "103", "", ""],
+        ["Kim Lee (kim9)", "", "", "kim9"],
+    ]
+
+
+NAMES = ['O"Brien, Jr.', "two\nlines", "María José", "עדה כהן", "=1+1", "Zoë; Ann", "李 雷"]
+
+
+@pytest.mark.parametrize("format", ["csv", "canvas", "moodle"])
+def test_no_name_breaks_a_row(format):
+    some = of(*(one(name, sis=f"m{i}", listed=True) for i, name in enumerate(NAMES)))
+    text = formats.FORMATS[format](some)
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    assert len({len(row) for row in rows}) == 1
+    assert len(rows) == len(NAMES) + (2 if format == "canvas" else 1)
+    if format == "canvas":
+        written = [row[0] for row in rows[2:]]
+        assert written == ["'=1+1" if n == "=1+1" else " ".join(n.split()) for n in NAMES]
 
 
 @pytest.mark.parametrize(
@@ -206,6 +276,52 @@ def test_a_roster_that_cannot_be_used_is_told_with_its_line(tmp_path, text, said
     path.write_text(text)
     with pytest.raises(CourseError, match=re.escape(said)):
         read_roster(path)
+
+
+def listed(tmp_path, text: str, *students: Marked) -> tuple[dict[str, Marked], list[str]]:
+    """The students by id after the roster has spoken, and what was told."""
+    path = tmp_path / "roster.csv"
+    path.write_text(text, encoding="utf-8")
+    marked, told = joined(of(*students), read_roster(path))
+    return {s.id: s for s in marked.students}, told
+
+
+def test_the_schools_number_of_one_may_be_canvas_number_of_another(tmp_path):
+    text = "Student,ID,SIS User ID,SIS Login ID,Section\nAda,12,34,ada,A\nBen,34,56,ben,B\n"
+    students, told = listed(tmp_path, text, one("ada"), one("56"))
+    assert (students["ada"].platform, students["56"].name, told) == ("12", "Ben", [])
+    students, told = listed(tmp_path, text, one("34"))
+    assert told == ["34 stands for several students of the roster."]
+    assert not any(s.section for s in students.values() if s.marks)
+    ben = Marked("34", "Ben", marks={"t": TaskMark("t", 1.0, 1.0)})
+    assert listed(tmp_path, text, ben)[0]["34"].section == "B"  # the name says which
+
+
+def test_a_name_finds_its_student_however_it_is_written(tmp_path):
+    text = 'canvas_id,name\n1,"Lovelace, Ada"\n2,Jose\u0301 Marti\n'
+    some = (Marked("x", "ada  LOVELACE"), Marked("y", "Jos\u00e9 Marti"))
+    students, told = listed(tmp_path, text, *some)
+    assert (students["x"].platform, students["y"].platform, told) == ("1", "2", [])
+
+
+def test_a_name_that_two_have_is_nobodys_number(tmp_path):
+    some = (Marked("old", "Kim Lee"), Marked("1", "Kim Lee"), Marked("z", "Kim Lee"))
+    students, told = listed(tmp_path, "id,name\n1,Kim Lee\n", *some)
+    assert [s.sis for s in (students["1"], students["old"], students["z"])] == ["1", "", ""]
+    assert told == ["old is not in the roster.", "z is not in the roster."]
+    students, told = listed(tmp_path, "id,name\n9,Kim Lee\n", Marked("a", "Kim Lee"), some[0])
+    assert students["a"].sis == students["old"].sis == "" and len(told) == 2
+
+
+@pytest.mark.parametrize("date", ["03/05/2026", "-1", "3 days", "12 o'clock"])
+def test_a_date_that_may_be_read_two_ways_is_refused(tmp_path, date):
+    with pytest.raises(CourseError, match="2026-03-05"):
+        listed(tmp_path, f"id,extension\nada,{date}\n")
+
+
+def test_days_more_than_no_date_are_told(tmp_path):
+    students, told = listed(tmp_path, "id,extension\nada,2\nben,\n", one("ada"), one("ben"))
+    assert "[tool.autograder.late]" in " ".join(told)
 
 
 def test_two_of_one_name_are_not_mixed_up(tmp_path):
@@ -262,6 +378,19 @@ def test_each_student_has_a_results_json_with_the_marks_of_the_machine(room, gra
     for data in found.values():
         conforms(data)
     assert {who: data["score"] for who, data in found.items()} == room.scores()
+
+
+def test_the_points_that_gradescope_can_give_are_told(room):
+    said = autograder(room, "export", "--format", "gradescope", "--to", "reports/again")
+    assert "autograder points there are 10." in said
+
+
+def test_what_a_program_printed_is_plain_text_of_bounded_length():
+    long = Finding("error", Verdict.ERROR, "\x1b[31mred\x1b[0m \u202e" + "x" * 100_000)
+    data = results(Report("n", "l", "none", (Result("t", 0, 1, False, findings=(long,)),)))
+    (test,) = data["tests"]
+    assert "red" in test["output"] and not {"\x1b", "\u202e"} & set(test["output"])
+    assert len(test["output"]) < 25_000
 
 
 def test_no_seed_and_no_expected_value_is_in_them(gradescope):

@@ -41,13 +41,16 @@ def gather(target: Path, answers: bool = True, only: str = "") -> None:
         text = _solved(course, name) if answers else _released(course, name)
         place.write_text(text, encoding="utf-8")
     (target / "reference").mkdir()
-    made = reference_pages(course, names)
+    made = reference_pages(course, names, programs=answers)
     for name, text in made.items():
         (target / "reference" / f"{name}.md").write_text(text, encoding="utf-8")
     index = (HERE / "index.md").read_text(encoding="utf-8")
     lessons = "\n".join(f"{course.settings.sources}/{name}" for name in names)
     checks = "\n".join(f"reference/{name}" for name in names if name in made)
-    index = index.replace("@LESSONS@", lessons).replace("@CHECKS@", checks)
+    solved = "executed, with every figure. The answers in code are folded: try first."
+    shown = solved if answers else "as students get them."
+    for mark, what in (("@SHOWN@", shown), ("@LESSONS@", lessons), ("@CHECKS@", checks)):
+        index = index.replace(mark, what)
     (target / "index.md").write_text(index, encoding="utf-8")
     for path in sorted(target.rglob("*")):
         if path.suffix in (".md", ".ipynb"):

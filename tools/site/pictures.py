@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 from autograder.course.course import Course
@@ -22,10 +23,11 @@ from autograder.reports.cards import Card
 from autograder.reports.feedback import code, render
 
 ROOT = Path(__file__).resolve().parents[2]
-LESSON, EXERCISE, TASK = "05_homework", "multi_head", "multi_head.scores"
-RIGHT = "q = self.q(x).view(bs, seq, self.num_heads, self.head_size).transpose(1, 2)"
-WRONG = "q = self.q(x).view(bs, self.num_heads, seq, self.head_size)"
+LESSON, EXERCISE, TASK = "05_homework", "multi_head", "multi_head.output"
+RIGHT = "att.transpose(1, 2).reshape("
+WRONG = "att.reshape("
 WIDTH = 760
+SHOWN = 8  # lines of the answer
 
 
 def main() -> int:
@@ -49,13 +51,18 @@ def main() -> int:
         results = {r.task: r for r in report.results}
         cell = next(c for c in lesson.notebook.cells if c.id == EXERCISE)
         wrong = wrong_lines(lesson, cell, results)
+        if not wrong:
+            print("No line is the first that goes wrong: choose another slip.", file=sys.stderr)
+            return 1
         findings = tuple(f for f in results[TASK].findings if f.fails)
         card = Card(TASK, False, findings)._repr_html_()
         lines = source.split("\n")
-        first = max(0, min(wrong) - 5) if wrong else 0
-        some = "\n".join(lines[first : first + 9])
+        first = max(0, min(wrong) - 5)
+        some = textwrap.dedent("\n".join(lines[first : first + SHOWN]))
         notes = [{**n, "line": n["line"] - first} for n in shape_comments(lesson, cell, results)]
-        marked = code(some, [n - first for n in wrong], [n for n in notes if 0 < n["line"] <= 9])
+        marked = code(
+            some, [n - first for n in wrong], [n for n in notes if 0 < n["line"] <= SHOWN]
+        )
         target = ROOT / "docs" / "pictures"
         target.mkdir(parents=True, exist_ok=True)
         for name, body in (

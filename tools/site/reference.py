@@ -17,14 +17,17 @@ from autograder.course.lesson import Role
 from autograder.shapes.text import dims, lexer, reader, shapes_in_text
 
 
-def pages(course: Course, lessons: Sequence[str]) -> dict[str, str]:
-    """The pages by name: one for each lesson with checks, the notations, the commands."""
-    found = {name: text for name in lessons if (text := _checks(course, name))}
+def pages(course: Course, lessons: Sequence[str], programs: bool = True) -> dict[str, str]:
+    """The pages by name: one for each lesson with checks, the notations, the commands.
+
+    programs: whether the wrong programs are shown, which differ in little from the answers.
+    """
+    found = {name: text for name in lessons if (text := _checks(course, name, programs))}
     return {**found, "notations": _notations(), "commands": _commands()}
 
 
 # --- checks and mistakes -------------------------------------------------------------------------
-def _checks(course: Course, name: str) -> str:
+def _checks(course: Course, name: str, programs: bool) -> str:
     """The checks of a lesson, each with its mistakes; '' where a machine marks nothing in it."""
     cells = {c.task: c for c in course.lessons[name].with_role(Role.CHECK)}
     if not cells:
@@ -32,8 +35,13 @@ def _checks(course: Course, name: str) -> str:
     out = [f"# Checks of {_title(course, name)}", ""]
     out.append(
         f"{len(cells)} checks. A mistake is a wrong program: whose values equal its values is told "
-        "what stands beside it. Each is shown as the exercise's file has it: a program of its own, "
-        "or what it changes in the course's answer."
+        "what stands beside it."
+    )
+    out[-1] += (
+        " Each is shown as the exercise's file has it: a program of its own, or what it changes in "
+        "the course's answer."
+        if programs
+        else " The programs are left out here, for they differ in little from the answers."
     )
     told: dict[tuple[str, str], str] = {}
     for task, cell in cells.items():
@@ -42,6 +50,8 @@ def _checks(course: Course, name: str) -> str:
         for check, message, program in _mistakes(written):
             earlier = told.setdefault((check, message), task)
             out += ["", f"### `{check}`", "", f"> {_text(message)}", ""]
+            if not programs:
+                continue
             if earlier == task:
                 out += _program(program)
             else:
