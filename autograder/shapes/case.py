@@ -168,14 +168,15 @@ class Case:
 def beside_a_true_one(claim: Claim, stmt: Stmt, true: list[Claim]) -> bool:
     """Whether a claim may be of something else, since another one in the comment is true.
 
-    `# [b, n, n], [b, n, d]`: an operand perhaps. One with the same dimensions is of the same.
+    `# [b, n, n], [b, n, d]`: an operand perhaps. One with the same dimensions is of the same, and
+    so is one behind `out:`.
     """
 
     def end(c: Claim) -> list[str]:
         return sorted(map(repr, c.stages[-1].terms[-1].dims))
 
-    labelled = {t.label for t in claim.terms()} & set(flat(stmt.targets))
-    return not labelled and all(end(claim) != end(c) for c in true if c.stages)
+    sure = claim.role == "output" or {t.label for t in claim.terms()} & set(flat(stmt.targets))
+    return not sure and all(end(claim) != end(c) for c in true if c.stages)
 
 
 def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
