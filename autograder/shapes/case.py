@@ -157,6 +157,15 @@ class Case:
         hold = self.matcher.product if len(first.terms) > 1 else self.matcher.enters
         return all(hold(start, self.stmt, e) for e in self.runs)
 
+    def below_alike(self) -> bool:
+        """Whether all lines below a comment make the same shape, so that it is false of each."""
+        found = {
+            frozenset((e.config, tuple(results(s, e))) for e in runs)
+            for s, runs in self.room
+            if s.id in self.sighting.block
+        }
+        return len(found) == 1
+
     def by_call(self, values: list) -> list[list]:
         """Values of executions, those of one call of the function together."""
         found: dict[tuple, list] = {}

@@ -186,7 +186,8 @@ def placed_beside_it(case: Case) -> str:
         return "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
     if place == "above":
-        if sum(s in case.bare for s in case.sighting.block) <= 1 and below <= above:
+        one = sum(s in case.bare for s in case.sighting.block) <= 1 or case.below_alike()
+        if one and below <= above:
             return ""
         if _always_above(case) or case.begins_here():
             return ""
@@ -270,19 +271,22 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     place = case.sighting.place
     if place not in ("end", "above"):
         return False
+    once = {n for n in unproven if all(case.lines_with(n, e) for e in case.runs)}
     dims = opened(case.last.dims, unproven, case)
     told = [d[0] not in ("any", "...", "num") for d in dims]
+    known = [not names_of(d) & (unproven - once) for d in case.last.dims]
     if place == "end":
-        once = {n for n in unproven if all(case.lines_with(n, e) for e in case.runs)}
-        named = [bool(names_of(d)) and not names_of(d) & (unproven - once) for d in case.last.dims]
+        named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
         told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
     if 2 * sum(told) < len(dims):
         return False
+    fewer = tuple(d for d, k in zip(dims, known, strict=True) if k)  # a batch that this call lacks
     return all(
-        not shape_fits(dims, s, case.scope.lookup(e))
+        not shape_fits(some, s, case.scope.lookup(e))
         for e in case.runs
         if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
         for s in made(case, e)
+        for some in (dims, fewer)
     )
 
 

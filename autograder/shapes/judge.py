@@ -118,8 +118,7 @@ class _Source:
                 rooms.append(_Room(self, function))
                 self.styles.update(rooms[-1].styles())
         found = [v for r in rooms for v in r.verdicts() if v.line not in self.ignored]
-        missing = sum(v.verdict == "missing" for v in found)
-        most = 2 * missing > self.needed
+        most = 2 * sum(v.verdict == "missing" for v in found) > self.needed
         found = [replace(v, deducts=most) if v.verdict == "missing" else v for v in found]
         return sorted(found, key=lambda v: v.line)
 
@@ -227,7 +226,8 @@ class _Room:
                 self.placed.append(sighting)
             found += verdicts
             described |= stmts
-            behind |= stmts if sighting.trailing else set()
+            told = any(v.verdict != "cannot tell" for v in verdicts)
+            behind |= stmts if sighting.trailing and told else set()
         if self.function.name != "__init__":
             found += self.missing(described)
         return found

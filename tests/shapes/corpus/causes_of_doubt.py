@@ -114,3 +114,30 @@ def scale(x, by):
     **by** : (a, b, c, d) are never meant as one
     """
     return x * by  # [batch, time, width]
+
+
+# %% above three lines that make the same, and above one with a remark | Thrice(K, d)(x[batch, step, K * d])
+class Thrice(nn.Module):
+    def __init__(self, K, d):
+        super().__init__()
+        self.a, self.b, self.c = (nn.Linear(K * d, K * d) for _ in range(3))
+
+    def forward(self, x):
+        # [batch, K * d, step]
+        query = self.a(x)  #! false
+        key = self.b(x)
+        value = self.c(x)
+
+        # [batch, K * d, step]
+        scores = query * key  # the original step, changed to it (see above)  #! false
+
+        # [batch, step, K * d]
+        return scores + value
+
+
+# %% a dimension that this call does not have | overlap(one[rows, 4], other[rows, 4])
+def overlap(one, other):
+    rows = one.size(-2)
+    low = torch.max(one[..., :2], other[..., :2])  # [B, rows, 2]  #! cannot tell
+    high = torch.min(one[..., 2:], other[..., 2:])  # [B, rows, 2]  #! cannot tell
+    return (high - low).clamp(min=0)  # [rows, 2]
