@@ -17,7 +17,7 @@ from autograder.shapes.text.shapes_in_text import Vocabulary
 from autograder.shapes.tracer import Function, Stmt, Traced, flat
 
 MAKES = ("assign", "augmented", "expression", "return")
-MAX_SIGHTINGS, NEAR = 300, 12
+MAX_SIGHTINGS, NEAR, MAX_DOC = 300, 12, 4_000
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Sighting:
 
     place: "end" of a line, "inner" line of a longer statement, a "link" of a chain of calls;
     "above", "below" or "between" statements; above a "block" of them; "named" by the label of a
-    tensor, "loose" between blank lines. block: the statements of the paragraph below it.
+    tensor, "loose" between blank lines, in the "docstring". block: the statements of the paragraph
+    below it.
     """
 
     claims: tuple[Claim, ...]
@@ -51,6 +52,7 @@ def sightings(
 ) -> list[Sighting]:
     """The shape comments of a function. `makes` tells whether a statement made a tensor."""
     stmts = {s.id: s for s in traced.stmts if s.function == function.id}
+    header = next((s.id for s in stmts.values() if s.kind == "def"), None)
     inside = [c for c in comments if _innermost(traced, c.line) == function.id]
     groups = [
         (group, claims)
@@ -59,7 +61,7 @@ def sightings(
         and (claims := tuple(read([(c.line, c.text) for c in group], vocabulary)))
     ]
     layout = _Layout(lines, stmts, groups, makes)
-    found = []
+    found = docstring(function, header, vocabulary) if header is not None else []
     for group, claims in groups:
         text = " ".join(c.text for c in group)
         arguments, claims = layout.arguments(group, claims, function)
@@ -74,6 +76,38 @@ def sightings(
         block = layout.block(group[-1].line + 1) if place in ("above", "between") else ()
         found.append(Sighting(claims, ids, place, group[0].line, text, block))
     return found
+
+
+def docstring(function: Function, header: int, vocabulary: Vocabulary) -> list[Sighting]:
+    """What the docstring says of arguments: `x: (b, t, c)`, `x (Tensor): of shape (b, t, c)`.
+
+    One shape in the line that begins with the argument's name is about that argument.
+    """
+    found = []
+    for line, text in enumerate(function.docstring[:MAX_DOC].splitlines(), function.doc_line):
+        name, rest = _described(text)
+        if name not in function.parameters:
+            continue
+        claims = read([(line, f"{name}: {rest}")], vocabulary)
+        if len(claims) == 1 and len(claims[0].stages) == len(claims[0].terms()) == 1:
+            found.append(
+                Sighting((_of(claims[0], name),), (header,), "docstring", line, text.strip())
+            )
+    return found
+
+
+def _described(text: str) -> tuple[str, str]:
+    """The name that a line of a docstring begins with, and what follows it; type left out."""
+    found = [t for t in tokens(text) if t.text not in ("-", "*", "**", "param")]
+    if found and found[0].text == ":":
+        found = found[1:]
+    if len(found) < 3 or not found[0].word or found[1].text not in (":", "("):
+        return "", ""
+    rest = found[1].end if found[1].text == ":" else found[1].start
+    end = next((i for i, t in enumerate(found) if t.text == ")"), 0)
+    if found[1].text == "(" and any(t.kind == "shape" for t in found[2:end]):
+        rest = found[end].end  # `x (torch.Tensor, optional): ..`
+    return found[0].text, text[rest:].lstrip(" :*")
 
 
 def _innermost(traced: Traced, line: int) -> int:

@@ -105,10 +105,8 @@ class Scope:
         argument = self.arguments.get(execution.config, {}).get(plain)
         if argument is not None and len(plain) > 2 and names.concept(plain) != "seq":
             return argument, CODE  # a length that a class is built with may be the longest
-        if call in self.homes:
-            for role, size in sizes.items():
-                if names.normal(role) == plain:
-                    return size, CALL
+        if call in self.homes and (size := _of_role(plain, sizes)) is not None:
+            return size, CALL
         if plain in self.legend and (value := self._explained(plain, execution)) is not None:
             return value, LEGEND
         if name in self.constants:
@@ -126,9 +124,8 @@ class Scope:
                 return size
             call = execution.unit[0]
             word, sizes = names.normal(name), self.sizes(execution.config, call)
-            for role, size in sizes.items():
-                if names.normal(role) == word:
-                    return size
+            if (size := _of_role(word, sizes)) is not None:
+                return size
             if word in self.legend:
                 return self._explained(word, execution, deep + 1)
             size = self._meant(word, sizes, call)[0]
@@ -220,6 +217,10 @@ class Scope:
         return list(dict.fromkeys(found))
 
 
+def _of_role(plain: str, sizes: dict[str, int]) -> int | None:
+    return next((size for role, size in sizes.items() if names.normal(role) == plain), None)
+
+
 @dataclass(eq=False)
 class _Case:
     """One claim with the statements it may be about, and its truth under each choice so far."""
@@ -261,7 +262,8 @@ class Solver:
             for stmt_id in sighting.stmts:
                 if not self.runs[stmt_id]:
                     continue
-                vectors = self._vectors(self.stmts[stmt_id])
+                labels = {t.label for c in sighting.claims for t in c.terms() if t.label}
+                vectors = self._vectors(self.stmts[stmt_id], labels)
                 for shape in vectors:
                     seen.update(set(shape))
                 for claim in sighting.claims:
@@ -284,13 +286,14 @@ class Solver:
                     if (plain := names.normal(name)) in votes:
                         votes[plain][vector[j]] += 1
 
-    def _vectors(self, stmt: Stmt) -> list[tuple[Vector, ...]]:
+    def _vectors(self, stmt: Stmt, labels: set[str]) -> list[tuple[Vector, ...]]:
         """The shapes on the way through a statement, each dimension as its size in every run."""
         per: dict[int, list] = {}
         for execution in self.runs[stmt.id]:
-            if execution.config not in per:
-                shapes = [s for _, v in execution.events for s in tensors(v)]
-                per[execution.config] = shapes + results(stmt, execution)
+            seen = [v for _, v in execution.events]
+            seen += [v for n, v in execution.after.items() if n in labels]
+            shapes = [s for v in seen for s in tensors(v)] + results(stmt, execution)
+            per.setdefault(execution.config, shapes)
         if set(per) != set(self.scope.configs) or len({len(s) for s in per.values()}) != 1:
             return []
         found = []
@@ -326,26 +329,19 @@ class Solver:
             if best <= before:
                 break
         for case in self.cases:
-            if not self.true(case):
-                self._make_true(case)
+            few = math.prod(len(self.domains[n]) for n in case.symbols) <= MAX_CHOICES
+            if few and not self.true(case):
+                best = self._best_of([case.symbols], best, case)
 
-    def _make_true(self, case: _Case) -> None:
-        """Takes a choice under which the claim is true, where that is no worse for the others."""
-        best, kept = self.score(), tuple(self.bound[n] for n in case.symbols)
-        sizes = [self.domains[n] for n in case.symbols]
-        few = math.prod(map(len, sizes)) <= MAX_CHOICES
-        for choice in itertools.product(*sizes) if few else ():
-            self.bound.update(zip(case.symbols, choice, strict=True))
-            if self.true(case) and (score := self.score()) > best + 1e-9:
-                best, kept = score, choice
-        self.bound.update(zip(case.symbols, kept, strict=True))
-
-    def _best_of(self, groups, best: float) -> float:
+    def _best_of(self, groups, best: float, case: _Case | None = None) -> float:
+        """Gives each group of names the sizes with the best score; those that make a case true."""
         bound = self.bound
         for group in groups:
             kept = tuple(bound[n] for n in group)
             for choice in itertools.product(*(self.domains[n] for n in group)):
                 bound.update(zip(group, choice, strict=True))
+                if case is not None and not self.true(case):
+                    continue
                 score = self.score()
                 if score > best + 1e-9:
                     best, kept = score, choice
@@ -389,8 +385,9 @@ class Solver:
     def _note(self, claim: Claim, stmt: Stmt, execution: Execution, line: int) -> None:
         lookup = self.scope.lookup(execution)
         seen = {s for _, v in execution.events[:MAX_EVENTS] for s in tensors(v)}
-        for shape in seen | set(results(stmt, execution)):
-            for term in claim.terms():
+        seen |= set(results(stmt, execution))
+        for term in claim.terms():
+            for shape in seen | set(tensors(execution.after.get(term.label))):
                 if not shape_fits(term.dims, shape, lookup):
                     continue
                 for d, s in aligned(term.dims, len(shape)) or ():

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from autograder.shapes.attach import Sighting
 from autograder.shapes.binding import CODE, Scope
 from autograder.shapes.match import Matcher, results, unpacks
 from autograder.shapes.recording import Execution, tensors
-from autograder.shapes.text.dims import aligned, fits, names_of, shape_fits, shape_names
+from autograder.shapes.text.dims import (
+    aligned,
+    evaluate,
+    fits,
+    names_of,
+    shape_fits,
+    shape_names,
+)
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.limits import Clock
 from autograder.shapes.text.reader import Claim
@@ -99,10 +106,28 @@ class Case:
             for e in self.runs
         )
 
-    def reusable(self, name: str, execution: Execution) -> bool:
-        """Whether a letter is only of a few comments, and may mean another size in this one."""
-        free = len(name.rstrip("'")) == 1 and self.scope.free(name, execution)
-        return free and self.lines_with(name, execution) < OFTEN
+    def exchanged(self) -> bool:
+        """Whether the claim has the sizes of what was made, in another order."""
+        for e in self.runs:
+            sizes = [evaluate(d, self.scope.lookup(e)) for d in self.last.dims]
+            if None in sizes or not any(sorted(s) == sorted(sizes) for s in made(self, e)):
+                return False
+        return True
+
+    def reusable(self, name: str, size: int, execution: Execution) -> bool:
+        """Whether a letter may mean another size in this comment: it is only of a few comments, or
+        no comment and no variable of the code has a name for that size.
+        """
+        if len(name.rstrip("'")) > 1 or not self.scope.free(name, execution):
+            return False
+        local = {**execution.before, **execution.after}
+        lookup = self.scope.lookup(execution)
+        spoken = any(
+            lookup(n) == size and self.lines_with(n, execution)
+            for n in self.scope.bound.get(execution.unit, {})
+        )
+        named = any(v == size for n, v in local.items() if "." not in n)
+        return self.lines_with(name, execution) < OFTEN or not (spoken or named)
 
     def lines_with(self, name: str, execution: Execution) -> int:
         """How many other comments prove the name."""
@@ -123,12 +148,44 @@ class Case:
         several = unpacks(self.stmt) and label in own
         return label if label in self.tensors and (several or label not in own) else ""
 
+    def begins_here(self) -> bool:
+        """Whether a chain above a line begins with what enters that line."""
+        first = self.claim.stages[0]
+        if len(self.claim.stages) < 2:
+            return False
+        start = replace(self.claim, stages=(first,), others=())
+        hold = self.matcher.product if len(first.terms) > 1 else self.matcher.enters
+        return all(hold(start, self.stmt, e) for e in self.runs)
+
+    def below_alike(self) -> bool:
+        """Whether all lines below a comment make the same shape, so that it is false of each."""
+        found = {
+            frozenset((e.config, tuple(results(s, e))) for e in runs)
+            for s, runs in self.room
+            if s.id in self.sighting.block
+        }
+        return len(found) == 1
+
     def by_call(self, values: list) -> list[list]:
         """Values of executions, those of one call of the function together."""
         found: dict[tuple, list] = {}
         for value, run in zip(values, self.runs, strict=True):
             found.setdefault((run.config, run.unit), []).append(value)
         return list(found.values())
+
+
+def beside_a_true_one(claim: Claim, stmt: Stmt, true: list[Claim]) -> bool:
+    """Whether a claim may be of something else, since another one in the comment is true.
+
+    `# [b, n, n], [b, n, d]`: an operand perhaps. One with the same dimensions is of the same, and
+    so is one behind `out:`.
+    """
+
+    def end(c: Claim) -> list[str]:
+        return sorted(map(repr, c.stages[-1].terms[-1].dims))
+
+    sure = claim.role == "output" or {t.label for t in claim.terms()} & set(flat(stmt.targets))
+    return not sure and all(end(claim) != end(c) for c in true if c.stages)
 
 
 def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:

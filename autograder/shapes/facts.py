@@ -8,7 +8,6 @@ an empty text.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from autograder.shapes.attach import MAKES
 from autograder.shapes.binding import CODE
@@ -16,7 +15,7 @@ from autograder.shapes.case import Case, made, opened
 from autograder.shapes.match import results, unpacks
 from autograder.shapes.recording import Execution, Weight, tensors
 from autograder.shapes.slips import explained_by_a_slip
-from autograder.shapes.text.dims import shape_fits
+from autograder.shapes.text.dims import names_of, shape_fits
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import Stmt, flat
 
@@ -45,6 +44,8 @@ def not_set_aside(case: Case) -> str:
     if case.claim.role == "input" and not case.claim.role_of & set(flat(case.stmt.targets)):
         return "it may be what comes in"
     words = {t.kind for t in tokens(case.sighting.text)}
+    if case.stmt.kind == "def" and "output" in words:
+        return "it may be what comes out"
     fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
     apart = "aside" in words or ("each" in words and fewer)  # `[t, d] for each sample`
     if apart or (case.claim.told and "or" in words):
@@ -65,7 +66,7 @@ def numbers_that_hold(case: Case) -> str:
         shapes = {s for s in every if len(s) == len(dims)}
         for i, dim in enumerate(dims):
             fixed = dim[0] != "num" or dim[1] == 1 or all(dim[1] in s for s in every)
-            if not fixed and len({s[i] for s in shapes}) > 1:
+            if not fixed and (case.stmt.kind == "def" or len({s[i] for s in shapes}) > 1):
                 return why
         if not case.names() and len(dims) in {len(s) for s in shapes}:
             return why
@@ -94,7 +95,7 @@ def makes_a_tensor(case: Case) -> str:
 
 def no_twin_says_it(case: Case) -> str:
     """`q = self.q(x)  # [b, t, d]`, and the same of `k`: one length may stand for each."""
-    if set(case.proofs()) <= {CODE}:
+    if set(case.proofs()) <= {CODE} or case.exchanged():
         return ""
     op = _operation(case.stmt, case)
     for other, stmt in case.twins:
@@ -169,7 +170,12 @@ def _words(labels: set[str]) -> set[str]:
 def placed_beside_it(case: Case) -> str:
     """At the end of the line, or next to one statement that it can be about."""
     place, styles = case.sighting.place, case.styles
-    if place in ("end", "link") or (place == "named" and len(case.sighting.stmts) == 1):
+    low, high = sorted((case.sighting.line, case.stmt.line))
+    between = sum(low < s.line < high and s.kind in MAKES for s, _ in case.room)
+    alone = place == "named" and len(case.sighting.stmts) == 1
+    if alone and between > NEAR and case.stmt.kind != "def":
+        return "it may be about another line"
+    if alone or place in ("end", "link", "docstring"):
         return ""
     if place in ("above", "below", "between", "named") and case.nowhere:
         return ""
@@ -180,9 +186,10 @@ def placed_beside_it(case: Case) -> str:
         return "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
     if place == "above":
-        if sum(s in case.bare for s in case.sighting.block) <= 1 and below <= above:
+        one = sum(s in case.bare for s in case.sighting.block) <= 1 or case.below_alike()
+        if one and below <= above:
             return ""
-        if _always_above(case) or _begins_here(case):
+        if _always_above(case) or case.begins_here():
             return ""
     if place == "below" and below >= 2 and above * 10 <= below:
         return ""
@@ -193,16 +200,6 @@ def placed_beside_it(case: Case) -> str:
     ):
         return ""
     return "it may be about another line"
-
-
-def _begins_here(case: Case) -> bool:
-    """Whether a chain above a line begins with what enters that line."""
-    first = case.claim.stages[0]
-    if len(case.claim.stages) < 2:
-        return False
-    start = replace(case.claim, stages=(first,), others=())
-    hold = case.matcher.product if len(first.terms) > 1 else case.matcher.enters
-    return all(hold(start, case.stmt, e) for e in case.runs)
 
 
 def _always_above(case: Case) -> bool:
@@ -265,23 +262,40 @@ def names_are_proven(case: Case) -> str:
 
 
 def _false_whatever(case: Case, unproven: set[str]) -> bool:
-    """Whether a comment behind a line is false whatever its unproven names stand for.
+    """Whether a comment is false whatever the names that nothing proves stand for.
 
-    `[batch, width, seq_len]` cannot be `[batch, seq_len, *]`: at least half of the dimensions must
-    be proven; one with a name that is not counts as any size.
+    `[batch, width, seq_len]` cannot be `[batch, seq_len, *]`: one with a name that is not proven
+    counts as any size. Half of the dimensions must be told: by proven names, or behind a line by
+    numbers and the names of one other true comment too.
     """
-    if case.sighting.place not in ("end", "above"):
+    place = case.sighting.place
+    if place not in ("end", "above"):
         return False
+    once = {n for n in unproven if all(case.lines_with(n, e) for e in case.runs)}
     dims = opened(case.last.dims, unproven, case)
-    sure = sum(d[0] not in ("any", "...", "num") for d in dims)
-    if 2 * sure < len(dims):
+    told = [d[0] not in ("any", "...", "num") for d in dims]
+    known = [not names_of(d) & (unproven - once) for d in case.last.dims]
+    if place == "end":
+        named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
+        told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
+    if 2 * sum(told) < len(dims):
         return False
+    fewer = tuple(d for d, k in zip(dims, known, strict=True) if k)  # a batch that this call lacks
     return all(
-        not shape_fits(dims, s, case.scope.lookup(e))
+        not shape_fits(some, s, case.scope.lookup(e))
         for e in case.runs
         if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
         for s in made(case, e)
+        for some in (dims, fewer)
     )
+
+
+def names_of_the_call(case: Case) -> str:
+    """A docstring has its own names: only how many dimensions, and their order, is surely wrong."""
+    ranks = {len(s) for e in case.runs for s in made(case, e)}
+    if case.sighting.place == "docstring" and len(case.last.dims) in ranks:
+        return "" if case.exchanged() else "the names of a docstring need not be those of the call"
+    return ""
 
 
 # --- 5. every other reading is false too ----------------------------------------------------------
@@ -363,6 +377,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("surely about this tensor", placed_beside_it),
     ("surely about this tensor", nothing_near_has_it),
     ("every name is proven", names_are_proven),
+    ("every name is proven", names_of_the_call),
     ("every reading is false", no_comma_is_missing),
     ("every reading is false", nothing_on_the_way),
     ("every reading is false", not_a_product_on_the_way),

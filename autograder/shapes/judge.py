@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from autograder.shapes.attach import MAKES, Sighting, sightings
 from autograder.shapes.binding import Confirmed, Scope, Solver
-from autograder.shapes.case import Case
+from autograder.shapes.case import Case, beside_a_true_one
 from autograder.shapes.facts import NEAR, evidence
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
 from autograder.shapes.missing import covered, needs_one
@@ -116,10 +117,8 @@ class _Source:
             if ran or function.top in self.plan.entries:
                 rooms.append(_Room(self, function))
                 self.styles.update(rooms[-1].styles())
-        found = [v for room in rooms for v in room.verdicts()]
-        found = [v for v in found if v.line not in self.ignored]
-        missing = sum(v.verdict == "missing" for v in found)
-        most = 2 * missing > self.needed
+        found = [v for r in rooms for v in r.verdicts() if v.line not in self.ignored]
+        most = 2 * sum(v.verdict == "missing" for v in found) > self.needed
         found = [replace(v, deducts=most) if v.verdict == "missing" else v for v in found]
         return sorted(found, key=lambda v: v.line)
 
@@ -194,7 +193,7 @@ class _Room:
         """
         found = {"above": 0, "below": 0, "block": 0}
         for sighting in self.sightings:
-            if sighting.trailing or sighting.place in ("loose", "named"):
+            if sighting.trailing or sighting.place in ("loose", "named", "docstring"):
                 continue
             first = {i for i in sighting.stmts if self.stmts[i].line > sighting.line}
 
@@ -217,13 +216,18 @@ class _Room:
         for sighting in sorted(self.sightings, key=lambda s: not s.trailing):
             self.source.clock.check()
             verdicts, stmts = self.sighting(sighting)
+            if sighting.place == "docstring":  # it is no comment: only what is false is said
+                if self._line(sighting.line) not in self.source.given.lines:
+                    found += [replace(v, deducts=False) for v in verdicts if v.verdict == "false"]
+                continue
             if not (sighting.trailing or stmts - behind):  # a remark above a line that has its own
                 verdicts = [v for v in verdicts if v.verdict == "true"]
             if any(v.verdict == "true" for v in verdicts):
                 self.placed.append(sighting)
             found += verdicts
             described |= stmts
-            behind |= stmts if sighting.trailing else set()
+            told = any(v.verdict != "cannot tell" for v in verdicts)
+            behind |= stmts if sighting.trailing and told else set()
         if self.function.name != "__init__":
             found += self.missing(described)
         return found
@@ -241,9 +245,8 @@ class _Room:
 
     def _all_hold(self, sighting: Sighting, stmt_id: int) -> bool:
         claims, stmt, runs = sighting.claims, self.stmts[stmt_id], self.runs[stmt_id]
-        if pairs(claims, stmt, runs) and all(
-            positional(claims, stmt, e, self.matcher) for e in runs
-        ):
+        each = pairs(claims, stmt, runs)
+        if each and all(positional(claims, stmt, e, self.matcher) for e in runs):
             return True
         return all(self.holds(c, sighting, stmt_id) for c in claims)
 
@@ -251,12 +254,8 @@ class _Room:
         """What is said of one comment, and the statements that it describes."""
         for stmt_id in dict.fromkeys((*sighting.stmts, *sighting.block)):
             if self._all_hold(sighting, stmt_id):
-                note = any(
-                    self.matcher.skips(c, e)
-                    for c in sighting.claims
-                    for e in self.runs[stmt_id]
-                    if c.stages
-                )
+                runs, claims = self.runs[stmt_id], [c for c in sighting.claims if c.stages]
+                note = any(self.matcher.skips(c, e) for c in claims for e in runs)
                 text = "; a step before it is left out" * note
                 return [self._true(sighting, stmt_id, text)], {stmt_id}
         if sighting.place == "loose":  # a heading perhaps
@@ -268,13 +267,13 @@ class _Room:
             return [], set()  # a remark behind a number
         if pairs(sighting.claims, stmt, self.runs[stmt_id]) and sighting.place in ("end", "named"):
             return [self._tuple(sighting, stmt)], {stmt_id}
-        held = [self.holds(c, sighting, stmt_id) for c in sighting.claims]
+        true = [c for c in sighting.claims if self.holds(c, sighting, stmt_id)]
         found = []
-        for claim, holds in zip(sighting.claims, held, strict=True):
-            if holds or (any(held) and self._beside(claim, sighting, stmt_id)):
+        for claim in sighting.claims:
+            if claim in true or (true and self._beside(claim, sighting, stmt_id)):
                 found.append(self._true(sighting, stmt_id))
             else:
-                found.append(self._decide(claim, sighting, stmt))
+                found.append(self._decide(claim, sighting, stmt, true))
         return found, {stmt_id}
 
     def _likeliest(self, sighting: Sighting) -> int:
@@ -305,19 +304,27 @@ class _Room:
             return False
         return all(self.matcher.passes(claim, stmt, e) for e in self.runs[stmt_id])
 
-    def _decide(self, claim: Claim, sighting: Sighting, stmt: Stmt) -> Verdict:
+    def _decide(self, claim: Claim, sighting: Sighting, stmt: Stmt, true: list[Claim]) -> Verdict:
         text, line = self._text(stmt), place_of(sighting, stmt)
-        if claim.unreadable or not claim.stages:
-            why = claim.unreadable or "the comment is not readable as a shape"
+        why = claim.unreadable
+        if not claim.stages:
+            why = why or "the comment is not readable as a shape"
+        elif true and beside_a_true_one(claim, stmt, true):
+            why = "another shape in this comment is true"
+        if why:
             return cannot_tell(line, text, sighting.text, why)
         case = self._case(claim, sighting, stmt)
         facts = evidence(case)
         doubt = facts[-1][2]
         if doubt:
             return cannot_tell(line, text, sighting.text, doubt, facts)
-        said = accusation(case)
-        told = tuple(facts)
+        said, told = accusation(case), tuple(facts)
         return Verdict(line, text, sighting.text, "false", said, deducts=True, evidence=told)
+
+    @cached_property
+    def twins(self) -> list[tuple[str, Stmt]]:
+        first = [(s, s.stmts[0]) for s in self.sightings]
+        return [(s.text, self.stmts[i]) for s, i in first if self._all_hold(s, i)]
 
     def _case(self, claim: Claim, sighting: Sighting, stmt: Stmt) -> Case:
         place = self.order.index(stmt) if stmt in self.order else 0
@@ -332,13 +339,8 @@ class _Room:
             self.scope,
             self.tensors,
             self.source.clock,
-            [(s, self.runs[s.id]) for s in around],
-            [(s, self.runs[s.id]) for s in self.stmts.values()],
-            [
-                (s.text, self.stmts[s.stmts[0]])
-                for s in self.sightings
-                if self._all_hold(s, s.stmts[0])
-            ],
+            *([(s, self.runs[s.id]) for s in of] for of in (around, self.stmts.values())),
+            self.twins,
             self.bare,
             self.source.styles,
         )
@@ -350,18 +352,15 @@ class _Room:
         mine = {t.text.split(".")[0] for t in tokens(value)} if stmt.kind == "return" else set()
         named = self.tensors - set(flat(stmt.targets)) - mine
         for claim in sighting.claims:
+            unproven = self._case(claim, sighting, stmt).unproven
+            why = f"nothing proves what `{unproven[0]}` stands for" if unproven else ""
             if claim.unreadable or {t.label for t in claim.terms()} & named:
                 why = "it is not clear which tensor is meant"
-                return cannot_tell(stmt.line, text, sighting.text, why)
-            case = self._case(claim, sighting, stmt)
-            unproven = case.unproven
-            if unproven:
-                why = f"nothing proves what `{unproven[0]}` stands for"
+            if why:
                 return cannot_tell(stmt.line, text, sighting.text, why)
         runs = self.runs[stmt.id]
-        is_ = ", ".join(
-            spelled(runs, [results(stmt, e) for e in runs], self.scope, sighting.claims)
-        )
+        shapes = [results(stmt, e) for e in runs]
+        is_ = ", ".join(spelled(runs, shapes, self.scope, sighting.claims))
         said = ", ".join(c.text for c in sighting.claims)
         message = f"Line {stmt.line}: {what_it_makes(stmt)} is {is_}; your comment says {said}."
         return Verdict(stmt.line, text, sighting.text, "false", message, deducts=True)
@@ -369,17 +368,18 @@ class _Room:
     def _true(self, sighting: Sighting, stmt_id: int, note: str = "") -> Verdict:
         stmt = self.stmts[stmt_id]
         line = place_of(sighting, stmt)
-        message = f"Line {line}: true{note}."
-        return Verdict(line, self._text(stmt), sighting.text, "true", message)
+        return Verdict(line, self._text(stmt), sighting.text, "true", f"Line {line}: true{note}.")
 
     def _shaped(self, execution: Execution) -> bool:
         """Whether a tensor or a layer (one without a weight is None) came about, or came in."""
         values = [v for _, v in execution.events] or list(execution.before.values())
         return any(v is None or isinstance(v, Weight) or tensors(v) for v in values)
 
+    def _line(self, line: int) -> str:
+        return self.source.lines[line - 1].strip() if line <= len(self.source.lines) else ""
+
     def _text(self, stmt: Stmt) -> str:
-        lines = self.source.lines
-        return lines[stmt.line - 1].split("  #")[0].strip() if stmt.line <= len(lines) else ""
+        return self._line(stmt.line).split("  #")[0].strip()
 
     def missing(self, described: set[int]) -> list[Verdict]:
         """The statements that make a tensor and that no comment can be about."""

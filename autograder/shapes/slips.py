@@ -59,7 +59,9 @@ def _slip(term: Term, shape: tuple[int, ...], execution: Execution, case: Case) 
         wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
         right = {d for i, d in enumerate(dims) if i not in wrong}
         named = all(nameable(shape[i], execution, case.scope) or dims[i] in right for i in wrong)
-        reused = any(case.reusable(n, execution) for i in wrong for n in shape_names((dims[i],)))
+        reused = any(
+            case.reusable(n, shape[i], execution) for i in wrong for n in shape_names((dims[i],))
+        )
         return named and not reused and len({dims[i] for i in wrong}) == 1
     if _one_more(sizes, list(shape)) or _one_more(list(shape), sizes):
         return True

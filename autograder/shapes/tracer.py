@@ -16,8 +16,8 @@ MAX_SOURCE = 200_000
 MAX_NODES = 6_000
 COMPILERS = re.compile(r"(^|\.)(compile|script|jit|jaxtyped|typechecked)\b")
 TURNS = ("T", "mT", "H", "mH")
-KEPT = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-KEPT = (*KEPT, ast.Assign, ast.AnnAssign, ast.Try)
+DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+KEPT = (*DEFINED, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Try)
 PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
 
 
@@ -60,6 +60,7 @@ class Function:
     end_line: int
     parameters: dict[str, int]  # the line of each
     docstring: str
+    doc_line: int  # the line in which the docstring begins
     top: str  # the outermost class or function
 
 
@@ -161,9 +162,7 @@ class _Wrapper:
     def def_(self, node: ast.FunctionDef) -> ast.FunctionDef:
         outer = self.function, self.stmt
         node.decorator_list = self.decorators(node)
-        args = node.args
-        every = [*args.posonlyargs, *args.args, *args.kwonlyargs]
-        every += [a for a in (args.vararg, args.kwarg) if a]
+        every = [a for a in ast.iter_child_nodes(node.args) if isinstance(a, ast.arg)]
         first = node.body[0]
         has_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
         self.function = len(self.functions)
@@ -175,7 +174,8 @@ class _Wrapper:
                 node.lineno,
                 node.end_lineno or node.lineno,
                 {a.arg: a.lineno for a in every},
-                ast.get_docstring(node) or "",
+                first.value.value if has_doc and isinstance(first.value.value, str) else "",
+                first.lineno,
                 self.owner[0] if self.owner else node.name,
             )
         )

@@ -54,7 +54,8 @@ def accusation(case: Case) -> str:
     result = replace(claim, stages=claim.stages[-1:])
     if steps and all(case.matcher.holds(result, case.sighting, stmt, e) for e in case.runs):
         return f"Line {place}: {what} is {seen}, but a step of {said} is not what the code does."
-    return f"Line {place}: {what} is {seen}; your comment says {said}."
+    yours = "the docstring" if case.sighting.place == "docstring" else "your comment"
+    return f"Line {place}: {what} is {seen}; {yours} says {said}."
 
 
 def place_of(sighting: Sighting, stmt: Stmt) -> int:

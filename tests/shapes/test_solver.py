@@ -52,6 +52,33 @@ def test_a_letter_of_the_call_needs_a_second_comment():
     assert more == [(1, "false"), (2, "true")]
 
 
+DOCUMENTED = """def f(x):
+    '''Turns.
+
+    x: ({})
+    '''
+    return x.mT  # [n, t]
+"""
+
+
+def test_a_docstring_proves_a_letter_as_a_comment_does():
+    asked = plan("f(x[n, t, c])")
+    told = check_source(DOCUMENTED.format("n, t, c"), asked)
+    assert [(v.line, v.verdict) for v in told] == [(6, "false")]
+    silent = check_source(DOCUMENTED.format("a value"), asked)
+    assert [(v.line, v.verdict) for v in silent] == [(6, "cannot tell")]
+
+
+def test_a_false_docstring_is_named_and_costs_no_point():
+    source = DOCUMENTED.format("hidden, batch_size, seq_len").replace("[n, t]", "nothing to see")
+    asked = plan("f(x[batch_size, seq_len, hidden])")
+    told = [v for v in check_source(source, asked) if v.verdict == "false"]
+    assert [(v.line, v.deducts) for v in told] == [(4, False)]
+    assert "the docstring says (hidden, batch_size, seq_len)" in told[0].message
+    given = check_source(source, asked, starter=source)
+    assert "false" not in {v.verdict for v in given}
+
+
 def test_a_name_inside_a_sum_alone_accuses_nobody():
     found = verdicts("y = x * 2  # [batch_size, past + seq_len, hidden]")
     assert found == [(1, "cannot tell")]

@@ -33,11 +33,8 @@ _FILLERS = """
     which that then now by a an the is of shape as it , and be with via
 """
 FILLERS = frozenset(_FILLERS.split())
-_COUNTED = """
-    matrices tensors arrays times vectors
-"""
+COUNTED = ("matrices", "tensors", "arrays", "times", "vectors")
 LABELS = (":", "=")
-COUNTED = frozenset(_COUNTED.split())
 
 
 @dataclass(frozen=True)
@@ -242,6 +239,8 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
         glue = _without_calls(found[end : span.start])
         first = not claims
         how = _kind(glue, first, equals)
+        if not first and span.start == end and found[end].glued:  # `(b, t)(t, d)`: a product
+            how = _Glue("join", "", ",")
         op = how.op or span.op
         term = _labelled(span.term, glue, op, how.kind, first)
         roles = [t for t in _last_sentence(glue) if t.kind in ("input", "output")]
