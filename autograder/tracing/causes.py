@@ -23,7 +23,7 @@ from autograder.tracing.first_wrong import (
     stays_multiplied,
 )
 from autograder.tracing.reference import PRODUCTS, extended
-from autograder.tracing.repair import Proof, can_prove, prove
+from autograder.tracing.repair import Proof, can_prove, in_words, prove
 from autograder.tracing.text import Text, means
 
 MOST = 3  # mistakes that are named in one answer
@@ -45,6 +45,8 @@ class Slip:
     cause: KnownSteps | None = None
     mend: str = ""  # what was made in another way to prove it
     line: int | None = None  # where another line than the step's is to blame
+    last: bool = False  # whether all is right with this mended
+    words: str = ""  # a small change that makes the result right, where no cause is known
 
 
 def slips(
@@ -54,8 +56,9 @@ def slips(
     text: Text,
     named: str = "",
     proofs: bool = True,
-) -> list[Slip]:
-    """What is wrong, one after the other, each named where it is known.
+) -> tuple[list[Slip], Judged | None]:
+    """What is wrong, one after the other, each named where it is known; and the trace as it is with
+    that mended, unless all is right then.
 
     named: the one known mistake that explains all, if it is known which.
     proofs: whether a step is looked for that mends the rest; else the bank alone tells.
@@ -80,8 +83,8 @@ def slips(
         found.append(slip)
         if proof is not None:
             if proof.all_right:
-                break
-            judged = Judged(proof.trace, judged.own, judged.until)
+                return found, None
+            judged = Judged(proof.trace, judged.own, judged.until, judged.work)
             continue
         if slip.cause is None or named:
             break
@@ -89,8 +92,9 @@ def slips(
         after = bank.trace(place, told)
         if after is None:
             break
-        judged = Judged(judged.trace, extended(judged.own, [after]), judged.until)
-    return found
+        own = extended(judged.own, [after])
+        judged = Judged(judged.trace, own, judged.until, judged.work)
+    return found, judged
 
 
 def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
@@ -136,7 +140,8 @@ def _named(
     cause = best[2] if best is not None else None
     if proof is not None:
         line = _of_the_call(judged, wrong, text)
-        return Slip(judged, wrong, proof.number, cause, proof.mend, line)
+        words = "" if cause or proof.mend else in_words(judged, proof, text)
+        return Slip(judged, wrong, proof.number, cause, proof.mend, line, proof.all_right, words)
     if strict and (best is None or _made_of_moved(judged, wrong.number)):
         return None
     if best is not None:

@@ -13,6 +13,7 @@ from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.causes import Slip
 from autograder.tracing.first_wrong import LAYOUT, Judged, factor_of
+from autograder.tracing.mends import JOINS
 from autograder.tracing.reference import multiple
 from autograder.tracing.text import Text
 
@@ -31,7 +32,7 @@ def where(slip: Slip, text: Text) -> Where | None:
     if first is None:
         return None
     last, landmark = _last_right(judged, slip, text, first)
-    return Where(last, first, landmark, _how(judged, slip))
+    return Where(last, first, landmark, _how(judged, slip) or slip.words)
 
 
 def _last_right(judged: Judged, slip: Slip, text: Text, first: int) -> tuple[int | None, str]:
@@ -75,6 +76,8 @@ def _how(judged: Judged, slip: Slip) -> str:
         if _last_two(found.order):
             return "its last two axes are exchanged"
         return "its axes are in another order than they are used in"
+    if found is not None and not found.in_order and step.op in JOINS:
+        return "the right numbers come to stand in the wrong places"
     if found is not None and not found.in_order:
         return "the right numbers come to stand in the wrong places: axes are mixed"
     new_nan = int(step.value.isnan().sum())

@@ -143,7 +143,8 @@ change(
     ),
     (
         "    X = X.permute(0, 2, 1, 3)\n    return X.reshape(X.shape[0], X.shape[1], -1)\n",
-        "    X = X.permute(0, 2, 3, 1)\n    return X.reshape(X.shape[0], X.shape[1], -1)  # <- 2\n",
+        "    X = X.permute(0, 2, 3, 1)  # <- 2\n"
+        "    return X.reshape(X.shape[0], X.shape[1], -1)  # <- 2\n",
     ),
     causes=("hidden", "merge|interleav|places|feature"),
 )
@@ -173,6 +174,10 @@ change(
     (
         '        attn_out = torch.einsum("bqnh,mnh->bqm", z, W_O) + self.mix.bias\n',
         "        attn_out = z.flatten(2)  # <- 2\n",
+    ),
+    (
+        "            return attn_out, attn_pattern.flatten(0, 1)\n",
+        "            return attn_out, attn_pattern.flatten(0, 1)  # <- 2\n",
     ),
     causes=("keys", "mix"),
 )
@@ -219,8 +224,8 @@ add(
 def grad_queries_keys(grad_scores, q, k):
     root = math.sqrt(k.size(-1))
     d_q = torch.einsum("...ij,...jd->...id", grad_scores, k)  # <-
-    d_k = torch.einsum("...ij,...jd->...id", grad_scores, q) / root  # <- 2
-    return d_q, d_k  # <-
+    d_k = torch.einsum("...ij,...jd->...id", grad_scores, q) / root  # <- 2 # <-
+    return d_q, d_k  # <- 2 # <-
 """,
     "scale|factor|too large",
     "transposed|column",
