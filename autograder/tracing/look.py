@@ -89,12 +89,13 @@ class Look:
         pairs = zip(self.trace.returned, self.own.trace.returned, strict=False)
         for number, wanted in pairs:
             known = self.own.of_step.get(wanted)
-            found = self._returned_for(judged, number, known) if known is not None else None
+            shape = self.own.trace.steps[wanted].value.shape
+            found = self._returned_for(judged, number, known, shape) if known is not None else None
             if found is not None:
                 return [found]
         return []
 
-    def _returned_for(self, judged: Judged, number: int, wanted: Known) -> Told | None:
+    def _returned_for(self, judged: Judged, number: int, wanted: Known, shape) -> Told | None:
         """What is returned in the place of a result, where it is a right step, but another."""
         found = judged.like.get(number)
         line = self.text.line(self.trace.steps[number])
@@ -105,9 +106,11 @@ class Look:
             return None
         name = called(found.known)
         if found.known is wanted:
-            if not found.turned:
+            other = judged is not self.judged and self.trace.steps[number].value.shape != shape
+            if not (found.turned or other):
                 return None
             how = "its axes are in another order than asked for"
+            how = how if found.turned else "it comes in another shape than asked for"
         elif name and name != called(wanted):
             how = f"what is returned is {name}"
         else:
