@@ -23,7 +23,7 @@ from autograder.tracing.first_wrong import (
     stays_multiplied,
 )
 from autograder.tracing.reference import PRODUCTS, extended
-from autograder.tracing.repair import Proof, can_prove, in_words, prove
+from autograder.tracing.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.text import Text, means
 
 MOST = 3  # mistakes that are named in one answer
@@ -90,6 +90,10 @@ def slips(
             break
         told = (*told, slip.cause.number)
         after = bank.trace(place, told)
+        mended = put_right(judged, slip.number, wrong.should) if after is None and proofs else None
+        if mended is not None:  # a hand-out has no program with this mistake
+            judged = Judged(mended, judged.own, judged.until, judged.work)
+            continue
         if after is None:
             break
         own = extended(judged.own, [after])

@@ -20,7 +20,7 @@ from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.mends import JOINS, Mend, right_ones, ways_to_mend
 from autograder.tracing.reference import PRODUCTS, multiple
-from autograder.tracing.replay import REACH, Bench, Replay
+from autograder.tracing.replay import REACH, Bench, NotAgain, Replay
 from autograder.tracing.text import Text
 
 MOST_IN_A_PAIR = 16  # right tensors that are tried in the place of each of two steps
@@ -74,6 +74,17 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     if mended is None and pivot.earlier is not None:
         return pivot.earlier
     return mended or _first_of_two(bench, suspects)
+
+
+def put_right(judged: Judged, number: int, should: Known | None) -> Trace | None:
+    """The trace with what belongs in the place of a step, where that is known and can be made."""
+    step = judged.steps[number]
+    own = [v for v in should.shapes if v.shape == step.value.shape] if should is not None else []
+    replay = Replay(judged.trace)
+    try:
+        return replay.trace_with(replay.after({number: own[0]})) if own else None
+    except NotAgain:
+        return None
 
 
 def in_words(judged: Judged, proof: Proof, text: Text) -> str:
