@@ -29,6 +29,29 @@ written from what came out: `python -m tests.first_wrong_lines`.
 An author does nothing for it. A step of the answer goes by the name of the variable that holds it
 there (`scaled_scores`: the scaled scores); a step without a name, or with one of less than three
 letters, is compared all the same and not called anything.
+
+## Two things at once
+
+The first wrong step is mended, in the recorded steps alone: a right tensor takes its place, and
+what follows is computed again. From there the next wrong step is looked for, up to three. Each gets
+its line, and the one that runs first is to be mended first, wherever it stands in the text. Two
+steps that know nothing of each other are mended together. A line is told where all comes out right
+in the end, or where a known mistake has the numbers of that very step. Where two known mistakes
+explain all that comes back and the one has its line, the other line is the other's.
+
+Two slips in one statement are told of that statement. Two of which one hides the other (a layer
+that is left out behind a table of NaN) are told as "Two things at once", without lines.
+
+In a hand-out `check()` says the same, from data: it has the answer's steps for two public calls,
+each known mistake's numbers and the pairs as sketches, and no programs. The second of two mistakes
+is found there only by mending the first: where no right tensor can take the first one's place, the
+second gets no line.
+
+## What it costs
+
+Nothing for a right answer: the steps are recorded only where something is wrong. For a wrong one
+the work is bound by a count, {tries} times that steps are made again for one answer, whatever the
+machine, and by {seconds:.0f} seconds of processor time. {cost}
 """
 SHOWN = (
     "columns sum to one",

@@ -126,6 +126,8 @@ def _named(
     strict: whether a proof was looked for and none was found. Only a known mistake's own numbers
     count then.
     """
+    if _handed_over(judged, wrong, text) and _of_the_call(judged, wrong, text) is None:
+        return None  # the call may have exchanged them, or the function
     values = {i: _alone_and_together(judged, i) for i in candidates}
     marks = [(i, [signature(v) for v in own]) for i, own in values.items()]
     sizes = {value.numel() for own in values.values() for value in own}
@@ -152,7 +154,9 @@ def _named(
         number = _line_of(judged, wrong, best[1])
         between = [i for i in candidates if i <= best[1]] if wrong.maker is None else []
         lines = {text.line(judged.steps[i]) for i in (*between, number)}
-        return Slip(judged, wrong, number, cause) if len(lines) == 1 else None
+        line = _of_the_call(judged, wrong, text) if _handed_over(judged, wrong, text) else None
+        mend = "two tensors are handed over in each other's place" if line is not None else ""
+        return Slip(judged, wrong, number, cause, mend, line) if len(lines) == 1 else None
     return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
 
 
@@ -160,6 +164,12 @@ def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
     """The line that called a function with one tensor in the place of another, where the function's
     own names show that it expects the other."""
     step = judged.steps[wrong.number]
+    if _handed_over(judged, wrong, text):
+        names = text.operands(step)
+        words = [judged.like[i].known.name for i in step.inputs[:2]]
+        if len(names) != 2 or not all(map(means, names, reversed(words))):
+            return None
+        return None if any(map(means, names, words)) else step.outer[0]
     if wrong.instead is None or not step.outer:
         return None
     taken, wanted = (known.name for known in wrong.instead)
@@ -167,6 +177,18 @@ def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
     if any(means(n, wanted) and not means(n, taken) for n in names):
         return step.outer[0]
     return None
+
+
+def _handed_over(judged: Judged, wrong: Wrong, text: Text) -> bool:
+    """Whether the operands of a turned product were handed to a function: its own names may be
+    right, and what was handed over exchanged."""
+    step, like = judged.steps[wrong.number], judged.like.get(wrong.number)
+    if wrong.number in judged.bad or like is None or not like.turned or not step.outer:
+        return False
+    own = [judged.like[i].known.name for i in step.inputs[:2] if i in judged.like]
+    names = text.operands(step)
+    straight = len(names) == len(own) == 2 and all(map(means, names, own))
+    return step.op in PRODUCTS and not straight
 
 
 def _alone_and_together(judged: Judged, number: int) -> list[torch.Tensor]:

@@ -31,7 +31,7 @@ def where(slip: Slip, text: Text) -> Where | None:
     first = slip.line or text.line(judged.steps[slip.number])
     if first is None:
         return None
-    last, landmark = _last_right(judged, slip, text, first)
+    last, landmark = _last_right(judged, slip, text, first) if slip.line is None else (None, "")
     return Where(last, first, landmark, _how(judged, slip) or slip.words)
 
 
@@ -88,8 +88,9 @@ def _how(judged: Judged, slip: Slip) -> str:
     factor = factor_of(judged, slip.number)
     if factor is not None and abs(factor + 1) < 1e-3:
         return "the sign is wrong"
-    if should is not None and should.value.shape == step.value.shape:
-        return _against(step.value, should.value)
+    alike = [v for v in should.shapes if v.shape == step.value.shape] if should is not None else []
+    if alike:
+        return _against(step.value, alike[0])
     return f"it multiplies by {factor:.3g}" if factor is not None else ""
 
 
@@ -158,10 +159,20 @@ def _against(value: torch.Tensor, right: torch.Tensor) -> str:
         return f"{more} places too many are hidden" if more else f"{fewer} places are not hidden"
     if zeros and zeros * 10 >= one.numel():
         return "there are zeros where values were expected"
+    if _one_vector(one - two):
+        return "it differs by one vector, the same at all places, as where a bias is left out"
     axis = _exchanged(one, two)
     if axis is not None:
         return f"the values are those of other items along axis {axis}"
     return _sums(value) if unlike else ""
+
+
+def _one_vector(rest: torch.Tensor) -> bool:
+    """Whether what two tensors differ by is the same for all items and tokens: their first axes."""
+    if rest.dim() < 2 or rest.abs().max() > 1e30 or rest.numel() < 3 * rest.shape[-1]:
+        return False
+    same = (rest - rest[:1, :1]).abs().max() <= 1e-5 * rest.abs().max()
+    return bool(same and rest.abs().max() > 0)
 
 
 def _exchanged(one: torch.Tensor, two: torch.Tensor) -> int | None:

@@ -121,3 +121,23 @@ def test_a_slip_beside_other_names_keeps_its_cause():
     everything = told("one_head.forward", RENAMED.format(size="k.shape[-1]").lstrip())
     messages = " ".join(f.message for f in everything)
     assert "divided by the size itself" in messages and "`W_Q`, `W_K` and `W_V`" in messages
+
+
+HANDED_OVER = """
+def weigh(queries, keys):
+    return (queries @ keys.mT / keys.shape[-1] ** 0.5).softmax(-1)
+
+def batched_attention(q, k, v):
+    return weigh({order}) @ v
+"""
+
+
+def test_what_is_handed_over_in_the_wrong_order_is_told_of_the_call():
+    found = said("one_head.batched", HANDED_OVER.format(order="k, q"))
+    assert found.where is None or found.where.first_wrong == 5
+
+
+def test_a_function_that_exchanges_what_it_is_given_is_told_itself():
+    source = HANDED_OVER.format(order="q, k").replace("(queries @ keys.mT", "(keys @ queries.mT")
+    found = said("one_head.batched", source)
+    assert found.where is None or found.where.first_wrong == 2
