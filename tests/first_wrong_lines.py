@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 
 from autograder.reports.findings import where_in_words
+from autograder.tracing.look import SECONDS
+from autograder.tracing.replay import MOST_TRIES
 from tests.conftest import ROOT
 from tests.tracing.helper import told
 from tests.tracing.programs import PROGRAMS, Program
@@ -51,7 +53,19 @@ second gets no line.
 
 Nothing for a right answer: the steps are recorded only where something is wrong. For a wrong one
 the work is bound by a count, {tries} times that steps are made again for one answer, whatever the
-machine, and by {seconds:.0f} seconds of processor time. {cost}
+machine, and by {seconds:.0f} seconds of processor time. What `python benchmarks/first_line.py`
+printed, in processor time on a busy machine of two cores:
+
+```
+29 wrong answers, medians: judged without steps 56 ms,
+  the steps recorded 1.6 ms, looked at 92 ms:
+  1.67 times the rest
+the most: 2058 ms (the state is handed on before its tanh; the rest 56 ms)
+steps made again: 3 times at the median, at most 322 of 600
+```
+
+The rest is judging by values in the trusted process alone; starting a child and running the
+student's code are not counted in it. The most is a loop over eleven tokens: it ends at the bound.
 """
 SHOWN = (
     "columns sum to one",
@@ -82,7 +96,8 @@ _DIFFERENCE = re.compile(r" ?(The result|Part \d of the result) .*")
 def page() -> str:
     """The whole page, as it should be."""
     by_name = {program.what: program for program in PROGRAMS}
-    return HEAD + "".join(map(section, map(by_name.__getitem__, SHOWN)))
+    head = HEAD.format(tries=MOST_TRIES, seconds=SECONDS)
+    return head + "".join(map(section, map(by_name.__getitem__, SHOWN)))
 
 
 def section(program: Program) -> str:
