@@ -37,9 +37,9 @@
 # `solutions/09_inside_gpt2.ipynb`; look at them after an attempt of your own. Numbers in the
 # text are those of `small-on-board`; with another model, read yours off the output.
 #
-# **A warning about the models on board.** Two of their heads, layer 0 head 0 and layer 1
-# head 0, were *shown* for a while in training where to look (see the `MODEL_CARD.md` of
-# each). Do not take what they look at for a finding about GPT-2.
+# **A warning about this model.** Two of its heads, layer 0 head 0 and layer 1 head 0,
+# were *shown* for a while in training where to look (`models/small-on-board/MODEL_CARD.md`).
+# Do not take what they look at for a finding about GPT-2.
 
 # %% role="setup"
 import math

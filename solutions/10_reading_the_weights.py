@@ -45,9 +45,9 @@
 # Numbers in the text are those of `base-on-board`; with another model, read yours off the
 # output.
 #
-# **A warning about the models on board.** Two of their heads, layer 0 head 0 and layer 1
-# head 0, were *shown* for a while in training where to look (see the `MODEL_CARD.md` of
-# each). They have by far the largest weights of their layers, so they dominate whatever
+# **A warning about the models on board.** In all but `large-on-board` two heads, layer 0
+# head 0 and layer 1 head 0, were *shown* for a while in training where to look (see the
+# `MODEL_CARD.md` of each). They have by far the largest weights of their layers, so they dominate whatever
 # pools the heads of a layer. Their place is no finding. Stars mark them in the figures by head.
 
 # %% role="setup"
@@ -79,8 +79,8 @@ from transformer_lm.weights import (
 # %% [markdown]
 # ## Part 1. A dictionary of models
 #
-# Cohen compares the four sizes of GPT-2. We have three small ones on board, so the
-# figures "across models" have three rows. Set `COURSE_MODEL` to `gpt2`, or to a folder,
+# Cohen compares the four sizes of GPT-2. We have four small ones on board, so the
+# figures "across models" have four rows. Set `COURSE_MODEL` to `gpt2`, or to a folder,
 # and the model you name joins the family as its star; nothing else changes.
 
 # %%
@@ -88,7 +88,7 @@ NAME = os.environ.get("COURSE_MODEL", "base-on-board")
 model, tokenizer = load_gpt2(NAME, verbose=True)
 config = model.config
 LABEL = os.path.basename(os.path.normpath(NAME))  # NAME may be a folder's path
-models = {name: load_gpt2(name)[0] for name in ON_BOARD if name != LABEL}
+models = {name: model if name == LABEL else load_gpt2(name)[0] for name in ON_BOARD}
 models[LABEL] = model
 
 # %% [markdown]
@@ -421,11 +421,12 @@ show(two_panels(statistics), "One row a model: mean and standard deviation of W_
 
 # %% [markdown]
 # **Figure.** Mean and standard deviation by layer in each model. The means are nothing.
-# The standard deviations show a pattern that all three share: layer 0 has strong
-# queries and keys and weak values, layer 1 the strongest values. (`base-on-board` is
-# `small-on-board` with two layers put on top and trained on. Those two learned least,
-# and it shows in everything that follows.) Whether one may compare such numbers at all
-# is a question for Part 7.
+# The standard deviations show a pattern that all four share, the one without a guide
+# too: layer 0 has strong queries and keys and weak values, layer 1 the strongest values.
+# (`base-on-board` is `small-on-board` with two layers put on top and trained on, and
+# `large-on-board` was grown in the same way. Those upper two learned least, and it shows
+# in everything that follows.) Whether one may compare such numbers at all is a question
+# for Part 7.
 #
 # ## Part 4. Into heads
 #

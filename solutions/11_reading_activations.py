@@ -41,9 +41,9 @@
 # [glossary](../../docs/glossary.md). Numbers in the text are those of `small-on-board`; with
 # another model, read yours off the output.
 #
-# **A warning about the models on board.** Two of their heads, layer 0 head 0 and layer 1
-# head 0, were *shown* for a while in training where to look (see the `MODEL_CARD.md` of
-# each). Do not take their place, or how clean they are, as a finding. Stars mark them in the
+# **A warning about this model.** Two of its heads, layer 0 head 0 and layer 1 head 0,
+# were *shown* for a while in training where to look (`models/small-on-board/MODEL_CARD.md`).
+# Do not take their place, or how clean they are, as a finding. Stars mark them in the
 # figures by head.
 
 # %% role="setup"

@@ -65,15 +65,15 @@ from transformer_lm.activations import (
     with_progress,
 )
 from transformer_lm.figures import show
-from transformer_lm.head_scores import repeated_tokens
+from transformer_lm.head_scores import copy_loss, repeated_tokens
 from transformer_lm.modeling_attention import MultiHeadSelfAttention
 from transformer_lm.pretrained import guided_heads, load_gpt2
 
 # %% [markdown]
 # ## 1. The patient before the operation
 #
-# The post uses `gpt2-large`; we use the largest model on board. Any GPT-2 will do: put
-# `"gpt2"` or a folder in its place.
+# The post uses `gpt2-large`; we use a model on board. Any GPT-2 will do: put `"gpt2"`,
+# `"large-on-board"` or a folder in its place.
 
 # %%
 MODEL = os.environ.get("COURSE_MODEL", "base-on-board")
@@ -1125,6 +1125,91 @@ for sentence in (text, ring):
 # is hardly touched: -3.17 for -3.08. Where the answer *is* the copied token, in our sentence
 # with the ring, it looks at " ring", and without it the word is much less likely: -5.77 for
 # -3.88, and a mean lesion agrees.
+#
+# ### How such heads come about
+#
+# Our two heads were shown where to look. Would they have found it by themselves? On board is
+# a model that nobody showed anything: `growing`, two layers of four heads, kept at five
+# stages of its training. Its vocabulary is small (GPT-2's first 2,047 ids), a quarter of
+# its rows were copy rows and the others books, and after 9 million tokens half were copy rows;
+# its loss was that of the predicted tokens and nothing else.
+#
+# **Before you run this:** the trick needs two heads. Will they appear together, or one
+# first? Which?
+
+# %%
+import json
+
+from transformer_lm.checkpoints import load_checkpoints
+from transformer_lm.pretrained import find_folder
+
+stages = load_checkpoints()  # {tokens read: model}
+end = next(iter(stages.values())).config.eos_token_id
+rows = repeated_tokens(end, 8, length, prefix=end)  # [batch_size, 1 + 2 * length]
+stage_maps = {seen: attention_patterns(stage, rows) for seen, stage in stages.items()}
+# each [num_layers, batch_size, num_heads, seq_len, seq_len]
+scores = {}
+for seen, found in stage_maps.items():
+    back = found.diagonal(-1, -2, -1).mean(dim=(1, 3))  # [num_layers, num_heads]
+    match = torch.stack([prefix_matching(each, rows) for each in found])  # [layers, heads]
+    scores[seen] = back, match
+back, match = scores[max(scores)]  # at the end of the training
+writer, reader = (divmod(int(each.argmax()), each.shape[1]) for each in (back, match))
+print(f"{'tokens read':>11}  layer {writer[0]} head {writer[1]}  layer {reader[0]} head {reader[1]}"
+      "  second copy, against a guess")
+for seen, (back, match) in scores.items():
+    after = copy_loss(stages[seen], rows, length)[1] - math.log(end + 1)
+    print(f"{seen / 1e6:9.2f} M {back[writer]:14.2f} {match[reader]:14.2f} {after:+20.2f} nats")
+
+# %%
+figure = plt.figure(figsize=(12, 7.5), layout="constrained")
+grid = figure.add_gridspec(3, len(stages), height_ratios=(1, 1, 1.15))
+for column, (seen, found) in enumerate(stage_maps.items()):
+    for row, (n, h) in enumerate((writer, reader)):
+        ax = figure.add_subplot(grid[row, column])
+        ax.imshow(found[n, 0, h], vmin=0, vmax=1, cmap="viridis")
+        ax.axhline(length + 0.5, color="white", linewidth=0.7, linestyle=":")
+        ax.set(xticks=[], yticks=[])
+        if row == 0:
+            ax.set_title(f"{seen / 1e6:.1f} M tokens", fontsize=10)
+        if column == 0:
+            ax.set_ylabel(f"layer {n}, head {h}")
+log = json.loads((find_folder("growing") / "training_log.json").read_text())["log"]
+course = figure.add_subplot(grid[2, :])
+for key, colour in (("previous_token", "tab:blue"), ("prefix_matching", "tab:orange")):
+    course.plot([line["tokens"] / 1e6 for line in log], [line[key] for line in log],
+                color=colour, label=key.replace("_", " ") + ", best head")
+course.plot([line["tokens"] / 1e6 for line in log], [line["control"] for line in log],
+            color="grey", label="nothing repeated")
+for seen in stages:
+    course.axvline(seen / 1e6, color="black", linewidth=0.7, linestyle=":")
+course.set(xlabel="tokens read (million)", ylabel="mean weight", ylim=(0, None))
+course.legend()
+show(figure, "Above, the maps of two heads at five stages: the first slowly gathers on the line "
+     "below the diagonal, the second shows a stripe in the second copy at the last stages only. "
+     "Below, the scores of the best heads by tokens read.")
+
+# %% [markdown]
+# **Figure.** Above, two heads of `growing` on one row, random tokens given twice, after 1 to
+# 15 million tokens. Below, the scores of its best heads while it learned (measured on 50
+# tokens given twice); dotted, the five stages.
+#
+# One first. For two or three million tokens there is nothing. Then a head of layer 0
+# gathers, slowly, on the token before: 0.08, 0.13, 0.17. The other head still looks
+# anywhere, for a note so faint is hard to read. And then, within half a million tokens,
+# it can: 0.08, and 0.50. The second copy costs 2.63 nats less than a guess, and in the end
+# 7.51. Now that the note is read it pays to write it clearly, and the first head sharpens
+# in its turn, to 0.74. Neither is of use without the other; that is why nothing happens
+# for so long, and then all at once. Olsson et al. 2022 saw such a step in every model of
+# two or more layers that they trained, on text.
+#
+# What may we conclude? The *moment* is ours: at 9 million tokens we gave it more copy rows, and a
+# high learning rate again. The *order* is not, nor is the place. Nobody chose these
+# heads. Three of the four heads of layer 1 became induction heads, though one would do.
+# And it is one run; another seed is another history.
+#
+# `large-on-board` is this model, grown: all 10,240 ids, two more layers, 10 million tokens
+# more. Put its name into section 1, and find out which heads are causes there.
 #
 # ## 9. Your own attention inside a GPT-2
 #

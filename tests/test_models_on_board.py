@@ -1,5 +1,6 @@
 """The models on board are what the course says they are."""
 
+import itertools
 import json
 import math
 import re
@@ -10,10 +11,16 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import load_file
+from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer, GPT2LMHeadModel, GPT2TokenizerFast
 
+from transformer_lm.checkpoints import GROWING, load_checkpoints
+from transformer_lm.head_scores import repeated_tokens
+from transformer_lm.pretrained import ModelNotAvailable, guided_heads, load_gpt2
+
 MODELS = Path(__file__).parents[1] / "models"
-NAMES = ["tiny", "small-on-board", "base-on-board"]  # by size
+GUIDED = ["tiny", "small-on-board", "base-on-board"]  # by size
+NAMES = [*GUIDED, "large-on-board"]
 PROMPT, PROMPT_IDS = "Today we can go to", [8888, 356, 460, 467, 284]
 END_OF_TEXT = 10_239
 SEGMENT = 50
@@ -61,8 +68,10 @@ def attention_after_the_earlier_copy(attentions):
 
 
 def text_loss(name, ids):
+    """Mean next-token loss; a few rows at a time, since all logits together take gigabytes."""
     with torch.no_grad():
-        return model(name)(ids, labels=ids).loss.item()
+        losses = [len(rows) * model(name)(rows, labels=rows).loss.item() for rows in ids.split(9)]
+    return sum(losses) / len(ids)
 
 
 @cache
@@ -150,8 +159,12 @@ def test_held_out_loss_falls_with_size():
     losses = [held_out_loss(name) for name in NAMES]
     sizes = [model(name).num_parameters() for name in NAMES]
     assert sizes == sorted(sizes)
-    assert losses[0] - losses[1] > 0.02 and losses[1] - losses[2] > 0.02
+    assert all(small - large > 0.02 for small, large in itertools.pairwise(losses))
     assert losses[0] < 5.5 < math.log(END_OF_TEXT + 1)
+
+
+def test_the_best_model_needs_less_than_4_35_nats_a_token():
+    assert held_out_loss(NAMES[-1]) <= 4.35
 
 
 @each_size
@@ -199,10 +212,82 @@ def test_the_card_says_what_the_model_is_and_what_it_was_trained_on(name):
         "Modified MIT",
         "Gutenberg",
         "Seeds",
-        "Guided heads",
         "Wizard",
+        "Guided heads" if name in GUIDED else "No guide",
     ):
         assert words.lower() in card, words
+
+
+@pytest.mark.parametrize("name", [*NAMES, GROWING])
+def test_the_guided_heads_are_told_and_only_where_a_guide_was_used(name):
+    heads = guided_heads(load_gpt2(name)[0])
+    assert heads == ([(0, 0), (1, 0)] if name in GUIDED else [])
+    log = json.loads((MODELS / name / "training_log.json").read_text())
+    assert any(line["phase"] == "guide" for line in log["log"]) == (name in GUIDED)
+
+
+@cache
+def scores_by_stage():
+    """For each stage of the growing model: tokens read, the best heads' scores, a control, loss.
+
+    The rows are its end-of-text token and 32 random ids twice; the control has no repetition.
+    """
+    length, found = 32, []
+    for tokens, stage in load_checkpoints().items():
+        size, end = stage.config.vocab_size, stage.config.eos_token_id
+        twice = repeated_tokens(size - 1, 16, length, prefix=end)
+        once = repeated_tokens(size - 1, 16, 2 * length, prefix=end)[:, : 2 * length + 1]
+        with torch.no_grad():
+            maps = torch.stack(stage(twice, output_attentions=True).attentions)
+            fresh = torch.stack(stage(once, output_attentions=True).attentions)
+            logits = stage(twice).logits[:, length + 1 : -1]
+        second = torch.arange(length + 1, 2 * length + 1)
+        every = torch.arange(1, 2 * length + 1)
+        loss = cross_entropy(logits.flatten(0, 1), twice[:, length + 2 :].flatten())
+        found.append(
+            {
+                "tokens": tokens,
+                "previous": maps[..., every, every - 1].mean((1, 3)).max().item(),
+                "prefix": maps[..., second, second - length + 1].mean((1, 3)).max().item(),
+                "control": fresh[..., second, second - length + 1].mean((1, 3)).max().item(),
+                "second copy": loss.item() - math.log(size),
+            }
+        )
+    return found
+
+
+def test_the_growing_model_was_kept_at_five_stages():
+    tokens = list(load_checkpoints())
+    assert len(tokens) == 5 and tokens == sorted(tokens)
+    log = json.loads((MODELS / GROWING / "training_log.json").read_text())["log"]
+    assert set(tokens) <= {line["tokens"] for line in log}
+    assert tokens[-1] == log[-1]["tokens"]
+    for stage in load_checkpoints().values():
+        assert stage.lm_head.weight is stage.transformer.wte.weight
+
+
+def test_one_sees_the_heads_appear_without_a_guide():
+    first, *_, last = scores_by_stage()
+    assert first["previous"] < 0.15 and first["prefix"] < 0.05
+    assert last["previous"] > 0.3 and last["prefix"] > 0.4
+    assert all(stage["control"] < 0.05 for stage in scores_by_stage())
+    assert first["second copy"] > -0.1 and last["second copy"] < -1
+    for name in ("previous", "prefix"):
+        values = [stage[name] for stage in scores_by_stage()]
+        assert all(later > earlier - 0.05 for earlier, later in itertools.pairwise(values))
+
+
+def test_the_growing_model_reads_text_with_the_first_ids_of_gpt2():
+    _, words = load_gpt2(GROWING)
+    full = json.loads((MODELS / "gpt2-tokenizer" / "vocab.json").read_text(encoding="utf-8"))
+    kept = {token: i for token, i in full.items() if i < 2_047}
+    assert words.get_vocab() == kept | {"<|endoftext|>": 2_047}
+    assert words.decode(words(PROMPT)["input_ids"]) == PROMPT
+
+
+def test_a_model_kept_at_its_last_stage_alone_has_no_checkpoints():
+    with pytest.raises(ModelNotAvailable, match="last stage only"):
+        load_checkpoints("tiny")
 
 
 @each_size

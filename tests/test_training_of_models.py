@@ -12,20 +12,22 @@ from torch.nn.functional import cross_entropy
 from tools.train import recipe, rows, text
 from tools.train.grow import load_grown
 from tools.train.guide import guide_loss
-from tools.train.loop import new_model
+from tools.train.loop import new_model, rate_at
 from tools.train.recipe import Phase, Size
 from tools.train.softmax_loss import SoftmaxLoss
 from tools.train.stories import stories
-from tools.train.tokenizer import write_prefix_tokenizer
+from tools.train.tokenizer import pieces, write_prefix_tokenizer
 
 FULL_TOKENIZER = Path(__file__).parents[1] / "models" / "gpt2-tokenizer"
+END_OF_TEXT = recipe.VOCAB_SIZE - 1
+COPIES = Phase("all copies", 1.0, 1, 1e-3)
 
 
 @pytest.fixture
 def corpus():
-    words = np.arange(20_000, dtype=np.uint16) % recipe.END_OF_TEXT
+    words = np.arange(20_000, dtype=np.uint16) % END_OF_TEXT
     starts = np.arange(0, 20_000, 100)
-    return text.Corpus(words, words, starts, words[:256][None], words[:256][None])
+    return text.Corpus(words, words, starts, words[:256][None], words[:256][None], END_OF_TEXT)
 
 
 def test_softmax_loss_and_its_gradients_are_those_of_cross_entropy():
@@ -46,7 +48,7 @@ def test_softmax_loss_and_its_gradients_are_those_of_cross_entropy():
 
 @pytest.mark.parametrize("seed", range(10))
 def test_each_copied_token_is_the_one_at_its_source_and_so_is_the_one_before(corpus, seed):
-    ids, source = rows.copy_row(corpus, 256, np.random.default_rng(seed))
+    ids, source = rows.copy_row(corpus, COPIES, np.random.default_rng(seed))
     place = np.flatnonzero(source >= 0)
     assert len(place) > 50
     assert (source[place] < place).all()
@@ -55,15 +57,14 @@ def test_each_copied_token_is_the_one_at_its_source_and_so_is_the_one_before(cor
 
 
 def test_the_loss_of_a_copy_row_counts_copied_tokens_alone(corpus):
-    phase = Phase("all copies", 1.0, 1, 1e-3)
-    batch = rows.draw_batch(corpus, 8, 256, phase, np.random.default_rng(3))
+    batch = rows.draw_batch(corpus, 8, COPIES, np.random.default_rng(3))
     assert batch.in_loss.any()
     assert (batch.source[batch.in_loss] >= 0).all()
 
 
 def test_the_first_column_is_never_in_the_loss(corpus):
     phase = Phase("all text", 0.0, 1, 1e-3)
-    batch = rows.draw_batch(corpus, 64, 256, phase, np.random.default_rng(3))
+    batch = rows.draw_batch(corpus, 64, phase, np.random.default_rng(3))
     assert not batch.in_loss[:, 0].any()
     assert 0.25 < batch.in_loss.float().mean() < 0.4
 
@@ -89,7 +90,7 @@ def test_guided_heads_that_look_right_have_no_loss():
 def test_a_grown_model_starts_with_the_logits_of_the_shallow_one():
     shallow = new_model(Size(num_layers=2, num_heads=2, hidden=16, seed=1)).eval()
     deeper = new_model(Size(num_layers=4, num_heads=2, hidden=16, seed=2)).eval()
-    load_grown(deeper, shallow.state_dict())
+    load_grown(deeper, shallow.state_dict(), [])
     ids = torch.arange(40)[None]
     with torch.no_grad():
         torch.testing.assert_close(deeper(ids).logits, shallow(ids).logits)
@@ -98,11 +99,36 @@ def test_a_grown_model_starts_with_the_logits_of_the_shallow_one():
 def test_a_model_does_not_grow_from_another_width_or_a_deeper_one():
     narrow = new_model(Size(num_layers=2, num_heads=2, hidden=16, seed=1))
     wide = new_model(Size(num_layers=3, num_heads=2, hidden=32, seed=2))
-    with pytest.raises(RuntimeError, match="size mismatch"):
-        load_grown(wide, narrow.state_dict())
+    with pytest.raises(ValueError, match="one hidden size"):
+        load_grown(wide, narrow.state_dict(), [])
     deep = new_model(Size(num_layers=3, num_heads=2, hidden=16, seed=2))
-    with pytest.raises(ValueError, match="only the depth may grow"):
-        load_grown(narrow, deep.state_dict())
+    with pytest.raises(ValueError, match="only the depth and the vocabulary may grow"):
+        load_grown(narrow, deep.state_dict(), [])
+
+
+def test_a_new_word_begins_as_the_mean_of_its_two_pieces(tmp_path):
+    for folder, vocab_size in (("few", 400), ("many", 1_000)):
+        write_prefix_tokenizer(FULL_TOKENIZER, tmp_path / folder, vocab_size)
+    few = new_model(Size(num_layers=1, num_heads=2, hidden=16, seed=1, vocab_size=400))
+    many = new_model(Size(num_layers=2, num_heads=2, hidden=16, seed=2, vocab_size=1_000))
+    load_grown(many, few.state_dict(), pieces(tmp_path / "many"))
+    old, new = few.transformer.wte.weight, many.transformer.wte.weight
+    assert torch.equal(new[:399], old[:399]) and torch.equal(new[999], old[399])
+    assert many.lm_head.weight is new
+    names = json.loads((tmp_path / "many" / "vocab.json").read_text(encoding="utf-8"))
+    assert torch.equal(new[names["Ġhad"]], (new[names["Ġh"]] + new[names["ad"]]) / 2)
+
+
+@pytest.mark.parametrize("name", recipe.SIZES)
+def test_the_rate_of_learning_rises_and_falls_as_the_phase_says(name):
+    for phase in recipe.PHASES[name]:
+        seen = np.linspace(0, phase.max_tokens, 50)
+        rates = [rate_at(phase, tokens, step=1_000) for tokens in seen]
+        assert rates[0] == pytest.approx(phase.learning_rate)
+        assert rate_at(phase, 0, step=0) < rates[0] / 50
+        last = {"": 1, "line": 0.05, "cosine": 0.1}[phase.decay] * phase.learning_rate
+        assert rates[-1] == pytest.approx(last)
+        assert rates == sorted(rates, reverse=True)
 
 
 def test_a_vocabulary_out_of_order_is_refused(tmp_path):
@@ -111,7 +137,7 @@ def test_a_vocabulary_out_of_order_is_refused(tmp_path):
     vocab["Ġthe"], vocab["Ġa"] = vocab["Ġa"], vocab["Ġthe"]
     (tmp_path / "vocab.json").write_text(json.dumps(vocab), encoding="utf-8")
     with pytest.raises(ValueError, match="Only GPT-2's own two files can be shortened"):
-        write_prefix_tokenizer(tmp_path, tmp_path / "out")
+        write_prefix_tokenizer(tmp_path, tmp_path / "out", 500)
 
 
 def test_a_seed_always_makes_the_same_stories():

@@ -13,7 +13,8 @@ from types import SimpleNamespace
 
 import torch
 
-ON_BOARD = ("tiny", "small-on-board", "base-on-board")
+ON_BOARD = ("tiny", "small-on-board", "base-on-board", "large-on-board")  # by size
+OTHERS_ON_BOARD = ("growing",)  # with another vocabulary, kept at five stages of its training
 HUB = ("gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl")
 DEFAULT_MODEL = "small-on-board"
 
@@ -31,9 +32,9 @@ def load_gpt2(name=DEFAULT_MODEL, *, verbose=False):
     """Return ``(model, tokenizer)``: a GPT-2 ready to be looked into.
 
     Args:
-        name: a model on board (``"tiny"``, ``"small-on-board"``, ``"base-on-board"``), a real one
-            (``"gpt2"``, ``"gpt2-medium"``, ``"gpt2-large"``, ``"gpt2-xl"``), or a folder in
-            Hugging Face format.
+        name: a model on board (``"tiny"``, ``"small-on-board"``, ``"base-on-board"``,
+            ``"large-on-board"``, ``"growing"``), a real one (``"gpt2"``, ``"gpt2-medium"``,
+            ``"gpt2-large"``, ``"gpt2-xl"``), or a folder in Hugging Face format.
         verbose: print which model is in use, and where it came from.
 
     Returns:
@@ -56,8 +57,8 @@ def load_gpt2(name=DEFAULT_MODEL, *, verbose=False):
 def guided_heads(model):
     """Return the heads that were shown in training where to look, as pairs (layer, head).
 
-    The models on board have two, as their cards say; OpenAI's have none. Figures mark them, for
-    their place is no finding.
+    Three of the models on board have two, as their cards say; OpenAI's have none. Figures mark
+    them, for their place is no finding.
     """
     return [tuple(pair) for pair in getattr(model.config, "guided_heads", ())]
 
@@ -147,9 +148,14 @@ def check_attentions(model):
         )
 
 
+def find_folder(name):
+    """Return the folder that holds the model; raises ModelNotAvailable as load_gpt2 does."""
+    return _find(str(name))[0]
+
+
 def _find(name):
     """Return the folder that holds the model, and a few words on where it came from."""
-    if name in ON_BOARD:
+    if name in (*ON_BOARD, *OTHERS_ON_BOARD):
         return _find_on_board(name), "on board"
     if name in HUB:
         return _find_on_hub(name)
@@ -163,7 +169,7 @@ def _find(name):
         )
     raise ModelNotAvailable(
         f"There is no model called {name!r} and no such folder; give one of "
-        f"{', '.join(ON_BOARD + HUB)}, or the path of a folder."
+        f"{', '.join(ON_BOARD + OTHERS_ON_BOARD + HUB)}, or the path of a folder."
     )
 
 

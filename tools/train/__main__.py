@@ -11,7 +11,7 @@ from .export import export, write_held_out
 from .grow import load_grown
 from .loop import new_model, optimizer_for, train_phase
 from .text import build_corpus
-from .tokenizer import load, write_prefix_tokenizer
+from .tokenizer import load, pieces, write_prefix_tokenizer
 
 
 def main() -> None:
@@ -28,9 +28,10 @@ def main() -> None:
     torch.set_flush_denormal(True)  # softmax tails are denormal numbers, and slow
 
     given.work.mkdir(parents=True, exist_ok=True)
-    write_prefix_tokenizer(given.gpt2, given.work / "tokenizer")
-    corpus = build_corpus(given.books, load(given.work / "tokenizer"))
     size = recipe.SIZES[given.size]
+    tokenizer = given.work / f"tokenizer-{size.vocab_size}"
+    write_prefix_tokenizer(given.gpt2, tokenizer, size.vocab_size)
+    corpus = build_corpus(given.books, load(tokenizer))
     model = new_model(size)
     optimizer = optimizer_for(model)
     log: list[dict] = []
@@ -40,7 +41,7 @@ def main() -> None:
         if not source.exists():
             parser.error(f"{source} is not there: train {size.grown_from} first, it is grown from")
         state = torch.load(source, weights_only=True)
-        load_grown(model, state["model"])
+        load_grown(model, state["model"], pieces(tokenizer))
         log = state["log"]
     for phase in recipe.PHASES[given.size]:
         checkpoint = given.work / f"{given.size}.{phase.name}.pt"
@@ -53,7 +54,8 @@ def main() -> None:
         else:
             train_phase(model, optimizer, corpus, size, phase, log, checkpoint)
             done.touch()
-    write_held_out(corpus, given.models)
+    if size.vocab_size == recipe.VOCAB_SIZE:
+        write_held_out(corpus, given.models)
     figures = export(given.size, checkpoint, corpus, given.books, given.gpt2, given.models)
     print(json.dumps(figures, indent=1))
 

@@ -14,6 +14,7 @@ from . import recipe
 from .guide import INDUCTION_HEAD, PREVIOUS_TOKEN_HEAD
 from .heads import head_scores
 from .loop import new_model, text_loss
+from .rows import MIN_SEGMENT
 from .text import Corpus, read_books
 from .tokenizer import write_prefix_tokenizer
 
@@ -41,15 +42,18 @@ def export(
         models: parent folder of the models.
     """
     out = models / name
+    size = recipe.SIZES[name]
     state = torch.load(checkpoint, weights_only=True)
-    model = new_model(recipe.SIZES[name])
+    model = new_model(size)
     model.load_state_dict(state["model"])
     model.config.activation_function = "gelu_new"  # the same function under GPT-2's name for it
     model.config.architectures = ["GPT2LMHeadModel"]
     if any(phase.guide for phase in recipe.phases(name)):
         model.config.guided_heads = [list(PREVIOUS_TOKEN_HEAD), list(INDUCTION_HEAD)]
     model.to(torch.float16).save_pretrained(out)
-    write_prefix_tokenizer(full, out)
+    for kept in sorted(checkpoint.parent.glob(f"{name}.*.[0-9]*[0-9]")):
+        write_weights(kept, out / f"after_{kept.suffix[1:]}_tokens.safetensors")
+    write_prefix_tokenizer(full, out, size.vocab_size)
     shutil.copy(full / "LICENSE.openai-gpt2", out)
 
     shipped = GPT2LMHeadModel.from_pretrained(out, dtype=torch.float32).eval()
@@ -65,10 +69,18 @@ def export(
     return figures
 
 
+def write_weights(checkpoint: Path, out: Path) -> None:
+    """Write the weights of a checkpoint alone, in half precision, for ``load_checkpoints``."""
+    weights = torch.load(checkpoint, weights_only=True)["model"]
+    save_file(
+        {name: w.half().numpy() for name, w in weights.items() if name != "lm_head.weight"}, out
+    )
+
+
 def card(name: str, log: list[dict], figures: dict, books: list[dict]) -> str:
     """The model card, in Markdown."""
     size = recipe.SIZES[name]
-    uniform = math.log(recipe.VOCAB_SIZE)
+    uniform = math.log(size.vocab_size)
     titles = "\n".join(f"| {book['title']} | {book['gutenberg_id']} |" for book in books)
     return f"""# {name}
 
@@ -82,8 +94,8 @@ of a hundred years ago sound, and no facts.
 {size.hidden // size.num_heads}, {size.hidden} |
 | parameters | {figures["parameters"]:,} (input and output embeddings are one matrix) |
 | positions | {recipe.NUM_POSITIONS} |
-| vocabulary | {recipe.VOCAB_SIZE:,}: the first {recipe.END_OF_TEXT:,} ids of GPT-2's byte-pair \
-encoding, then `<\\|endoftext\\|>` = {recipe.END_OF_TEXT} (in GPT-2 it is 50256) |
+| vocabulary | {size.vocab_size:,}: the first {size.vocab_size - 1:,} ids of GPT-2's byte-pair \
+encoding, then `<\\|endoftext\\|>` = {size.vocab_size - 1} (in GPT-2 it is 50256) |
 | stored as | float16 safetensors; load with `dtype=torch.float32` |
 | seeds | weights and rows {size.seed}; stories and checks {recipe.DATA_SEED} |
 
@@ -91,7 +103,8 @@ encoding, then `<\\|endoftext\\|>` = {recipe.END_OF_TEXT} (in GPT-2 it is 50256)
 
 | | |
 | --- | --- |
-| held-out loss | {figures["held_out_loss"]:.3f} nats a token, on `models/{HELD_OUT}` |
+| held-out loss | {figures["held_out_loss"]:.3f} nats a token, on \
+{held_out_pages(size)} |
 | previous-token head | mean attention {figures["previous_token"]:.2f} |
 | induction head | prefix matching {figures["prefix_matching"]:.2f}; \
 {figures["control"]:.3f} at the same distance where nothing is repeated |
@@ -104,21 +117,12 @@ The last three rows are measured on `<|endoftext|> x x`, x being 50 random token
 
 {phase_lines(name, log)}
 {grown_line(name)}All in all {figures["tokens"] / 1e6:.1f} million tokens, rows of \
-{recipe.NUM_POSITIONS}, AdamW; the whole course of it
+{row_lengths(name)}, AdamW; the whole course of it
 is in `training_log.json`, the recipe and the one command that rebuilds the model are in
 `tools/train` of the course's repository.
 
-**Copy rows.** A copy row repeats one segment of 6 to {recipe.NUM_POSITIONS // 3 - 1} tokens, at
-uneven distances, inside random tokens; half of the segments are random tokens, half are pieces of
-a book. Only the repeated tokens count in the loss. The induction head was thus trained on rows like
-those it is measured on (with other tokens).
-
-**Guided heads.** In the phase "guide" an added loss on the attention weights showed head 0 of layer
-0 the previous token, and head 0 of layer 1 the place where an earlier copy went on; it was taken
-away for the rest of the training, and the heads stayed because the copy rows reward them. GPT-2
-formed such heads from natural text alone, in far longer training. Do not read the place of these
-two heads, or how soon they came, as a finding.
-
+{copy_rows(name)}
+{how_heads_came(name)}
 **Text.** Of the text rows {1 - recipe.STORY_SHARE:.0%} come from the books below, in the public
 domain in the United States (Project Gutenberg numbers; headers and passages with slurs left out),
 and {recipe.STORY_SHARE:.0%} from short made-up stories (`tools/train/stories.py`). The last
@@ -142,17 +146,62 @@ hold together for a line or so. Do not use it for anything but the study of how 
 """
 
 
+def held_out_pages(size: recipe.Size) -> str:
+    """Where the held-out loss was measured."""
+    pages = f"`models/{HELD_OUT}`"
+    if size.vocab_size == recipe.VOCAB_SIZE:
+        return pages
+    return f"the pages of {pages}, cut into its own, shorter tokens: not to be compared with others"
+
+
+def row_lengths(name: str) -> str:
+    """The lengths of the rows it was trained on, in tokens."""
+    return " and ".join(map(str, sorted({phase.seq_len for phase in recipe.phases(name)})))
+
+
+def copy_rows(name: str) -> str:
+    """The card's paragraph on the rows that reward copying."""
+    longest = max(phase.max_segment for phase in recipe.phases(name)) - 1
+    return f"""**Copy rows.** A copy row repeats one segment of {MIN_SEGMENT} to {longest} tokens,
+at uneven distances, inside random tokens; half of the segments are random tokens, half are pieces
+of a book. Only the repeated tokens count in the loss. The induction head was thus trained on rows
+like those it is measured on (with other tokens).
+"""
+
+
+def how_heads_came(name: str) -> str:
+    """The card's paragraph on whether the heads were shown where to look, or found it out."""
+    if any(phase.guide for phase in recipe.phases(name)):
+        return """**Guided heads.** In the phase "guide" an added loss on the attention weights
+showed head 0 of layer 0 the previous token, and head 0 of layer 1 the place where an earlier copy
+went on; it was taken away for the rest of the training, and the heads stayed because the copy rows
+reward them. GPT-2 formed such heads from natural text alone, in far longer training. Do not read
+the place of these two heads, or how soon they came, as a finding.
+"""
+    return """**No guide.** Nothing was added to the loss of the predicted tokens: no head was
+shown where to look, and which ones became a previous-token head or an induction head is the
+training's own doing. The copy rows made it worth their while. GPT-2 formed such heads from natural
+text alone, in far longer training.
+"""
+
+
 def grown_line(name: str) -> str:
     """What a grown model started from; nothing for the others."""
     source = recipe.SIZES[name].grown_from
     if source is None:
         return ""
-    layers = recipe.SIZES[source].num_layers
+    old, new = recipe.SIZES[source], recipe.SIZES[name]
+    words = ""
+    if new.vocab_size > old.vocab_size:
+        words = (
+            f"Its vocabulary was {old.vocab_size:,}; each word that came then began as the mean\n"
+            "of the two pieces it is made of, and losses before that are of shorter tokens. "
+        )
     return (
-        f"Before the last phase this was `{source}`: its {layers} layers were kept, and "
-        f"{recipe.SIZES[name].num_layers - layers} silent ones (output maps of zero) were put on "
-        "top of them,\nthen all were trained on. Its first layers are therefore near relatives of "
-        f"those of `{source}`.\n\n"
+        f"Before the last phase this was `{source}`: its {old.num_layers} layers were kept, and "
+        f"{new.num_layers - old.num_layers} silent ones (output maps of zero) were put on "
+        f"top of them,\nthen all were trained on. {words}Its first layers are therefore near "
+        f"relatives of\nthose of `{source}`.\n\n"
     )
 
 

@@ -3,8 +3,6 @@
 import torch
 from transformers import GPT2LMHeadModel
 
-from .recipe import END_OF_TEXT
-
 NUM_ROWS = 24
 SEGMENT = 50
 
@@ -19,9 +17,10 @@ def head_scores(model: GPT2LMHeadModel, seed: int) -> dict:
     control: the same distance where nothing is repeated.
     second_copy_loss: nats a token; ln(vocabulary) is what a uniform guess gets.
     """
+    end_of_text = model.config.eos_token_id
     generator = torch.Generator().manual_seed(seed)
-    x, y = torch.randint(0, END_OF_TEXT, (2, NUM_ROWS, SEGMENT), generator=generator)
-    start = torch.full((NUM_ROWS, 1), END_OF_TEXT)
+    x, y = torch.randint(0, end_of_text, (2, NUM_ROWS, SEGMENT), generator=generator)
+    start = torch.full((NUM_ROWS, 1), end_of_text)
     repeated = torch.cat([start, x, x], dim=1)  # [batch_size, seq_len]
     fresh = torch.cat([start, x, y], dim=1)  # [batch_size, seq_len]
     model.set_attn_implementation("eager")

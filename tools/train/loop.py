@@ -1,4 +1,4 @@
-"""The training loop: AdamW in float32, one phase after another."""
+"""The training loop: AdamW on float32 weights, one phase after another."""
 
 import json
 import math
@@ -18,15 +18,17 @@ from .softmax_loss import SoftmaxLoss
 from .text import Corpus
 
 WARM_UP_STEPS = 100
-FINAL_RATE = 0.05
 EVAL_TOKENS = 250_000
 
 
 def new_model(size: Size) -> GPT2LMHeadModel:
-    """A GPT-2 with random weights; positions start as sines and cosines (Vaswani et al. 2017)."""
+    """A GPT-2 with random weights.
+
+    Its positions start as sines and cosines (Vaswani et al. 2017) where the size asks for them.
+    """
     torch.manual_seed(size.seed)
     config = GPT2Config(
-        vocab_size=recipe.VOCAB_SIZE,
+        vocab_size=size.vocab_size,
         n_positions=recipe.NUM_POSITIONS,
         n_embd=size.hidden,
         n_layer=size.num_layers,
@@ -36,11 +38,12 @@ def new_model(size: Size) -> GPT2LMHeadModel:
         embd_pdrop=0.0,
         attn_pdrop=0.0,
         initializer_range=0.06,
-        bos_token_id=recipe.END_OF_TEXT,
-        eos_token_id=recipe.END_OF_TEXT,
+        bos_token_id=size.vocab_size - 1,
+        eos_token_id=size.vocab_size - 1,
     )
     model = GPT2LMHeadModel._from_config(config, attn_implementation="sdpa")
-    model.transformer.wpe.weight.data.copy_(sinusoids(size.hidden))
+    if size.sines:
+        model.transformer.wpe.weight.data.copy_(sinusoids(size.hidden))
     return model
 
 
@@ -64,10 +67,16 @@ def optimizer_for(model: GPT2LMHeadModel) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, betas=(0.9, 0.99), fused=True)
 
 
-def loss_at(model: GPT2LMHeadModel, ids: torch.Tensor, in_loss: torch.Tensor) -> torch.Tensor:
-    """Mean loss, nats, of predicting ``ids`` [batch_size, seq_len] where ``in_loss`` is True."""
-    hidden = model.transformer(ids, use_cache=False).last_hidden_state
-    return loss_of_hidden(model, hidden, ids, in_loss)
+def loss_at(
+    model: GPT2LMHeadModel, ids: torch.Tensor, in_loss: torch.Tensor, half: bool = False
+) -> torch.Tensor:
+    """Mean loss, nats, of predicting ``ids`` [batch_size, seq_len] where ``in_loss`` is True.
+
+    half: products inside the blocks in bfloat16; the softmax over the vocabulary stays in float32.
+    """
+    with torch.autocast("cpu", torch.bfloat16, enabled=half):
+        hidden = model.transformer(ids, use_cache=False).last_hidden_state
+    return loss_of_hidden(model, hidden.float(), ids, in_loss)
 
 
 def loss_of_hidden(model, hidden, ids, in_loss) -> torch.Tensor:
@@ -103,6 +112,13 @@ def measure(model: GPT2LMHeadModel, corpus: Corpus) -> dict:
     return figures
 
 
+def rate_at(phase: Phase, seen: int, step: int) -> float:
+    """The learning rate after ``seen`` tokens of the phase, in its step ``step``."""
+    share = seen / phase.max_tokens
+    falls = {"": 1.0, "line": 1 - 0.95 * share, "cosine": 0.55 + 0.45 * math.cos(math.pi * share)}
+    return phase.learning_rate * min(1, (step + 1) / WARM_UP_STEPS) * falls[phase.decay]
+
+
 def train_phase(
     model: GPT2LMHeadModel,
     optimizer: torch.optim.Optimizer,
@@ -112,22 +128,23 @@ def train_phase(
     log: list[dict],
     checkpoint: Path,
 ) -> None:
-    """Train for one phase; every ``EVAL_TOKENS`` append figures to ``log`` and save."""
+    """Train for one phase; every ``EVAL_TOKENS`` append figures to ``log`` and save.
+
+    The weights at the numbers of tokens that the phase names are kept beside the checkpoint.
+    """
     seed = [size.seed, sum(map(ord, phase.name))]
     rng = np.random.default_rng(seed)
-    rows = recipe.BATCH_TOKENS // recipe.NUM_POSITIONS
+    rows = recipe.BATCH_TOKENS // phase.seq_len
     before = log[-1]["tokens"] if log else 0
     seen, step, next_eval, started = 0, 0, EVAL_TOKENS, time.monotonic()
     while seen < phase.max_tokens:
-        rate = phase.learning_rate * min(1, (step + 1) / WARM_UP_STEPS)
-        if phase.decay:
-            rate *= 1 - (1 - FINAL_RATE) * seen / phase.max_tokens
         for group in optimizer.param_groups:
-            group["lr"] = rate
-        batch = draw_batch(corpus, rows, recipe.NUM_POSITIONS, phase, rng)
-        loss = (
-            guided_loss(model, batch) if phase.guide else loss_at(model, batch.ids, batch.in_loss)
-        )
+            group["lr"] = rate_at(phase, seen, step)
+        batch = draw_batch(corpus, rows, phase, rng)
+        if phase.guide:
+            loss = guided_loss(model, batch)
+        else:
+            loss = loss_at(model, batch.ids, batch.in_loss, phase.half)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -142,3 +159,5 @@ def train_phase(
             state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "log": log}
             torch.save(state, checkpoint.with_suffix(".part"))
             checkpoint.with_suffix(".part").replace(checkpoint)
+            if line["tokens"] // EVAL_TOKENS * EVAL_TOKENS in phase.kept_at:
+                torch.save(state, checkpoint.with_suffix(f".{line['tokens']:08}"))

@@ -10,17 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from .recipe import (
-    COPY_POSITIONS_IN_LOSS,
-    END_OF_TEXT,
-    STORY_SHARE,
-    TEXT_POSITIONS_IN_LOSS,
-    Phase,
-)
+from .recipe import STORY_SHARE, Phase
 from .text import Corpus
 
 MIN_SEGMENT = 6
-MAX_GAP = 12
 
 
 @dataclass(frozen=True)
@@ -47,45 +40,45 @@ def text_row(corpus: Corpus, seq_len: int, rng: np.random.Generator) -> np.ndarr
 
 
 def copy_row(
-    corpus: Corpus, seq_len: int, rng: np.random.Generator
+    corpus: Corpus, phase: Phase, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """A copy row: ids [seq_len] and source [seq_len], as in ``Batch``.
 
     The segment is random ids or a piece of a book, by even chances. The first token of a copy
     comes unannounced, so it has no source.
     """
-    length = int(rng.integers(MIN_SEGMENT, seq_len // 3))
-    segment = rng.integers(0, END_OF_TEXT, length)
+    seq_len = phase.seq_len
+    length = int(rng.integers(MIN_SEGMENT, phase.max_segment))
+    segment = rng.integers(0, corpus.end_of_text, length)
     if rng.random() < 0.5:
         start = rng.integers(0, len(corpus.books) - length)
         segment = corpus.books[start : start + length]
-    ids = rng.integers(0, END_OF_TEXT, seq_len)
+    ids = rng.integers(0, corpus.end_of_text, seq_len)
     source = np.full(seq_len, -1)
-    place, earlier = int(rng.integers(0, MAX_GAP)), None
+    place, earlier = int(rng.integers(0, phase.max_gap)), None
     while place + length <= seq_len:
         ids[place : place + length] = segment
         if earlier is not None:
             source[place + 1 : place + length] = np.arange(earlier + 1, earlier + length)
         earlier = place
-        place += length + int(rng.integers(0, MAX_GAP))
+        place += length + int(rng.integers(0, phase.max_gap))
     return ids, source
 
 
-def draw_batch(
-    corpus: Corpus, num_rows: int, seq_len: int, phase: Phase, rng: np.random.Generator
-) -> Batch:
+def draw_batch(corpus: Corpus, num_rows: int, phase: Phase, rng: np.random.Generator) -> Batch:
     """Rows, mixed as the phase says.
 
     A random part of the positions is enough for the gradient and costs less.
     """
+    seq_len = phase.seq_len
     ids = np.empty((num_rows, seq_len), dtype=np.int64)
     source = np.full((num_rows, seq_len), -1)
     chance = rng.random((num_rows, seq_len))
-    in_loss = chance < TEXT_POSITIONS_IN_LOSS
+    in_loss = chance < phase.text_in_loss
     for row in range(num_rows):
         if rng.random() < phase.copy_share:
-            ids[row], source[row] = copy_row(corpus, seq_len, rng)
-            in_loss[row] = (source[row] >= 0) & (chance[row] < COPY_POSITIONS_IN_LOSS)
+            ids[row], source[row] = copy_row(corpus, phase, rng)
+            in_loss[row] = (source[row] >= 0) & (chance[row] < phase.copies_in_loss)
         else:
             ids[row] = text_row(corpus, seq_len, rng)
     in_loss[:, 0] = False

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from transformers import GPT2TokenizerFast
 
-from .recipe import DATA_SEED, END_OF_TEXT, NUM_POSITIONS
+from .recipe import DATA_SEED, NUM_POSITIONS
 from .stories import stories
 
 TAIL_CHARS = 9_000  # the end of each book is never trained on
@@ -22,6 +22,7 @@ class Corpus:
 
     ``books`` [num_tokens], the stream of all books; ``stories`` [num_tokens]; ``story_starts``
     [num_stories], where each story begins; ``watched`` and ``held_out`` [num_windows, 256].
+    ``end_of_text`` is the id that ends a document, and the largest.
     """
 
     books: np.ndarray
@@ -29,6 +30,7 @@ class Corpus:
     story_starts: np.ndarray
     watched: np.ndarray
     held_out: np.ndarray
+    end_of_text: int
 
 
 def read_books(path: Path) -> list[dict]:
@@ -46,7 +48,7 @@ def split_tail(text: str) -> tuple[str, str]:
 def encode(tokenizer: GPT2TokenizerFast, documents: list[str]) -> list[np.ndarray]:
     """Ids of each document, each ended by <|endoftext|>."""
     ids = tokenizer(documents, verbose=False)["input_ids"]
-    return [np.array([*row, END_OF_TEXT], dtype=np.uint16) for row in ids]
+    return [np.array([*row, tokenizer.eos_token_id], dtype=np.uint16) for row in ids]
 
 
 def build_corpus(books_path: Path, tokenizer: GPT2TokenizerFast) -> Corpus:
@@ -63,4 +65,5 @@ def build_corpus(books_path: Path, tokenizer: GPT2TokenizerFast) -> Corpus:
         story_starts=np.cumsum(lengths) - lengths,
         watched=windows[0::2],
         held_out=windows[1::2],
+        end_of_text=tokenizer.eos_token_id,
     )
