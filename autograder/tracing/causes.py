@@ -23,7 +23,7 @@ from autograder.tracing.first_wrong import (
     stays_multiplied,
 )
 from autograder.tracing.reference import PRODUCTS, extended
-from autograder.tracing.repair import Proof, can_prove, prove
+from autograder.tracing.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.text import Text, means
 
 MOST = 3  # mistakes that are named in one answer
@@ -45,6 +45,8 @@ class Slip:
     cause: KnownSteps | None = None
     mend: str = ""  # what was made in another way to prove it
     line: int | None = None  # where another line than the step's is to blame
+    last: bool = False  # whether all is right with this mended
+    words: str = ""  # a small change that makes the result right, where no cause is known
 
 
 def slips(
@@ -54,8 +56,9 @@ def slips(
     text: Text,
     named: str = "",
     proofs: bool = True,
-) -> list[Slip]:
-    """What is wrong, one after the other, each named where it is known.
+) -> tuple[list[Slip], Judged | None]:
+    """What is wrong, one after the other, each named where it is known; and the trace as it is with
+    that mended, unless all is right then.
 
     named: the one known mistake that explains all, if it is known which.
     proofs: whether a step is looked for that mends the rest; else the bank alone tells.
@@ -80,17 +83,22 @@ def slips(
         found.append(slip)
         if proof is not None:
             if proof.all_right:
-                break
-            judged = Judged(proof.trace, judged.own, judged.until)
+                return found, None
+            judged = Judged(proof.trace, judged.own, judged.until, judged.work)
             continue
         if slip.cause is None or named:
             break
         told = (*told, slip.cause.number)
         after = bank.trace(place, told)
+        mended = put_right(judged, slip.number, wrong.should) if after is None and proofs else None
+        if mended is not None:  # a hand-out has no program with this mistake
+            judged = Judged(mended, judged.own, judged.until, judged.work)
+            continue
         if after is None:
             break
-        judged = Judged(judged.trace, extended(judged.own, [after]), judged.until)
-    return found
+        own = extended(judged.own, [after])
+        judged = Judged(judged.trace, own, judged.until, judged.work)
+    return found, judged
 
 
 def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
@@ -118,6 +126,8 @@ def _named(
     strict: whether a proof was looked for and none was found. Only a known mistake's own numbers
     count then.
     """
+    if _handed_over(judged, wrong, text) and _of_the_call(judged, wrong, text) is None:
+        return None  # the call may have exchanged them, or the function
     values = {i: _alone_and_together(judged, i) for i in candidates}
     marks = [(i, [signature(v) for v in own]) for i, own in values.items()]
     sizes = {value.numel() for own in values.values() for value in own}
@@ -136,14 +146,17 @@ def _named(
     cause = best[2] if best is not None else None
     if proof is not None:
         line = _of_the_call(judged, wrong, text)
-        return Slip(judged, wrong, proof.number, cause, proof.mend, line)
+        words = "" if cause or proof.mend else in_words(judged, proof, text)
+        return Slip(judged, wrong, proof.number, cause, proof.mend, line, proof.all_right, words)
     if strict and (best is None or _made_of_moved(judged, wrong.number)):
         return None
     if best is not None:
         number = _line_of(judged, wrong, best[1])
         between = [i for i in candidates if i <= best[1]] if wrong.maker is None else []
         lines = {text.line(judged.steps[i]) for i in (*between, number)}
-        return Slip(judged, wrong, number, cause) if len(lines) == 1 else None
+        line = _of_the_call(judged, wrong, text) if _handed_over(judged, wrong, text) else None
+        mend = "two tensors are handed over in each other's place" if line is not None else ""
+        return Slip(judged, wrong, number, cause, mend, line) if len(lines) == 1 else None
     return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
 
 
@@ -151,6 +164,12 @@ def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
     """The line that called a function with one tensor in the place of another, where the function's
     own names show that it expects the other."""
     step = judged.steps[wrong.number]
+    if _handed_over(judged, wrong, text):
+        names = text.operands(step)
+        words = [judged.like[i].known.name for i in step.inputs[:2]]
+        if len(names) != 2 or not all(map(means, names, reversed(words))):
+            return None
+        return None if any(map(means, names, words)) else step.outer[0]
     if wrong.instead is None or not step.outer:
         return None
     taken, wanted = (known.name for known in wrong.instead)
@@ -158,6 +177,18 @@ def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
     if any(means(n, wanted) and not means(n, taken) for n in names):
         return step.outer[0]
     return None
+
+
+def _handed_over(judged: Judged, wrong: Wrong, text: Text) -> bool:
+    """Whether the operands of a turned product were handed to a function: its own names may be
+    right, and what was handed over exchanged."""
+    step, like = judged.steps[wrong.number], judged.like.get(wrong.number)
+    if wrong.number in judged.bad or like is None or not like.turned or not step.outer:
+        return False
+    own = [judged.like[i].known.name for i in step.inputs[:2] if i in judged.like]
+    names = text.operands(step)
+    straight = len(names) == len(own) == 2 and all(map(means, names, own))
+    return step.op in PRODUCTS and not straight
 
 
 def _alone_and_together(judged: Judged, number: int) -> list[torch.Tensor]:

@@ -23,6 +23,8 @@ from autograder.tracing.look import Look, Told
 from autograder.tracing.raised import by_cause
 from autograder.tracing.text import Text
 
+Named = tuple[str, str]  # a mistake as (check, message)
+
 
 @dataclass(frozen=True)
 class Steps:
@@ -85,16 +87,15 @@ def _with_where(
     finding = found[number]
     named = _is_named(finding, exercise)
     look = Look(steps.trace, known.bank, steps.place, Text(source))
-    pair = " + " in finding.check
-    told = look.both(finding.check) if pair else []
+    pair = _pair(finding, known)
+    told = look.both([check for check, _ in pair]) if pair else []
     told = told or look.told(finding.check if named and not pair else "")
     if finding.verdict == Verdict.ERROR:
         said = _error(finding, told, look, steps)
     elif not named and steps.outcome.error is None and steps.outcome.value is None:
         said = _nothing(finding, look, exercise)
     else:
-        alone = _without_pair(finding, known) if pair else finding.message
-        said = _values(finding, told, look, named, alone)
+        said = _values(finding, _by_elimination(told, pair), look, named, pair)
     return [*found[:number], said, *found[number + 1 :]]
 
 
@@ -104,14 +105,32 @@ def _is_named(finding: Finding, exercise: Exercise) -> bool:
 
 
 # --- values --------------------------------------------------------------------------------------
-def _values(finding: Finding, told: list[Told], look: Look, named: bool, alone: str) -> Finding:
-    """A finding with what its steps say; as it is, where they tell of something else.
+def _pair(finding: Finding, known: Answers) -> tuple[Named, ...]:
+    """The two known mistakes that together explain a finding; empty where it is none of two. Of a
+    task about one step a finding has the name of one alone."""
+    for check, message, _ in known.pairs if finding.verdict == Verdict.WRONG else ():
+        slips = check.split(" + ")
+        if finding.check in (check, *slips) and finding.message.startswith(message):
+            said = [(c, m) for c, m, _ in known.mistakes if c in slips and m in message]
+            own = [max((m for c, m in said if c == slip), key=len, default="") for slip in slips]
+            return tuple(zip(slips, own, strict=True)) if all(own) else ()
+    return ()
 
-    alone: its message without the names of two mistakes at once.
-    """
+
+def _by_elimination(told: list[Told], pair: tuple[Named, ...]) -> list[Told]:
+    """Of two known mistakes that explain all, the one is where the other is not."""
+    left = [slip for slip in pair if slip not in [each.cause for each in told]]
+    if len(told) != 2 or len(pair) != 2 or len(left) != 1:
+        return told
+    return [each if each.cause in pair else replace(each, cause=left[0]) for each in told]
+
+
+def _values(
+    finding: Finding, told: list[Told], look: Look, named: bool, pair: tuple[Named, ...]
+) -> Finding:
+    """A finding with what its steps say; as it is, where they tell of something else."""
     checks = {each.cause[0] for each in told if each.cause}
-    pair = " + " in finding.check
-    ours = finding.check in checks or checks & set(finding.check.split(" + "))
+    ours = checks & ({check for check, _ in pair} or {finding.check})
     if finding.line is not None:  # an error that a known mistake explains
         before = look.right_before(finding.line)
         where = Where(first_wrong=finding.line, how="it stops with an error", **before)
@@ -124,17 +143,25 @@ def _values(finding: Finding, told: list[Told], look: Look, named: bool, alone: 
         finding, where=first.where, line=first.where.first_wrong, statement=first.statement
     )
     if named and (not pair or len(checks) < 2):
-        return replace(placed, message=f"{habit} {finding.message}".strip())
+        message = _both_there(finding.message, told, pair)
+        return replace(placed, message=f"{habit} {message}".strip())
     several = len(told) > 1 and all(each.cause or each.where.how for each in told)
     if not (habit or checks or several):
         return placed
-    return replace(placed, message=_causes(told, habit, alone))
+    return replace(placed, message=_causes(told, habit, _without(pair, finding.message)))
 
 
-def _without_pair(finding: Finding, known: Answers) -> str:
-    """The message of two known mistakes at once, without their names: those are told by lines."""
-    said = next((message for check, message, _ in known.pairs if check == finding.check), "")
-    return finding.message.removeprefix(said).lstrip()
+def _both_there(message: str, told: list[Told], pair: tuple[Named, ...]) -> str:
+    """A message of two known mistakes, with the line where one statement mends them both."""
+    if len(told) != 1 or not pair or not told[0].last:
+        return message
+    last = pair[1][1]
+    return message.replace(last, f"{last} Both come in at line {told[0].where.first_wrong}.", 1)
+
+
+def _without(pair: tuple[Named, ...], message: str) -> str:
+    """A message without the names of two mistakes at once: those are told by lines."""
+    return message.partition(pair[1][1])[2].lstrip() if pair else message
 
 
 def _by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:

@@ -39,14 +39,24 @@ class Wrong:
     instead: tuple[Known, Known] | None = None  # what was taken, and what belongs there
 
 
+@dataclass
+class Work:
+    """How often steps were made again for one question: a bound that no machine's speed moves."""
+
+    tries: int = 0
+
+
 class Judged:
     """A trace whose steps are judged: `like` (what a step is), `right`, `bad`, `unsure`.
 
-    whole: whether all of it was looked at, within the time.
+    whole: whether all of it was looked at, within the time. work: what was done for it so far.
     """
 
-    def __init__(self, trace: Trace, own: Reference, until: float = math.inf):
+    def __init__(
+        self, trace: Trace, own: Reference, until: float = math.inf, work: Work | None = None
+    ):
         self.trace, self.own, self.until = trace, own, until
+        self.work = work if work is not None else Work()
         steps = trace.steps[:MOST_TELLING]
         self.steps = steps
         self.like: dict[int, Likeness] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ from autograder.course.asking import Where
 from autograder.course.steps.bank import Bank
 from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known
-from autograder.tracing.causes import slips
+from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import Judged
 from autograder.tracing.reference import Reference, reference
 from autograder.tracing.say import called, where
@@ -26,6 +27,8 @@ class Told:
     where: Where
     statement: str
     cause: tuple[str, str] | None = None
+    at: int = 0  # its step: the one that is made first is to be mended first
+    last: bool = False  # whether all is right with this mended
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,11 @@ class Look:
         until = time.thread_time() + SECONDS
         return Judged(self.trace, self.own, until) if self.own is not None else None
 
-    def both(self, check: str) -> list[Told]:
+    def both(self, checks: Sequence[str]) -> list[Told]:
         """Two known mistakes that together explain all, each with its line; else nothing."""
         told = self.told(proofs=False) if self.judged is not None else []
         causes = [each.cause[0] for each in told if each.cause]
-        return told if sorted(causes) == sorted(check.split(" + ")) else []
+        return told if sorted(causes) == sorted(checks) else []
 
     def told(self, named: str = "", proofs: bool = True) -> list[Told]:
         """What is wrong, the first first; empty where nothing can be said for sure.
@@ -61,8 +64,9 @@ class Look:
         """
         if self.judged is None:
             return []
-        told = []
-        for slip in slips(self.judged, self.bank, self.place, self.text, named, proofs):
+        told: list[Told] = []
+        found, left = slips(self.judged, self.bank, self.place, self.text, named, proofs)
+        for slip in found:
             said = where(slip, self.text)
             known = slip.cause is not None or said is None
             if said is None or (
@@ -70,24 +74,30 @@ class Look:
             ):
                 break  # what follows on the same line follows from it
             cause = (slip.cause.check, slip.cause.message) if slip.cause else None
-            told.append(Told(said, self.text.statement(said.first_wrong), cause))
-        return sorted(told, key=lambda each: each.where.first_wrong) or self._returned()
+            statement = self.text.statement(said.first_wrong)
+            told.append(Told(said, statement, cause, slip.number, slip.last))
+        if not told:
+            return self._returned(self.judged)
+        if left is not None and left is not self.judged and len(told) == len(found) < MOST:
+            told += self._returned(left)
+        return sorted(told, key=lambda each: each.at)
 
-    def _returned(self) -> list[Told]:
+    def _returned(self, judged: Judged) -> list[Told]:
         """Where all steps are right and another of them is returned than the result."""
-        if not self.judged.whole or self.judged.bad:
+        if not judged.whole or judged.bad or judged.own is not self.own:
             return []
         pairs = zip(self.trace.returned, self.own.trace.returned, strict=False)
         for number, wanted in pairs:
             known = self.own.of_step.get(wanted)
-            found = self._returned_for(number, known) if known is not None else None
+            shape = self.own.trace.steps[wanted].value.shape
+            found = self._returned_for(judged, number, known, shape) if known is not None else None
             if found is not None:
                 return [found]
         return []
 
-    def _returned_for(self, number: int, wanted: Known) -> Told | None:
+    def _returned_for(self, judged: Judged, number: int, wanted: Known, shape) -> Told | None:
         """What is returned in the place of a result, where it is a right step, but another."""
-        found = self.judged.like.get(number)
+        found = judged.like.get(number)
         line = self.text.line(self.trace.steps[number])
         back = self.text.return_after(line) if line is not None else None
         if found is None or not found.whole or back is None:
@@ -96,16 +106,18 @@ class Look:
             return None
         name = called(found.known)
         if found.known is wanted:
-            if not found.turned:
+            other = judged is not self.judged and self.trace.steps[number].value.shape != shape
+            if not (found.turned or other):
                 return None
             how = "its axes are in another order than asked for"
+            how = how if found.turned else "it comes in another shape than asked for"
         elif name and name != called(wanted):
             how = f"what is returned is {name}"
         else:
             how = "a step is missing before what is returned"
         landmark = name if name != called(wanted) else ""
         where = Where(first_wrong=back, how=how, last_right=line, landmark=landmark)
-        return Told(where, self.text.statement(back))
+        return Told(where, self.text.statement(back), None, len(self.trace.steps))
 
     def ran(self, line: int) -> bool:
         """Whether a step stands on this line."""

@@ -18,6 +18,8 @@ from autograder.tracing.replay import REDUCED, Replay
 OVER_AN_AXIS = REDUCED.split()
 MASKED = ("masked_fill", "masked_fill_", "where", "__mul__", "mul")
 PRODUCTS = ("matmul", "__matmul__", "bmm", "mm")
+ATTENTION = "scaled_dot_product_attention"
+JOINS = ("cat", "concat", "stack", "hstack", "vstack")
 MOST_WAYS = 24  # to lay one right tensor out in one shape
 MOST_OTHERS = 12  # steps that are tried in the place of an operand
 
@@ -43,6 +45,10 @@ def ways_to_mend(judged: Judged, replay: Replay, group: Sequence[int]) -> Iterat
         yield from _other_masks(replay, group, steps)
     if first.calls[-1].op in PRODUCTS:
         yield from _turned_operands(replay, group, steps)
+    if first.calls[-1].op == ATTENTION:
+        yield from _other_switches(replay, group, steps)
+    if first.calls[-1].op in JOINS:
+        yield from _joined_backwards(group, steps)
     yield Mend({i: -s.value for i, s in zip(group, steps, strict=True)}, {}, "the sign is wrong")
     yield from _left_out(judged, group, steps)
     yield from _other_operands(judged, group, steps)
@@ -125,6 +131,50 @@ def _turned_operands(replay: Replay, group, steps) -> Iterator[Mend]:
             yield Mend({}, calls, words)
 
 
+def _other_switches(replay: Replay, group, steps) -> Iterator[Mend]:
+    """The library's attention with one of its arguments left out or turned."""
+    named = dict(next((g[1] for g in steps[0].calls[-1].given if g[0] == "k"), ()))
+    for name, words in (
+        ("scale", "the `scale` that is given is not the one asked for"),
+        ("is_causal", "`is_causal=True` hides later tokens, which is not asked for here"),
+        ("attn_mask", "its mask hides what should be seen"),
+    ):
+        if name in named:
+            rest = {n: value for n, value in named.items() if n != name}
+            yield Mend({}, _named_otherwise(group, steps, rest), words)
+    if "attn_mask" not in named:
+        words = "later tokens are seen: `is_causal` is not set"
+        later = named | {"is_causal": ("v", True)}
+        yield Mend({}, _named_otherwise(group, steps, later), words)
+    elif named["attn_mask"][0] == "t" and len(group) == 1:
+        mask = replay.value(named["attn_mask"][1])
+        if mask.dtype == torch.bool:
+            words = "its mask has the wrong sense: True means that a key may be seen"
+            other = named | {"attn_mask": ("c", ~mask)}
+            yield Mend({}, _named_otherwise(group, steps, other), words)
+
+
+def _named_otherwise(group, steps, named: dict) -> dict[int, tuple[Done, ...]]:
+    """The steps with other named arguments."""
+    calls = {}
+    for i, step in zip(group, steps, strict=True):
+        given = [each for each in step.calls[-1].given if each[0] != "k"]
+        own = (*given, ("k", tuple(named.items())))
+        calls[i] = (*step.calls[:-1], replace(step.calls[-1], given=own))
+    return calls
+
+
+def _joined_backwards(group, steps) -> Iterator[Mend]:
+    calls = {}
+    for i, step in zip(group, steps, strict=True):
+        parts, *rest = step.calls[-1].given or (("",),)
+        if parts[0] not in ("l", "u"):
+            return
+        turned = (parts[0], *reversed(parts[1:]))
+        calls[i] = (*step.calls[:-1], replace(step.calls[-1], given=(turned, *rest)))
+    yield Mend({}, calls, "what is joined stands in the wrong order")
+
+
 def _left_out(judged: Judged, group, steps) -> Iterator[Mend]:
     values = {}
     for i, step in zip(group, steps, strict=True):
@@ -148,21 +198,47 @@ def _other_operands(judged: Judged, group, steps) -> Iterator[Mend]:
                 given = list(step.calls[-1].given)
                 given[place] = ("t", other)
                 calls[i] = (*step.calls[:-1], replace(step.calls[-1], given=tuple(given)))
-            yield Mend({}, calls, "another tensor belongs in the place of an operand")
+            yield Mend({}, calls, _instead(judged, now[-1][1], others[-1]))
+
+
+def _instead(judged: Judged, now: int, other: int) -> str:
+    """What an operand is, beside the one that belongs in its place."""
+    steps = judged.steps
+    if steps[other].inputs == (now,) and steps[other].op.isidentifier():
+        return f"an operand is taken as it was before `{steps[other].op.strip('_')}`"
+    if steps[now].inputs == (other,) and steps[now].op.isidentifier():
+        return f"an operand went through `{steps[now].op.strip('_')}`, which is one step too many"
+    return "another tensor belongs in the place of an operand"
 
 
 def _of_the_same_shape(judged: Judged, group, now: list[int]) -> Iterator[list[int]]:
+    if len(group) > 1:
+        yield from _next_in_each_round(judged, group, now)
+        return
     shape, kind = judged.steps[now[0]].value.shape, judged.steps[now[0]].kind
     found = 0
-    if len(group) == 1:
-        for other in range(group[0] - 1, -1, -1):
-            step = judged.steps[other]
-            fits = step.value.shape == shape and step.kind == kind and other not in now
-            if fits and (step.op == LEAF or other in judged.right):
-                yield [other]
-                found += 1
-                if found >= MOST_OTHERS:
-                    return
+    for other in range(group[0] - 1, -1, -1):
+        step = judged.steps[other]
+        fits = step.value.shape == shape and step.kind == kind and other not in now
+        if fits and (step.op == LEAF or other in judged.right):
+            yield [other]
+            found += 1
+            if found >= MOST_OTHERS:
+                return
+
+
+def _next_in_each_round(judged: Judged, group, now: list[int]) -> Iterator[list[int]]:
+    """What stands a step or two behind, or before, an operand in each round of a loop."""
+    steps = judged.steps
+    for by in (1, 2, -1, -2):
+        others = [n + by for n in now]
+        if any(not 0 <= other < i for other, i in zip(others, group, strict=True)):
+            continue
+        alike = [
+            steps[o].value.shape == steps[n].value.shape for o, n in zip(others, now, strict=True)
+        ]
+        if all(alike) and len({(steps[o].op, steps[o].place) for o in others[1:]}) == 1:
+            yield others
 
 
 # --- right tensors in the place of steps ---------------------------------------------------------

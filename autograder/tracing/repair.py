@@ -10,21 +10,20 @@ from __future__ import annotations
 
 import itertools
 import time
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import torch
 
-from autograder.course.steps.traces import LEAF, Trace
-from autograder.tracing.alike import Known, likeness, near, plain, tells
+from autograder.course.steps.traces import Trace
+from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
-from autograder.tracing.mends import Mend, right_ones, ways_to_mend
+from autograder.tracing.mends import JOINS, Mend, right_ones, ways_to_mend
 from autograder.tracing.reference import PRODUCTS, multiple
-from autograder.tracing.replay import NotAgain, Replay
+from autograder.tracing.replay import REACH, Bench, NotAgain, Replay
 from autograder.tracing.text import Text
 
-MOST_TRIES = 400
-JOINS = ("cat", "concat", "stack", "hstack", "vstack", "__setitem__")
-REACH = 10  # steps after a mended one that are looked at
+MOST_IN_A_PAIR = 16  # right tensors that are tried in the place of each of two steps
 
 
 @dataclass
@@ -40,122 +39,7 @@ class Proof:
     should: Known | None = None
     mend: str = ""
     suspects: tuple[int, ...] = ()
-
-
-@dataclass
-class Bench:
-    """A judged trace on which steps can be mended."""
-
-    judged: Judged
-    until: float
-    text: Text
-    tries: int = 0
-    replay: Replay = field(init=False)
-
-    def __post_init__(self):
-        self.replay = Replay(self.judged.trace)
-        self.group_of = self._groups(lambda step: step.outer)
-        self.wide_group_of = self._groups(lambda step: ())
-        own = self.judged.own
-        self.wanted = [plain(own.trace.steps[i].value) for i in own.trace.returned]
-
-    def _groups(self, more) -> dict[int, tuple[int, ...]]:
-        """The steps that one place in the text made, by each of them."""
-        groups: dict = {}
-        for number, step in enumerate(self.judged.steps):
-            if step.place is not None:
-                key = (step.place, step.op, step.calls[-1].which if step.calls else 0, more(step))
-                groups.setdefault(key, []).append(number)
-        return {i: tuple(group) for group in groups.values() for i in group}
-
-    # --- what comes of a mended step -------------------------------------------------------------
-    def outcome(self, values: dict, calls: dict | None = None) -> tuple[dict, bool] | None:
-        """What changes, and whether the result is right; None where that cannot be known."""
-        self.tries += 1
-        if self.tries > MOST_TRIES or time.thread_time() > self.until:
-            return None
-        try:
-            changed = self.replay.after(values, calls)
-        except NotAgain:
-            return None
-        return changed, self.is_right(changed)
-
-    def is_right(self, changed: dict) -> bool:
-        """Whether what is returned is right."""
-        returned = self.judged.trace.returned
-        if len(returned) != len(self.wanted) or not returned:
-            return False
-        for number, wanted in zip(returned, self.wanted, strict=True):
-            value = changed[number] if number in changed else self.judged.steps[number].value
-            if value.shape != wanted.shape or not near(plain(value.double()), wanted):
-                return False
-        return True
-
-    def gains(self, changed: dict, mended: dict) -> int:
-        """How many of the next steps are right now that were not, beside what was put in."""
-        own = [plain(v.double()).flatten().sort().values for v in mended.values()]
-        count = 0
-        after = [i for i in sorted(changed) if i not in mended][:REACH]
-        for number in after:
-            old = self.judged.like.get(number)
-            if (old is not None and old.in_order) or number in self.judged.right:
-                continue
-            value = changed[number]
-            if not value.is_floating_point() or not tells(value.double()):
-                continue
-            found = likeness(value.double(), self.judged.own.known)
-            if found is None or not found.in_order or found.turned:
-                continue
-            ordered = plain(value.double()).flatten().sort().values
-            count += not any(len(o) == len(ordered) and near(o, ordered) for o in own)
-        return count
-
-    def places_returned_wrong(self) -> list[int]:
-        """The returned steps that are not what is wanted there."""
-        returned = self.judged.trace.returned
-        pairs = zip(returned, self.wanted, strict=False)
-        steps = self.judged.steps
-        return [
-            i
-            for i, wanted in pairs
-            if i < len(steps)
-            and (steps[i].value.shape != wanted.shape or not near(plain(steps[i].value), wanted))
-        ]
-
-    # --- which steps may be wrong ----------------------------------------------------------------
-    def ancestors(self, numbers) -> set[int]:
-        """These steps and all that they were made from."""
-        left, seen = list(numbers), set()
-        while left:
-            number = left.pop()
-            if number not in seen:
-                seen.add(number)
-                left += self.judged.steps[number].inputs
-        return seen
-
-    def suspects(self) -> list[int]:
-        """The steps that are not right and that the result depends on, in order."""
-        judged = self.judged
-        roots = self.places_returned_wrong() or list(judged.trace.returned)
-        on_the_way = self.ancestors(i for i in roots if i < len(judged.steps))
-        return sorted(i for i in on_the_way & (judged.bad | judged.unsure))
-
-    def before(self, number: int) -> list[int]:
-        """The right steps that a wrong one was made of, through changes of layout, in order."""
-        judged, found = self.judged, set()
-        left = list(judged.steps[number].inputs)
-        while left:
-            each = left.pop()
-            step = judged.steps[each]
-            if each in found or step.op == LEAF or step.kind != "float" or step.place is None:
-                continue
-            found.add(each)
-            like = judged.like.get(each)
-            moved = like is not None and like.order is not None
-            moved = moved and list(like.order) != sorted(like.order)
-            if step.op in LAYOUT or step.op in PARTS or moved:
-                left += step.inputs
-        return sorted(found - judged.bad)
+    earlier: Proof | None = None  # one that makes more right, where this one is not one statement
 
 
 def can_prove(judged: Judged) -> bool:
@@ -180,10 +64,36 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     if exchanged is not None:
         return _exchanged(bench, exchanged, pivot)
     if pivot is None:
-        return _mended(bench, suspects)
+        return _mended(bench, suspects) or _first_of_two(bench, suspects)
     if _one_statement(bench, pivot.suspects):
         return pivot
-    return _mended(bench, list(pivot.suspects), pivot)
+    merge = _before_a_merge(bench, pivot)
+    if merge is not None:
+        return merge
+    mended = _mended(bench, list(pivot.suspects), pivot)
+    if mended is None and pivot.earlier is not None:
+        return pivot.earlier
+    return mended or _first_of_two(bench, suspects)
+
+
+def put_right(judged: Judged, number: int, should: Known | None) -> Trace | None:
+    """The trace with what belongs in the place of a step, where that is known and can be made."""
+    step = judged.steps[number]
+    own = [v for v in should.shapes if v.shape == step.value.shape] if should is not None else []
+    replay = Replay(judged.trace)
+    try:
+        return replay.trace_with(replay.after({number: own[0]})) if own else None
+    except NotAgain:
+        return None
+
+
+def in_words(judged: Judged, proof: Proof, text: Text) -> str:
+    """How the operation of a proved step could be made right, where one small change of it does."""
+    bench = Bench(judged, judged.until, text)
+    group = bench.group_of.get(proof.number)
+    if not proof.all_right or group is None:
+        return ""
+    return next((mend.words for mend, _ in _tried(bench, group)), "")
 
 
 def _exchanged(bench: Bench, swap: Swap, pivot: Proof | None) -> Proof | None:
@@ -228,16 +138,20 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
                 continue
             values, should, changed, all_right = found[:4]
             ahead = bench.ancestors(group) & (judged.bad | judged.unsure)
-            to_blame = tuple(sorted(ahead | _moved_before(judged, group) | {min(group)}))
+            moved = set() if _is_another(judged, group, should) else _moved_before(judged, group)
+            to_blame = tuple(sorted(ahead | moved | {min(group)}))
+            several = any(not torch.equal(v, values[group[0]]) for v in values.values())
             proof = Proof(
-                min(group),
+                min(judged.bad & set(group), default=min(group)),
                 bench.replay.trace_with(changed),
                 all_right,
-                should,
+                None if several else should,
                 _of_rounds(judged, values),
                 to_blame,
             )
             if all_right:
+                if best is not None and _one_statement(bench, best.suspects):
+                    proof.earlier = best
                 return proof
             best = best or proof
         if best is not None and wrong > max(best.suspects):
@@ -245,6 +159,29 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
         if time.thread_time() > bench.until:
             break
     return best
+
+
+def _before_a_merge(bench: Bench, pivot: Proof) -> Proof | None:
+    """The step that moved the axes of a right tensor, where they are merged next as no answer has
+    them: once merged, no later step can have put them right."""
+    steps, like = bench.judged.steps, bench.judged.like
+    *moved, merging = pivot.suspects
+    if not pivot.all_right or merging != pivot.number or len(moved) != 1:
+        return None
+    first = moved[0]
+    is_next = steps[merging].inputs == (first,) and bench.judged.users[first] == [merging]
+    merges = steps[merging].op in LAYOUT and steps[merging].value.dim() < steps[first].value.dim()
+    same = first in like and like[first].known is pivot.should
+    if is_next and merges and same and steps[first].op in LAYOUT:
+        mend = "its axes are merged next in another order than asked for"
+        return replace(pivot, number=first, suspects=(first,), should=None, mend=mend)
+    return None
+
+
+def _is_another(judged: Judged, group: tuple[int, ...], should: Known) -> bool:
+    """Whether these are another right tensor, in order: what they were made of is right then."""
+    own = [judged.like.get(i) for i in group]
+    return all(each and each.whole and each.in_order and each.known is not should for each in own)
 
 
 def _moved_before(judged: Judged, group: tuple[int, ...]) -> set[int]:
@@ -287,7 +224,7 @@ def _of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
 def _may_turn(step, value: torch.Tensor) -> bool:
     """Whether a step may itself have brought its axes in another order than this one: what it was
     made of may stand in that order already."""
-    if step.op in (*LAYOUT, *PARTS, *JOINS, "einsum"):
+    if step.op in (*LAYOUT, *PARTS, *JOINS, "__setitem__", "einsum"):
         return True
     turned = step.value.mT if step.value.dim() > 1 else step.value
     same = turned.shape == value.shape and near(plain(turned), plain(value))
@@ -346,10 +283,61 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     return best
 
 
+# --- two steps at once ---------------------------------------------------------------------------
+def _first_of_two(bench: Bench, suspects: list[int]) -> Proof | None:
+    """The first of two wrong steps that know nothing of each other, where right tensors in the
+    places of both make the result right, and in the place of one alone do not; both, where they
+    stand in one statement."""
+    judged = bench.judged
+    groups = {
+        bench.wide_group_of[i]
+        for i in suspects
+        if i in judged.bad and i in bench.wide_group_of
+        if not set(judged.steps[i].inputs) & (judged.bad | judged.unsure)
+    }
+    pair = sorted(groups)
+    if len(pair) != 2 or not all(_one_statement(bench, group) for group in pair):
+        return None
+    together = _one_statement(bench, [i for group in pair for i in group])
+    if all(_is_multiple(judged, group) for group in pair):  # one may take out the other's factor
+        return None
+    ways = [list(itertools.islice(_likely(judged, group), MOST_IN_A_PAIR)) for group in pair]
+    for (should, one), (_, two) in itertools.product(*ways):
+        outcome = bench.outcome({**one, **two})
+        if outcome is not None and outcome[1]:
+            done = outcome if together else bench.outcome(one)
+            if done is None:
+                return None
+            trace = bench.replay.trace_with(done[0])
+            return Proof(min(pair[0]), trace, together, should, "", (min(pair[0]),))
+    return None
+
+
+def _likely(judged: Judged, group: tuple[int, ...]) -> Iterator[tuple[Known, dict]]:
+    """Right tensors that may belong in the place of these steps: what their numbers are, or what
+    the answer makes of all that they were made of."""
+    steps = [judged.steps[i] for i in group]
+    if steps[0].kind != "float" or any(s.value.shape != steps[0].value.shape for s in steps):
+        return
+    own = [judged.like[i].known for i in group if i in judged.like]
+    places = {judged.like[i].known.place for s in steps for i in s.inputs if i in judged.like}
+    before = [known for known in judged.own.known if known.place in places]
+    for known, values in right_ones(judged, group, steps):
+        if own and known not in own:
+            continue
+        if all(known is k or judged.own.comes_of(known, k) for k in before):
+            yield known, dict(zip(group, values, strict=True))
+
+
+def _is_multiple(judged: Judged, group: tuple[int, ...]) -> bool:
+    """Whether these steps give a right tensor times a number."""
+    shapes = [shape for known in judged.own.known for shape in known.shapes]
+    return all(any(multiple(judged.steps[i].value, t) is not None for t in shapes) for i in group)
+
+
 # --- an operation made in another way ------------------------------------------------------------
 def _mended(bench: Bench, suspects: list[int], pivot: Proof | None = None) -> Proof | None:
     """The one statement in which another axis, operand or sign makes the result right."""
-    judged = bench.judged
     found: list[tuple[Mend, tuple[int, ...], dict]] = []
     tried: set[tuple[int, ...]] = set()
     for number in suspects:
@@ -357,11 +345,7 @@ def _mended(bench: Bench, suspects: list[int], pivot: Proof | None = None) -> Pr
         if group is None or group in tried:
             continue
         tried.add(group)
-        for mend in ways_to_mend(judged, bench.replay, group):
-            outcome = bench.outcome(mend.values, mend.calls)
-            if outcome is not None and outcome[1]:
-                found.append((mend, group, outcome[0]))
-                break
+        found += [(mend, group, changed) for mend, changed in _tried(bench, group)]
         if time.thread_time() > bench.until:
             return None
     if not found or not _one_statement(bench, [min(group) for _, group, _ in found]):
@@ -370,6 +354,15 @@ def _mended(bench: Bench, suspects: list[int], pivot: Proof | None = None) -> Pr
     number = min(group)
     trace = bench.replay.trace_with(changed)
     return Proof(number, trace, True, pivot.should if pivot else None, mend.words, (number,))
+
+
+def _tried(bench: Bench, group: tuple[int, ...]) -> list[tuple[Mend, dict]]:
+    """The first small change of these steps that makes the result right, and all that changes."""
+    for mend in ways_to_mend(bench.judged, bench.replay, group):
+        outcome = bench.outcome(mend.values, mend.calls)
+        if outcome is not None and outcome[1]:
+            return [(mend, outcome[0])]
+    return []
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,5 @@
-"""An answer's recorded steps made again, with other tensors in the place of some.
+"""An answer's recorded steps made again, with other tensors in the place of some; and a bench that
+says what comes of it.
 
 The steps say how each was made: an operation with its arguments, as data. What follows from a step
 can so be computed here for another value of it, and nothing of a student's runs: an operation is
@@ -10,16 +11,22 @@ is not on the list) is never made again: what depends on it stays unknown.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import torch
 import torch.nn.functional as F
 
 from autograder.course.steps.traces import LEAF, Done, Step, Trace
-from autograder.tracing.alike import near, plain
+from autograder.tracing.alike import likeness, near, plain, tells
+from autograder.tracing.first_wrong import LAYOUT as MOVES
+from autograder.tracing.first_wrong import PARTS, Judged
+from autograder.tracing.text import Text
 
 MOST_NUMBERS = 200_000  # that one operation may touch
+MOST_TRIES = 600  # ways to mend the steps of one answer
+REACH = 10  # steps after a mended one that are looked at
 ARITHMETIC = (
     "add sub mul div true_divide pow neg reciprocal square sqrt rsqrt exp exp2 log log2 abs"
 )
@@ -159,6 +166,121 @@ class Replay:
             for i, step in enumerate(self.steps)
         )
         return replace(self.trace, steps=steps)
+
+
+@dataclass
+class Bench:
+    """A judged trace on which steps can be mended."""
+
+    judged: Judged
+    until: float
+    text: Text
+    replay: Replay = field(init=False)
+
+    def __post_init__(self):
+        self.replay = Replay(self.judged.trace)
+        self.group_of = self._groups(lambda step: step.outer)
+        self.wide_group_of = self._groups(lambda step: ())
+        own = self.judged.own
+        self.wanted = [plain(own.trace.steps[i].value) for i in own.trace.returned]
+
+    def _groups(self, more) -> dict[int, tuple[int, ...]]:
+        """The steps that one place in the text made, by each of them."""
+        groups: dict = {}
+        for number, step in enumerate(self.judged.steps):
+            if step.place is not None:
+                key = (step.place, step.op, step.calls[-1].which if step.calls else 0, more(step))
+                groups.setdefault(key, []).append(number)
+        return {i: tuple(group) for group in groups.values() for i in group}
+
+    # --- what comes of a mended step -------------------------------------------------------------
+    def outcome(self, values: dict, calls: dict | None = None) -> tuple[dict, bool] | None:
+        """What changes, and whether the result is right; None where that cannot be known."""
+        self.judged.work.tries += 1
+        if self.judged.work.tries > MOST_TRIES or time.thread_time() > self.until:
+            return None
+        try:
+            changed = self.replay.after(values, calls)
+        except NotAgain:
+            return None
+        return changed, self.is_right(changed)
+
+    def is_right(self, changed: dict) -> bool:
+        """Whether what is returned is right."""
+        returned = self.judged.trace.returned
+        if len(returned) != len(self.wanted) or not returned:
+            return False
+        for number, wanted in zip(returned, self.wanted, strict=True):
+            value = changed[number] if number in changed else self.judged.steps[number].value
+            if value.shape != wanted.shape or not near(plain(value.double()), wanted):
+                return False
+        return True
+
+    def gains(self, changed: dict, mended: dict) -> int:
+        """How many of the next steps are right now that were not, beside what was put in."""
+        own = [plain(v.double()).flatten().sort().values for v in mended.values()]
+        count = 0
+        after = [i for i in sorted(changed) if i not in mended][:REACH]
+        for number in after:
+            old = self.judged.like.get(number)
+            if (old is not None and old.in_order) or number in self.judged.right:
+                continue
+            value = changed[number]
+            if not value.is_floating_point() or not tells(value.double()):
+                continue
+            found = likeness(value.double(), self.judged.own.known)
+            if found is None or not found.in_order or found.turned:
+                continue
+            ordered = plain(value.double()).flatten().sort().values
+            count += not any(len(o) == len(ordered) and near(o, ordered) for o in own)
+        return count
+
+    def places_returned_wrong(self) -> list[int]:
+        """The returned steps that are not what is wanted there."""
+        returned = self.judged.trace.returned
+        pairs = zip(returned, self.wanted, strict=False)
+        steps = self.judged.steps
+        return [
+            i
+            for i, wanted in pairs
+            if i < len(steps)
+            and (steps[i].value.shape != wanted.shape or not near(plain(steps[i].value), wanted))
+        ]
+
+    # --- which steps may be wrong ----------------------------------------------------------------
+    def ancestors(self, numbers) -> set[int]:
+        """These steps and all that they were made from."""
+        left, seen = list(numbers), set()
+        while left:
+            number = left.pop()
+            if number not in seen:
+                seen.add(number)
+                left += self.judged.steps[number].inputs
+        return seen
+
+    def suspects(self) -> list[int]:
+        """The steps that are not right and that the result depends on, in order."""
+        judged = self.judged
+        roots = self.places_returned_wrong() or list(judged.trace.returned)
+        on_the_way = self.ancestors(i for i in roots if i < len(judged.steps))
+        return sorted(i for i in on_the_way & (judged.bad | judged.unsure))
+
+    def before(self, number: int) -> list[int]:
+        """The right steps that a wrong one was made of, through changes of layout, in order."""
+        judged, found = self.judged, set()
+        left = list(judged.steps[number].inputs)
+        while left:
+            each = left.pop()
+            step = judged.steps[each]
+            if each in found or step.op == LEAF or step.kind != "float" or step.place is None:
+                continue
+            found.add(each)
+            like = judged.like.get(each)
+            moved = like is not None and like.order is not None
+            moved = moved and list(like.order) != sorted(like.order)
+            if step.op in MOVES or step.op in PARTS or moved:
+                left += step.inputs
+        return sorted(found - judged.bad)
 
 
 def call(name: str, given: list, named: dict):

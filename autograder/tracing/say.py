@@ -13,6 +13,7 @@ from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.causes import Slip
 from autograder.tracing.first_wrong import LAYOUT, Judged, factor_of
+from autograder.tracing.mends import JOINS
 from autograder.tracing.reference import multiple
 from autograder.tracing.text import Text
 
@@ -30,8 +31,8 @@ def where(slip: Slip, text: Text) -> Where | None:
     first = slip.line or text.line(judged.steps[slip.number])
     if first is None:
         return None
-    last, landmark = _last_right(judged, slip, text, first)
-    return Where(last, first, landmark, _how(judged, slip))
+    last, landmark = _last_right(judged, slip, text, first) if slip.line is None else (None, "")
+    return Where(last, first, landmark, _how(judged, slip) or slip.words)
 
 
 def _last_right(judged: Judged, slip: Slip, text: Text, first: int) -> tuple[int | None, str]:
@@ -75,6 +76,8 @@ def _how(judged: Judged, slip: Slip) -> str:
         if _last_two(found.order):
             return "its last two axes are exchanged"
         return "its axes are in another order than they are used in"
+    if found is not None and not found.in_order and step.op in JOINS:
+        return "the right numbers come to stand in the wrong places"
     if found is not None and not found.in_order:
         return "the right numbers come to stand in the wrong places: axes are mixed"
     new_nan = int(step.value.isnan().sum())
@@ -85,8 +88,9 @@ def _how(judged: Judged, slip: Slip) -> str:
     factor = factor_of(judged, slip.number)
     if factor is not None and abs(factor + 1) < 1e-3:
         return "the sign is wrong"
-    if should is not None and should.value.shape == step.value.shape:
-        return _against(step.value, should.value)
+    alike = [v for v in should.shapes if v.shape == step.value.shape] if should is not None else []
+    if alike:
+        return _against(step.value, alike[0])
     return f"it multiplies by {factor:.3g}" if factor is not None else ""
 
 
@@ -155,10 +159,20 @@ def _against(value: torch.Tensor, right: torch.Tensor) -> str:
         return f"{more} places too many are hidden" if more else f"{fewer} places are not hidden"
     if zeros and zeros * 10 >= one.numel():
         return "there are zeros where values were expected"
+    if _one_vector(one - two):
+        return "it differs by one vector, the same at all places, as where a bias is left out"
     axis = _exchanged(one, two)
     if axis is not None:
         return f"the values are those of other items along axis {axis}"
     return _sums(value) if unlike else ""
+
+
+def _one_vector(rest: torch.Tensor) -> bool:
+    """Whether what two tensors differ by is the same for all items and tokens: their first axes."""
+    if rest.dim() < 2 or rest.abs().max() > 1e30 or rest.numel() < 3 * rest.shape[-1]:
+        return False
+    same = (rest - rest[:1, :1]).abs().max() <= 1e-5 * rest.abs().max()
+    return bool(same and rest.abs().max() > 0)
 
 
 def _exchanged(one: torch.Tensor, two: torch.Tensor) -> int | None:

@@ -145,6 +145,24 @@ class Text:
                     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         return set()
 
+    def operands(self, step: Step) -> list[str]:
+        """The variables that the two operands of a product begin with, in order; else nothing."""
+        if step.place is None:
+            return []
+        for node in self.nodes:
+            if not isinstance(node, ast.BinOp | ast.Call):
+                continue
+            if (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset) != step.place:
+                continue
+            if isinstance(node, ast.BinOp):
+                parts = [node.left, node.right]
+            else:
+                own = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+                own = [] if own and _root(own[0]) in ("torch", "F") else own
+                parts = [a for a in (*own, *node.args) if not isinstance(a, ast.Constant)]
+            return [_root(part) for part in parts] if len(parts) == 2 else []
+        return []
+
     def crossed(self, one: tuple[Step, str], two: tuple[Step, str]) -> bool | None:
         """Whether two variables are called by each other's contents; None where their names do not
         say. Each is given as the step that made it and what it is."""
@@ -157,6 +175,13 @@ class Text:
         if all(across) and not any(straight):
             return True
         return False if all(straight) and not any(across) else None
+
+
+def _root(node: ast.expr) -> str:
+    """The variable that a chain of methods, indices and attributes begins with."""
+    while isinstance(node, ast.Call | ast.Attribute | ast.Subscript):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def means(name: str, word: str) -> bool:

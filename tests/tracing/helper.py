@@ -43,7 +43,9 @@ def _steps(namespace, calls, outcomes, place: int) -> Steps:
 def told(task: str, source: str, seed: int = 0, steps_too: bool = True) -> tuple[Finding, ...]:
     """What is found in an answer."""
     exercise, namespace, calls, known, outcomes = _asked(task, source, seed)
-    found = findings(exercise, calls, outcomes, known, source)
+    found = findings(
+        exercise, calls, outcomes, known, source, lambda calls: run_here(namespace, calls)
+    )
     place = wrong_call(exercise, calls, outcomes, known)
     if place is None or not steps_too:
         return tuple(found)

@@ -706,7 +706,7 @@ attend(
     "head-major probabilities",
     (
         "    return out, probs.reshape(b * num_heads, n, n)\n",
-        "    probs = probs.transpose(0, 1)\n"
+        "    probs = probs.transpose(0, 1)  # <-\n"
         "    return out, probs.reshape(b * num_heads, n, n)  # <-\n",
     ),
     causes=("head-major|order",),

@@ -4,16 +4,37 @@ import re
 
 import pytest
 
-from tests.tracing.fresh import COUNTED, LOOKED_AT, PROGRAMS
+from tests.tracing.fresh import (
+    AGAIN,
+    AGAIN_COUNTED,
+    AGAIN_LOOKED_AT,
+    COUNTED,
+    LOOKED_AT,
+    PROGRAMS,
+    RIGHT,
+)
 from tests.tracing.fresh.errors import ADD
+from tests.tracing.helper import look, told
 from tests.tracing.test_first_line import failing, is_right
 
-FEW = PROGRAMS[::9]
+FEW = [*PROGRAMS[::9], *AGAIN[::9]]
+HALVES = {
+    "looked at": LOOKED_AT,
+    "counted": COUNTED,
+    "again, looked at": AGAIN_LOOKED_AT,
+    "again, counted": AGAIN_COUNTED,
+}
 
 
 def line_is_right_or_none(program) -> bool:
     where = failing(program).where
     return where is None or where.first_wrong in program.lines()
+
+
+def quiet(program) -> bool:
+    """Whether nothing is said of a right program, though its steps are looked at."""
+    said = told(program.task, program.text)
+    return said == () and look(program.task, program.text).told() == []
 
 
 @pytest.mark.parametrize("program", FEW, ids=[p.what for p in FEW])
@@ -22,10 +43,21 @@ def test_a_line_is_right_or_nothing_is_said(program):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("programs", [LOOKED_AT, COUNTED], ids=["looked at", "counted"])
+@pytest.mark.parametrize("programs", HALVES.values(), ids=HALVES)
 def test_no_program_gets_a_wrong_line_and_most_get_the_right_one(programs):
     assert [p.what for p in programs if not line_is_right_or_none(p)] == []
     assert sum(map(is_right, programs)) >= 0.7 * len(programs)
+
+
+@pytest.mark.parametrize("program", RIGHT[8:12], ids=[p.what for p in RIGHT[8:12]])
+def test_nothing_is_said_of_a_right_program_in_an_odd_style(program):
+    assert quiet(program)
+
+
+@pytest.mark.slow
+def test_nothing_is_said_of_any_right_program():
+    assert len(RIGHT) == 20
+    assert [p.what for p in RIGHT if not quiet(p)] == []
 
 
 @pytest.mark.parametrize("program", ADD.programs, ids=[p.what for p in ADD.programs])

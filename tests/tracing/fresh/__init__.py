@@ -1,10 +1,24 @@
 """Wrong programs in odd styles, written before the rules were changed for them.
 
-A third of them make two mistakes. They are split in halves by turns: one was looked at while rules
-were changed, the other only counted.
+A third of them make two mistakes. They are split in halves, the first by turns and the second
+(`AGAIN`) by a hash of the name: one was looked at while rules were changed, the other only counted.
 """
 
-from tests.tracing.fresh import heads, later, one_head
+import hashlib
+
+from tests.tracing.fresh import heads, later, one_head, pairs, right, singles
+from tests.tracing.programs import Program
 
 PROGRAMS = [*one_head.ADD.programs, *heads.ADD.programs, *later.ADD.programs]
 LOOKED_AT, COUNTED = PROGRAMS[::2], PROGRAMS[1::2]
+
+
+def first_half(program: Program) -> bool:
+    """Whether a program is one of those that were looked at, by a hash of its name."""
+    return hashlib.sha256(program.what.encode()).digest()[0] % 2 == 0
+
+
+AGAIN = [*singles.ADD.programs, *pairs.ADD.programs]
+AGAIN_LOOKED_AT = [p for p in AGAIN if first_half(p)]
+AGAIN_COUNTED = [p for p in AGAIN if not first_half(p)]
+RIGHT = right.ADD.programs
