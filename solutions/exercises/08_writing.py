@@ -166,6 +166,8 @@ class Block(nn.Module):
                 x = norm((x if keeps[name] else 0) + part(read))
             elif self.style == "on the part":
                 x = (x if keeps[name] else 0) + norm(part(read))
+            elif self.style == "from the start":
+                x = start + part(norm(read))
             elif self.style == "lost":
                 x = start * (name == self.order[1]) + part(norm(read))
             else:
@@ -180,6 +182,8 @@ wrong("block.norm behind", "The norms stand behind the parts; each part should r
       "norm.", style="on the part")
 wrong("block.stream replaced", "What is added to is the normalised stream; then what stood in the "
       "stream is lost.", style="normalised")
+wrong("block.stream lost", "The MLP's part is added to what came into the block: what attention "
+      "has added is lost.", style="from the start")
 wrong("block.no sum", "Neither part adds to the stream: each replaces it.",
       keep_1=False, keep_2=False)
 wrong("block.no sum", "Attention replaces the stream. It should add to it.", keep_1=False)
@@ -501,6 +505,12 @@ wrong("top-p.one too few", "The token that reaches p is taken away: what is left
       inclusive=False)
 wrong("top-p.one too few", "The token that reaches p is taken away; where the best alone has more "
       "than p, nothing is left.", inclusive=False, first=False)
+wrong("top-p.one too many", "One token too many is kept: the one that reaches p is the last.",
+      least=lambda probs, p: F.pad(probs.cumsum(-1) - probs < p, (1, 0), value=True)[..., :-1])
+wrong("top-p.back the wrong way", "They are put back to other tokens: gather reads from the "
+      "places in `order`. What was sorted is written to them, by scatter.",
+      lambda logits, p: top_p(logits, p, back=False).gather(
+          -1, logits.sort(-1, descending=True).indices))
 wrong("top-p.not normalised", "What is kept does not sum to 1.", normalised=False)
 wrong("top-p.smallest", "The sum begins with the least probable: the tail is kept.", falling=False)
 wrong("top-p.order lost", "The probabilities come back sorted, not at their tokens' places.",
