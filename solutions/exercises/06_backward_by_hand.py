@@ -202,6 +202,12 @@ softmax_backward.wrong(
     "softmax.p twice", "The gradient is multiplied by p twice.",
     lambda p, g: p * (p * g - row_total(p * g)))
 softmax_backward.wrong(
+    "softmax.row term twice", "The row's term is taken away twice.",
+    lambda p, g: p * (g - 2 * row_total(p * g)))
+softmax_backward.wrong(
+    "softmax.first term missing", "Only the row's term is there; each key's own gradient, p * g, "
+    "is missing.", lambda p, g: -p * row_total(p * g))
+softmax_backward.wrong(
     "softmax.full Jacobian", "A whole Jacobian is built on the way.",
     lambda p, g: torch.einsum(
         "...ij,...j->...i", torch.diag_embed(p) - p[..., :, None] * p[..., None, :], g))
@@ -323,6 +329,10 @@ wrong("dropout.1/(1-p) lost",
       "gradient.", rescale=lambda g, p: g)
 wrong("dropout.1/(1-p) the wrong way", "The gradient is multiplied by 1 - p.",
       rescale=lambda g, p: g * (1 - p))
+wrong("dropout.1/(1-p) the wrong way",
+      "What was dropped is multiplied by 1 - p. It gets no gradient, and what stayed is divided "
+      "by 1 - p.", drop=lambda g, dropped, p: torch.where(dropped, g * (1 - p), g),
+      rescale=lambda g, p: g)
 wrong("dropout.divided by p", "What stayed was enlarged by 1 / (1 - p), not by 1 / p.",
       rescale=lambda g, p: g / p)
 wrong("mask.-inf in the gradient",
@@ -395,6 +405,10 @@ wrong("linear.bias summed once",
       "The bias's gradient is summed over the sequences only. Every token uses the bias.", over=0)
 wrong("linear.bias summed once",
       "The bias's gradient is summed over the tokens only. Every sequence uses the bias.", over=1)
+wrong("linear.bias summed once",
+      "The bias's gradient is that of one token of each sequence. Every token uses the bias.",
+      lambda g, x, w: (*linear_backward(g, x, w)[:2], g[:, 0].sum(0)),
+      lambda g, x, w: (*linear_backward(g, x, w)[:2], g[:, -1].sum(0)))
 wrong("linear.bias of the inputs", "The bias's gradient is a sum of inputs; it is one of grad_y.",
       lambda g, x, w: (g @ w, torch.einsum("bto,bti->oi", g, x), x.sum((0, 1))))
 wrong("linear.sums first", "Inputs and gradients are added up before they are multiplied. Each "

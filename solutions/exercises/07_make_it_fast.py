@@ -209,6 +209,10 @@ wrong("online.maximum of the first block",
           scores - scores[:, :block].amax(-1, True)).exp().sum(-1)))
 wrong("online.maximum of all rows", "The maximum is taken over all rows; each row has its own.",
       larger=lambda old, new: torch.maximum(old, new.max()))
+wrong("online.one term for a block",
+      "Each block adds one exponential, that of its largest score. It adds those of all its "
+      "scores.", lambda scores, block: (scores.amax(-1), sum(
+          (p.amax(-1) - scores.amax(-1)).exp() for p in scores.split(block, -1))))
 wrong("online.mean for sum", "The exponentials are averaged; they must be added up.",
       lambda scores, block: block_means(scores, block))
 wrong("online.logsumexp", "The second result is m + log(l); l itself is asked for.",
