@@ -70,8 +70,8 @@ class LayerNorm(nn.Module):
 wrong = LayerNorm.wrong
 wrong("norm.unbiased", "The variance is divided by n - 1, as `var` does by itself; here it is n.",
       unbiased=True)
-wrong("norm.not centred", "The mean is taken off above the line only: below stands the mean square, "
-      "not the variance.", spread="square")
+wrong("norm.not centred", "The mean is taken off above the line only: below stands the mean "
+      "square, not the variance.", spread="square")
 wrong("norm.over the tokens", "Mean and variance run over the tokens. A token must not know of "
       "later ones, so each vector is normalised by itself.", dim=1)
 wrong("norm.over the tokens", "Mean and variance run over all tokens of the batch, as in a batch "
@@ -192,8 +192,8 @@ wrong("block.stream replaced", "What is added to is the normalised stream; then 
       "stream is lost.", style="normalised")
 wrong("block.stream lost", "The MLP's part is added to what came into the block: what attention "
       "has added is lost.", style="from the start")
-wrong("block.stream not read", "The MLP reads the normalised input of attention, not what attention "
-      "has added to the stream.", style="norm of the norm")
+wrong("block.stream not read", "The MLP reads the normalised input of attention, not what "
+      "attention has added to the stream.", style="norm of the norm")
 wrong("block.no sum", "Neither part adds to the stream: each replaces it.",
       keep_1=False, keep_2=False)
 wrong("block.no sum", "Attention replaces the stream. It should add to it.", keep_1=False)
