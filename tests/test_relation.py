@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder import exercise
+from autograder.course import data
 from autograder.course.answers import compute
 from autograder.course.asking import Exercise, Sight
 from autograder.course.calls import Call, Draw, Outcome, run_here
@@ -369,6 +370,20 @@ def test_of_a_few_numbers_no_altered_input_is_told():
 
 def test_a_right_answer_hears_nothing_of_altered_inputs():
     assert told(weigh, lambda p, x, c, f: loops(p, x, c, f, p.shape[2])) == []
+
+
+def test_a_hand_out_knows_no_slip_by_a_call_in_which_it_does_not_show():
+    """Of slips it holds what the first call tells; the right answer there names nothing."""
+
+    def cases(draw):
+        return [Call("", (draw.normal(3, 4), by)) for by in (0.0, 0.5)]
+
+    def shrink(x, by):
+        return x - by
+
+    exercise("task.shrink", cases, hints=HINTS)(shrink)
+    names = {name for name, *_ in data._entry(shrink.exercises[0], {})["altered"]}
+    assert "altered.x negative" in names and "altered.by negative" not in names
 
 
 # --- dice ----------------------------------------------------------------------------------------
