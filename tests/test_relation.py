@@ -383,7 +383,7 @@ def test_a_hand_out_knows_no_slip_by_a_call_in_which_it_does_not_show():
 
     exercise("task.shrink", cases, hints=HINTS)(shrink)
     names = {name for name, *_ in data._entry(shrink.exercises[0], {})["altered"]}
-    assert "altered.x negative" in names and "altered.by negative" not in names
+    assert "altered.x negative" in names and "altered.by left out" not in names
 
 
 # --- dice ----------------------------------------------------------------------------------------
