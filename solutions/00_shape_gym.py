@@ -686,44 +686,32 @@ check("shape_gym.comments")
 # That program, by the way, was multi-head self-attention without its keys, values
 # and scale. You have just shape-checked the heart of a GPT.
 #
-# ## Self-quiz
+# ## Did it stick?
 #
-# <details><summary>1. <code>x</code> is [2, 3, 4]. What is the shape of
-# <code>x.mean(dim=-1)</code>, and what was averaged?</summary>
+# **1.** `x` is [2, 3, 4]. What is the shape of `x.mean(dim=-1)`, and what was averaged?
+# <details><summary>Answer</summary><code>[2, 3]</code>: the last axis is gone, so each token's four
+# features were averaged into one number.</details>
 #
-# `[2, 3]`: the last axis is gone, so each token's four features were averaged into
-# one number.
-# </details>
+# **2.** You transpose, and the next line's `view` raises an error. You change it to
+# `reshape` and the error is gone. Is the program right now?
+# <details><summary>Answer</summary>You do not know. <code>reshape</code> gives the same result that
+# <code>.contiguous().view(...)</code> would. If the axes stand in the order you want to glue them,
+# it is right; if not, the error was the last thing that protected you.</details>
 #
-# <details><summary>2. You transpose, and the next line's <code>view</code> raises an
-# error. You change it to <code>reshape</code> and the error is gone. Is the program
-# right now?</summary>
+# **3.** `[5, 5] / [5]` runs. What met what?
+# <details><summary>Answer</summary>Lined up from the right, the 5 numbers met the
+# columns: column $j$ was divided by number $j$. For rows, give it the shape <code>[5,
+# 1]</code>.</details>
 #
-# You do not know. `reshape` gives the same result that `.contiguous().view(...)`
-# would. If the axes stand in the order you want to glue them, it is right; if not, the
-# error was the last thing that protected you.
-# </details>
+# **4.** Why does this course test with sizes such as 2, 3, 5 and 7?
+# <details><summary>Answer</summary>If two axes have the same size, a swapped pair has the
+# right shape. With pairwise different primes, a swap shows, and so does a wrong product
+# of sizes.</details>
 #
-# <details><summary>3. <code>[5, 5] / [5]</code> runs. What met what?</summary>
-#
-# Lined up from the right, the 5 numbers met the columns: column $j$ was divided by
-# number $j$. For rows, give it the shape `[5, 1]`.
-# </details>
-#
-# <details><summary>4. Why does this course test with sizes such as 2, 3, 5 and
-# 7?</summary>
-#
-# If two axes have the same size, a swapped pair has the right shape. With pairwise
-# different primes, a swap shows, and so does a wrong product of sizes.
-# </details>
-#
-# <details><summary>5. What does <code>torch.einsum("bid,bjd->bij", x, x)</code>
-# compute?</summary>
-#
-# For each sequence, the dot product of every token with every token: a table
-# `[batch_size, seq_len, seq_len]`. In the next lesson it gets a name: attention
-# scores.
-# </details>
+# **5.** What does `torch.einsum("bid,bjd->bij", x, x)` compute?
+# <details><summary>Answer</summary>For each sequence, the dot product of every token with
+# every token: a table <code>[batch_size, seq_len, seq_len]</code>. In the next lesson it gets a
+# name: attention scores.</details>
 #
 # ## What comes next
 #

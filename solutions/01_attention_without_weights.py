@@ -780,42 +780,36 @@ for token, share, size in zip(tokens, popularity.tolist(), length.tolist(), stri
 # What is missing is the freedom to *ask* with one vector, to *be found* by another, and
 # to *hand over* a third. Those are queries, keys and values, and they are learned.
 #
-# ## Self-quiz
+# ## Did it stick?
 #
-# <details><summary>1. Why can an encoder-decoder RNN lose the beginning of a long
-# sentence, and what did Bahdanau's attention change?</summary>
+# **1.** Why can an encoder-decoder RNN lose the beginning of a long sentence, and what
+# did Bahdanau's attention change?
+# <details><summary>Answer</summary>The decoder gets the encoder's last state only, a
+# vector of fixed size that every step overwrites a little. With attention, all states are
+# kept, and at each step the decoder takes a weighted average of them, with weights
+# computed anew.</details>
 #
-# The decoder gets the encoder's last state only, a vector of fixed size that every step
-# overwrites a little. With attention, all states are kept, and at each step the decoder
-# takes a weighted average of them, with weights computed anew.
-# </details>
+# **2.** What is the difference between self-attention and the traditional kind?
+# <details><summary>Answer</summary>Traditionally, elements of one sequence look at
+# another sequence (a translation at its original). In self-attention the elements of one
+# sequence look at each other.</details>
 #
-# <details><summary>2. What is the difference between self-attention and the traditional
-# kind?</summary>
+# **3.** Two scores are 3 and 5. How many times more weight does the second get from the
+# softmax? And if they are 103 and 105?
+# <details><summary>Answer</summary>$e^{5-3} = e^2 \approx 7.4$ times, and the same again:
+# softmax sees differences only.</details>
 #
-# Traditionally, elements of one sequence look at another sequence (a translation at its
-# original). In self-attention the elements of one sequence look at each other.
-# </details>
+# **4.** A colleague subtracts the maximum of the whole table before the exponential, to
+# save time. When does it go wrong?
+# <details><summary>Answer</summary>When some row lies far below that maximum (by more
+# than about 100 in float32). All its exponentials underflow to 0, and $0/0$ is <code>nan</code>.
+# Each row needs a maximum of its own.</details>
 #
-# <details><summary>3. Two scores are 3 and 5. How many times more weight does the second
-# get from the softmax? And if they are 103 and 105?</summary>
-#
-# $e^{5-3} = e^2 \approx 7.4$ times, and the same again: softmax sees differences only.
-# </details>
-#
-# <details><summary>4. A colleague subtracts the maximum of the whole table before the
-# exponential, to save time. When does it go wrong?</summary>
-#
-# When some row lies far below that maximum (by more than about 100 in float32). All its
-# exponentials underflow to 0, and $0/0$ is `nan`. Each row needs a maximum of its own.
-# </details>
-#
-# <details><summary>5. Can a context vector of simple attention have a feature that is
-# larger than that feature of every token?</summary>
-#
-# No. The weights are positive and sum to 1, so each feature of $z$ is an average of that
-# feature over the tokens and lies between the smallest and the largest.
-# </details>
+# **5.** Can a context vector of simple attention have a feature that is larger than that
+# feature of every token?
+# <details><summary>Answer</summary>No. The weights are positive and sum to 1, so each
+# feature of $z$ is an average of that feature over the tokens and lies between the
+# smallest and the largest.</details>
 #
 # ## What comes next
 #

@@ -857,7 +857,7 @@ print("statements in forward:", len(statements))
 #
 # **4.** Your matrices are plain tensors. Training runs without an error. What do you see?
 # <details><summary>Answer</summary>A loss that does not improve through them:
-# `parameters()` does not list them, so the optimiser never moves them.</details>
+# <code>parameters()</code> does not list them, so the optimiser never moves them.</details>
 #
 # **5.** Why does `transpose(0, 1)` work in section 5 and fail in section 7?
 # <details><summary>Answer</summary>Without a batch, 0 and 1 are the tokens and the

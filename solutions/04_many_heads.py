@@ -865,27 +865,28 @@ for name, one in zip(names, maps.flatten(0, 1), strict=True):
 # they spread their weight over many tokens, each in a manner of its own, and no single word says
 # what they are for. Most heads of real models are like that, too.
 #
-# ## A self-quiz
+# ## Did it stick?
 #
-# 1. `t` is `[8, 10, 48]`. Which shape has `split_heads(t, 6)`?
-# 2. Which of these are right merges of `[b, h, s, d]`? `t.reshape(b, s, h * d)`,
-#    `t.transpose(1, 2).flatten(2)`, `t.permute(0, 2, 3, 1).flatten(2)`
-# 3. Two layers of width 512, one with 8 heads and one with 16. Which has more
-#    parameters, and which makes more attention probabilities?
-# 4. Your outputs are right with one head and wrong with two. Where do you look?
-# 5. In probabilities of shape `[30, 7, 7]` from a batch of 6, where is head 2 of item 4?
+# **1.** `t` is `[8, 10, 48]`. Which shape has `split_heads(t, 6)`?
+# <details><summary>Answer</summary><code>[8, 6, 10, 8]</code>.</details>
 #
-# <details><summary>Answers</summary>
+# **2.** Which of these are right merges of `[b, h, s, d]`? `t.reshape(b, s, h * d)`,
+# `t.transpose(1, 2).flatten(2)`, `t.permute(0, 2, 3, 1).flatten(2)`
+# <details><summary>Answer</summary>The second only. The first puts heads into the places
+# of tokens; the third interleaves the heads' features.</details>
 #
-# 1. `[8, 6, 10, 8]`.
-# 2. The second only. The first puts heads into the places of tokens; the third interleaves the
-#    heads' features.
-# 3. Parameters: the same. Probabilities: twice as many with 16 heads (one table a head).
-# 4. At split and merge: with one head every reshape is right. Then at the scale: with one head
-#    `hidden` and `head_size` are equal.
-# 5. 30 / 6 = 5 heads, so at 4 * 5 + 2 = 22.
+# **3.** Two layers of width 512, one with 8 heads and one with 16. Which has more
+# parameters, and which makes more attention probabilities?
+# <details><summary>Answer</summary>Parameters: the same. Probabilities: twice as many
+# with 16 heads (one table a head).</details>
 #
-# </details>
+# **4.** Your outputs are right with one head and wrong with two. Where do you look?
+# <details><summary>Answer</summary>At split and merge: with one head every reshape is
+# right. Then at the scale: with one head <code>hidden</code> and <code>head_size</code> are equal.</details>
+#
+# **5.** In probabilities of shape `[30, 7, 7]` from a batch of 6, where is head 2 of item
+# 4?
+# <details><summary>Answer</summary>30 / 6 = 5 heads, so at 4 * 5 + 2 = 22.</details>
 #
 # **What comes next.** In lesson 05 you write both classes from an empty page, for marks. Terms:
 # [head](../../docs/glossary.md#head), [merging heads](../../docs/glossary.md#merge-heads),

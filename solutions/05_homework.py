@@ -895,27 +895,31 @@ show(fig, f"Report card: {said}.")
 # %% [markdown]
 # **Figure.** Your points by task: what is possible in grey, what your code earns now in green.
 #
-# ## Before you go: a self-quiz
+# ## Did it stick?
 #
-# 1. `x` is `[4, 6, 10]` and `hidden` is 15. What is the shape of the scores with one head?
-# 2. And of the returned probabilities with 5 heads?
-# 3. `att.reshape(bs, seq, hidden)` straight from `[bs, num_heads, seq, head_size]` runs and has
-#    the right shape. What is wrong with it?
-# 4. With `diagonal=0` in `triu`, the causal output is `nan`. In which rows, and why?
-# 5. Does attention cost more multiplications with 8 heads than with 1 of the same total width?
+# **1.** `x` is `[4, 6, 10]` and `hidden` is 15. What is the shape of the scores with one
+# head?
+# <details><summary>Answer</summary><code>[4, 6, 6]</code>: one row a query, one column a key;
+# <code>hidden</code> has been summed over.</details>
 #
-# <details><summary>Answers</summary>
+# **2.** And of the returned probabilities with 5 heads?
+# <details><summary>Answer</summary><code>[20, 6, 6]</code>: batch times heads in front.</details>
 #
-# 1. `[4, 6, 6]`: one row a query, one column a key; `hidden` has been summed over.
-# 2. `[20, 6, 6]`: batch times heads in front.
-# 3. It pours the numbers head by head into token slots: a token gets features of other tokens.
-#    Transpose first, to `[bs, seq, num_heads, head_size]`.
-# 4. In row 0 of each sequence. Its only key is hidden, so all its scores are $-\infty$, and the
-#    softmax divides 0 by 0. The later rows are finite and wrong: they may not see themselves.
-# 5. No. Each head multiplies vectors of an eighth of the size: 8 × 1/8. (The softmax
-#    does run over eight times as many rows.)
+# **3.** `att.reshape(bs, seq, hidden)` straight from `[bs, num_heads, seq, head_size]`
+# runs and has the right shape. What is wrong with it?
+# <details><summary>Answer</summary>It pours the numbers head by head into token slots: a
+# token gets features of other tokens. Transpose first, to <code>[bs, seq, num_heads,
+# head_size]</code>.</details>
 #
-# </details>
+# **4.** With `diagonal=0` in `triu`, the causal output is `nan`. In which rows, and why?
+# <details><summary>Answer</summary>In row 0 of each sequence. Its only key is hidden, so
+# all its scores are $-\infty$, and the softmax divides 0 by 0. The later rows are finite
+# and wrong: they may not see themselves.</details>
+#
+# **5.** Does attention cost more multiplications with 8 heads than with 1 of the same
+# total width?
+# <details><summary>Answer</summary>No. Each head multiplies vectors of an eighth of the
+# size: 8 × 1/8. (The softmax does run over eight times as many rows.)</details>
 #
 # **Further reading.** Vaswani et al. 2017, "Attention Is All You Need", section 3.2: both classes
 # on two pages. Alammar, "The Illustrated Transformer": the same in pictures. Rush et al., "The

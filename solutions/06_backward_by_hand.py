@@ -136,7 +136,6 @@ show(figure, "The steps of attention as boxes with the shape of each tensor and 
 # ### Exercise 1: back to the values
 #
 # ●●○○○ · 6 minutes · 1 point
-# 5 minutes, ●○○○○
 
 # %% exercise="backward.values"
 def grad_values(probs, grad_out):
@@ -208,7 +207,6 @@ print("a row of it:", scores.grad[0, 0])
 # ### Exercise 2: back through the softmax
 #
 # ●●●○○ · 12 minutes · 2 points
-# 15 minutes, ●●●○○
 #
 # No Jacobian: the check looks at the size of every tensor that your code makes.
 
@@ -261,8 +259,8 @@ for axis, (name, picture) in zip(axes, pictures.items(), strict=True):
     figure.colorbar(image, ax=axis, shrink=0.8)
     axis.set(title=name, xlabel="key", xticks=range(6), yticks=range(6))
 axes[0].set_ylabel("query")
-show(figure, "Three 6 by 6 maps: the probabilities; their gradient, large in every cell; and the "
-     "gradient of the scores, which is near zero wherever the probability is.")
+show(figure, "Three 6 by 6 maps: the probabilities; their gradient, which does not care "
+     "for them; and the gradient of the scores, near zero wherever the probability is.")
 
 # %%
 share = probs[0].detach().flatten().sort(descending=True)
@@ -295,7 +293,6 @@ with torch.no_grad():
 # ### Exercise 3: back to queries and keys
 #
 # ●●●○○ · 9 minutes · 1 point
-# 10 minutes, ●●○○○
 
 # %% exercise="backward.queries_keys"
 def grad_queries_keys(grad_scores, q, k):
@@ -360,7 +357,6 @@ print("softmax's formula alone:", softmax_backward(p_rows[None], torch.tensor([[
 # ### Exercise 4: back through dropout, softmax and mask
 #
 # ●●●○○ · 12 minutes · 2 points
-# 15 minutes, ●●●○○
 #
 # Forwards it went `scores.masked_fill(hidden, lowest)`, softmax (`probs` is its result, before
 # dropout), dropout. Use your `softmax_backward`.
@@ -400,7 +396,6 @@ check("backward.mask_dropout")
 # ### Exercise 5: back through a linear layer
 #
 # ●●○○○ · 7 minutes · 1 point
-# 10 minutes, ●●○○○
 
 # %% exercise="backward.linear"
 def linear_backward(grad_y, x, weight):
@@ -466,7 +461,6 @@ for name, layer in layers.items():
 # ### Exercise 6: all paths back to x
 #
 # ●●●●○ · 12 minutes · 1 point
-# 10 minutes, ●●○○○
 
 # %% exercise="backward.paths"
 def grad_input(grad_q, grad_k, grad_v, w_q, w_k, w_v):
@@ -550,7 +544,6 @@ with torch.no_grad():
 # ### Exercise 7: the numeric gradient
 #
 # ●●○○○ · 9 minutes · 1 point
-# 15 minutes, ●●●○○
 #
 # Whatever dtype comes in, work in float64. (The figure below says why.)
 
@@ -693,7 +686,6 @@ print("forgetful:", torch.autograd.gradcheck(Forgetful.apply, tried, raise_excep
 # ### Exercise 8: PyTorch's function
 #
 # ●●●○○ · 7 minutes · 1 point
-# 5 minutes, ●○○○○
 
 # %% exercise="equal.sdpa"
 def library_attention(q, k, v, hidden):
@@ -718,7 +710,6 @@ check("equal.sdpa")
 # ### Exercise 9: PyTorch's module
 #
 # ●●●●○ · 10 minutes · 1 point
-# 15 minutes, ●●●○○
 #
 # Make an `nn.MultiheadAttention`, put the weights of *our* layers into it, and get the output
 # together with one attention map for **each** head. Its state_dict shows where things go:
@@ -764,7 +755,6 @@ check("equal.mha")
 # ### Exercise 10: a layer of GPT-2
 #
 # ●●●●○ · 10 minutes · 1 point
-# 15 minutes, ●●●○○
 #
 # Now the other way round: *their* weights, your code. GPT-2 has one layer `c_attn` for q, k and
 # v, and `c_proj` for the mix. Both are a `Conv1D`, which computes `x @ weight + bias`: its weight

@@ -71,7 +71,6 @@ hint("fast.count", 1)
 # ### Exercise 1: count
 #
 # ●●○○○ · 12 minutes · 1 point
-# 15 minutes, ●●○○○
 
 # %% exercise="fast.count"
 def attention_cost(batch_size, num_heads, q_len, k_len, head_size, bytes_per_number):
@@ -151,7 +150,7 @@ axis.axvline(PEAK / BANDWIDTH, color="grey", linestyle=":")
 axis.set(xlabel="arithmetic intensity, FLOPs a byte", ylabel="10¹² FLOPs a second, at most")
 axis.legend(loc="lower right")
 show(figure, "A roofline: a slope that memory bounds and a flat roof that the processor bounds, with "
-     "four marks. One new token is far down the slope, plain attention a tenth of the way up; "
+     "four marks. One new token is far down the slope, plain attention at a tenth of the roof; "
      "attention without the table and the matrix product are under the roof.")
 
 # %% [markdown]
@@ -203,7 +202,6 @@ print(f"all at once:         m = {row.max().item()}, l = {(row - row.max()).exp(
 # ### Exercise 2: the online softmax
 #
 # ●●●○○ · 14 minutes · 1 point
-# 20 minutes, ●●●○○
 
 # %% exercise="fast.online"
 def online_softmax(scores, block):
@@ -280,7 +278,6 @@ print(f"plain attention over 1000 tokens: the largest tensor has {largest.number
 # ### Exercise 3: tiles
 #
 # ●●●●○ · 20 minutes · 2 points
-# 30 minutes, ●●●●○
 #
 # The check listens in the same way: no tensor may be larger than a tile, or than the output.
 
@@ -408,7 +405,6 @@ for n in (2, 4, 16, 64):
 # ### Exercise 4: causal tiles
 #
 # ●●●○○ · 14 minutes · 2 points
-# 20 minutes, ●●●○○
 
 # %% exercise="fast.causal_tiles"
 def causal_tiles(q, k, v, block):
@@ -468,7 +464,6 @@ print(f"FLOPs: {half_of_it.get_total_flops() / all_of_it.get_total_flops():.0%} 
 # ### Exercise 5: one product for three
 #
 # ●●○○○ · 6 minutes · 1 point
-# 5 minutes, ●○○○○
 
 # %% exercise="fast.fused"
 def fused_qkv(x, layers):
@@ -532,7 +527,6 @@ print("weights:", F.scaled_dot_product_attention(one, five, marks, is_causal=Tru
 # ### Exercise 6: the mask with a past
 #
 # ●●○○○ · 8 minutes · 1 point
-# 5 minutes, ●●○○○
 
 # %% exercise="fast.chunk_mask"
 def chunk_mask(q_len, k_len):
@@ -556,7 +550,6 @@ check("fast.chunk_mask")
 # ### Exercise 7: attention with a cache
 #
 # ●●●●○ · 20 minutes · 2 points
-# 25 minutes, ●●●●○
 #
 # The cache belongs to the caller, who gives it and gets it back grown. (A cache in `self` would be one
 # for all sequences that the layer ever sees.) Layers `q`, `k`, `v` and `mix`; use your `chunk_mask`.
@@ -634,7 +627,6 @@ with torch.no_grad():
 # ### Exercise 8: write with a cache
 #
 # ●●●○○ · 14 minutes · 2 points
-# 20 minutes, ●●●○○
 #
 # Now a whole model, a GPT-2 of the library `transformers`. It keeps one cache for all its layers:
 # `model(ids, use_cache=True)` gives an object with `logits` and `past_key_values`, and
@@ -759,7 +751,6 @@ for name, layers, heads, size, tokens in (
 # ### Exercise 9: backwards in tiles
 #
 # ●●●●● · 25 minutes · 1 point
-# 40 minutes, ●●●●●, for one point more
 
 # %% exercise="fast.tiled_backward"
 def tiled_backward(grad_out, q, k, v, out, logsumexp, block):

@@ -753,8 +753,8 @@ show(figure, "Loss against the place in the row for four models trained on rows 
 
 # %% [markdown]
 # **Figure.** Up to the line RoPE leads (2.198 at places 16 to 31) and ALiBi follows (2.292). The
-# learned vectors have not even caught up with *no* positions (2.446 and 2.423): they are 32, and each
-# is learned by itself. (No positions at all is better than it sounds. The causal mask alone tells a
+# learned vectors do no better than *no* positions (2.446 and 2.423): they are 32, and each is learned
+# by itself. (No positions at all is better than it sounds. The causal mask alone tells a
 # token something about how many stand before it.)
 #
 # Past the line, ALiBi stays where it was: 2.292, 2.321, 2.311. This is what it was made for. RoPE holds

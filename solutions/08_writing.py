@@ -475,7 +475,7 @@ def draw_curve(history):
     figure = plots.loss_curves(curves, levels=levels, title="", ylabel="nats a character")
     handle = show_live(figure, f"Loss curves after {len(history.losses)} of {settings.steps} steps, "
                        f"falling from ln {V}; held out at {history.held_out_losses[-1]:.2f}, "
-                       "below the dashed line of the bigram table.", handle)
+                       "below the dotted line of the bigram table.", handle)
 
 
 torch.manual_seed(0)
@@ -498,8 +498,8 @@ print(f"as if choosing among {math.exp(final):.1f} characters, not among {V}")
 # ## 4. Letting it write
 #
 # A model gives probabilities; *writing* is drawing from them, appending, and asking again. Always
-# taking the best is called greedy, and goes round in circles. Drawing from all of them, one in fifty
-# characters is a misfit, and the model goes on from its own misfits. Three knobs lie between.
+# taking the best is called greedy, and goes round in circles. Drawing from all of them, now and
+# then a character is a misfit, and the model goes on from its own misfits. Three knobs lie between.
 #
 # * **Temperature** $t$: softmax of logits $/\, t$. Below 1 sharper, above 1 flatter.
 # * **Top-k**: only the $k$ best may be drawn.
@@ -590,7 +590,7 @@ for name, rule in {"greedy": greedy, **rules}.items():
 
 # %% [markdown]
 # **Figure.** Above, at the beginning of a word, where nearly any letter may come. Below, two letters
-# earlier in the prompt, after "th", where hardly anything but "e" may. Top-k keeps five in both places,
+# earlier in the prompt, after "th", where mostly "e" does. Top-k keeps five in both places,
 # too few above and too many below. Top-p keeps what the place asks for.
 #
 # In the texts you see why one draws at all: greedy goes round in circles. The model's own distribution

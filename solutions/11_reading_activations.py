@@ -958,37 +958,31 @@ print(f"layer {layer}, head {head}: token 0 would add a vector of length {norms[
 # looking anywhere. By this test it is no parking lot. (With another model the two numbers may differ
 # widely. That is why the test is worth a cell.)
 #
-# ## Self-quiz
+# ## Did it stick?
 #
-# 1. All entries of your recording hold the last layer's numbers. What happened?
-#
+# **1.** All entries of your recording hold the last layer's numbers. What happened?
 # <details><summary>Answer</summary>A late-binding closure: the hooks were made in a loop
 # and look the loop variable up when they run, after the loop. Make each hook in a
 # function that is given its number.</details>
 #
-# 2. Your hook ends with `return output * 1.0` "to be safe". What is the harm?
-#
+# **2.** Your hook ends with `return output * 1.0` "to be safe". What is the harm?
 # <details><summary>Answer</summary>A hook that returns something replaces the output.
 # Here the values are the same, but you no longer only watch; the day you return a
 # detached or changed tensor, you run an experiment without knowing it.</details>
 #
-# 3. Why is `q @ k.T` with full-width `q` and `k` no head's scores?
-#
+# **3.** Why is `q @ k.T` with full-width `q` and `k` no head's scores?
 # <details><summary>Answer</summary>It sums over all features, hence over all heads. The
 # model takes one softmax for each head, before anything is added up.</details>
 #
-# 4. A histogram with `density=True` has area 1. Does it show all values?
-#
+# **4.** A histogram with `density=True` has area 1. Does it show all values?
 # <details><summary>Answer</summary>No. NumPy and PyTorch normalise over the values inside the
 # bins. What lies outside is gone, and the area does not tell.</details>
 #
-# 5. A head gives token 0 nine tenths of its weight. What may you conclude?
-#
+# **5.** A head gives token 0 nine tenths of its weight. What may you conclude?
 # <details><summary>Answer</summary>Little: perhaps it found nothing to do. Compare with
 # other texts, and look at what is added to the stream, the length of $v W_O$.</details>
 #
-# 6. In your plot the values of a layer are a third as large as its queries. What follows?
-#
+# **6.** In your plot the values of a layer are a third as large as its queries. What follows?
 # <details><summary>Answer</summary>Nothing about the model: take W_V times 10 and divide W_O by
 # 10, and no logit changes. The same holds for queries against keys.</details>
 #

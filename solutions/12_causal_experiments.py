@@ -1323,36 +1323,30 @@ print(tokenizer.decode(ids[0]))
 # their products in different orders. With `COURSE_MODEL=gpt2` the same cell runs the
 # real GPT-2 on your code.
 #
-# ## Self-quiz
+# ## Did it stick?
 #
-# 1. A head's zero lesion costs 0.7 nats. What happened to the probability?
-#
+# **1.** A head's zero lesion costs 0.7 nats. What happened to the probability?
 # <details><summary>Answer</summary>It was multiplied by $e^{-0.7} \approx 0.5$.</details>
 #
-# 2. Your lesion at position -1 has no effect whatever on the last word, in any layer. Why?
-#
+# **2.** Your lesion at position -1 has no effect whatever on the last word, in any layer. Why?
 # <details><summary>Answer</summary>The last word is predicted at -2, and the causal mask
 # lets nothing from -1 reach it.</details>
 #
-# 3. `return tuple(z, *inputs[1:])` worked. What did you test it with?
-#
-# <details><summary>Answer</summary>A batch of one. `tuple(z)` takes z apart along the
+# **3.** `return tuple(z, *inputs[1:])` worked. What did you test it with?
+# <details><summary>Answer</summary>A batch of one. <code>tuple(z)</code> takes z apart along the
 # batch; with one item, broadcasting repairs the missing axis.</details>
 #
-# 4. A head has no direct share in a logit, yet its lesion ruins it. How come?
-#
+# **4.** A head has no direct share in a logit, yet its lesion ruins it. How come?
 # <details><summary>Answer</summary>It writes something that others read: a later head, as
 # the previous-token head does for the induction head, or an MLP, as it does in our
 # sentence. Cut one wire at a time to find out.</details>
 #
-# 5. Why might a mean lesion be fairer than a zero lesion?
-#
+# **5.** Why might a mean lesion be fairer than a zero lesion?
 # <details><summary>Answer</summary>It keeps the constant part that later layers are used
 # to, and removes only what depends on this text.</details>
 #
-# 6. A head looks at the token that comes next in an earlier copy, with weight 0.9. Is it
+# **6.** A head looks at the token that comes next in an earlier copy, with weight 0.9. Is it
 # an induction head?
-#
 # <details><summary>Answer</summary>It looks like one. Whether it says what it sees is up
 # to its OV circuit: look at the eigenvalues, or at whether a token's own logit rises.</details>
 #

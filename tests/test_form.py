@@ -50,3 +50,24 @@ def test_the_head_counts_exercises_and_points(name):
     points = int(sum(a.points for a in asked))
     said = f"{NUMBERS[len(asked)].capitalize()} exercises, {NUMBERS[points]} points"
     assert said in text(LESSONS[name])
+
+
+QUIZ = "## Did it stick?"
+ANSWER = "<details><summary>Answer</summary>"
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_lesson_ends_with_a_quiz_of_one_form(name):
+    """A number, a question, and the answer folded right below it."""
+    (_, quiz) = text(LESSONS[name]).split(f"{QUIZ}\n")
+    asked = re.findall(r"^\*\*(\d+)\.\*\* ([^<]*)\n<details><summary>Answer</summary>", quiz, re.M)
+    assert [int(number) for number, _ in asked] == list(range(1, len(asked) + 1))
+    assert len(asked) >= 5 and all("?" in question for _, question in asked)
+    assert len(asked) == quiz.count("<details>") == quiz.count("</details>")
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_what_is_folded_reads_as_it_is_written(name):
+    """Markdown is not read inside of an HTML block: code in backticks would show them."""
+    for folded in re.findall(rf"{ANSWER}(.*?)</details>", text(LESSONS[name]), re.S):
+        assert folded.startswith("\n\n") or "`" not in folded, folded

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from autograder import exercise
+from autograder.course import data
 from autograder.course.answers import compute
 from autograder.course.asking import Exercise, Sight
 from autograder.course.calls import Call, Draw, Outcome, run_here
@@ -35,7 +36,7 @@ def product(a, b):
         (lambda a, b: torch.zeros_like(a), "is 0"),
         (lambda a, b: b, "`second` as it went in"),
         (lambda a, b: 2.5 * a * b, "here 2.5"),
-        (lambda a, b: a * b / a.shape[-1] ** 0.5, "same factor"),
+        (lambda a, b: a * b / 7.5, "same factor"),
         (lambda a, b: -a * b, "other sign"),
         (lambda a, b: a * b + 3, "same amount"),
         (lambda a, b: a * b + a, "for `first`, which is added"),
@@ -56,6 +57,31 @@ def product(a, b):
 def test_a_result_that_stands_to_the_right_one_in_some_way_is_told_so(got, says):
     name, said = relation(seen(got, product))
     assert says in said and name
+
+
+@pytest.mark.parametrize(
+    ("got", "name"),
+    [
+        (lambda a, b: a * b / len(a), "result.divided the size of axis 0 of `first`"),
+        (lambda a, b: a * b * b.shape[1], "result.times the size of axis 1 of `first`"),
+        (
+            lambda a, b: a * b / b.shape[2] ** 0.5,
+            "result.divided the root of the size of axis 2 of `first`",
+        ),
+        (lambda a, b: (a * b).half().double(), "result.torch.float16"),
+        (lambda a, b: (a * b).bfloat16().double(), "result.torch.bfloat16"),
+    ],
+)
+def test_a_factor_that_is_a_size_and_lost_digits_are_told_by_name(got, name):
+    assert relation(seen(got, product))[0] == name
+
+
+def test_a_size_is_told_of_few_numbers_too_since_it_gives_none_away():
+    def totals(a, b):
+        return (a * b).sum((0, 2))
+
+    name, said = relation(seen(lambda a, b: totals(a, b) / len(a), totals))
+    assert name == "result.divided the size of axis 0 of `first`" and "axis 0" in said
 
 
 def test_a_missing_last_step_is_told():
@@ -81,10 +107,19 @@ def test_a_mask_the_wrong_way_round_is_told():
         (lambda a, b: (a - b,), "results.missing"),
         (lambda a, b: a + b, "results.missing"),
         (lambda a, b: (a - b, a - b), "results.twice"),
+        (lambda a, b: (a - b, None), "results.missing"),
     ],
 )
 def test_results_that_are_exchanged_or_missing_are_told(got, name):
     assert relation(seen(got, lambda a, b: (a - b, a + b)))[0] == name
+
+
+def test_a_missing_number_among_several_results_is_told():
+    def with_a_count(a, b):
+        return a - b, len(a)
+
+    assert relation(seen(lambda a, b: a - b, with_a_count))[0] == "results.missing"
+    assert relation(seen(lambda a, b: len(a), with_a_count)) is None
 
 
 def test_nothing_is_said_where_two_calls_tell_different_things():
@@ -241,3 +276,141 @@ def test_an_error_alone_proves_no_mistake():
     best.wrong("smallest", "The smallest are kept.", sign=-1)
     (found,) = told(best, lambda x, k: x.topk(k).values)
     assert not found.mistake and "range" in found.message
+
+
+# --- an input that was changed on its way in ------------------------------------------------------
+@exercise("task.weigh", "weigh(p[b, n, n], x[b, n, h], closed[b, n].bool(), 0.25)", hints=HINTS)
+def weigh(p, x, closed, keep):
+    return (p @ x * keep).tanh().masked_fill(closed[..., None], 0.0)
+
+
+def loops(p, x, closed, keep, last):
+    total = torch.zeros_like(x)
+    for j in range(last):
+        total = total + p[:, :, j : j + 1] * x[:, j : j + 1]
+    return (total * keep).tanh().masked_fill(closed[..., None], 0.0)
+
+
+def in_half(p, x, closed, keep):
+    return weigh(p.half().to(p), x.half().to(x), closed, keep)
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "says"),
+    [
+        (
+            lambda p, x, c, f: loops(p, x, c, f, p.shape[2] - 1),
+            "altered.p without the last 2",
+            "along axis 2 the last entry of `p` does not count. Or, what comes to the same: along "
+            "axis 1 the last entry of `x` does not count.",
+        ),
+        (
+            lambda p, x, c, f: (
+                torch.einsum("bij,bih->bjh", p, x).mul(f).tanh().masked_fill(c[..., None], 0.0)
+            ),
+            "altered.p transposed 1 2",
+            "`p` is used with its axes 1 and 2 swapped",
+        ),
+        (
+            lambda p, x, c, f: weigh(torch.tril(p), x, c, f),
+            "altered.p below",
+            "of `p` only what is on and below the diagonal counts",
+        ),
+        (
+            lambda p, x, c, f: (p @ x * f).tanh() * c[..., None],
+            "altered.closed inverted",
+            "True and False of `closed` are taken for one another",
+        ),
+        (lambda p, x, c, f: weigh(p, x, c * False, f), "altered.closed left out", "left out"),
+        (lambda p, x, c, f: weigh(p, x, c, 1 - f), "altered.keep the rest", "1 minus `keep`"),
+        (lambda p, x, c, f: weigh(p, x[:1], c, f), "altered.x first for all 0", "stands for all"),
+        (in_half, "altered.all float16", "the inputs went through float16"),
+    ],
+)
+def test_what_was_done_to_an_input_is_told_whatever_the_code_looks_like(program, name, says):
+    (found,) = told(weigh, program)
+    assert found.mistake == name and says in found.message
+
+
+def test_keys_and_values_of_which_one_is_not_looked_at_are_told_together():
+    def look(q, k, v):
+        return (q @ k.mT).softmax(-1) @ v
+
+    exercise("task.look", "look(q[b, n, h], k[b, m, h], v[b, m, h])", hints=HINTS)(look)
+    (found,) = told(look, lambda q, k, v: look(q, k[:, 1:], v[:, 1:]))
+    assert found.mistake == "altered.k, v cut first 1"
+    assert "the first entry of each of `k` and `v` is not looked at" in found.message
+
+
+def test_a_bias_that_is_not_used_is_told():
+    class Wrong(Layers):
+        def forward(self, x):
+            return (x @ self.one.weight.T).tanh() * self.two(x)
+
+    (found,) = told(Layers, Wrong)
+    assert found.mistake == "altered.one.bias left out"
+
+
+def test_a_simple_relation_of_the_results_comes_before_what_was_done_to_an_input():
+    def doubled(a, b, c):
+        return 2 * (a * b - c)
+
+    (found,) = told(mix, doubled)
+    assert found.mistake == "result.factor"
+
+
+def test_of_a_few_numbers_no_altered_input_is_told():
+    def total(x, n):
+        return (x[:n]).sum()
+
+    exercise("task.total", lambda draw: Call("", (draw.normal(9), 4)), hints=HINTS)(total)
+    (found,) = told(total, lambda x, n: total(x, n - 1))
+    assert not found.mistake
+
+
+def test_a_right_answer_hears_nothing_of_altered_inputs():
+    assert told(weigh, lambda p, x, c, f: loops(p, x, c, f, p.shape[2])) == []
+
+
+def test_a_hand_out_knows_no_slip_by_a_call_in_which_it_does_not_show():
+    """Of slips it holds what the first call tells; the right answer there names nothing."""
+
+    def cases(draw):
+        return [Call("", (draw.normal(5, 4), by)) for by in (0.0, 0.5)]
+
+    def shrink(x, by):
+        return x - by
+
+    exercise("task.shrink", cases, hints=HINTS)(shrink)
+    names = {name for name, *_ in data._entry(shrink.exercises[0], {})["altered"]}
+    assert "altered.x negative" in names and "altered.by left out" not in names
+
+
+# --- dice ----------------------------------------------------------------------------------------
+def asked(answer, program):
+    written = answer.exercises[0]
+    calls = written.exercise.cases(Draw(5))
+    space = {written.exercise.name: program}
+    known = compute(written, calls)
+
+    def ask(calls):
+        return run_here(space, calls)
+
+    return findings(written.exercise, calls, ask(calls), known, "", ask)
+
+
+def test_dropout_that_is_not_switched_off_is_told_from_a_wrong_formula():
+    (found,) = asked(mix, lambda a, b, c: torch.nn.functional.dropout(a, 0.5) * b - c)
+    assert found.mistake == "result.random" and "drawn at random" in found.message
+    (found,) = asked(mix, lambda a, b, c: a.sin() * b - c * b)
+    assert not found.mistake and "random" not in found.message
+
+
+# --- nothing at all ------------------------------------------------------------------------------
+def test_a_missing_return_is_told_where_several_results_are_asked_for():
+    def both(a, b):
+        return a + b, a - b
+
+    exercise("task.both", "both(a[n, m], b[n, m])", hints=HINTS)(both)
+    (found,) = told(both, lambda a, b: None)
+    assert "is None; perhaps a `return` is missing" in found.message

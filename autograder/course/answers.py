@@ -11,8 +11,9 @@ import torch
 
 from autograder.course.asking import Fitted, Lazy, Mistake
 from autograder.course.calls import Call, Outcome, run_here
-from autograder.course.exchanged import exchanged
 from autograder.course.exercises import Written
+from autograder.course.general.altered import altered
+from autograder.course.general.exchanged import exchanged
 from autograder.course.steps.bank import Bank, Programs
 from autograder.sandbox.inside.sandbox_wire import Failure
 
@@ -33,16 +34,18 @@ class Answers:
     """Expected outcomes, and those of every known mistake as (check, message, outcomes).
 
     A mistake's outcomes are computed (or read) when they are first looked at. exchanged: an input
-    or a layer taken for another. pairs: two slips at once; both are looked at where no single
-    mistake fits. fitted: given what came back, the mistakes with a free
-    number in them. stages: the steps that each mistake belongs to, by its check. bank: the steps of
-    the answer and of the mistakes, operation by operation.
+    or a layer taken for another. pairs: two slips at once. altered: what is right for an input that
+    was changed. All three are looked at where no single mistake fits, in this order. fitted: given
+    what came back, the mistakes with a free number in them. stages: the steps that each mistake
+    belongs to, by its check. bank: the steps of the answer and of the mistakes, operation by
+    operation.
     """
 
     expected: Sequence[Outcome]
     mistakes: tuple[Named, ...] = ()
     exchanged: Sequence[Named] = ()
     pairs: Sequence[Named] = ()
+    altered: Sequence[Named] = ()
     fitted: Callable[[Sequence[Outcome]], tuple[Named, ...]] = _none
     stages: Mapping[str, str] = field(default_factory=dict)
     bank: Bank | None = None
@@ -66,6 +69,7 @@ def compute(written: Written, calls: Sequence[Call]) -> Answers:
         _exchanged(written, double),
         # Thousands, for a right answer of which none is looked at.
         Lazy(len(written.pairs), lambda place: one(written.pairs[place])),
+        _altered(written, double),
         fitted,
         stages,
         Programs(written, double),
@@ -79,23 +83,40 @@ def _exchanged(written: Written, calls: Sequence[Call]) -> tuple[Named, ...]:
     """
     if written.exercise.stages or not calls:
         return ()
-    is_class = inspect.isclass(written.answer)
-    function = getattr(written.answer, "forward", None) if is_class else written.answer
-    names = list(inspect.signature(function).parameters)[is_class:] if function else []
     return tuple(
         (
             check,
             message,
             Lazy(len(others), lambda place, others=others: _value(written, others, place)),
         )
-        for check, message, others in exchanged(calls, names)
+        for check, message, others in exchanged(calls, _names(written))
     )
+
+
+def _altered(written: Written, calls: Sequence[Call]) -> tuple[Named, ...]:
+    """What the answer gives where one input was changed; not of an exercise by steps either."""
+    if written.exercise.stages or not calls or any(call.on for call in calls):
+        return ()
+
+    def outcomes(change: Callable[[Call], Call]) -> Lazy:
+        return Lazy(len(calls), lambda place: _value(written, [change(calls[place])], 0))
+
+    found = altered(calls, _names(written))
+    return tuple((check, message, outcomes(change)) for check, message, change in found)
+
+
+def _names(written: Written) -> list[str]:
+    """What the answer calls its inputs, in order."""
+    is_class = inspect.isclass(written.answer)
+    function = getattr(written.answer, "forward", None) if is_class else written.answer
+    return list(inspect.signature(function).parameters)[is_class:] if function else []
 
 
 def _value(written: Written, calls: Sequence[Call], place: int) -> Outcome:
     """What comes back, alone: gradients go to other layers; an error tells nothing."""
-    outcome = _run(written.namespace, _up_to(calls, place))
-    return NOTHING if outcome.error else replace(outcome, gradients=None)
+    *before, last = _up_to(calls, place)
+    outcome = _run(written.namespace, [*before, replace(last, work=False, gradients=False)])
+    return NOTHING if outcome.error else outcome
 
 
 def program(namespace: Mapping, calls: Sequence[Call]) -> Lazy:

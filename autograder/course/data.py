@@ -27,7 +27,7 @@ from autograder.course.asking import Exercise, Lazy
 from autograder.course.calls import Call, Draw, Outcome, from_reply, pack_call, unpack_call
 from autograder.course.exercises import ExerciseError, Written, package_of
 from autograder.course.settings import CourseError
-from autograder.course.sketch import Sketch, sketch, sketched
+from autograder.course.sketch import Sketch, alike, count, sketch, sketched
 from autograder.course.steps import stored as steps
 from autograder.course.steps.bank import Programs
 from autograder.sandbox.inside.sandbox_values import encode
@@ -38,6 +38,7 @@ JUDGES = "judges"  # of a course's exercises: judges of its own
 KEPT = Path("build") / "checks"  # where a course keeps what it computed for its last hand-out
 ROUGH = 1e-5  # an rtol for which float32 is exact enough
 FEW = 16  # numbers that are not worth a sketch
+SKETCHED = ("exchanged", "pairs", "altered")  # kinds of slips of which sketches go along
 
 
 # --- writing -------------------------------------------------------------------------------------
@@ -122,10 +123,10 @@ def _entry(written: Written, tensors: dict[str, torch.Tensor]) -> dict:
     exercise = written.exercise
     calls = exercise.cases(Draw(PUBLIC_SEED))
     answers = compute(written, calls)
-    slips = {
-        kind: [[c, m, numbers] for c, m, them in those if (numbers := sketch(them[0])) is not None]
-        for kind, those in (("exchanged", answers.exchanged), ("pairs", answers.pairs))
-    }
+    right = sketch(answers.expected[0])
+    slips = {kind: _sketches(getattr(answers, kind), right) for kind in SKETCHED}
+    if count(answers.expected[0]) < FEW:  # too few for what is known of one call only
+        slips["altered"] = []
     return {
         "name": exercise.name,
         "hints": exercise.hints,
@@ -143,6 +144,19 @@ def _entry(written: Written, tensors: dict[str, torch.Tensor]) -> dict:
         "stages": dict(answers.stages),
         "steps": steps.pack(Programs(written, [call.double() for call in calls]), tensors),
     }
+
+
+def _sketches(slips: Iterable, right: list[float] | None) -> list:
+    """Of each slip the first outcome, in a few numbers; none of one that shows later only.
+
+    right: the sketch of the right outcome.
+    """
+    told: dict[tuple, list] = {}
+    for check, message, outcomes in slips:
+        numbers = sketch(outcomes[0])
+        if numbers is not None and not (right and alike(numbers, right)):
+            told.setdefault(tuple(numbers), [check, message, numbers])
+    return list(told.values())
 
 
 def _pack_mistake(outcome: Outcome, tensors: dict, exercise: Exercise, place: int) -> dict:
@@ -277,15 +291,14 @@ class Checks:
             return Lazy(count, lambda i: _unpack(raw[i], tensors))
 
         named = tuple((check, message, stored(raw)) for check, message, raw in entry["mistakes"])
-        exchanged, pairs = (
+        slips = (
             tuple((c, m, sketched(numbers, count)) for c, m, numbers in entry[kind])
-            for kind in ("exchanged", "pairs")
+            for kind in SKETCHED
         )
         return Answers(
             stored(entry["expected"]),
             named,
-            exchanged,
-            pairs,
+            *slips,
             stages=entry["stages"],
             bank=steps.Stored(entry["steps"], tensors),
         )

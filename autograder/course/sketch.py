@@ -41,6 +41,11 @@ def sketch(outcome: Outcome) -> list[float] | None:
     return [float(f"{x:.7g}") for x in (largest, shapes, *total.tolist())]
 
 
+def count(outcome: Outcome) -> int:
+    """How many numbers an outcome holds."""
+    return sum(part.numel() for part in _tensors(outcome.value))
+
+
 def alike(one: Sequence[float], two: Sequence[float]) -> bool:
     """Whether two sketches are of equal outcomes."""
     allowed = TOLERANCE * max(one[0], two[0], 1e-6)

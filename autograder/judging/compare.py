@@ -15,9 +15,10 @@ import torch
 
 from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Call, Outcome
-from autograder.course.sketch import Sketch
+from autograder.course.general.altered import ALTERED
+from autograder.course.sketch import Sketch, count
 from autograder.judging.explain import explain_error
-from autograder.judging.relation import relation
+from autograder.judging.relation import FEW, VAGUE, relation
 from autograder.sandbox.inside.sandbox_values import Other
 
 # What a call may leave behind in a model that it was given: (its trace, what is said of it).
@@ -69,6 +70,9 @@ def difference(
     if isinstance(got, Other):
         kind = got.name.rpartition(".")[2]
         return Difference("type", f"{where} is a {kind}", word(expected), f"a {kind}")
+    if got is None and expected is not None:
+        text = f"{where} is None; perhaps a `return` is missing"
+        return Difference("type", text, word(expected), "None")
     if isinstance(expected, torch.Tensor):
         return _tensor_difference(got, expected, rtol, where, size)
     if isinstance(expected, (tuple, list)):
@@ -122,9 +126,6 @@ def _tensor_difference(
             got = torch.tensor(got)
         except (OverflowError, TypeError, ValueError, RuntimeError):
             return Difference("type", f"{where} is a list", word(expected), "a list")
-    if got is None:
-        text = f"{where} is None; perhaps a `return` is missing"
-        return Difference("type", text, word(expected), "None")
     if not isinstance(got, torch.Tensor):
         return Difference("type", f"{where} should be a tensor", word(expected), word(got))
     if got.shape != expected.shape:
@@ -313,8 +314,12 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
                 message="Your code changes its input in place: whoever "
                 "called it finds other numbers there afterwards. Work on a copy.",
             )
-    stands = relation(sight) if named is None and found is not None else None
+    unknown = named is None or named[0].startswith(ALTERED)
+    stands = relation(sight) if unknown and found is not None else None
+    if stands is not None and named is not None and (not stands[0] or stands[0] in VAGUE):
+        stands = None  # what was done to an input says more
     if stands is not None:
+        named = None
         finding = replace(finding, mistake=stands[0], message=f"{finding.message} {stands[1]}")
     if named is not None and not (found is not None and found.kind in LEFT):
         check, message = named
@@ -360,8 +365,11 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     by_steps = bool(sight.exercise.stages)  # there an error says which step it is in
     if len(ran) < len(every) and not by_steps and any(_is_wrong(sight, i) for i in ran):
         asked.append(ran)
+    little = sum(count(sight.outcomes[i]) for i in every if _is_wrong(sight, i)) < FEW
     for places in asked:
         for check, message, outcomes in sight.mistakes:
+            if little and check.startswith(ALTERED):
+                break  # they are the last
             if all(_is_same(sight, i, outcomes[i]) for i in places):
                 return check, message
     return None

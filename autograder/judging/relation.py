@@ -20,6 +20,7 @@ from autograder.course.calls import Outcome
 FEW = 6  # of fewer numbers a relation may hold by accident, and says too much
 LONGEST = 200  # of longer axes it is not looked up where they are right
 LARGEST = 10**6  # numbers; a larger result is not looked at
+VAGUE = ("result.moved",)  # relations that say little of a cause
 PLACE = "place."  # how a relation's name begins that says where, and not why
 TOLERANCE = 1e-4  # relative to the largest number, as `Exercise.rtol` is
 
@@ -44,6 +45,8 @@ def relation(sight: Sight) -> Named | None:
     swapped = _of_several(sight)
     if swapped is not None:
         return swapped
+    if sum(got.numel() for pairs, _ in wrong for got, _ in pairs) < FEW:
+        return None
     candidates = (_names(sight, pairs, args) for pairs, args in wrong)
     told = next(candidates)
     for other in candidates:
@@ -57,7 +60,8 @@ def _several(outcome: Outcome) -> list[torch.Tensor] | None:
     value = outcome.value
     if not isinstance(value, tuple | list):
         return None
-    parts = [_tensor(v) for v in value]
+    there = [v for v in value if v is not None]
+    parts = [_tensor(torch.tensor(float(v)) if isinstance(v, int | float) else v) for v in there]
     return None if any(p is None for p in parts) else parts
 
 
@@ -66,7 +70,7 @@ def _of_several(sight: Sight) -> Named | None:
     said = []
     for got, expected in zip(sight.outcomes, sight.expected, strict=True):
         wanted = _several(expected)
-        if wanted is None or len(wanted) < 2 or not all(w.numel() > 1 for w in wanted):
+        if wanted is None or len(wanted) < 2 or not any(w.numel() > 1 for w in wanted):
             return None
         alone = _tensor(got.value)
         parts = [alone] if alone is not None else _several(got)
@@ -103,10 +107,12 @@ def _found(sight: Sight, got, expected, args: tuple) -> Iterator[Named]:
         return
     inputs = _inputs(sight, args)
     if got.shape == expected.shape:
+        yield from _by_a_size(got, expected, _sizes(sight, args))
         if not _tells(expected):
             return
         yield from _as_it_came(got, inputs)
         yield from _scaled(got, expected)
+        yield from _rounded(got, expected)
         yield from _moved(got, expected)
         yield from _added(got, expected, inputs)
         yield from _put_through(got, expected)
@@ -119,13 +125,29 @@ def _found(sight: Sight, got, expected, args: tuple) -> Iterator[Named]:
 
 def _inputs(sight: Sight, args: tuple) -> list[tuple[str, torch.Tensor]]:
     """The floating inputs of a call, by the names that the student gave them."""
-    names = _parameters(sight.source, sight.exercise.name)
-    named = [names[n] if n < len(names) else f"input {n + 1}" for n in range(len(args))]
     return [
-        (f"`{name}`" if not name.startswith("input ") else name, value.double())
-        for name, value in zip(named, args, strict=True)
+        (name, value.double())
+        for name, value in _named(sight, args)
         if isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() >= FEW
     ]
+
+
+def _named(sight: Sight, args: tuple) -> list[tuple[str, object]]:
+    names = _parameters(sight.source, sight.exercise.name)
+    named = [f"`{names[n]}`" if n < len(names) else f"input {n + 1}" for n in range(len(args))]
+    return list(zip(named, args, strict=True))
+
+
+def _sizes(sight: Sight, args: tuple) -> Iterator[tuple[str, float]]:
+    """The sizes and numbers of a call that a result may be too large or too small by."""
+    for name, value in _named(sight, args):
+        if isinstance(value, torch.Tensor):
+            for axis, size in enumerate(value.shape):
+                yield f"the size of axis {axis} of {name}", size
+                yield f"the root of the size of axis {axis} of {name}", size**0.5
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            yield name, value
+            yield f"1 - {name}", 1 - value
 
 
 def _parameters(source: str, name: str) -> list[str]:
@@ -164,6 +186,29 @@ def _scaled(got, expected) -> Iterator[Named]:
     else:
         text = f"Each number is the right one times one and the same factor, here {factor:.3g}."
         yield "result.factor", text
+
+
+def _by_a_size(got, expected, sizes) -> Iterator[Named]:
+    """Too large or too small by a size, which is told by its name, so that few numbers do."""
+    if got.dtype == torch.bool or not got.any() or not _finite(got, expected):
+        return
+    for name, size in sizes:
+        if size > 0 and abs(size - 1) > 1e-3:
+            if _same(got, expected / size):
+                yield f"result.divided {name}", f"The numbers are right, but divided by {name}."
+            if _same(got, expected * size):
+                yield f"result.times {name}", f"The numbers are right, but multiplied by {name}."
+
+
+def _rounded(got, expected) -> Iterator[Named]:
+    """All that comes back are numbers of half precision, near the right ones."""
+    if got.dtype == torch.bool or not _finite(got, expected):
+        return
+    for kind, off in ((torch.float16, 2**-9), (torch.bfloat16, 2**-6)):
+        coarse = torch.equal(got, got.to(kind).double()) and not torch.equal(got, got.round())
+        if coarse and (got - expected).abs().max() <= off * _largest(expected):
+            text = "The numbers are right in their first digits: they went through {}."
+            yield f"result.{kind}", text.format(str(kind).removeprefix("torch."))
 
 
 def _moved(got, expected) -> Iterator[Named]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Sight
 from autograder.course.calls import Call, Outcome
+from autograder.course.general.altered import ALTERED, BEGINS
 from autograder.judging import renamed
 from autograder.judging.compare import compare, judge, matches
 from autograder.judging.look_again import look_again
@@ -38,7 +39,7 @@ def _found(exercise, calls, outcomes, known: Answers, source: str) -> list[Findi
     """What is found in these outcomes alone."""
     if _is_right(exercise, calls, outcomes, known, source):
         return []  # nobody has to know which mistakes it might have had
-    mistakes = (*_single(known, outcomes), *known.pairs)
+    mistakes = (*_single(known, outcomes), *known.pairs, *known.altered)
     asked, came = tuple(calls), tuple(outcomes)
     return judge(Sight(exercise, asked, came, known.expected, mistakes, source, known.stages))
 
@@ -68,7 +69,9 @@ def findings(
         found = look_again(exercise, calls, outcomes, known.expected, found, ask, found_in)
     if not found:
         return []
-    names = {check for check, *_ in _single(known, outcomes)}
+    if ask is not None and not found[0].mistake:
+        found = _at_random(exercise, calls, outcomes, known, found, ask)
+    names = {check for check, *_ in (*_single(known, outcomes), *known.altered)}
     found = [_with_others(f, exercise, known, outcomes) for f in found]
     return [  # a pair is called by both of its names
         replace(f, mistake=f.check) if names.issuperset(f.check.split(" + ")) else f for f in found
@@ -80,18 +83,49 @@ def _single(known: Answers, outcomes: Sequence[Outcome]) -> tuple:
     return (*known.mistakes, *known.fitted(outcomes), *known.exchanged)
 
 
+def _at_random(
+    exercise: Exercise,
+    calls: Sequence[Call],
+    outcomes: Sequence[Outcome],
+    known: Answers,
+    found: list[Finding],
+    ask: Callable[[list[Call]], Sequence[Outcome]],
+) -> list[Finding]:
+    """The findings, with a word on dice where the same question gets another answer.
+
+    A call whose right answer is drawn at random has a seed of its own; it is not asked again.
+    """
+    pairs = zip(calls, outcomes, known.expected, strict=True)
+    wrong = [(c, o) for c, o, e in pairs if not o.error and not matches(o, e, exercise.rtol)]
+    asked = [(c, o) for c, o in wrong if c.seed is None and c.on is None and not c.train][:1]
+    if not asked or not found[0].check.startswith(f"{exercise.task}."):
+        return found
+    call, before = asked[0]
+    again = ask([replace(call, seed=1)])
+    if len(again) != 1 or again[0].error or matches(again[0], before, exercise.rtol):
+        return found
+    text = (
+        f"{found[0].message} Asked the same once more, your code gives another answer: something "
+        "in it is drawn at random, such as dropout that is not switched off."
+    )
+    return [replace(found[0], mistake="result.random", message=text), *found[1:]]
+
+
 def _with_others(
     finding: Finding, exercise: Exercise, known: Answers, outcomes: Sequence[Outcome]
 ) -> Finding:
-    """Where one input was taken for another: all the exchanges that come to the same."""
-    said = {check: message for check, message, _ in known.exchanged}
+    """Where one input was taken for another, or changed: another slip that comes to the same."""
+    kind = known.altered if finding.check.startswith(ALTERED) else known.exchanged
+    said = {check: message for check, message, _ in kind}
     if finding.check not in said:
         return finding
     same = [
         message
-        for _, message, others in known.exchanged
+        for _, message, others in kind
         if all(matches(o, w, exercise.rtol) for o, w in zip(outcomes, others, strict=True))
     ]
     first = said[finding.check]
-    told = " Or, what comes to the same: ".join([first, *(m for m in same if m != first)][:2])
+    told = " Or, what comes to the same: ".join(
+        [first, *(m.removeprefix(BEGINS) for m in same if m != first)][:2]
+    )
     return replace(finding, message=finding.message.replace(first, told, 1))

@@ -272,9 +272,12 @@ class Attention(nn.Module):
 
 def _fresh(draw):
     """Starting values, of a size at which chance hardly moves their mean and spread."""
-    sizes = draw.choice((150, 190, 230)), draw.choice((31, 43))
-    return Call("", init=sizes, method=FRESH, seed=draw.seed(),
-                says=f"the starting values for input_size {sizes[0]}, hidden {sizes[1]}")
+    calls = []  # a list of their own: a dict of tensors has no gradient that could be asked for
+    for inputs in draw.random.sample((150, 190, 230), 2):
+        sizes = inputs, draw.choice((31, 43))
+        says = f"the starting values for input_size {sizes[0]}, hidden {sizes[1]}"
+        calls.append(Call("", init=sizes, method=FRESH, seed=draw.seed(), says=says))
+    return calls
 
 
 judge_parameters = partial(

@@ -184,6 +184,30 @@ softmax_backward.wrong(
     "`probs` went through the softmax once more. They are probabilities already.",
     lambda p, g: softmax_backward(p.softmax(-1), g))
 softmax_backward.wrong(
+    "softmax.one sequence's sum", "All sequences get the row sums of one; each row has its own.",
+    total=lambda x: row_total(x)[:1])
+softmax_backward.wrong(
+    "softmax.one sequence's sum", "All sequences get the row sums of one; each row has its own.",
+    total=lambda x: row_total(x)[-1:])
+softmax_backward.wrong(
+    "softmax.not all keys", "The row's sum leaves out the last key.",
+    total=lambda x: row_total(x[..., :-1]))
+softmax_backward.wrong(
+    "softmax.not all keys", "The row's sum leaves out the first key.",
+    total=lambda x: row_total(x[..., 1:]))
+softmax_backward.wrong(
+    "softmax.running sum", "The row's products are added up as they come, each key with those "
+    "before it. All keys of a row share one sum.", total=lambda x: x.cumsum(-1))
+softmax_backward.wrong(
+    "softmax.p twice", "The gradient is multiplied by p twice.",
+    lambda p, g: p * (p * g - row_total(p * g)))
+softmax_backward.wrong(
+    "softmax.row term twice", "The row's term is taken away twice.",
+    lambda p, g: p * (g - 2 * row_total(p * g)))
+softmax_backward.wrong(
+    "softmax.first term missing", "Only the row's term is there; each key's own gradient, p * g, "
+    "is missing.", lambda p, g: -p * row_total(p * g))
+softmax_backward.wrong(
     "softmax.full Jacobian", "A whole Jacobian is built on the way.",
     lambda p, g: torch.einsum(
         "...ij,...j->...i", torch.diag_embed(p) - p[..., :, None] * p[..., None, :], g))
@@ -305,6 +329,10 @@ wrong("dropout.1/(1-p) lost",
       "gradient.", rescale=lambda g, p: g)
 wrong("dropout.1/(1-p) the wrong way", "The gradient is multiplied by 1 - p.",
       rescale=lambda g, p: g * (1 - p))
+wrong("dropout.1/(1-p) the wrong way",
+      "What was dropped is multiplied by 1 - p. It gets no gradient, and what stayed is divided "
+      "by 1 - p.", drop=lambda g, dropped, p: torch.where(dropped, g * (1 - p), g),
+      rescale=lambda g, p: g)
 wrong("dropout.divided by p", "What stayed was enlarged by 1 / (1 - p), not by 1 / p.",
       rescale=lambda g, p: g / p)
 wrong("mask.-inf in the gradient",
@@ -377,6 +405,10 @@ wrong("linear.bias summed once",
       "The bias's gradient is summed over the sequences only. Every token uses the bias.", over=0)
 wrong("linear.bias summed once",
       "The bias's gradient is summed over the tokens only. Every sequence uses the bias.", over=1)
+wrong("linear.bias summed once",
+      "The bias's gradient is that of one token of each sequence. Every token uses the bias.",
+      lambda g, x, w: (*linear_backward(g, x, w)[:2], g[:, 0].sum(0)),
+      lambda g, x, w: (*linear_backward(g, x, w)[:2], g[:, -1].sum(0)))
 wrong("linear.bias of the inputs", "The bias's gradient is a sum of inputs; it is one of grad_y.",
       lambda g, x, w: (g @ w, torch.einsum("bto,bti->oi", g, x), x.sum((0, 1))))
 wrong("linear.sums first", "Inputs and gradients are added up before they are multiplied. Each "
@@ -691,11 +723,21 @@ wrong("mha.order", "`in_proj_weight` holds q, k and v in this order; here anothe
 wrong("mha.order", "`in_proj_weight` holds q, k and v in this order; here another one was used.",
       order=("q", "v", "k"))
 wrong("mha.bias lost", "The biases were not loaded.", bias=False)
+wrong("mha.bias lost", "`in_proj_bias` was not loaded: queries, keys and values have no biases.",
+      lambda x, weights, *more: run_mha(x, unbiased(weights, "qkv"), *more))
+wrong("mha.bias lost", "`out_proj.bias` was not loaded.",
+      lambda x, weights, *more: run_mha(x, unbiased(weights, ["mix"]), *more))
 wrong("mask.causal for given", "The given mask is replaced by the causal one.",
       sense=lambda hidden: torch.ones_like(hidden).triu(1))
 wrong("mha.mix lost", "The output projection is missing.", mix=False)
 wrong("mha.transposed", "The weights are transposed: this module stores them as nn.Linear does.",
       turn=torch.t)
+
+
+def unbiased(weights, names):
+    """The weights with the biases of these layers at 0."""
+    biases = {f"{name}.bias" for name in names}
+    return {k: torch.zeros_like(w) if k in biases else w for k, w in weights.items()}
 
 
 def gpt2_weights(draw: Draw) -> Call:

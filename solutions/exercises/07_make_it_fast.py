@@ -209,6 +209,10 @@ wrong("online.maximum of the first block",
           scores - scores[:, :block].amax(-1, True)).exp().sum(-1)))
 wrong("online.maximum of all rows", "The maximum is taken over all rows; each row has its own.",
       larger=lambda old, new: torch.maximum(old, new.max()))
+wrong("online.one term for a block",
+      "Each block adds one exponential, that of its largest score. It adds those of all its "
+      "scores.", lambda scores, block: (scores.amax(-1), sum(
+          (p.amax(-1) - scores.amax(-1)).exp() for p in scores.split(block, -1))))
 wrong("online.mean for sum", "The exponentials are averaged; they must be added up.",
       lambda scores, block: block_means(scores, block))
 wrong("online.logsumexp", "The second result is m + log(l); l itself is asked for.",
@@ -240,6 +244,10 @@ wrong("online.new block rescaled",
 wrong("online.maximum not kept", "m is not updated from block to block.",
       lambda scores, block: (scores.split(block, -1)[-1].amax(-1), (
           scores.split(block, -1)[-1] - scores.split(block, -1)[-1].amax(-1, True)).exp().sum(-1)))
+wrong("online.maximum of the block",
+      "What comes back as m is the last block's own maximum, not that of all blocks.",
+      lambda scores, block: (
+          scores.split(block, -1)[-1].amax(-1), online_softmax(scores, block)[1]))
 wrong("online.last block lost",
       "The last block is lost where it is shorter than the others.",
       cut=lambda length, block: length // block * block)
@@ -360,6 +368,14 @@ wrong("tiles.divided twice", "The output is divided by l twice at the end.",
       end=lambda out, total: divided(divided(out, total), total))
 wrong("tiles.rescaled twice", "The output so far is multiplied by the factor twice.",
       rescale_out=lambda old, new: grown(old, new) ** 2)
+wrong("tiles.first lost", "The first block of keys is left out.",
+      lambda q, k, v, block: tiled_attention(q, k[block:], v[block:], block))
+wrong("tiles.values stay", "The values of the first block are used with every block of keys.",
+      lambda q, k, v, block: tiled_attention(
+          q, k, v[:block].repeat(math.ceil(len(k) / block), 1)[: len(k)], block))
+wrong("tiles.keys stay", "The keys of the first block are used with every block of values.",
+      lambda q, k, v, block: tiled_attention(
+          q, k[:block].repeat(math.ceil(len(k) / block), 1)[: len(k)], v, block))
 wrong("tiles.last only", "Each tile overwrites what the others gave: only the last block of keys "
       "is left.", lambda q, k, v, block: tiled_attention(
           q, k.split(block)[-1], v.split(block)[-1], block))
@@ -533,6 +549,8 @@ wrong("tiles.diagonal not masked",
       "The tiles on the diagonal are not masked: within its block a token sees the future.",
       masked=False)
 wrong("mask.diagonal hidden", "The token's own key is hidden too.", diagonal=0)
+wrong("mask.diagonal hidden", "The token's own key is hidden too, with a large negative number.",
+      diagonal=0, fill=-1e9)
 wrong("mask.one step late", "Each token sees the one after it.", diagonal=2)
 wrong("tiles.count", "The count is that of all tiles; those that were skipped do not count.",
       counted=lambda done, rows: rows * rows)
@@ -615,6 +633,10 @@ chunk_mask.wrong("mask.square", "The mask has a row for each key and a column fo
                  "is the other way round.",
                  lambda q_len, k_len: torch.ones(k_len, q_len).triu(1).bool(),
                  lambda q_len, k_len: chunk_mask(q_len, k_len).T)
+chunk_mask.wrong(
+    "mask.upside down", "The mask stands upside down: a mask of a row for each key was turned "
+    "round.", lambda q_len, k_len: torch.ones(k_len, q_len).triu(1).bool().T,
+    lambda q_len, k_len: torch.ones(k_len, q_len).tril(-1).bool().T)
 chunk_mask.wrong("mask.past hidden", "The past is hidden. It is what the cache is kept for.",
                  lambda q_len, k_len: chunk_mask(q_len, k_len)
                  | (torch.arange(k_len) < k_len - q_len))
@@ -930,6 +952,10 @@ wrong("backward.softmax of the tile",
       exponent=lambda s, lse: s.log_softmax(-1))
 wrong("tiles.last tile", "The last, shorter tiles are lost.",
       cut=lambda length, block: length // block * block)
+wrong("backward.values from out", "grad_v is made of out; it is made of grad_out.",
+      lambda g, q, k, v, out, lse, block: (
+          *tiled_backward(g, q, k, v, out, lse, block)[:2],
+          tiled_backward(out, q, k, v, out, lse, block)[2]))
 wrong("backward.order", "The gradients come in another order than q, k, v.",
       lambda *args: tuple(tiled_backward(*args)[i] for i in (1, 0, 2)),
       lambda *args: tuple(tiled_backward(*args)[i] for i in (2, 1, 0)))

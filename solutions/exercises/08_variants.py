@@ -268,6 +268,10 @@ wrong("scale.other", "The scores are divided by the root of the size of all head
       size_of=lambda q, k: q.shape[-1] * (q.shape[1] // k.shape[1]))
 wrong("scale.other", "The scores are divided by the root of the size of all heads of keys.",
       size_of=lambda q, k: q.shape[-1] * k.shape[1])
+wrong("scale.other", "The scores are divided by the root of the number of heads.",
+      size_of=lambda q, k: q.shape[1])
+wrong("scale.other", "The scores are divided by the root of the number of heads of keys.",
+      size_of=lambda q, k: k.shape[1])
 wrong("scale.other", "The scores are divided by the root of the number of tokens.",
       size_of=lambda q, k: q.shape[-2])
 wrong("scale.multiplied", "The scores are multiplied by the root.", power=0.5)
@@ -648,6 +652,8 @@ wrong("alibi.same for all", "All heads have the average slope.", own=lambda s: s
 wrong("alibi.reversed", "The slopes go to the heads in reverse order.", own=lambda s: s.flip(0))
 wrong("alibi.squared", "The penalty grows with the square of the distance.",
       far=lambda n: distances(n) ** 2)
+wrong("alibi.same at any distance", "All keys of the past pay for one step, however far they are "
+      "away.", far=lambda n: distances(n).clamp(max=1))
 wrong("alibi.doubled", "The penalty is twice as large as asked for.",
       far=lambda n: 2 * distances(n))
 wrong("alibi.power", "The penalty is a power of the slope; it is the slope times the distance.",
@@ -856,6 +862,8 @@ wrong("mask.inverted", "The past is cut off.", keep=torch.triu)
 wrong("linear.no features", "Queries and keys go in as they are, so weights may be negative.",
       of_q=torch.clone, of_k=torch.clone)
 wrong("linear.no features", "Only the keys go through f.", of_q=torch.clone)
+wrong("linear.other features", "f of the keys is elu without the 1.", of_k=F.elu)
+wrong("linear.other features", "f of the queries is elu without the 1.", of_q=F.elu)
 wrong("linear.no features", "Only the queries go through f.", of_k=torch.clone)
 for name, feature in (("elu without the 1", F.elu), ("relu", torch.relu), ("exp", torch.exp),
                       ("the sigmoid", torch.sigmoid), ("relu + 1", lambda x: torch.relu(x) + 1),
@@ -922,6 +930,16 @@ def linear_steps(q, k, v, state, total, early_state=False, early_total=False, no
     state, total = (state, total) if returns == "new" else first
     return torch.stack(outputs, 1), state, total
 
+def total_stays(q, k, v, state, total):
+    outputs = []
+    for t in range(q.shape[1]):
+        ask, key = positive(q[:, t]), positive(k[:, t])
+        state, now = state + key[:, :, None] * v[:, t, None], total + key
+        weight = (ask * now).sum(-1, keepdim=True)
+        outputs.append(torch.einsum("bs,bsv->bv", ask, state) / weight)
+    return torch.stack(outputs, 1), state, now
+
+
 def counting(q, k, v, state, total):
     outputs = []
     for t in range(q.shape[1]):
@@ -953,6 +971,9 @@ wrong("recurrent.overwritten", "State and total are overwritten at each token; a
 wrong("recurrent.overwritten", "The state is overwritten at each token; add to it.", summed=False)
 wrong("recurrent.overwritten", "The total is overwritten at each token; add to it.",
       summed_total=False)
+wrong("recurrent.overwritten", "The total does not grow: each token's f(k) is added to the one "
+      "that was given.",
+      lambda q, k, v, state, total: total_stays(q, k, v, state, total))
 wrong("recurrent.normaliser", "The total is read by the key; the query reads it.", read="key")
 wrong("recurrent.normaliser", "The outputs are divided by the sum of the total. The query reads "
       "it: f(q) times the total.", read="nothing")

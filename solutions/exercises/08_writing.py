@@ -55,6 +55,8 @@ class LayerNorm(nn.Module):
         eps = self.eps if self.own is None else self.own
         if self.spread == "distance":
             var = (x - mean).abs().mean(self.dim, keepdim=True).square()
+        if self.spread == "square":
+            var = x.square().mean(self.dim, keepdim=True)
         if self.spread == "sum":
             var = (x - mean).square().sum(self.dim, keepdim=True)
         below = var + eps if self.where in ("inside", "both") else var
@@ -68,6 +70,8 @@ class LayerNorm(nn.Module):
 wrong = LayerNorm.wrong
 wrong("norm.unbiased", "The variance is divided by n - 1, as `var` does by itself; here it is n.",
       unbiased=True)
+wrong("norm.not centred", "The mean is taken off above the line only: below stands the mean "
+      "square, not the variance.", spread="square")
 wrong("norm.over the tokens", "Mean and variance run over the tokens. A token must not know of "
       "later ones, so each vector is normalised by itself.", dim=1)
 wrong("norm.over the tokens", "Mean and variance run over all tokens of the batch, as in a batch "
@@ -123,6 +127,7 @@ wrong("mlp.no bend", "There is nothing between the two layers, so they are one: 
 for name, bend in (("relu", torch.relu), ("silu", F.silu), ("tanh", torch.tanh),
                    ("sigmoid", torch.sigmoid), ("the exact gelu", F.gelu),
                    ("leaky relu", F.leaky_relu), ("elu", F.elu),
+                   ("x sigmoid(1.702 x)", lambda x: x * torch.sigmoid(1.702 * x)),
                    ("a softmax", lambda x: x.softmax(-1))):
     wrong("mlp.other bend", f"The bend is {name}; asked for is GPT-2's, gelu with approximate="
           "'tanh'.", bend=staticmethod(bend))
@@ -166,6 +171,11 @@ class Block(nn.Module):
                 x = norm((x if keeps[name] else 0) + part(read))
             elif self.style == "on the part":
                 x = (x if keeps[name] else 0) + norm(part(read))
+            elif self.style == "from the start":
+                x = start + part(norm(read))
+            elif self.style == "norm of the norm":
+                read = x if name == self.order[0] else self.norm_1(start)
+                x = x + part(norm(read))
             elif self.style == "lost":
                 x = start * (name == self.order[1]) + part(norm(read))
             else:
@@ -180,6 +190,10 @@ wrong("block.norm behind", "The norms stand behind the parts; each part should r
       "norm.", style="on the part")
 wrong("block.stream replaced", "What is added to is the normalised stream; then what stood in the "
       "stream is lost.", style="normalised")
+wrong("block.stream lost", "The MLP's part is added to what came into the block: what attention "
+      "has added is lost.", style="from the start")
+wrong("block.stream not read", "The MLP reads the normalised input of attention, not what "
+      "attention has added to the stream.", style="norm of the norm")
 wrong("block.no sum", "Neither part adds to the stream: each replaces it.",
       keep_1=False, keep_2=False)
 wrong("block.no sum", "Attention replaces the stream. It should add to it.", keep_1=False)
@@ -490,6 +504,11 @@ def top_p(logits, p, inclusive=True, normalised=True, falling=True, back=True, f
     ordered = ordered / ordered.sum(-1, keepdim=True) if normalised else ordered
     return torch.zeros_like(probs).scatter(-1, order, ordered) if back else ordered
 
+def as_they_stand(probs, p):
+    kept = probs * (probs.cumsum(-1) - probs < p)
+    return kept / kept.sum(-1, keepdim=True)
+
+
 def over_a_threshold(logits, least):
     probs = logits.softmax(-1)
     kept = probs * (probs >= least)
@@ -501,6 +520,12 @@ wrong("top-p.one too few", "The token that reaches p is taken away: what is left
       inclusive=False)
 wrong("top-p.one too few", "The token that reaches p is taken away; where the best alone has more "
       "than p, nothing is left.", inclusive=False, first=False)
+wrong("top-p.one too many", "One token too many is kept: the one that reaches p is the last.",
+      least=lambda probs, p: F.pad(probs.cumsum(-1) - probs < p, (1, 0), value=True)[..., :-1])
+wrong("top-p.back the wrong way", "They are put back to other tokens: gather reads from the "
+      "places in `order`. What was sorted is written to them, by scatter.",
+      lambda logits, p: top_p(logits, p, back=False).gather(
+          -1, logits.sort(-1, descending=True).indices))
 wrong("top-p.not normalised", "What is kept does not sum to 1.", normalised=False)
 wrong("top-p.smallest", "The sum begins with the least probable: the tail is kept.", falling=False)
 wrong("top-p.order lost", "The probabilities come back sorted, not at their tokens' places.",
@@ -511,6 +536,8 @@ wrong("top-p.threshold", "Tokens with p times the best one's probability are kep
       "min-p).", least=lambda probs, p: probs >= p * probs[..., :1])
 wrong("top-p.share of tokens", "p is taken as a share of the tokens, not of the probability.",
       least=lambda probs, p: torch.arange(probs.shape[-1]) < max(int(p * probs.shape[-1]), 1))
+wrong("top-p.not sorted", "The sum runs over the tokens as they stand. It must begin with the "
+      "most probable: sort first.", lambda logits, p: as_they_stand(logits.softmax(-1), p))
 wrong("top-p.missing", "Nothing is taken away.", lambda logits, p: logits.softmax(-1))
 wrong("top-p.complement", "Tokens are kept until 1 - p is reached.",
       lambda logits, p: top_p(logits, 1 - p))
