@@ -266,6 +266,25 @@ def test_a_damaged_gradebook_is_told_in_a_sentence(tmp_path):
     assert "gradebook" in done.stderr and "file is not a database" in done.stderr
 
 
+def test_the_process_that_keeps_the_marks_imports_nothing_that_judges(rooms):
+    """Torch takes longer to import than a class that is unchanged takes to be looked through."""
+    _, here = rooms
+    program = (
+        "import sys; from autograder.cli import main; "
+        "status = main(['grade', 'submitted', '--force', '--student=cy', '--jobs=1']); "
+        "print(status, [m for m in ('torch', 'jupytext', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=here.folder,
+        env=environ(here.folder),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "0 []", done.stderr[-2000:]
+
+
 def test_without_a_gradebook_nothing_is_written(tmp_path):
     room = Classroom(tmp_path / "course")
     fill(room)
