@@ -1,5 +1,6 @@
 """A class marked by `autograder grade`: in nbgrader's gradebook, on all cores, resumable."""
 
+import errno
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import time
 
 import pytest
 
+from autograder.grading import work as graded_by
 from autograder.many.pool import Failed, Pool
 from tests.journeys.classroom import HOMEWORK, NAME, Classroom, environ, half, right
 from tests.pieces import work
@@ -255,6 +257,16 @@ def test_a_read_only_folder_is_told_in_a_sentence(tmp_path):
         room.folder.chmod(0o755)
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "cannot be" in done.stderr
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
+def test_a_disk_that_is_full_where_children_work_is_told_in_a_sentence(monkeypatch, number):
+    def full(tier):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(graded_by, "_grader", full)
+    done = graded_by.answer(graded_by.Job(()))
+    assert "make room there and run this again" in done.unable and not done.found
 
 
 def test_a_damaged_gradebook_is_told_in_a_sentence(tmp_path):
