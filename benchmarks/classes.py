@@ -3,6 +3,7 @@
     python -m benchmarks.classes                # 30 submissions, all four ways, side by side
     python -m benchmarks.classes --count 6      # a smaller class
     python -m benchmarks.classes --grow         # what 10, 100 and 1,000 submissions cost
+    python -m benchmarks.classes --start        # how long the start takes, in all its parts
 
 A third of the submissions is right, a third has a slip, a third is blank or hostile. Each answer
 begins with a comment of its own, so that no two are equal word for word: `autograder grade` judges
@@ -15,15 +16,16 @@ stock nbgrader, and where the time of one submission goes.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from autograder.sandbox.family import family
 from tests.journeys.classroom import HOMEWORK, NAME, Classroom, environ, filled, right
 
 SCRIPTS = Path(sys.executable).parent
@@ -225,17 +227,77 @@ def one_submission() -> None:
             print(f"one {kind} submission: {1000 * whole:.0f} ms; of it {told}")
 
 
+def start() -> None:
+    """Seconds, and processor seconds of the command's own process, until a command has ended."""
+    with tempfile.TemporaryDirectory(prefix="class-") as folder:
+        room = our_class(Path(folder) / "course", 3)
+        room.nbgrader("generate_assignment", HOMEWORK)
+        grading = ["grade", "submitted"]
+        _run([sys.executable, "-m", "autograder.cli", *grading], room.folder)
+        for name, args in (
+            ("autograder --version", ["--version"]),
+            ("grade, three unchanged", grading),
+            ("grade, one blank to do", [*grading, "--student=student-0002", "--force"]),
+            ("grade, one right to do", [*grading, "--student=student-0000", "--force"]),
+        ):
+            before = os.times()
+            seconds = _run([sys.executable, "-m", "autograder.cli", *args], room.folder)
+            after = os.times()
+            own = after.children_user + after.children_system
+            own -= before.children_user + before.children_system
+            print(f"{name:28}{seconds:8.1f} s, {own:.1f} s of processor time", flush=True)
+
+
 def grow(counts: tuple[int, ...]) -> None:
-    """What larger classes cost a submission, and the largest memory of a process."""
+    """What larger classes cost a submission, and the memory of the processes that take part."""
     for count in counts:
         with tempfile.TemporaryDirectory(prefix="class-") as folder:
-            seconds = grade(Path(folder) / "course", count)
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-        print(
-            f"{count:6} submissions: {seconds:8.1f} s, {1000 * seconds / count:6.0f} ms each, ",
-            end="",
-        )
-        print(f"largest process {peak:.0f} MiB", flush=True)
+            room = our_class(Path(folder) / "course", count)
+            room.nbgrader("generate_assignment", HOMEWORK)
+            seconds, processor, own, worker = _watched(room.folder)
+        each = f"{1000 * seconds / count:6.0f} ms each, {1000 * processor / count:6.0f} ms of it"
+        print(f"{count:6} submissions: {seconds:8.1f} s, {each} by this process and the workers,")
+        print(f"{'':20} at most {own} MiB in this process, {worker} MiB in a worker", flush=True)
+
+
+def _watched(folder: Path) -> tuple[float, float, int, int]:
+    """Seconds and processor time of a run, and the largest memory (MiB) of it and of a worker."""
+    start, most, spent = time.perf_counter(), {}, {}
+    command = [sys.executable, "-m", "autograder.cli", "grade", "submitted"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    running = subprocess.Popen(command, cwd=folder, env=environ(folder), **quiet)
+    while running.poll() is None:
+        for pid in (running.pid, *_workers(running.pid)):
+            with contextlib.suppress(OSError, IndexError):
+                most[pid] = max(most.get(pid, 0), _peak(pid))
+                spent[pid] = _spent(pid)
+        time.sleep(0.2)
+    seconds, own = time.perf_counter() - start, most.pop(running.pid)
+    return seconds, sum(spent.values()), own, max(most.values(), default=0)
+
+
+def _workers(pid: int) -> list[int]:
+    """The fork server of a run and the processes that it has made."""
+    named = [p for p in family(pid) if b"forkserver" in _command(p)]
+    return [p for p in named if p != pid]
+
+
+def _command(pid: int) -> bytes:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
+
+
+def _spent(pid: int) -> float:
+    """The processor time that a process itself has used."""
+    fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _peak(pid: int) -> int:
+    """The most memory that a process has had, in MiB."""
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(text.partition("VmHWM:")[2].split()[0]) // 1024
 
 
 def main() -> None:
@@ -243,9 +305,14 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=30)
     parser.add_argument("--way", action="append", choices=list(WAYS), help="only this one")
     parser.add_argument("--grow", action="store_true")
+    parser.add_argument("--start", action="store_true")
+    parser.add_argument("--size", type=int, action="append", default=[], help="with --grow")
     options = parser.parse_args()
     if options.grow:
-        grow((10, 100, 1000))
+        grow(tuple(options.size) or (10, 100, 1000))
+        return
+    if options.start:
+        start()
         return
     side_by_side(options.count, options.way or list(WAYS))
     one_submission()

@@ -1,5 +1,6 @@
 """A class marked by `autograder grade`: in nbgrader's gradebook, on all cores, resumable."""
 
+import errno
 import json
 import os
 import shutil
@@ -11,6 +12,7 @@ import time
 
 import pytest
 
+from autograder.grading import work as graded_by
 from autograder.many.pool import Failed, Pool
 from tests.journeys.classroom import HOMEWORK, NAME, Classroom, environ, half, right
 from tests.pieces import work
@@ -257,6 +259,16 @@ def test_a_read_only_folder_is_told_in_a_sentence(tmp_path):
     assert "cannot be" in done.stderr
 
 
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
+def test_a_disk_that_is_full_where_children_work_is_told_in_a_sentence(monkeypatch, number):
+    def full(tier):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(graded_by, "_grader", full)
+    done = graded_by.answer(graded_by.Job(()))
+    assert "make room there and run this again" in done.unable and not done.found
+
+
 def test_a_damaged_gradebook_is_told_in_a_sentence(tmp_path):
     room = Classroom(tmp_path / "course")
     fill(room)
@@ -264,6 +276,25 @@ def test_a_damaged_gradebook_is_told_in_a_sentence(tmp_path):
     done = grade(room)
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "gradebook" in done.stderr and "file is not a database" in done.stderr
+
+
+def test_the_process_that_keeps_the_marks_imports_nothing_that_judges(rooms):
+    """Torch takes longer to import than a class that is unchanged takes to be looked through."""
+    _, here = rooms
+    program = (
+        "import sys; from autograder.cli import main; "
+        "status = main(['grade', 'submitted', '--force', '--student=cy', '--jobs=1']); "
+        "print(status, [m for m in ('torch', 'jupytext', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=here.folder,
+        env=environ(here.folder),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "0 []", done.stderr[-2000:]
 
 
 def test_without_a_gradebook_nothing_is_written(tmp_path):

@@ -309,7 +309,7 @@ def test_a_fault_of_ours_is_told_and_stops_nobody_else(grader, hand_in, model, m
         raise ZeroDivisionError
 
     with monkeypatch.context() as patch:
-        patch.setattr("autograder.grading.grade.Marking.results", fails)
+        patch.setattr("autograder.grading.marking.Marking.results", fails)
         report = graded(grader, hand_in, model)
     assert report.score == 0
     assert "a person has to look" in report.error

@@ -11,7 +11,7 @@ import pytest
 
 from autograder import whole
 from autograder.course import released
-from autograder.course.build import build, write_sources
+from autograder.course.build import build
 from autograder.course.course import Course
 from autograder.course.released import HANDED_OUT, KEPT, CourseError
 from autograder.grading.demo import fill_in
@@ -223,10 +223,29 @@ def test_building_what_is_there_keeps_and_says_nothing(small):
 def test_what_nbgrader_reads_is_written_without_a_look_at_notebooks(small):
     (written,) = build(Course.at(small), run=False)
     written.write_text("mine")
-    write_sources(Course.at(small), small / "elsewhere")
+    released.write_sources(small, "solutions", small / "elsewhere")
     assert written.read_text() == "mine"
     source = small / "elsewhere" / "00_small" / "00_small.ipynb"
     assert "BEGIN SOLUTION" in source.read_text()
+
+
+def test_what_nbgrader_reads_is_made_anew_only_where_it_has_to_be(small, monkeypatch):
+    target = small / "elsewhere"
+    source, lesson = target / "00_small" / "00_small.ipynb", small / "solutions" / "00_small.py"
+    released.write_sources(small, "solutions", target)
+    first = source.read_text()
+    with monkeypatch.context() as patch:
+        patch.setattr("autograder.course.build.read_source", None)  # nothing is made here
+        released.write_sources(small, "solutions", target)
+    source.write_text("edited")
+    released.write_sources(small, "solutions", target)
+    assert source.read_text() == first
+    source.unlink()
+    released.write_sources(small, "solutions", target)
+    assert source.read_text() == first
+    lesson.write_text(lesson.read_text().replace("A small lesson", "Another lesson"))
+    released.write_sources(small, "solutions", target)
+    assert "Another lesson" in source.read_text()
 
 
 def test_a_file_that_cannot_be_replaced_stays_and_nothing_is_left_beside_it(tmp_path, monkeypatch):

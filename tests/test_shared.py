@@ -101,6 +101,43 @@ def test_an_equal_answer_behind_other_cells_is_looked_at_itself(hand_in, model, 
             assert one.grade_submission(read(broken, one.lessons), seed=11).score < 10
 
 
+def test_shapes_are_seen_once_of_equal_code_and_judged_for_each_comment(
+    hand_in, model, monkeypatch
+):
+    """The same code by four students: with other words, with false comments and with none."""
+    from autograder.grading import shape_comments
+
+    lines = model["self_attention"].splitlines()
+    bare = [line.partition("  # [")[0] for line in lines]
+    assert bare != lines
+    texts = {
+        "right": lines,
+        "other words": ["# I did this alone.", *lines],
+        "none": bare,
+        "false": [
+            *lines[:-4],
+            lines[-4].replace("seq_len, hidden", "hidden, seq_len"),
+            *lines[-3:],
+        ],
+    }
+    paths = {
+        name: hand_in(HOMEWORK, {**model, "self_attention": "\n".join(text)}, f"{name}.ipynb")
+        for name, text in texts.items()
+    }
+    fresh = {name: report(path) for name, path in paths.items()}
+    assert fresh["none"].score < fresh["right"].score > fresh["false"].score
+    asked = []
+    inner = shape_comments._recording
+    monkeypatch.setattr(shape_comments, "_recording", lambda *a: asked.append(a) or inner(*a))
+    with Grader(strongest(), course=Course.at(ROOT)) as one:
+        for name in (*texts, *texts):
+            again = one.grade_submission(read(paths[name], one.lessons), seed=11)
+            assert same(again, fresh[name]), name
+    own = [box for box, _ in asked if isinstance(box, Sandbox)]
+    # Each class once for all, and what costs once more, in a child of its own: it is remembered.
+    assert len(asked) - len(own) == 2 and len(own) == 2
+
+
 def test_an_answer_that_the_machine_failed_is_not_remembered(hand_in, model, monkeypatch):
     path = hand_in(HOMEWORK, model)
     with Grader(strongest(), course=Course.at(ROOT)) as one:

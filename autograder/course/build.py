@@ -317,12 +317,6 @@ def write(notebook: NotebookNode, path: Path) -> None:
         write_whole(path, text)
 
 
-def write_sources(course: Course, target: Path) -> None:
-    """Writes the source notebooks that nbgrader reads, to target/NAME/NAME.ipynb."""
-    for path in sources(course.folder, course.settings.sources):
-        write(read_source(path), target / path.stem / f"{path.stem}.ipynb")
-
-
 def build(course: Course, run: bool = True, only: str = "", say=lambda text: None) -> list[Path]:
     """Builds every notebook of the course; returns the released ones.
 

@@ -13,13 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autograder.course import released
-from autograder.course.answers import PUBLIC_SEED, Answers, compute
-from autograder.course.asking import Exercise
-from autograder.course.calls import Call, Draw
-from autograder.course.data import CHECKS, Checks
-from autograder.course.exercises import ExerciseError, Exercises, Written
 from autograder.course.lesson import Cell, Lesson, Role, read_lesson
 from autograder.course.settings import (
     CourseError,
@@ -29,7 +25,13 @@ from autograder.course.settings import (
     has_settings,
     read_settings,
 )
-from autograder.shapes import PlanError, plan
+
+if TYPE_CHECKING:  # who reads lessons and settings waits for no torch
+    from autograder.course.answers import Answers
+    from autograder.course.asking import Exercise
+    from autograder.course.calls import Call
+    from autograder.course.data import Checks
+    from autograder.course.exercises import Exercises, Written
 
 SECRET = ("*.py", "*.ipynb")  # what of sources and exercises no student's code may read
 
@@ -93,6 +95,8 @@ class Course:
         """The exercises as their authors wrote them, by task; empty in the hand-out."""
         if not self.has_answers:
             return {}
+        from autograder.course.exercises import ExerciseError
+
         try:
             return dict(self._library)
         except ExerciseError as error:
@@ -101,9 +105,13 @@ class Course:
     @cached_property
     def _library(self) -> Exercises:
         """The same; of its files only those are imported that are asked for."""
+        from autograder.course.exercises import Exercises
+
         return Exercises(self.folder / self.settings.exercises)
 
     def _written(self, task: str) -> Written:
+        from autograder.course.exercises import ExerciseError
+
         try:
             return self._library[task]
         except ExerciseError as error:
@@ -115,6 +123,8 @@ class Course:
 
     @cached_property
     def _checks(self) -> Checks:
+        from autograder.course.data import CHECKS, Checks
+
         path = self.folder / CHECKS
         if not path.exists():
             raise CourseError(
@@ -132,6 +142,9 @@ class Course:
 
     def public_calls(self, exercise: Exercise) -> list[Call]:
         """What `check` tries in a student's notebook."""
+        from autograder.course.answers import PUBLIC_SEED
+        from autograder.course.calls import Draw
+
         return exercise.cases(Draw(PUBLIC_SEED))
 
     def answers(self, exercise: Exercise, calls: Sequence[Call]) -> Answers:
@@ -140,6 +153,8 @@ class Course:
         In the hand-out they are known for the public calls only.
         """
         if self.has_answers:
+            from autograder.course.answers import compute
+
             return compute(self._written(exercise.task), calls)
         return self._checks.answers(exercise.task)
 
@@ -194,6 +209,8 @@ class Course:
 
     def _check_calls(self, lesson: Lesson, cell: Cell) -> None:
         """Raises `CourseError` where the calls for shape comments cannot be read."""
+        from autograder.shapes import PlanError, plan
+
         try:
             if cell.calls:
                 plan("; ".join(cell.calls))

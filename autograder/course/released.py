@@ -19,6 +19,7 @@ from autograder.whole import write_whole
 
 HANDED_OUT = Path("released") / "lessons.json"  # where the hand-out has it
 KEPT = Path("build") / "released.json"  # where a course keeps what it built
+MADE = ".made.json"  # beside nbgrader's source notebooks: what they were made from
 BUILDERS = ("jupytext", "nbformat", "nbgrader")  # packages that have a say in what is built
 
 Entry = dict[str, str]  # "notebook", "sha256" of it and, in a course, "made_from"
@@ -99,6 +100,28 @@ def _builder() -> str:
     """What besides the source decides what is built: our builder, and the packages it uses."""
     own = Path(__file__).with_name("build.py").read_text(encoding="utf-8")
     return own + "".join(f"{name} {metadata.version(name)}\n" for name in BUILDERS)
+
+
+def write_sources(folder: Path, where: str, target: Path) -> None:
+    """Writes the source notebooks that nbgrader reads, to target/NAME/NAME.ipynb.
+
+    One that lies there as it was made of this very source is not made again.
+    """
+    kept, entries = _entries(target / MADE), {}
+    for path in sources(folder, where):
+        file = target / path.stem / f"{path.stem}.ipynb"
+        made_from = _sum(path.read_text(encoding="utf-8") + _builder())
+        entry = {"made_from": made_from, "sha256": _sum(_read(file) or "")}
+        if entry != kept.get(path.stem):
+            from autograder.course.build import as_text, read_source
+
+            text = as_text(read_source(path))
+            if text != _read(file):
+                write_whole(file, text)
+            entry["sha256"] = _sum(text)
+        entries[path.stem] = entry
+    if entries != kept:
+        write_whole(target / MADE, _dumped(entries))
 
 
 # --- entries -------------------------------------------------------------------------------------

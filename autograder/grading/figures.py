@@ -13,15 +13,16 @@ import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import nbformat
-import torch
 from nbformat import NotebookNode
-from PIL import Image
 
-from autograder.course.calls import clean_error
 from autograder.intake.magics import plain_python
 from autograder.sandbox import ChildFailed, Sandbox
+
+if TYPE_CHECKING:  # who only writes down what was shown needs no torch
+    import torch
 
 CELL_SECONDS = 10.0
 ALL_SECONDS = 40.0
@@ -62,6 +63,8 @@ def show(box: Sandbox, cells: Iterable[tuple[str, str]]) -> dict[str, Shown]:
 
 
 def _shown(header: dict, tensors: dict) -> Shown:
+    from autograder.course.calls import clean_error
+
     text = header.get("text")
     text = text if isinstance(text, str) else ""
     try:
@@ -76,6 +79,8 @@ def _shown(header: dict, tensors: dict) -> Shown:
 
 
 def _bytes(tensor: torch.Tensor) -> bytes:
+    import torch
+
     if tensor.dtype != torch.uint8 or tensor.dim() != 1 or tensor.numel() > MOST_BYTES:
         return b""
     return tensor.contiguous().numpy().tobytes()
@@ -83,6 +88,8 @@ def _bytes(tensor: torch.Tensor) -> bytes:
 
 def picture(data: bytes) -> bytes | None:
     """A PNG file written anew from its pixels; None where it is none, or too large."""
+    from PIL import Image
+
     try:
         with warnings.catch_warnings(), Image.open(io.BytesIO(data), formats=["PNG"]) as image:
             warnings.simplefilter("ignore")

@@ -1,7 +1,8 @@
 """From a notebook file to a report; keeps the warm sandboxes between notebooks.
 
 It runs in the trusted process; the student's code runs only where `observe` and `comments` send
-it, in the sandbox.
+it, in the sandbox. What judges needs torch and is imported when the first answer is judged: a
+process that lets others judge never needs it.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from autograder.course.asking import Exercise
-from autograder.course.build import read_source, readable
-from autograder.course.calls import Call, Draw
 from autograder.course.course import Course
-from autograder.course.handout import sandbox_course
 from autograder.course.lesson import Lesson, Role
 from autograder.course.settings import CourseError, Given
-from autograder.grading.marking import Asked, Marking
-from autograder.grading.observe import seed_for
 from autograder.intake.read import read
 from autograder.intake.submission import Submission
 from autograder.reports.findings import told_once
 from autograder.reports.report import Report, Result
 from autograder.sandbox import ChildFailed, Limits, Sandbox, copies, files
+
+if TYPE_CHECKING:
+    from autograder.course.asking import Exercise
+    from autograder.course.calls import Call
+    from autograder.grading.marking import Asked
 
 MOST_TOLD = 5000  # answers of which is kept what was found in them
 FAULT = (
@@ -57,6 +58,7 @@ class Grader:
         self._boxes: dict[Given, Sandbox] = {}
         self._kept: dict[str, tuple[int, Asked]] = {}  # by task: a seed, and what it gave
         self._told: tuple[Hashable, dict] = (None, {})  # see `_told_before`
+        self._shapes: dict[str, object] = {}  # what was seen of shapes, by the code
 
     def __enter__(self) -> Grader:
         return self
@@ -72,6 +74,8 @@ class Grader:
 
     def box(self, lesson: Lesson) -> Sandbox:
         """The warm sandbox for this lesson's questions."""
+        from autograder.course.handout import sandbox_course
+
         given = replace(self.course.settings.given_to(lesson.name), lessons=())
         if given not in self._boxes:
             files = self._stack.enter_context(sandbox_course(self.course, given))
@@ -117,13 +121,16 @@ class Grader:
                 error,
                 most(lesson) if lesson else 0.0,
             )
+        from autograder.grading.marking import Marking
+
         box = self.box(lesson)
         models = model_answers(self.course, lesson.name)
         error = None
         private = self.private if seed is None else seed
         ask, told = partial(self._asked, private=private), self._told_before(lesson.name, seed)
         try:
-            marking = Marking(self.course, box, lesson, submission, models, ask, told)
+            shapes = {} if seed is None else self._shapes  # of a class, as `told` is
+            marking = Marking(self.course, box, lesson, submission, models, ask, told, shapes)
             results = marking.results()
             results = _told_once(results, lesson)
         except (CourseError, ChildFailed):
@@ -138,6 +145,8 @@ class Grader:
 
         Only what the last seed gave is kept, so that the memory does not grow.
         """
+        from autograder.grading.marking import Asked
+
         if private is None:
             return Asked(
                 partial(self._draw, exercise, None), partial(self.course.answers, exercise)
@@ -163,6 +172,9 @@ class Grader:
 
     def _draw(self, exercise: Exercise, private: int | None) -> list[Call]:
         """Fresh cases; in the hand-out, which has no reference, the public ones."""
+        from autograder.course.calls import Draw
+        from autograder.grading.observe import seed_for
+
         if not self.course.has_answers:
             return self.course.public_calls(exercise)
         return exercise.cases(Draw(seed_for(exercise.task, private)))
@@ -216,6 +228,8 @@ def _model_answers(folder: Path, sources: str, lesson: str) -> dict[str, str]:
     path = folder / sources / f"{lesson}.py"
     if not path.exists():
         return {}
+    from autograder.course.build import read_source, readable
+
     notebook = readable(read_source(path))
     return {c.id: c.source for c in notebook.cells if c.metadata.get("course", {}).get("task")}
 

@@ -47,7 +47,8 @@ class Marking:
     """One submission on its way to its results.
 
     models: model answers by cell id. asked: what is asked of an exercise. told: what was found in
-    answers to the same questions before, by their whole text; what is found now is added.
+    answers to the same questions before, by their whole text; what is found now is added. shapes:
+    the same for what was seen of shapes, by the code (see `shape_comments`).
     stopped: by cell, what ended a child, so that no hang is waited for twice. alone: whether the
     student's own cells are left out, since one of them ended a child.
     """
@@ -59,6 +60,7 @@ class Marking:
     models: dict[str, str]
     asked: Callable[[Exercise], Asked]
     told: dict[Hashable, list[Finding]] = field(default_factory=dict)
+    shapes: dict[str, object] = field(default_factory=dict)
     stopped: dict[str, list[Finding]] = field(default_factory=dict)
     alone: bool = False
 
@@ -158,7 +160,7 @@ class Marking:
         text, pressed = ("comments", self.lesson.name, exercise.id, source), self.box.pressed
         if text in self.told:
             return self.told[text]
-        found = comment_findings(self.box, self.lesson, exercise, source, self.shared)
+        found = comment_findings(self.box, self.lesson, exercise, source, self.shared, self.shapes)
         if pressed == self.box.pressed and not any(f.message.startswith(UNSEEN) for f in found):
             self.told[text] = found
         return found

@@ -32,8 +32,8 @@ from nbgrader.preprocessors import (
 )
 from sqlalchemy.exc import SAWarning
 
-from autograder.course.build import write_sources
 from autograder.course.course import Course
+from autograder.course.released import write_sources
 from autograder.grading import converters, exchange, gradebook, work
 from autograder.intake.repair import rebuild
 from autograder.one_thread import one_thread
@@ -85,7 +85,7 @@ def _write_sources(course: Course, target: Path) -> None:
     Where it may not be written, a Jupyter server is to start all the same.
     """
     try:
-        write_sources(course, target)
+        write_sources(course.folder, course.settings.sources, target)
     except OSError as error:
         logging.getLogger(__name__).warning(
             "%s cannot be written (%s): nbgrader works where its folder can be written to. Copy "

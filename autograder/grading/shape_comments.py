@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 
 from autograder.course.asking import Finding, Verdict
@@ -17,11 +18,17 @@ CHECK = "shape_comments"
 SECONDS = 20.0
 UNSEEN = "The shapes could not be seen"
 COSTS = (Verdict.FALSE, Verdict.MISSING)
+MOST_KEPT = 200  # recordings, of some 50 KB each
 UNREADABLE = "no readable recording"  # as `shapes.judge` says it
 
 
 def comment_findings(
-    box: Sandbox, lesson: Lesson, exercise: Cell, source: str, shared: Shared | None = None
+    box: Sandbox,
+    lesson: Lesson,
+    exercise: Cell,
+    source: str,
+    shared: Shared | None = None,
+    kept: dict[str, object] | None = None,
 ) -> list[Finding]:
     """Verdicts on the shape comments of one exercise's cell; empty where none are asked for.
 
@@ -30,28 +37,39 @@ def comment_findings(
     to look at; so does a comment that is longer, or takes longer, than anyone's should. An answer
     that twice ends the process which looks at its shapes, or replaces what was seen, counts as one
     without comments. shared: where to look first; what costs is looked at again in a child of its
-    own.
+    own. kept: what was seen of code before, by the code alone: comments and blank lines are no part
+    of it. It stands for the first look only, and what is seen now is added.
     """
     if not exercise.calls:
         return []
     place = shared.place(exercise.id) if shared is not None else None
     if place is not None:
         with suppress(ChildFailed):
-            found = _found(place, lesson, exercise, source)
+            found = _found(place, lesson, exercise, source, kept)
             if not any(f.verdict in COSTS for f in found):
                 return found
     return _found(box, lesson, exercise, source)
 
 
-def _found(box: Sandbox | Place, lesson: Lesson, exercise: Cell, source: str) -> list[Finding]:
+def _found(
+    box: Sandbox | Place,
+    lesson: Lesson,
+    exercise: Cell,
+    source: str,
+    kept: dict[str, object] | None = None,
+) -> list[Finding]:
+    kept = {} if kept is None else kept
     asked = plan("; ".join(exercise.calls))
     setup = "\n".join(c.source for c in lesson.with_role(Role.SETUP))
     try:
         job = prepare(source, asked, setup=setup)
-        try:
-            recording = _recording(box, job)
-        except ChildFailed:  # a busy machine, perhaps
-            recording = _recording(box, job)
+        code = json.dumps(job, sort_keys=True)
+        recording = kept.get(code)
+        if recording is None:
+            try:
+                recording = _recording(box, job)
+            except ChildFailed:  # a busy machine, perhaps
+                recording = _recording(box, job)
         verdicts = judge(source, asked, recording, starter=exercise.source)
     except ChildFailed as failed:
         if failed.kind == Failure.CANNOT_START:
@@ -63,6 +81,10 @@ def _found(box: Sandbox | Place, lesson: Lesson, exercise: Cell, source: str) ->
         return [
             Finding(CHECK, Verdict.MISSING, f"{UNSEEN}: your code changed what was written down.")
         ]
+    if code not in kept:
+        while len(kept) >= MOST_KEPT:
+            del kept[next(iter(kept))]
+        kept[code] = recording
     return [_finding(v) for v in verdicts]
 
 

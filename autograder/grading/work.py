@@ -7,8 +7,10 @@ same answer. No gradebook is known here.
 from __future__ import annotations
 
 import atexit
+import errno
 import hashlib
 import secrets
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -201,6 +203,9 @@ def judged(grader: Grader, job: Job, found: Found) -> Found:
     return Found(found.part, found.file, submission, report, text, shown)
 
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)  # no more can be written there
+
+
 # --- in a process of its own ---------------------------------------------------------------------
 _ONE = threading.Lock()  # a worker of Dask may have several threads; a grader is for one
 
@@ -229,6 +234,14 @@ def answer(job: Job) -> Done:
             return do(_grader(job.tier), job)
     except (CourseError, ChildFailed) as error:
         return Done(unable=str(error))
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        place = error.filename or f"A file in {tempfile.gettempdir()}"
+        return Done(
+            unable=f"{place} cannot be written ({error.strerror}). What was graded before is "
+            "kept; make room there and run this again."
+        )
 
 
 def given_up(job: Job, lessons: dict[str, Lesson], course: Course) -> Done:

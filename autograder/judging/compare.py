@@ -259,14 +259,13 @@ def matches(got: Outcome, other: Outcome, rtol: float) -> bool:
     return outcome_difference(got, other, rtol) is None
 
 
-def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]:
-    """The usual judge: every call must give what is expected; else say which mistake it was.
+def failures(sight: Sight) -> list[tuple[Call, Outcome, Difference | None]]:
+    """The calls that do not give what is expected, what came, and how it differs; None: an error.
 
     Where a call changed its input in place, that is a mistake too (call it 'input changed').
-    named: the mistake that it is known to be, as (check, message); else it is looked for.
     """
     rtol = sight.exercise.rtol
-    failures = []
+    failed = []
     for call, got, expected in zip(sight.calls, sight.outcomes, sight.expected, strict=True):
         if expected.error is not None:
             if not got.error or got.error["type"] != expected.error["type"]:
@@ -277,11 +276,11 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
                     expected.error["type"],
                     got.error["type"] if got.error else "no error",
                 )
-                failures.append((call, got, found))
+                failed.append((call, got, found))
             elif got.left:
-                failures.append((call, got, _left(got)))
+                failed.append((call, got, _left(got)))
         elif got.error is not None:
-            failures.append((call, got, None))
+            failed.append((call, got, None))
         else:
             found = outcome_difference(got, expected, rtol)
             if found is None and _changed_tensors(call, got) - set(expected.after):
@@ -289,10 +288,19 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
             if found is None and got.left:
                 found = _left(got)
             if found is not None:
-                failures.append((call, got, found))
-    if not failures:
+                failed.append((call, got, found))
+    return failed
+
+
+def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]:
+    """The usual judge: every call must give what is expected; else say which mistake it was.
+
+    named: the mistake that it is known to be, as (check, message); else it is looked for.
+    """
+    failed = failures(sight)
+    if not failed:
         return []
-    call, got, found = failures[0]
+    call, got, found = failed[0]
     named = named or name_mistake(sight)
     if found is not None and found.lost and not _of_the_input(found.lost, call):
         found = replace(found, text=f"{found.text}; {', '.join(found.lost)} is missing")

@@ -10,7 +10,7 @@ from autograder.course.asking import Exercise, Finding, Sight
 from autograder.course.calls import Call, Outcome
 from autograder.course.general.altered import ALTERED, BEGINS
 from autograder.judging import renamed
-from autograder.judging.compare import compare, judge, matches
+from autograder.judging.compare import failures, judge, matches
 from autograder.judging.look_again import look_again
 
 
@@ -32,7 +32,7 @@ def _is_right(exercise, calls, outcomes, known: Answers, source: str) -> bool:
     """Whether they are right, whatever mistakes there are."""
     asked, came = tuple(calls), tuple(outcomes)
     sight = Sight(exercise, asked, came, known.expected, (), source, known.stages)
-    return not compare(sight) and not judge(sight)
+    return not failures(sight) and not judge(sight)  # words are for what is wrong
 
 
 def _found(exercise, calls, outcomes, known: Answers, source: str) -> list[Finding]:

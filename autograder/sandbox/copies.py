@@ -69,11 +69,12 @@ def _there(folder: str, names: set[tuple[str, str]], sizes: set[int], digests: s
     suffixes = tuple({Path(name).suffix for _, name in names})
     found = set()
     for place, folders, files in os.walk(folder):
-        inside = os.path.relpath(place, folder)
-        for file in files:
-            path = os.path.join(place, file)
-            named = (os.path.basename(place), file) in names and inside != "."
-            if named or (file.endswith(suffixes) and _is_one_of(path, sizes, digests)):
+        inside, last = place[len(folder) :].strip(os.sep) or ".", os.path.basename(place)
+        for file in files:  # tens of thousands
+            if not file.endswith(suffixes):
+                continue
+            named = (last, file) in names and inside != "."
+            if named or _is_one_of(f"{place}{os.sep}{file}", sizes, digests):
                 found.add(os.path.normpath(os.path.join(inside, file)))
                 if inside != ".":
                     folders.clear()
