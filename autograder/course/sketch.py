@@ -76,10 +76,18 @@ def _tensors(value):
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, bool | int | float):
-        yield torch.tensor(float(value))
+        yield torch.tensor(_as_float(value))
     elif isinstance(value, dict):
         for each in value.values():
             yield from _tensors(each)
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _tensors(each)
+
+
+def _as_float(number: bool | int | float) -> float:
+    """The number, infinite where it is too large for a float."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf

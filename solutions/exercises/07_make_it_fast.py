@@ -635,8 +635,7 @@ chunk_mask.wrong("mask.square", "The mask has a row for each key and a column fo
                  lambda q_len, k_len: chunk_mask(q_len, k_len).T)
 chunk_mask.wrong(
     "mask.upside down", "The mask stands upside down: a mask of a row for each key was turned "
-    "round.", lambda q_len, k_len: torch.ones(k_len, q_len).triu(1).bool().T,
-    lambda q_len, k_len: torch.ones(k_len, q_len).tril(-1).bool().T)
+    "round.", lambda q_len, k_len: torch.ones(k_len, q_len).triu(1).bool().T)
 chunk_mask.wrong("mask.past hidden", "The past is hidden. It is what the cache is kept for.",
                  lambda q_len, k_len: chunk_mask(q_len, k_len)
                  | (torch.arange(k_len) < k_len - q_len))
