@@ -17,6 +17,7 @@ from autograder.course.calls import Call, Outcome
 from autograder.course.steps.traces import Trace
 from autograder.judging.compare import difference
 from autograder.judging.explain import CAUSES, RAISED
+from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing import habits
 from autograder.tracing.look import Look, Told
@@ -90,7 +91,8 @@ def _with_where(
     pair = _pair(finding, known)
     told = look.both([check for check, _ in pair]) if pair else []
     told = told or look.told(finding.check if named and not pair else "")
-    if finding.verdict == Verdict.ERROR:
+    unbuilt = finding.check.startswith(PREFIX) and finding.line is not None
+    if finding.verdict == Verdict.ERROR or unbuilt:
         said = _error(finding, told, look, steps)
     elif not named and steps.outcome.error is None and steps.outcome.value is None:
         said = _nothing(finding, look, exercise)
