@@ -13,6 +13,7 @@ from nbconvert.filters import markdown2html
 from tests.conftest import ROOT
 
 SKIPPED = {".git", ".venv", "build", "demo", "node_modules", ".ipynb_checkpoints"}
+SKIPPED |= {"site"}  # its links are those of the site that is built: tests/exports/test_site.py
 ELSEWHERE = ("solutions/", "tools/")  # in the whole course, as the lessons and cards say
 PLACEHOLDERS = re.compile(r"[A-Z]{3,}|NN_|\*|<|\{|…|\.\.\.")  # STUDENT, NN_name, *.ipynb
 

@@ -16,6 +16,7 @@ import torch
 from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Call, Outcome
 from autograder.course.general.altered import ALTERED
+from autograder.course.general.exchanged import EXCHANGED
 from autograder.course.sketch import Sketch, count
 from autograder.judging.explain import explain_error
 from autograder.judging.relation import FEW, VAGUE, relation
@@ -373,11 +374,13 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     by_steps = bool(sight.exercise.stages)  # there an error says which step it is in
     if len(ran) < len(every) and not by_steps and any(_is_wrong(sight, i) for i in ran):
         asked.append(ran)
-    little = sum(count(sight.outcomes[i]) for i in every if _is_wrong(sight, i)) < FEW
+    wrong = sum(count(sight.outcomes[i]) for i in every if _gives_wrong(sight, i))
     for places in asked:
         for check, message, outcomes in sight.mistakes:
-            if little and check.startswith(ALTERED):
+            if wrong < FEW and check.startswith(ALTERED):
                 break  # they are the last
+            if not wrong and check.startswith(EXCHANGED):
+                continue  # a lost gradient proves nothing of inputs
             if all(_is_same(sight, i, outcomes[i]) for i in places):
                 return check, message
     return None
@@ -385,6 +388,12 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
 
 def _is_wrong(sight: Sight, place: int) -> bool:
     return not matches(sight.outcomes[place], sight.expected[place], sight.exercise.rtol)
+
+
+def _gives_wrong(sight: Sight, place: int) -> bool:
+    """Whether more is wrong than gradients."""
+    got, wanted = (replace(o[place], gradients=None) for o in (sight.outcomes, sight.expected))
+    return not matches(got, wanted, sight.exercise.rtol)
 
 
 def _is_same(sight: Sight, place: int, other: Outcome) -> bool:

@@ -1,5 +1,5 @@
-"""The right answer to inputs that were changed on their way in: a loop that stops one early, a bias
-that is not used, a mask the wrong way round.
+"""The right answer to inputs that were changed on their way in: a loop that stops one early, an
+argument that is not used, a mask the wrong way round.
 
 An answer that gives, on every call, just what the right one gives for an altered input says by that
 what it does with the input, whatever its code looks like.
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, islice
 
 import torch
 
@@ -31,7 +31,7 @@ def altered(calls: Sequence[Call], names: Sequence[str]) -> Iterator[Alteration]
     names: what the answer calls its inputs, in order.
     """
     seen: dict[tuple, list] = {}  # inputs by their shapes in all calls
-    for place in _places(calls[0], names):
+    for place in islice(_places(calls[0], names), MOST):
         find, _, name = place
         try:
             values = [find(call) for call in calls]
@@ -93,14 +93,6 @@ def _altering(places: Sequence, change: Callable) -> Callable[[Call], Call]:
 # --- where inputs stand --------------------------------------------------------------------------
 def _places(call: Call, names: Sequence[str]) -> Iterator[tuple[Callable, Callable, str]]:
     """Each input of a call: how to read it, how to put another in its place, and its name."""
-    found = list(_arguments(call, names))
-    yield from found[:MOST]
-    weights = list(call.weights)
-    for key in weights[: 2 * MOST]:
-        yield _weight(key)
-
-
-def _arguments(call: Call, names: Sequence[str]) -> Iterator[tuple[Callable, Callable, str]]:
     for place, (value, name) in enumerate(zip(call.args, names, strict=False)):
         if isinstance(value, torch.Tensor | bool | int | float):
             yield _argument(place, name)
@@ -125,13 +117,6 @@ def _entry(place: int, key: str) -> tuple[Callable, Callable, str]:
         return replace(call, args=(*call.args[:place], whole, *call.args[place + 1 :]))
 
     return lambda call: call.args[place][key], put, key
-
-
-def _weight(key: str) -> tuple[Callable, Callable, str]:
-    def put(call: Call, value) -> Call:
-        return replace(call, weights={**call.weights, key: value})
-
-    return lambda call: call.weights[key], put, key
 
 
 # --- what can be done to them --------------------------------------------------------------------

@@ -14,6 +14,7 @@ import torch
 
 from autograder.course.calls import Call
 
+EXCHANGED = "exchanged."  # how the checks begin
 MOST = 6  # inputs or layers; of more, the exchanges would be hundreds
 
 Exchange = tuple[str, str, list[Call]]  # name, sentence, the calls that a right answer is put to
@@ -38,11 +39,11 @@ def _both(form: str, names, one, other, calls, exchange) -> Iterator[Exchange]:
     """Each in the other's place, and both swapped."""
     for taken, there in ((one, other), (other, one)):
         text = f"{form.format(names[taken])} is used where {form.format(names[there])} belongs."
-        check = f"exchanged.{names[taken]} for {names[there]}"
+        check = f"{EXCHANGED}{names[taken]} for {names[there]}"
         yield check, text[:1].upper() + text[1:], [exchange(c, {there: taken}) for c in calls]
     text = f"{form.format(names[one])} and {form.format(names[other])} have changed places."
     swapped = [exchange(c, {one: other, other: one}) for c in calls]
-    yield f"exchanged.{names[one]} and {names[other]}", text[:1].upper() + text[1:], swapped
+    yield f"{EXCHANGED}{names[one]} and {names[other]}", text[:1].upper() + text[1:], swapped
 
 
 def _tensors(args: tuple) -> list[int]:
