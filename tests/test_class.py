@@ -245,6 +245,17 @@ def test_what_is_doubtful_is_done_again_alone_at_the_end():
     assert order[-1] == 0 and sorted(order) == list(range(6))
 
 
+def test_no_process_is_waited_for_where_nothing_is_to_do(monkeypatch):
+    def start(pool):
+        raise AssertionError("processes were started")
+
+    monkeypatch.setattr(Pool, "_start", start)
+    with Pool(work, 2) as pool:
+        assert list(pool.run([])) == []
+        with pytest.raises(AssertionError):
+            list(pool.run([(1, 1)]))
+
+
 def test_a_read_only_folder_is_told_in_a_sentence(tmp_path):
     if os.getuid() == 0:
         pytest.skip("root may write everywhere")

@@ -12,6 +12,7 @@ again is given back as `Failed`. Processes end with the one that started them, h
 from __future__ import annotations
 
 import contextlib
+import itertools
 import multiprocessing
 import os
 import queue
@@ -70,8 +71,11 @@ class Pool:
         more, alone, at the end; what came of that counts.
         """
         pieces, alone = iter(pieces), []
+        first = next(pieces, None)
+        if first is None:
+            return  # and no process is waited for
         self._start()
-        more = True
+        pieces, more = itertools.chain([first], pieces), True
         while True:
             while more and (free := self._free()):
                 piece = next(pieces, None)

@@ -77,9 +77,10 @@ def term(place):
     os.rename(renamed.write(right()), renamed.home / HOMEWORK / "my homework.ipynb")
     (renamed.home / HOMEWORK / "notes.txt").write_text("read me")
     renamed.nbgrader(submit)
+    time.sleep(1.1)  # a due date has whole seconds
     due = datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     room.nbgrader("db", "assignment", "add", HOMEWORK, f"--duedate={due}")
-    time.sleep(1.1)  # a due date has whole seconds
+    time.sleep(1.1)
     late.write(right())
     late.nbgrader(submit)
 
