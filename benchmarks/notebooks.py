@@ -4,8 +4,8 @@
     python -m benchmarks.notebooks 09 10       # lessons whose names begin so
 
 Prints seconds, the peak memory of the kernel's process, the slowest cell, and whether all is
-within the course's limits: 60 seconds on two cores and 2 GiB. The exit status is 1 where it is not,
-or where a cell fails. Cells that are meant to fail carry the tag "raises-exception".
+within the course's limits: 60 seconds on two cores (five minutes where a model is trained) and
+2 GiB. The exit status is 1 where it is not, or where a cell fails. Cells that are meant to fail carry the tag "raises-exception".
 """
 
 import argparse
@@ -20,6 +20,7 @@ from nbclient.exceptions import CellExecutionError
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_SECONDS = 60
+TRAINING_SECONDS = {"08_writing": 300}  # the learner trains a model in it
 LIMIT_GIB = 2.0
 PEAK = "import resource as _r; print('PEAK', _r.getrusage(_r.RUSAGE_SELF).ru_maxrss)"
 
@@ -69,14 +70,14 @@ def _peak(cell):
     return int(printed.split()[-1]) / 2**20 if "PEAK" in printed else float("nan")
 
 
-def verdict(cost):
+def verdict(cost, limit_seconds=LIMIT_SECONDS):
     """Return "ok", or what is wrong with a notebook's cost, in words."""
     if cost["error"]:
         return cost["error"].splitlines()[0]
     over = [
         words
         for words, value, limit in (
-            ("too slow", cost["seconds"], LIMIT_SECONDS),
+            ("too slow", cost["seconds"], limit_seconds),
             ("too much memory", cost["gib"], LIMIT_GIB),
         )
         if not value <= limit
@@ -98,7 +99,7 @@ def main():
     verdicts = []
     for path in notebooks:
         cost = execute(path)
-        verdicts.append(verdict(cost))
+        verdicts.append(verdict(cost, TRAINING_SECONDS.get(path.stem, LIMIT_SECONDS)))
         slowest = f"{cost['slowest']:.1f} s (no. {cost['cell']})"
         columns = f"{path.stem:32} {cost['seconds']:8.1f} {cost['gib']:6.2f} {slowest:>14}"
         print(f"{columns}  {verdicts[-1]}", flush=True)
