@@ -5,8 +5,8 @@
 
 Prints seconds, the peak memory of the kernel's process, the slowest cell, and whether all is
 within the course's limits: 60 seconds on two cores (five minutes where a model is trained) and
-2 GiB. The exit status is 1 where it is not, or where a cell fails. Cells that are meant to fail carry
-the tag "raises-exception".
+2 GiB. The exit status is 1 where it is not, or where a cell fails. Cells that are meant to fail
+carry the tag "raises-exception".
 """
 
 import argparse
