@@ -12,30 +12,41 @@ import multiprocessing
 import os
 import pwd
 import sys
+from collections.abc import Callable
+from importlib import import_module
 
 from autograder.one_thread import light, one_thread
 
-one_thread()
-light()
+NEEDED = (  # by commands, and imported once for all of them
+    "autograder.classroom.again",
+    "autograder.classroom.marks",
+    "autograder.classroom.run",
+    "autograder.exports.report",
+    "autograder.grading.nbgrader_plugin",
+)
 
-from autograder.sandbox import prepare, probe  # noqa: E402
 
-prepare()  # what children need is imported beside what commands need
+def load() -> dict[str, Callable[[], int]]:
+    """Imports what commands need; the commands by their names."""
+    one_thread()
+    light()  # before anything large is imported
+    from autograder.sandbox import prepare, probe
 
-import nbgrader.api  # noqa: E402
-import nbgrader.apps.nbgraderapp  # noqa: E402
-from alembic.script import ScriptDirectory  # noqa: E402
-from nbgrader.dbutil import ALEMBIC_DIR  # noqa: E402
+    prepare()  # what children need is imported beside what commands need
+    import nbgrader.api
+    from alembic.script import ScriptDirectory
+    from nbgrader.apps import nbgraderapp
+    from nbgrader.dbutil import ALEMBIC_DIR
 
-import autograder.classroom.again  # noqa: E402
-import autograder.classroom.marks  # noqa: E402
-import autograder.classroom.run  # noqa: E402
-import autograder.cli  # noqa: E402
-import autograder.exports.report  # noqa: E402
-import autograder.grading.nbgrader_plugin  # noqa: E402
-from autograder.many import pool  # noqa: E402
+    from autograder import cli
 
-MAINS = {"nbgrader": nbgrader.apps.nbgraderapp.main, "autograder": autograder.cli.main}
+    for name in NEEDED:
+        import_module(name)
+    # For each new gradebook nbgrader starts a process of alembic's that says this.
+    head = ScriptDirectory(ALEMBIC_DIR).get_current_head()
+    nbgrader.api.get_alembic_version = lambda: head
+    probe()
+    return {"nbgrader": nbgraderapp.main, "autograder": cli.main}
 
 
 def copies_for_pools() -> None:
@@ -44,6 +55,8 @@ def copies_for_pools() -> None:
     Such a copy has the command's ends of all pipes open too. It closes them, or it would never
     learn that nobody asks for more.
     """
+    from autograder.many import pool
+
     fork, serve, ours = multiprocessing.get_context("fork"), pool._serve, []
     pipe = fork.Pipe
 
@@ -60,7 +73,7 @@ def copies_for_pools() -> None:
     fork.Pipe, pool._serve, pool._kind = noted, serve_alone, lambda: "fork"
 
 
-def run(job: dict) -> int:
+def run(job: dict, mains: dict[str, Callable[[], int]]) -> int:
     """Runs a command in this process, which is the job's own; its exit status."""
     for number, path in enumerate((os.devnull, job["out"], job["err"])):
         os.dup2(os.open(path, os.O_WRONLY if number else os.O_RDONLY), number)
@@ -75,21 +88,18 @@ def run(job: dict) -> int:
         os.setgid(facts.pw_gid)
         os.setuid(facts.pw_uid)
     sys.argv = job["command"]
-    return MAINS[sys.argv[0]]()
+    return mains[sys.argv[0]]()
 
 
 def main() -> None:
-    # For each new gradebook nbgrader starts a process of alembic's that says this.
-    head = ScriptDirectory(ALEMBIC_DIR).get_current_head()
-    nbgrader.api.get_alembic_version = lambda: head
+    mains = load()
     copies_for_pools()
-    probe()
     gc.collect()
     gc.freeze()  # what is here is neither looked through nor copied in the commands
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            sys.exit(run(json.loads(line)))
+            sys.exit(run(json.loads(line), mains))
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 
 

@@ -8,20 +8,26 @@ import gc
 
 from autograder.one_thread import light, one_thread
 
-one_thread()
-light()
 
-from autograder.sandbox import prepare, probe  # noqa: E402
+def _load() -> tuple:
+    """Everything that grading needs, the slowest first."""
+    one_thread()
+    light()  # before anything large is imported
+    from autograder.sandbox import prepare, probe
 
-prepare()  # what children need is imported beside what this process needs
+    prepare()  # what children need is imported beside what this process needs
+    from autograder.course import build, handout
+    from autograder.course.course import Course
+    from autograder.grading import marking, work
+    from autograder.grading.grade import hidden
 
-from autograder.course import build, handout  # noqa: E402
-from autograder.course.course import Course  # noqa: E402
-from autograder.grading import marking, work  # noqa: E402
-from autograder.grading.grade import hidden  # noqa: E402
+    found: tuple = (build, handout, marking, work)
+    with contextlib.suppress(Exception):
+        course = Course.find()
+        found += (course.lessons, hidden(course), probe())
+    return found
 
-with contextlib.suppress(Exception):
-    course = Course.find()
-    loaded = (build, handout, marking, work, course.lessons, hidden(course), probe())
+
+loaded = _load()
 gc.collect()
 gc.freeze()  # what is here stays: it is neither looked through nor copied in the processes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
 from autograder.exports.marked import Class, Marked
@@ -55,14 +54,13 @@ def canvas(marked: Class, zeros: bool = False, column: str = "") -> str:
     """
     rows: list[tuple] = [(*CANVAS, column or marked.lesson.name)]
     rows.append(("    Points Possible", "", "", "", "", marked.most))
-    times = Counter(s.name.casefold() for s in marked.students)
+    apart = {s.id: s.name for s in marked.told_apart().students}
     for s in with_points(marked, zeros):
         plain_number = s.id.isascii() and s.id.isdecimal()
         number = s.platform or (s.id if plain_number and not s.sis else "")
         sis = s.sis if s.sis != number else ""
         login = s.login or ("" if number or sis else s.id)
-        sure = s.listed or times[s.name.casefold()] == 1
-        name = _one_line(s.name if sure else f"{s.name} ({s.id})")
+        name = _one_line(s.name if s.listed else apart[s.id])
         rows.append((name, number, sis, login, s.section, points(s, zeros)))
     return as_csv(rows)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import nbformat
@@ -14,8 +14,9 @@ from autograder.course.lesson import Lesson, Role
 from autograder.grading import figures
 from autograder.grading.grade import model_answers
 from autograder.reports.cards import Card
+from autograder.reports.class_table import first_sentence
 from autograder.reports.feedback import SCHEME, inert
-from autograder.reports.findings import SHAPES, TAKEN
+from autograder.reports.findings import SHAPES, TAKEN, first_wrong
 from autograder.reports.report import Report, Result
 
 GRADED = "graded"  # where an autograded notebook's metadata say what was graded
@@ -47,6 +48,7 @@ def filled(
                     {"verdict": f.verdict, "message": f.message, "points": f.points}
                     for f in taken(results[task])
                 ]
+                cell.metadata.course["cause"] = cause(results[task].findings)
             elif cell.id in shown:
                 cell.outputs = figures.outputs(shown[cell.id])
             if wrong := wrong_lines(lesson, cell, results):
@@ -104,6 +106,15 @@ def shape_comments(lesson: Lesson, cell, results: Mapping[str, Result]) -> list[
         for f in found
         if f.check == SHAPES and f.line and f.verdict not in TAKEN
     ]
+
+
+def cause(findings: Sequence[Finding]) -> str:
+    """In a sentence or two why a task is not right, and which line is the first that goes wrong."""
+    finding = next((f for f in findings if f.fails and f.check != SHAPES), None)
+    if finding is None:
+        return ""
+    where = f" {first_wrong(finding.where.first_wrong)}." if finding.where is not None else ""
+    return f"{first_sentence(finding.message)}{where}"
 
 
 def taken(result: Result) -> list[Finding]:

@@ -27,7 +27,6 @@ from pygments.lexers import PythonLexer
 
 from autograder.course.asking import Verdict
 from autograder.intake.magics import plain_python
-from autograder.reports.class_table import first_sentence
 from autograder.reports.formulas import Formulas, without_marks
 
 MAX_OUTPUT = 20_000  # characters of text shown for one output
@@ -309,19 +308,9 @@ def _advice(cell, earned: float, taken: list) -> str:
     if cell.cell_type != "code":
         return "" if earned >= data["points"] else "read the comment, and write the answer again."
     if earned < data["points"]:
-        return f'{_cause(cell)} `hint("{task}", 1)` helps.'
+        cause = cell.metadata.get("course", {}).get("cause") or "mend what the check says;"
+        return f'{cause} `hint("{task}", 1)` helps.'
     return "right, but for what was taken off." if any(t["points"] < 0 for t in taken) else ""
-
-
-def _cause(cell) -> str:
-    """What a card under a check says first of why, and which line is the first that goes wrong."""
-    outputs = [o for o in cell.get("outputs", []) if o.output_type == "display_data"]
-    texts = [o.get("data", {}).get("text/plain", "") for o in outputs]
-    card = "\n".join("".join(t) if isinstance(t, list) else str(t) for t in texts)
-    likely, wrong = _LIKELY.search(card), _FIRST_WRONG.search(card)
-    told = [first_sentence(likely[1])] if likely else []
-    told += [f"{wrong[0]}."] if wrong else []
-    return " ".join(told) or "mend what the check says;"
 
 
 def _is_prose(cell) -> bool:
@@ -352,8 +341,6 @@ def _lines(text: str) -> Iterator[tuple[str, bool]]:
 
 
 _GIVEN = re.compile(r"code-\d")  # ids of the lesson's code that no exercise is
-_LIKELY = re.compile(r"^ +likely  (.+)$", re.MULTILINE)
-_FIRST_WRONG = re.compile(r"\bLine \d+ is the first that goes wrong\b")
 
 
 @cache

@@ -52,7 +52,11 @@ def where_in_words(finding: Finding) -> str:
         start = f"Line {last} is right so far{f': {are} {landmark}' if landmark else ''}. "
     elif last is not None and landmark:
         start = f"Line {first} has {landmark} right on its way. "
-    return f"{start}Line {first} is the first that goes wrong{f': {how}' if how else ''}."
+    return f"{start}{first_wrong(first)}{f': {how}' if how else ''}."
+
+
+def first_wrong(line: int) -> str:
+    return f"Line {line} is the first that goes wrong"
 
 
 def to_json(finding: Finding) -> dict:
