@@ -13,12 +13,13 @@ from autograder.course.course import Course
 from autograder.judging.compare import judge, matches
 from tests.asked import known
 from tests.conftest import ROOT
-from tests.forms import first_of, share
+from tests.forms import first_of, in_whole_form, share
 
 WRITTEN = Course.at(ROOT).written
 EXERCISES = {task: each.exercise for task, each in WRITTEN.items()}
 NAMED = [(t, i) for t, each in WRITTEN.items() for i, _ in enumerate(each.mistakes)]
 SEEDS = first_of(1, 2)
+BASELINES = ["zeros", "mean", "broadcast", *map(in_whole_form, ("ones", "nan", "constant"))]
 
 
 @cache
@@ -76,7 +77,7 @@ def test_each_task_about_a_step_is_called_by_it():
 
 @pytest.mark.parametrize("task", EXERCISES)
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("baseline", ["zeros", "ones", "nan", "mean", "constant", "broadcast"])
+@pytest.mark.parametrize("baseline", BASELINES)
 def test_values_that_need_no_thought_earn_nothing(task, seed, baseline):
     expected = known(task, seed).expected
     fakes = [_fake(o, baseline) for o in expected]

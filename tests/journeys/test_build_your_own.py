@@ -110,6 +110,7 @@ def test_two_slips_at_once_are_both_told_in_the_course_of_the_page(place):
         assert "divided by all tokens" in found.message and "are added too" in found.message
 
 
+@pytest.mark.slow
 def test_a_lecturer_builds_the_course_and_grades_what_was_solved_in_place(place):
     place.do(BUILD[0] + " --no-run")
     solve(place.notebook(LESSON), right(place))

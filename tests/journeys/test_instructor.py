@@ -59,6 +59,7 @@ def heading(place: Place, student: str) -> str:
     return re.search("<h1>(.*?)</h1>", page.read_text(encoding="utf-8"), re.DOTALL)[1]
 
 
+@pytest.mark.slow
 def test_an_instructor_who_solved_in_place_grades_with_files(course_folder, right_answers):
     right = right_answers(HOMEWORK)
     solve(course_folder.notebook(HOMEWORK), right, more=("x = 1",))

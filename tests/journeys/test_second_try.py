@@ -161,6 +161,7 @@ for written in SelfAttention.exercises:
 """
 
 
+@pytest.mark.slow
 def test_a_mended_check_gives_the_points_back_by_force(tmp_path):
     room = Classroom(tmp_path / "course")
     exercises = room.folder / "solutions" / "exercises" / f"{HOMEWORK}.py"
@@ -188,6 +189,7 @@ apps.main()
 """
 
 
+@pytest.mark.slow
 def test_a_read_only_submitted_with_a_renamed_notebook_stops_nobody(tmp_path):
     room = Classroom(tmp_path / "course")
     room.hand_in("ada", half(), "renamed.ipynb")

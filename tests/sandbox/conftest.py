@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograder.sandbox import Limits, Sandbox
+from autograder.sandbox import Limits, Sandbox, warm
 
 HERE = Path(__file__).parent
 RUNNER = HERE / "runner.py"
@@ -47,6 +47,14 @@ def ask_honestly(child) -> None:
 def ask_lightly(child) -> None:
     """The same without tensors."""
     assert child.request({"op": "double", "number": 21}, {}) == ({"answer": 42}, {})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def nothing_is_copied():
+    """Here each sandbox has a warm process that was started for it."""
+    kept, warm._templates = warm._templates, {}
+    yield
+    warm._templates = kept
 
 
 def left_over(box: Sandbox, marker: str) -> list[str]:
