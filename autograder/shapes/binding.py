@@ -64,7 +64,6 @@ class Scope:
     bound: dict[Unit, dict[str, Vector]] = field(default_factory=dict)
     confirmed: Confirmed = field(default_factory=dict)
     loops: frozenset[str] = frozenset()
-    seen: dict[tuple[str, int, int], tuple[int | None, str]] = field(default_factory=dict)
 
     def lookup(self, execution: Execution) -> Callable[[str], int | None]:
         """Sizes by name, as they are while this execution runs."""
@@ -85,6 +84,12 @@ class Scope:
 
         An attribute of one or two letters settles nothing: `self.d` need not be the comments' d.
         """
+        found = execution.settled.get(name)
+        if found is None:
+            found = execution.settled[name] = self._fixed(name, execution)
+        return found
+
+    def _fixed(self, name: str, execution: Execution) -> tuple[int | None, str]:
         plain = names.normal(name)
         if name not in self.loops:
             spelled = [name, plain] if name != plain else [name]
@@ -94,12 +99,6 @@ class Scope:
             for spelling in spelled:
                 if (size := execution.size(spelling)) is not None:
                     return size, CODE
-        key = (name, execution.config, execution.unit[0])
-        if key not in self.seen:
-            self.seen[key] = self._known(name, plain, execution)
-        return self.seen[key]
-
-    def _known(self, name: str, plain: str, execution: Execution) -> tuple[int | None, str]:
         call = execution.unit[0]
         sizes = self.sizes(execution.config, call)
         argument = self.arguments.get(execution.config, {}).get(plain)

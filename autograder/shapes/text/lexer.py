@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_TEXT = 600  # characters of a comment, its lines together
+KEPT = 1_024  # texts whose tokens are kept
 
 
 @dataclass(frozen=True)
@@ -165,9 +167,15 @@ class Token:
 
 def tokens(text: str) -> list[Token]:
     """The tokens of a text, spaces and quotes left out. Words of the table have their kind."""
+    return list(_cut(text[:MAX_TEXT]))
+
+
+@lru_cache(KEPT)
+def _cut(text: str) -> tuple[Token, ...]:
+    """The same; each comment is asked for several times while it is judged."""
     found: list[Token] = []
     glued = quoted = False
-    for match in TOKEN.finditer(text[:MAX_TEXT]):
+    for match in TOKEN.finditer(text):
         kind, piece = match.lastgroup or "other", match.group()
         if kind == "space":
             glued = False
@@ -185,7 +193,7 @@ def tokens(text: str) -> list[Token]:
             piece, kind = _sign(piece)
         found.append(Token(kind, piece, match.start(), match.end(), glued))
         glued = True
-    return _phrases(_without_bars(found))
+    return tuple(_phrases(_without_bars(found)))
 
 
 def _without_bars(found: list[Token]) -> list[Token]:
