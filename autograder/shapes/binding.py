@@ -93,7 +93,7 @@ class Scope:
         plain = names.normal(name)
         if name not in self.loops:
             spelled = [name, plain] if name != plain else [name]
-            length = names.concept(plain) == "seq"  # that of the object may be the longest
+            length = names.may_be_length(plain)  # that of the object may be the longest
             if (len(plain) > 2 and not length) or name.startswith("self."):
                 spelled += [f"self.{s}" for s in spelled]
             for spelling in spelled:
@@ -102,7 +102,7 @@ class Scope:
         call = execution.unit[0]
         sizes = self.sizes(execution.config, call)
         argument = self.arguments.get(execution.config, {}).get(plain)
-        if argument is not None and len(plain) > 2 and names.concept(plain) != "seq":
+        if argument is not None and len(plain) > 2 and not names.may_be_length(plain):
             return argument, CODE  # a length that a class is built with may be the longest
         if call in self.homes and (size := _of_role(plain, sizes)) is not None:
             return size, CALL

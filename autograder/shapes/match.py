@@ -135,6 +135,16 @@ class Matcher:
             seen += [s[-len(dims) :] for s in results(stmt, execution) if len(dims) > 1]
         return any(shape_fits(dims, shape, lookup) for shape in seen)
 
+    def made_on_the_way(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
+        """Whether a single shape is that of something computed before the result."""
+        lookup = self.scope.lookup(execution)
+        return _one_shape(claim) and any(
+            shape_fits(claim.stages[0].terms[0].dims, shape, lookup)
+            for node, value in execution.events
+            if self.traced.nodes[node].operands and node != stmt.value
+            for shape in tensors(value)
+        )
+
     def product(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether the first stage is the operands of an operation of the statement."""
         return self._product(claim.stages[0], stmt, execution, self.scope.lookup(execution))

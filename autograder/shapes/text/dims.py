@@ -313,6 +313,22 @@ def is_dots(dims: Dims, i: int) -> bool:
     return dims[i] == ("any", "*") and sum(d == ("any", "*") for d in dims) == 1
 
 
+def number_apart(dim: Expr) -> list[Expr]:
+    """`1 d // 2` as `1` and `d // 2`: a comma may be missing."""
+    if dim[0] not in "*/+-" or dim[1][0] == "num":
+        return [dim[1], dim[2]] if dim[0] == "*" else [dim]
+    first = number_apart(dim[1])
+    return [*first[:-1], (dim[0], first[-1], *dim[2:])]
+
+
+def rounded(sizes: list[Fraction | None], shape: tuple[int, ...]) -> bool:
+    """Whether a shape has these sizes, or one less where a size is odd."""
+    return len(sizes) == len(shape) and all(
+        size is not None and (size == n or (size % 2 == 1 and n == size - 1))
+        for size, n in zip(sizes, shape, strict=True)
+    )
+
+
 def names_of(expr: Expr) -> set[str]:
     """Every name in an expression."""
     if expr[0] == "name":

@@ -99,6 +99,11 @@ def choices(name: str) -> tuple[str, ...]:
     return WORD_TO_CHOICES.get(name) or WORD_TO_CHOICES.get(name.removesuffix("s"), ())
 
 
+def may_be_length(name: str) -> bool:
+    """Whether a word may mean the length of a sequence: `seq_len`, `context`, `block_size`."""
+    return "seq" in (concept(name), *choices(name))
+
+
 def known(name: str) -> bool:
     """Whether the word is one that people write for a dimension."""
     return concept(name) is not None or bool(choices(name))
