@@ -30,7 +30,7 @@ def written_as_a_shape(case: Case) -> str:
     for term in case.claim.terms():
         if term.style == "*":
             return "a product may be a number of elements"
-        crossed = any(t.text in ("x", "X", "×") for t in tokens(term.text))
+        crossed = any(t.cross for t in tokens(term.text))
         if crossed and len(term.dims) > 1 and all(d[0] == "*" for d in term.dims):
             return "it may be a list of shapes"  # `[b x t, b x t]`
         if not term.dims and not term.sure:

@@ -252,8 +252,8 @@ class Matcher:
         made = results(stmt, execution)
         value = execution.last(stmt.value)
         if isinstance(value, Sequence) and made and len(set(made)) == 1:
-            stacked = (value.length, *made[0])  # a list, its length as the first dimension
-            if shape_fits(term.dims, stacked, lookup):
+            n = value.length  # a list, its length as the first dimension, or behind the last one
+            if any(shape_fits(term.dims, s, lookup) for s in ((n, *made[0]), (*made[0], n))):
                 return True
         whole = self._other_reading(stmt, execution)
         if whole and all(shape_fits(term.dims, s, lookup) for s in whole):

@@ -75,7 +75,7 @@ def crosses(found: list[Token]) -> list[list[Token]]:
         if len(pieces) > 2 and short and not names.known(found[0].text):
             place = found[0]
             return [[Token("name", p, place.start, place.end)] for p in pieces]
-    return split(found, lambda t: t.text in ("x", "X", "×", "by") and t.kind == "times")
+    return split(found, lambda t: t.cross)
 
 
 def _dots_apart(part: list[Token]) -> list[list[Token]]:

@@ -164,6 +164,11 @@ class Token:
         """Whether it is written in letters."""
         return self.text[:1].isalpha() or self.text[:1] == "_"
 
+    @property
+    def cross(self) -> bool:
+        """Whether it may stand between dimensions: `b x t`, `b by t`."""
+        return self.kind == "times" and self.text in ("x", "X", "×", "by")
+
 
 def tokens(text: str) -> list[Token]:
     """The tokens of a text, spaces and quotes left out. Words of the table have their kind."""
