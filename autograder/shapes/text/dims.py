@@ -75,7 +75,16 @@ def crosses(found: list[Token]) -> list[list[Token]]:
         if len(pieces) > 2 and short and not names.known(found[0].text):
             place = found[0]
             return [[Token("name", p, place.start, place.end)] for p in pieces]
-    return split(found, lambda t: t.cross)
+    whole = [part for token in found for part in _glued(token)]
+    return split(whole if any(t.cross for t in found) else found, lambda t: t.cross)
+
+
+def _glued(token: Token) -> list[Token]:
+    """`x1` as a cross and a number, as in `b x 1 x1`."""
+    if token.kind != "name" or token.text[0] not in "xX" or not token.text[1:].isdecimal():
+        return [token]
+    cross = Token("times", token.text[0], token.start, token.start + 1)
+    return [cross, Token("number", token.text[1:], token.start + 1, token.end, True)]
 
 
 def _dots_apart(part: list[Token]) -> list[list[Token]]:
