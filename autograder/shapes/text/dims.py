@@ -18,6 +18,7 @@ Dims = tuple[Expr, ...]
 Lookup = Callable[[str], int | None]
 
 MAX_DIMS, MAX_TOKENS, MAX_DEPTH = 9, 60, 5
+CALLED = ("len", "max", "min", "int", "sum", "ceil", "floor", "round")
 ANY = ("*", "_", "?", "-1", ":", "-", "...")
 _PROSE = """
     as is of to it we by an at or so if be the same and for not are was with than like then this
@@ -231,8 +232,8 @@ class _Reader:
         return ("name", "_".join(texts))
 
     def _of_a_tensor(self, words: list[Token]) -> Expr | None:
-        """`x.shape[1]`, `x.size(-1)`: a size by its place, which nobody checks."""
-        ends = words[-1].text.endswith((".shape", ".size"))
+        """`x.shape[1]`, `x.size(-1)`, `len(x)`: a size by its place, which nobody checks."""
+        ends = words[-1].text.endswith((".shape", ".size")) or words[-1].text in CALLED
         if not ends or self.peek().text not in ("[", "("):
             return None
         while self.peek().kind not in ("close", "end"):
