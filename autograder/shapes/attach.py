@@ -73,7 +73,9 @@ def sightings(
             found += [Sighting((c,), ids, "named", c.line, text) for c, ids in named]
             continue
         ids, place = layout.about(group)
-        block = layout.block(group[-1].line + 1) if place in ("above", "between") else ()
+        below = group[-1].line + 1
+        below = layout.over(below, 1) if place == "loose" else below
+        block = layout.block(below) if place in ("above", "between", "loose") else ()
         found.append(Sighting(claims, ids, place, group[0].line, text, block))
     return found
 
@@ -194,18 +196,25 @@ class _Layout:
             return tuple(above or below), "block"
         if above or below:
             return tuple(above or below), "below" if above else "above"
-        up, down = self._over(first - 1, -1), self._over(last + 1, 1)
+        up, down = self.over(first - 1, -1), self.over(last + 1, 1)
         return tuple(dict.fromkeys([*self.beside(up, -1), *self.beside(down, 1)])), "loose"
 
     def block(self, line: int) -> tuple[int, ...]:
-        """The statements from a line on, up to a blank line or the next comment of its own."""
+        """The statements from a line on, up to a blank line or the next comment of its own.
+
+        Where none of them makes a tensor, those behind the blank line too.
+        """
         found: list[int] = []
-        while self.text(line) and not self.text(line).startswith("#") and len(found) < NEAR:
+        last = line + 2 * NEAR
+        while line < last and not self.text(line).startswith("#") and len(found) < NEAR:
+            if not self.text(line) and any(self.makes(self.stmts[i]) for i in found):
+                break
             found += [s.id for s in self.starts.get(line, []) if s.kind in MAKES]
             line += 1
         return tuple(found)
 
-    def _over(self, line: int, step: int) -> int:
+    def over(self, line: int, step: int) -> int:
+        """The next line that is not blank."""
         while 0 < line <= len(self.lines) and not self.text(line):
             line += step
         return line
@@ -214,7 +223,7 @@ class _Layout:
         """`# q: [..]`, `# k: [..]` beside the lines that make q and k: each with its own line."""
         labels = [c.stages[0].terms[0].label if c.stages else "" for c in claims]
         first, last = group[0].line - 1, group[-1].line + 1
-        up, down = self._over(first, -1), self._over(last, 1)
+        up, down = self.over(first, -1), self.over(last, 1)
         apart = up != first and down != last
         if not group[0].own or not (apart or len(set(labels)) > 1) or not all(labels):
             return []

@@ -64,7 +64,6 @@ class Scope:
     bound: dict[Unit, dict[str, Vector]] = field(default_factory=dict)
     confirmed: Confirmed = field(default_factory=dict)
     loops: frozenset[str] = frozenset()
-    seen: dict[tuple[str, int, int], tuple[int | None, str]] = field(default_factory=dict)
 
     def lookup(self, execution: Execution) -> Callable[[str], int | None]:
         """Sizes by name, as they are while this execution runs."""
@@ -85,25 +84,25 @@ class Scope:
 
         An attribute of one or two letters settles nothing: `self.d` need not be the comments' d.
         """
+        found = execution.settled.get(name)
+        if found is None:
+            found = execution.settled[name] = self._fixed(name, execution)
+        return found
+
+    def _fixed(self, name: str, execution: Execution) -> tuple[int | None, str]:
         plain = names.normal(name)
         if name not in self.loops:
             spelled = [name, plain] if name != plain else [name]
-            length = names.concept(plain) == "seq"  # that of the object may be the longest
+            length = names.may_be_length(plain)  # that of the object may be the longest
             if (len(plain) > 2 and not length) or name.startswith("self."):
                 spelled += [f"self.{s}" for s in spelled]
             for spelling in spelled:
                 if (size := execution.size(spelling)) is not None:
                     return size, CODE
-        key = (name, execution.config, execution.unit[0])
-        if key not in self.seen:
-            self.seen[key] = self._known(name, plain, execution)
-        return self.seen[key]
-
-    def _known(self, name: str, plain: str, execution: Execution) -> tuple[int | None, str]:
         call = execution.unit[0]
         sizes = self.sizes(execution.config, call)
         argument = self.arguments.get(execution.config, {}).get(plain)
-        if argument is not None and len(plain) > 2 and names.concept(plain) != "seq":
+        if argument is not None and len(plain) > 2 and not names.may_be_length(plain):
             return argument, CODE  # a length that a class is built with may be the longest
         if call in self.homes and (size := _of_role(plain, sizes)) is not None:
             return size, CALL

@@ -157,6 +157,23 @@ class Case:
         hold = self.matcher.product if len(first.terms) > 1 else self.matcher.enters
         return all(hold(start, self.stmt, e) for e in self.runs)
 
+    def always_above(self) -> bool:
+        """Whether the comments above lines are about the next line, in all of this file."""
+        above, below = self.styles.get("above", 0), self.styles.get("below", 0)
+        return above >= 3 and (below + self.styles.get("block", 0)) * 10 <= above
+
+    def alive(self, dims, only: set[str] | None) -> bool:
+        """Whether a variable around the statement has the shape, in all runs; `only` these."""
+        return all(
+            any(
+                shape_fits(dims, s, self.scope.lookup(e))
+                for name, value in e.before.items()
+                for s in tensors(value)
+                if only is None or name in only
+            )
+            for e in self.runs
+        )
+
     def below_alike(self) -> bool:
         """Whether all lines below a comment make the same shape, so that it is false of each."""
         found = {

@@ -13,9 +13,9 @@ from autograder.shapes.attach import MAKES
 from autograder.shapes.binding import CODE
 from autograder.shapes.case import Case, made, opened
 from autograder.shapes.match import results, unpacks
-from autograder.shapes.recording import Execution, Weight, tensors
+from autograder.shapes.recording import Weight, tensors
 from autograder.shapes.slips import explained_by_a_slip
-from autograder.shapes.text.dims import names_of, shape_fits
+from autograder.shapes.text.dims import evaluate, names_of, number_apart, rounded, shape_fits
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import Stmt, flat
 
@@ -30,6 +30,9 @@ def written_as_a_shape(case: Case) -> str:
     for term in case.claim.terms():
         if term.style == "*":
             return "a product may be a number of elements"
+        crossed = any(t.cross for t in tokens(term.text))
+        if crossed and len(term.dims) > 1 and all(d[0] == "*" for d in term.dims):
+            return "it may be a list of shapes"  # `[b x t, b x t]`
         if not term.dims and not term.sure:
             return "empty brackets may mean something else"
         if term.style in ("(", "{", "<") and not term.sure and case.claim.words > REMARK:
@@ -129,9 +132,9 @@ def one_shape(case: Case) -> str:
     held = [case.matcher.holds(case.claim, case.sighting, case.stmt, e) for e in case.runs]
     if any(any(h) and not all(h) for h in case.by_call(held)):
         return "the shape is not the same every time"
-    asked: dict[int, list[bool]] = {}
+    asked: dict[tuple[int, int], list[bool]] = {}
     for holds, run in zip(held, case.runs, strict=True):
-        asked.setdefault(run.unit[0], []).append(holds)
+        asked.setdefault(run.unit, []).append(holds)
     if any(map(all, asked.values())) and not all(held):
         return "it is true of another call"
     return ""
@@ -189,24 +192,14 @@ def placed_beside_it(case: Case) -> str:
         one = sum(s in case.bare for s in case.sighting.block) <= 1 or case.below_alike()
         if one and below <= above:
             return ""
-        if _always_above(case) or case.begins_here():
+        if case.always_above() or case.begins_here():
             return ""
     if place == "below" and below >= 2 and above * 10 <= below:
         return ""
-    if (
-        place == "between"
-        and max(above, below) >= 3
-        and min(above, below) * 10 <= max(above, below)
-    ):
+    most, least = max(above, below), min(above, below)
+    if place == "between" and most >= 3 and least * 10 <= most:
         return ""
     return "it may be about another line"
-
-
-def _always_above(case: Case) -> bool:
-    """Whether the comments above lines are about the next line, in all of this file."""
-    styles = case.styles
-    others = styles.get("below", 0) + styles.get("block", 0)
-    return styles.get("above", 0) >= 3 and others * 10 <= styles.get("above", 0)
 
 
 def nothing_near_has_it(case: Case) -> str:
@@ -220,11 +213,11 @@ def nothing_near_has_it(case: Case) -> str:
     if (case.last.label in own or case.claim.role == "output") and not chain:
         return ""
     # Then only what the line itself changes can be meant, unless several shapes are told.
-    sure = _always_above(case) and len(case.sighting.claims) == 1
+    sure = case.always_above() and len(case.sighting.claims) == 1
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
         dims = opened(dims, set(case.unproven), case) if case.unproven else dims
-        if not chain and all(_alive(dims, e, case, own, sure) for e in case.runs):
+        if not chain and case.alive(dims, own if sure else None):
             return "a tensor near this line has that shape"
         for stmt, runs in case.near:
             if (
@@ -237,17 +230,6 @@ def nothing_near_has_it(case: Case) -> str:
             ):
                 return "a tensor near this line has that shape"
     return ""
-
-
-def _alive(dims, execution: Execution, case: Case, own: set[str], only: bool) -> bool:
-    """Whether a variable around the statement has the shape; `only` one that it assigns anew."""
-    lookup = case.scope.lookup(execution)
-    return any(
-        shape_fits(dims, s, lookup)
-        for name, value in execution.before.items()
-        for s in tensors(value)
-        if not only or name in own
-    )
 
 
 # --- 3. every name is proven ----------------------------------------------------------------------
@@ -269,7 +251,7 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     numbers and the names of one other true comment too.
     """
     place = case.sighting.place
-    if place not in ("end", "above"):
+    if place not in ("end", "above", "between"):
         return False
     once = {n for n in unproven if all(case.lines_with(n, e) for e in case.runs)}
     dims = opened(case.last.dims, unproven, case)
@@ -304,27 +286,41 @@ def no_comma_is_missing(case: Case) -> str:
     for term in case.claim.terms():
         if any("_" in n and n.replace("_", " ") in term.text for n in case.unproven):
             return "a comma may be missing"
-        apart = tuple(
+        names = tuple(
             ("name", part)
             for dim in term.dims
             for part in (dim[1].split("_") if dim[0] == "name" and " " in term.text else [None])
             if part
         )
-        if len(apart) > len(term.dims) and any(
-            shape_fits(apart, s, case.scope.lookup(e))
-            for e in case.runs
-            for s in results(case.stmt, e)
-        ):
-            return "a comma may be missing"
+        for apart in (names, tuple(d for dim in term.dims for d in number_apart(dim))):
+            if len(apart) > len(term.dims) and any(
+                shape_fits(apart, s, case.scope.lookup(e))
+                for e in case.runs
+                for s in results(case.stmt, e)
+            ):
+                return "a comma may be missing"
     return ""
+
+
+def no_half_is_rounded(case: Case) -> str:
+    """`irfft(x)  # [b, t]` is true of an even `t`, and the sizes of the runs are odd."""
+    node = case.matcher.traced.nodes[case.stmt.value] if case.stmt.value is not None else None
+    if node is None or node.kind != "Call" or case.ends_right():
+        return ""
+    for e in case.runs:
+        sizes = [evaluate(d, case.scope.lookup(e)) for d in case.last.dims]
+        if not any(rounded(sizes, shape) for shape in made(case, e)):
+            return ""
+    return "a size may be rounded"
 
 
 def nothing_on_the_way(case: Case) -> str:
-    """Where words stand around, the shape of something that the line computes on the way counts."""
+    """Where words stand around, or above a line, the shape of something on the way counts."""
     wordy = case.claim.told or case.claim.words > REMARK
-    if wordy and all(case.matcher.passes(case.claim, case.stmt, e) for e in case.runs):
-        return "it may be a step on the way"
-    return ""
+    hold = case.matcher.passes if wordy else case.matcher.made_on_the_way
+    asked = wordy or not case.sighting.trailing
+    there = asked and all(hold(case.claim, case.stmt, e) for e in case.runs)
+    return "it may be a step on the way" if there else ""
 
 
 def not_a_product_on_the_way(case: Case) -> str:
@@ -347,8 +343,10 @@ def not_the_next_step(case: Case) -> str:
         return ""
     first, last = (s.terms[0].dims for s in stages)
     here = all(shape_fits(first, s, case.scope.lookup(e)) for e in case.runs for s in made(case, e))
+    short = {n for n in names_of(("", *last)) if len(n) <= 2} | set(case.unproven)
+    anew = tuple(("any", "?") if names_of(d) & short else d for d in last)  # letters used anew
     there = all(
-        any(shape_fits(last, s, case.scope.lookup(e)) for _, v in e.events for s in tensors(v))
+        any(shape_fits(anew, s, case.scope.lookup(e)) for _, v in e.events for s in tensors(v))
         for e in later[0]
     )
     before = any(
@@ -379,6 +377,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every name is proven", names_are_proven),
     ("every name is proven", names_of_the_call),
     ("every reading is false", no_comma_is_missing),
+    ("every reading is false", no_half_is_rounded),
     ("every reading is false", nothing_on_the_way),
     ("every reading is false", not_a_product_on_the_way),
     ("every reading is false", not_the_next_step),

@@ -135,6 +135,16 @@ class Matcher:
             seen += [s[-len(dims) :] for s in results(stmt, execution) if len(dims) > 1]
         return any(shape_fits(dims, shape, lookup) for shape in seen)
 
+    def made_on_the_way(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
+        """Whether a single shape is that of something computed before the result."""
+        lookup = self.scope.lookup(execution)
+        return _one_shape(claim) and any(
+            shape_fits(claim.stages[0].terms[0].dims, shape, lookup)
+            for node, value in execution.events
+            if self.traced.nodes[node].operands and node != stmt.value
+            for shape in tensors(value)
+        )
+
     def product(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether the first stage is the operands of an operation of the statement."""
         return self._product(claim.stages[0], stmt, execution, self.scope.lookup(execution))
@@ -242,8 +252,8 @@ class Matcher:
         made = results(stmt, execution)
         value = execution.last(stmt.value)
         if isinstance(value, Sequence) and made and len(set(made)) == 1:
-            stacked = (value.length, *made[0])  # a list, its length as the first dimension
-            if shape_fits(term.dims, stacked, lookup):
+            n = value.length  # a list, its length as the first dimension, or behind the last one
+            if any(shape_fits(term.dims, s, lookup) for s in ((n, *made[0]), (*made[0], n))):
                 return True
         whole = self._other_reading(stmt, execution)
         if whole and all(shape_fits(term.dims, s, lookup) for s in whole):

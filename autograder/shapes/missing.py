@@ -32,6 +32,8 @@ def _only_names(stmt: Stmt, lines: list[str]) -> bool:
         return False
     value = getattr(node, "value", None)
     made = ast.Call | ast.BinOp | ast.Subscript | ast.ListComp | ast.UnaryOp
+    if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "getattr":
+        return True
     return value is not None and not any(
         isinstance(n, made) or (isinstance(n, ast.Attribute) and n.attr in TURNS)
         for n in ast.walk(value)
@@ -46,6 +48,8 @@ def covered(stmt: Stmt, room) -> bool:
                 return True
             continue
         about = (*sighting.stmts, *sighting.block)
+        if stmt.id in about and _as_many_dimensions(sighting, stmt, room):
+            return True  # one comment above several lines, or between two
         if sighting not in room.placed and (stmt.id in about or not about):
             return True
         own = set(flat(stmt.targets))
@@ -57,6 +61,12 @@ def covered(stmt: Stmt, room) -> bool:
     return False
 
 
+def _as_many_dimensions(sighting: Sighting, stmt: Stmt, room) -> bool:
+    """Whether a shape of the comment has as many dimensions as what the statement makes."""
+    written = {len(t.dims) for c in sighting.claims for s in c.stages for t in s.terms}
+    return any(len(s) in written for e in room.runs[stmt.id] for s in results(stmt, e))
+
+
 def _in_a_row(sighting: Sighting, stmt: Stmt, room) -> bool:
     """Whether no other comment, and no blank line, stands between."""
     low, high = sorted((sighting.line, stmt.line))
@@ -64,7 +74,7 @@ def _in_a_row(sighting: Sighting, stmt: Stmt, room) -> bool:
         return False
     between = any(low < other.line < high for other in room.sightings)
     blank = sum(not room.source.lines[i - 1].strip() for i in range(low, high + 1))
-    return not between and blank <= (sighting.place == "loose")
+    return not between and blank <= (sighting.place == "loose" or stmt.id in sighting.block)
 
 
 def write_missing(source: str, verdicts: list[Verdict]) -> str:

@@ -11,6 +11,7 @@ import itertools
 import re
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 
 from autograder.notation import NotationError, called_name, names_in, read_call, value_of
 from autograder.shapes.text.names import concept
@@ -71,7 +72,7 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
     free = [r for r in roles if r not in derived]
     for value in derived.values():
         free += [n for n in names_in(value) if n not in free and n not in derived]
-    sizes = _choose(tuple(free), derived)
+    sizes = _choose(tuple(free), tuple(derived.items()))
     every = tuple(dict.fromkeys([*roles, *free, *derived]))
     if public:
         public = {
@@ -116,7 +117,10 @@ def _tie_heads(roles: list[str], derived: dict[str, str]) -> None:
         derived[wide[0]] = f"{heads[0]} * {sized}"
 
 
-def _choose(free: tuple[str, ...], derived: dict[str, str]) -> tuple[dict[str, int], ...]:
+@lru_cache(64)
+def _choose(
+    free: tuple[str, ...], derived: tuple[tuple[str, str], ...]
+) -> tuple[dict[str, int], ...]:
     """Sizes for each run: distinct primes, and no two expressions alike in all the runs."""
     if len(free) > len(PRIMES) - RUNS:
         raise PlanError(f"{len(free)} sizes are more than the checker can keep apart.")
@@ -131,7 +135,7 @@ def _choose(free: tuple[str, ...], derived: dict[str, str]) -> tuple[dict[str, i
                 r: next(large, p) if ROOM.search(r) else p
                 for r, p in zip(free, order, strict=False)
             }
-            for name, expr in derived.items():
+            for name, expr in derived:
                 sizes[name] = value_of(expr, sizes)
             runs.append(sizes)
         if all(s > 0 for run in runs for s in run.values()) and not collisions(free, runs):

@@ -34,7 +34,10 @@ class Sequence:
 
 @dataclass
 class Execution:
-    """One execution of a statement: values in the order they came about, and the names around."""
+    """One execution of a statement: values in the order they came about, and the names around.
+
+    settled: what `binding.Scope` has found of names so far; the names around do not change.
+    """
 
     config: int
     unit: tuple[int, int]  # which call of the plan, and which call of the function in it
@@ -42,6 +45,7 @@ class Execution:
     before: dict[str, object]
     after: dict[str, object]
     finished: bool
+    settled: dict[str, tuple[int | None, str]] = field(default_factory=dict, repr=False)
 
     def last(self, node: int | None):
         """The value an expression had (the last, in a comprehension)."""
@@ -73,27 +77,21 @@ class BadRecording(ValueError):
 def prepare(source: str, plan: Plan, *, setup: str = "") -> dict:
     """A JSON-able job for `record.run`. Raises SyntaxError or ValueError for a bad source."""
     traced = trace(source)
-    tree = ast.parse(traced.text)
     sizes = [*plan.sizes, *([plan.public] if plan.public else [])]
     return {
         "version": 1,
         "names": list(helper_names(source)),
-        "setup": _parts(ast.parse(setup), "setup", ()),
-        "source": _parts(tree, "source", plan.entries),
-        "future": any(
-            isinstance(s, ast.ImportFrom) and s.module == "__future__" for s in tree.body
-        ),
+        "setup": _parts([("", ast.unparse(s)) for s in ast.parse(setup).body], "setup", ()),
+        "source": _parts(traced.parts, "source", plan.entries),
+        "future": traced.future,
         "owner": [n.stmt for n in traced.nodes],
         "configs": len(sizes),
         "calls": [_filled(call, sizes) for call in plan.calls],
     }
 
 
-def _parts(tree: ast.Module, file: str, entries: tuple[str, ...]) -> list[dict]:
-    return [
-        {"text": ast.unparse(s), "file": f"<{file}>", "entry": getattr(s, "name", "") in entries}
-        for s in tree.body
-    ]
+def _parts(parts: list[tuple[str, str]], file: str, entries: tuple[str, ...]) -> list[dict]:
+    return [{"text": t, "file": f"<{file}>", "entry": n in entries} for n, t in parts]
 
 
 def _filled(tree: dict, sizes: list[dict[str, int]]) -> dict:

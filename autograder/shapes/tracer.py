@@ -11,6 +11,7 @@ import ast
 import copy
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 MAX_SOURCE = 200_000
 MAX_NODES = 6_000
@@ -66,16 +67,24 @@ class Function:
 
 @dataclass
 class Traced:
-    """The instrumented program and the tables to read a recording with."""
+    """The instrumented program and the tables to read a recording with.
 
-    text: str
+    parts: the statements that are run, each with its name. future: something of `__future__` is.
+    """
+
+    parts: list[tuple[str, str]]
+    future: bool
     nodes: list[Node]
     stmts: list[Stmt]
     functions: list[Function]
 
 
+@lru_cache(4)
 def trace(source: str) -> Traced:
-    """Instruments a source. Raises SyntaxError, or ValueError where it is too large."""
+    """Instruments a source. Raises SyntaxError, or ValueError where it is too large.
+
+    The same source is asked for when it is run and when it is judged; nobody changes the tables.
+    """
     if len(source) > MAX_SOURCE:
         raise ValueError(f"The source has {len(source)} characters; at most {MAX_SOURCE} are read.")
     try:
@@ -84,11 +93,11 @@ def trace(source: str) -> Traced:
         tree.body = [
             wrapper.top(s) for t in tree.body for s in _sizes_of_main(t) if wrapper.keep(s)
         ]
-        ast.fix_missing_locations(tree)
-        text = ast.unparse(tree)
+        future = any(getattr(s, "module", None) == "__future__" for s in tree.body)
+        parts = [(getattr(s, "name", ""), ast.unparse(s)) for s in tree.body]
     except (RecursionError, MemoryError):
         raise ValueError("The source is nested too deeply to be read.") from None
-    return Traced(text, wrapper.nodes, wrapper.stmts, wrapper.functions)
+    return Traced(parts, future, wrapper.nodes, wrapper.stmts, wrapper.functions)
 
 
 def _sizes_of_main(node: ast.stmt) -> list[ast.stmt]:
@@ -106,13 +115,10 @@ def _sizes_of_main(node: ast.stmt) -> list[ast.stmt]:
 
 def helper_names(source: str) -> tuple[str, str]:
     """The names under which the recorder's two functions are known to the instrumented text."""
-    return _fresh(source, "shape_rec"), _fresh(source, "shape_at")
-
-
-def _fresh(source: str, name: str) -> str:
-    while name in source:
-        name += "x"
-    return name
+    rec, at = "shape_rec", "shape_at"
+    while rec in source or at in source:
+        rec, at = rec + "x", at + "x"
+    return rec, at
 
 
 class _Wrapper:
@@ -164,7 +170,7 @@ class _Wrapper:
         node.decorator_list = self.decorators(node)
         every = [a for a in ast.iter_child_nodes(node.args) if isinstance(a, ast.arg)]
         first = node.body[0]
-        has_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        doc = ast.get_docstring(node, clean=False)
         self.function = len(self.functions)
         self.functions.append(
             Function(
@@ -174,15 +180,15 @@ class _Wrapper:
                 node.lineno,
                 node.end_lineno or node.lineno,
                 {a.arg: a.lineno for a in every},
-                first.value.value if has_doc and isinstance(first.value.value, str) else "",
+                doc or "",
                 first.lineno,
                 self.owner[0] if self.owner else node.name,
             )
         )
         header = self.new_stmt(node, "def", end=max(node.lineno, first.lineno - 1))
-        doc = [node.body.pop(0)] if has_doc else []
+        begin = [node.body.pop(0)] if doc is not None else []
         body = self.block(node.body)
-        node.body = [*doc, self.announce(header.id, 2), *body]
+        node.body = [*begin, self.announce(header.id, 2), *body]
         self.function, self.stmt = outer
         return node
 
@@ -196,8 +202,9 @@ class _Wrapper:
 
     def announce(self, stmt: int, when: int) -> ast.Expr:
         """Tells the recorder: a statement begins (0) or has ended (1), or a function begins (2)."""
-        call = f"{self.at_name}({stmt}, {when}, locals())"
-        return ast.parse(call).body[0]
+        names = ast.Call(ast.Name("locals", ast.Load()), [], [])
+        told = [ast.Constant(stmt), ast.Constant(when), names]
+        return ast.Expr(ast.Call(ast.Name(self.at_name, ast.Load()), told, []))
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         return [new for statement in body for new in self.statement(statement)]
@@ -238,9 +245,8 @@ class _Wrapper:
         value = node.value
         if value is not None:
             stmt.alias = kind != "augmented" and _is_alias(value)
-            wrapped = self.expr(value)
-            node.value = wrapped
-            stmt.value = self.id_of(wrapped)
+            node.value = self.expr(value)
+            stmt.value = self.id_of(node.value)
         targets = getattr(node, "targets", [getattr(node, "target", None)])
         for target in filter(None, targets):
             stmt.targets.append(_target(target))
@@ -292,7 +298,7 @@ class _Wrapper:
         match node:
             case ast.Constant() | ast.JoinedStr() | ast.Lambda() | ast.Yield() | ast.YieldFrom():
                 return node
-            case ast.Starred():
+            case ast.Starred() | ast.NamedExpr():
                 node.value = self.expr(node.value)
                 return node
             case ast.Slice():
@@ -325,9 +331,6 @@ class _Wrapper:
             case ast.Dict():
                 node.values = [self.expr(v) for v in node.values]
                 return node
-            case ast.NamedExpr():
-                node.value = self.expr(node.value)
-                return node
         old = copy.copy(node)
         operands = []
         for name, value in list(ast.iter_fields(node)):
@@ -352,7 +355,8 @@ class _Wrapper:
                 return node
             node.func.value = self.expr(node.func.value)
             operands.append(self.id_of(node.func.value))
-            node.func = self.wrap(node.func, _copy_place(node.func, func))
+            place = ast.copy_location(ast.Name(func, ast.Load()), node.func)
+            node.func = self.wrap(node.func, place)
         elif not isinstance(node.func, ast.Name):
             node.func = self.expr(node.func)
         node.args = [self.expr(a) for a in node.args]
@@ -361,10 +365,6 @@ class _Wrapper:
             keyword.value = self.expr(keyword.value)
             operands.append(self.id_of(keyword.value))
         return self.wrap(node, old, op, operands)
-
-
-def _copy_place(node: ast.expr, text: str) -> ast.expr:
-    return ast.copy_location(ast.Name(text, ast.Load()), node)
 
 
 def _target(node: ast.expr):

@@ -2,6 +2,7 @@
 
 import pytest
 
+from autograder.shapes.text.dims import read_dims, shape_fits
 from autograder.shapes.text.lexer import TABLE, tokens
 from autograder.shapes.text.reader import legends
 from autograder.shapes.text.reader import read as read_claims
@@ -184,3 +185,9 @@ def test_a_tuple_of_one_is_a_shape():
 def test_a_slip_between_two_names_leaves_the_whole_comment_open(text):
     (claim,) = read_claims([(1, text)], KNOWN)
     assert claim.unreadable
+
+
+def test_a_call_among_the_sizes_may_be_any_size():
+    dims = read_dims(tokens("bs, len(bins)"))
+    assert shape_fits(dims, (3, 11), {"bs": 3}.get)
+    assert not shape_fits(dims, (4, 11), {"bs": 3}.get)

@@ -53,7 +53,7 @@ def test_every_expression_is_evaluated_once():
     source += "def g(x, log):\n    log.append(2)\n    return x * 2\n"
     rec, at = helper_names(source)
     space = {rec: lambda node, value: value, at: lambda *a: None}
-    exec(trace(source).text, space)
+    exec("\n".join(text for _, text in trace(source).parts), space)
     log: list = []
     assert torch.equal(space["f"](torch.ones(2), log), torch.full((2,), 4.0))
     assert log == [1, 2, 2]

@@ -211,7 +211,8 @@ def describe(value, depth: int = 0):
         return ["m", _shape(weight) if isinstance(weight, torch.Tensor) else None]
     if type(value) is int:
         return ["i", value] if abs(value) < 2**53 else None
-    if isinstance(value, tuple | list) and not isinstance(value, torch.Size) and depth < 3:
+    no_list = torch.Size | torch.nn.utils.rnn.PackedSequence  # which have no shape, or are one
+    if isinstance(value, tuple | list) and not isinstance(value, no_list) and depth < 3:
         parts = [describe(v, depth + 1) for v in value[:MAX_PARTS]]
         return ["s", parts, len(value)] if any(p and p[0] in "ts" for p in parts) else None
     return None

@@ -18,6 +18,7 @@ Dims = tuple[Expr, ...]
 Lookup = Callable[[str], int | None]
 
 MAX_DIMS, MAX_TOKENS, MAX_DEPTH = 9, 60, 5
+CALLED = ("len", "max", "min", "int", "sum", "ceil", "floor", "round")
 ANY = ("*", "_", "?", "-1", ":", "-", "...")
 _PROSE = """
     as is of to it we by an at or so if be the same and for not are was with than like then this
@@ -75,7 +76,16 @@ def crosses(found: list[Token]) -> list[list[Token]]:
         if len(pieces) > 2 and short and not names.known(found[0].text):
             place = found[0]
             return [[Token("name", p, place.start, place.end)] for p in pieces]
-    return split(found, lambda t: t.text in ("x", "X", "×", "by") and t.kind == "times")
+    whole = [part for token in found for part in _glued(token)]
+    return split(whole if any(t.cross for t in found) else found, lambda t: t.cross)
+
+
+def _glued(token: Token) -> list[Token]:
+    """`x1` as a cross and a number, as in `b x 1 x1`."""
+    if token.kind != "name" or token.text[0] not in "xX" or not token.text[1:].isdecimal():
+        return [token]
+    cross = Token("times", token.text[0], token.start, token.start + 1)
+    return [cross, Token("number", token.text[1:], token.start + 1, token.end, True)]
 
 
 def _dots_apart(part: list[Token]) -> list[list[Token]]:
@@ -222,8 +232,8 @@ class _Reader:
         return ("name", "_".join(texts))
 
     def _of_a_tensor(self, words: list[Token]) -> Expr | None:
-        """`x.shape[1]`, `x.size(-1)`: a size by its place, which nobody checks."""
-        ends = words[-1].text.endswith((".shape", ".size"))
+        """`x.shape[1]`, `x.size(-1)`, `len(x)`: a size by its place, which nobody checks."""
+        ends = words[-1].text.endswith((".shape", ".size")) or words[-1].text in CALLED
         if not ends or self.peek().text not in ("[", "("):
             return None
         while self.peek().kind not in ("close", "end"):
@@ -311,6 +321,22 @@ def is_dots(dims: Dims, i: int) -> bool:
     if dims[i][0] == "...":
         return True
     return dims[i] == ("any", "*") and sum(d == ("any", "*") for d in dims) == 1
+
+
+def number_apart(dim: Expr) -> list[Expr]:
+    """`1 d // 2` as `1` and `d // 2`: a comma may be missing."""
+    if dim[0] not in "*/+-" or dim[1][0] == "num":
+        return [dim[1], dim[2]] if dim[0] == "*" else [dim]
+    first = number_apart(dim[1])
+    return [*first[:-1], (dim[0], first[-1], *dim[2:])]
+
+
+def rounded(sizes: list[Fraction | None], shape: tuple[int, ...]) -> bool:
+    """Whether a shape has these sizes, or one less where a size is odd."""
+    return len(sizes) == len(shape) and all(
+        size is not None and (size == n or (size % 2 == 1 and n == size - 1))
+        for size, n in zip(sizes, shape, strict=True)
+    )
 
 
 def names_of(expr: Expr) -> set[str]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from functools import lru_cache
 
 MAX_TEXT = 600  # characters of a comment, its lines together
+KEPT = 1_024  # texts whose tokens are kept
 
 
 @dataclass(frozen=True)
@@ -162,12 +164,23 @@ class Token:
         """Whether it is written in letters."""
         return self.text[:1].isalpha() or self.text[:1] == "_"
 
+    @property
+    def cross(self) -> bool:
+        """Whether it may stand between dimensions: `b x t`, `b by t`."""
+        return self.kind == "times" and self.text in ("x", "X", "×", "by")
+
 
 def tokens(text: str) -> list[Token]:
     """The tokens of a text, spaces and quotes left out. Words of the table have their kind."""
+    return list(_cut(text[:MAX_TEXT]))
+
+
+@lru_cache(KEPT)
+def _cut(text: str) -> tuple[Token, ...]:
+    """The same; each comment is asked for several times while it is judged."""
     found: list[Token] = []
     glued = quoted = False
-    for match in TOKEN.finditer(text[:MAX_TEXT]):
+    for match in TOKEN.finditer(text):
         kind, piece = match.lastgroup or "other", match.group()
         if kind == "space":
             glued = False
@@ -185,7 +198,7 @@ def tokens(text: str) -> list[Token]:
             piece, kind = _sign(piece)
         found.append(Token(kind, piece, match.start(), match.end(), glued))
         glued = True
-    return _phrases(_without_bars(found))
+    return tuple(_phrases(_without_bars(found)))
 
 
 def _without_bars(found: list[Token]) -> list[Token]:

@@ -8,6 +8,9 @@ the rest of a function's comments may overrule.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
+
+KEPT = 4_096  # names whose meaning is kept: a class of students writes a few hundred
 
 STRONG = {
     "batch": """batch batch_size batchsize batch_dim batch_sz bs bsz b_size b_sz nbatch n_batch
@@ -68,6 +71,7 @@ WORD_TO_CHOICES = {w: c for words, c in WEAK.items() for w in words.split()}
 WORDS = frozenset(WORD_TO_CONCEPT) | {w for w in WORD_TO_CHOICES if len(w) > 2}
 
 
+@lru_cache(KEPT)
 def normal(name: str) -> str:
     """One spelling for `self.num_heads`, `Num Heads` and `num_heads`; letters keep their case."""
     name = name.rsplit(".", 1)[-1]
@@ -77,6 +81,7 @@ def normal(name: str) -> str:
     return re.sub(r"_+", "_", name.lower()).strip("_")
 
 
+@lru_cache(KEPT)
 def concept(name: str) -> str | None:
     """The one thing a word can mean, or None."""
     name = normal(name)
@@ -92,6 +97,11 @@ def choices(name: str) -> tuple[str, ...]:
     """What a letter or an ambiguous word may mean, most likely first."""
     name = normal(name)
     return WORD_TO_CHOICES.get(name) or WORD_TO_CHOICES.get(name.removesuffix("s"), ())
+
+
+def may_be_length(name: str) -> bool:
+    """Whether a word may mean the length of a sequence: `seq_len`, `context`, `block_size`."""
+    return "seq" in (concept(name), *choices(name))
 
 
 def known(name: str) -> bool:

@@ -73,10 +73,13 @@ def _list_of_names(found: list[Token], i: int, end: int, vocabulary: Vocabulary)
         return False
     parts = split(found[i + 1 : end], lambda t: t.text == ",")
     names_in = [t.text for p in parts for t in p if t.word]
-    if len(parts) < 2 or any(w.lower() in PROSE for w in names_in):
+    alone = i == 0 and end == len(found) - 1  # `[i, j]` and no more, where i and j may be sizes
+    short = alone and len(names_in) == 1 and len(names_in[0]) <= 3  # `(Kc)`
+    if (len(parts) < 2 and not short) or any(w.lower() in PROSE for w in names_in):
         return False
     plain = all(len(p) == 1 and p[0].word for p in parts)
-    return plain and not any(w in vocabulary.tensors or w in INDICES for w in names_in)
+    none = set(vocabulary.tensors) | (set() if alone else set(INDICES))
+    return plain and none.isdisjoint(names_in)
 
 
 def _sized(token: Token, vocabulary: Vocabulary) -> bool:

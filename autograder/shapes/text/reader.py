@@ -78,8 +78,7 @@ def read(lines: list[tuple[int, str]], vocabulary: Vocabulary) -> list[Claim]:
         if len(text) > MAX_TEXT:
             found.append([Claim(line=number, unreadable="the comment is too long to be read")])
             continue
-        claims = _read_text(plain(text), vocabulary)
-        found.append([replace(c, line=number) for c in claims])
+        found.append([replace(c, line=number) for c in _read_text(plain(text), vocabulary)])
     if sum(map(bool, found)) > 1:  # a sentence over several lines
         found = [[replace(c, told=c.told or c.words > 1) for c in line] for line in found]
     return [claim for line in found for claim in line]
@@ -128,10 +127,9 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
 
 def _named(found: list[Token], vocabulary: Vocabulary) -> list[Token]:
     """With `out: [b, t]` as a label, where there is a tensor of that name."""
-    roles = ("input", "output")
     return [
         replace(t, kind="name")
-        if t.kind in roles and t.text in vocabulary.tensors and after.text in LABELS
+        if t.kind in ("input", "output") and t.text in vocabulary.tensors and after.text in LABELS
         else t
         for t, after in zip(found, [*found[1:], *found[-1:]], strict=True)
     ]
@@ -177,16 +175,19 @@ def _labels_in_prose(found: list[Token]) -> list[int]:
 
 def _remarks(found: list[Token]) -> list[int]:
     """Where a remark may begin: `b x t x c, c = n * d`, `b x t x t (t x t is broadcast)`."""
-    cuts, depth, crossed = [], 0, False
+    cuts, depth, crossed, listed = [], 0, False, False
+    last = max((i for i, t in enumerate(found) if t.cross or t.kind == "arrow"), default=0)
     for i, token in enumerate(found):
         if depth == 0 and i > 2:
             sign = found[i + 2].text if i + 2 < len(found) else ""
             defines = sign in ("=", "==") and token.text in (",", ";", "where", "with", "and")
             aside = token.text == "(" and not token.glued
-            aside = aside or (token.text == "," and crossed)  # `b x 1 x t, one is masking`
+            aside = aside or (token.text == "," and crossed and i > last)  # `b x 1 x t, a mask`
             if defines or aside or token.text == ";":
                 cuts.append(i)
-        crossed = crossed or (token.text in ("x", "×") and token.kind == "times")
+        if depth == 0 and (token.text == "," or token.kind == "arrow"):
+            listed = token.text == ","
+        crossed = crossed or (token.cross and not listed)
         depth += (token.kind == "open") - (token.kind == "close")
     return cuts[:3]
 

@@ -280,7 +280,9 @@ def bare_terms(
         for t in found[: inside[0].start] + found[inside[0].end :]
     ):
         return (replace(inside[0].term, label=label, sure=True),)
-    read = _bare_dims(found, vocabulary)
+    several = split(found, lambda t: t.text == ",")
+    listed = len(several) > 1 and all(len(crosses(p)) > 1 for p in several)  # `b x t, b x d`
+    read = None if listed else _bare_dims(found, vocabulary)
     if read:
         return (_bare_term(read, found, text, label),)
     for sign in ("@", ","):

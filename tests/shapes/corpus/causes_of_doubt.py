@@ -141,3 +141,91 @@ def overlap(one, other):
     low = torch.max(one[..., :2], other[..., :2])  # [B, rows, 2]  #! cannot tell
     high = torch.min(one[..., 2:], other[..., 2:])  # [B, rows, 2]  #! cannot tell
     return (high - low).clamp(min=0)  # [rows, 2]
+
+
+# %% above a line, a step on its way | fold(x[batch, width, steps])
+def fold(x):
+    batch, width, steps = x.shape
+    # [batch, steps, width]
+    x = x.transpose(1, 2).reshape(batch * steps, width)  #! cannot tell
+    return x * 2  # [batch * steps, width]
+
+
+# %% a helper that is called with two lengths | Look(dim, n)(q[N, Lq, dim], k[N, L, dim]) where dim=n*h
+class Look(nn.Module):
+    def __init__(self, dim, n):
+        super().__init__()
+        self.n = n
+
+    def split(self, x):
+        x = x.view(x.size(0), x.size(1), self.n, -1)  # (N, L, n, d)  #! cannot tell
+        return x.permute(0, 2, 1, 3)  # (N, n, L, d)  #! cannot tell
+
+    def forward(self, q, k):
+        q = self.split(q)  # (N, n, Lq, d)
+        k = self.split(k)  # (N, n, L, d)
+        return q @ k.mT  # (N, n, Lq, L)
+
+
+# %% a comma that is missing behind a number | spread(x[rows, width])
+def spread(x):
+    return x[:, None]  # (rows, 1 width)  #! cannot tell
+
+
+# %% lists of shapes, and their number behind | parts(x[batch, steps], n)
+def parts(x, n):
+    every = [x * i for i in range(n)]  # batch x steps x n
+    return [y.cos() for y in every[:2]]  # [batch x steps, batch x steps]  #! cannot tell
+
+
+# %% the longest length is not this one | Short(width, block_size=64)(x[batch, steps, width])
+class Short(nn.Module):
+    def __init__(self, width, block_size):
+        super().__init__()
+        self.block_size = block_size
+        self.mix = nn.Linear(width, width)
+
+    def forward(self, x):
+        x = self.mix(x)  # (batch, block_size, width)
+        return x.relu()  # (batch, block_size, width)
+
+
+# %% a half that is rounded | there_and_back(x[batch, time])
+def there_and_back(x):
+    wave = torch.fft.rfft(x)  #! missing
+    return torch.fft.irfft(wave)  # [batch, time]  #! cannot tell
+
+
+# %% crosses and commas | weigh(x[B, S, E], m[B, 1, E])
+def weigh(x, m):
+    B, S, E = x.shape
+    total = torch.einsum("bse,bte->bs", x, m)  # B x S x E, B x 1 x E -> B x S, all positive
+    wide = x.reshape(B, S * E)  # B, S x E
+    return total.sum() + wide[:, None, None]  # B x 1 x1 x (S*E)
+
+
+# %% one comment above a paragraph, of two lengths | both(p[batch, length, width], h[batch, other, width])
+def both(p, h):
+    # [batch, length, width]
+    p = p * 2
+    h = h * 2
+
+    # [batch, width]
+    scale = p.size(1)
+
+    p = p.sum(1) / scale
+    h = h.sum(1) / scale
+    return p + h  # [batch, width]
+
+
+# %% letters that are indices elsewhere, and a letter alone | Square(k)(x[n, k])
+class Square(nn.Module):
+    def __init__(self, k):
+        super().__init__()
+        self.weight_1 = nn.Parameter(torch.rand(k, k))
+
+    def forward(self, x):
+        weight = getattr(self, "weight_1")
+        weight = weight * weight  # [i, j]  #! cannot tell
+        steps = torch.linspace(0, 1, x.size(1) + 4)  # (Kc)  #! cannot tell
+        return x @ weight + steps.sum()  # [n, k]
