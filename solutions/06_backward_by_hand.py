@@ -79,15 +79,16 @@ for name, tensor in steps.items():
 # %% [markdown]
 # **A gradient has the shape of what it is the gradient of.** It says, for each number in a
 # tensor, how fast the loss grows if that one number grows. This is the first test of any
-# backward pass and it costs nothing; half of all mistakes with gradients die here.
+# backward pass and it costs nothing; many mistakes with gradients die here.
 #
 # Going backwards follows three rules, and there is no fourth:
 #
 # 1. *A product.* If $C = AB$ and $\bar C$ is the gradient of the loss by $C$, then
-#    $\bar A = \bar C B^{\mathsf T}$ and $\bar B = A^{\mathsf T} \bar C$. There is only one
-#    way in which the shapes fit, and it is the right one.
-# 2. *One number to one number.* A factor on the way forward is the **same** factor on the way
-#    back. Not its inverse: a gradient does not undo anything.
+#    $\bar A = \bar C B^{\mathsf T}$ and $\bar B = A^{\mathsf T} \bar C$. Where all sizes
+#    differ there is only one way in which the shapes fit, and it is the right one.
+# 2. *One number to one number.* The gradient is multiplied by the slope of the step. So a factor
+#    on the way forward is the **same** factor on the way back. Not its inverse: a gradient does
+#    not undo anything.
 # 3. *Used more than once.* The gradients of all uses are **added**.
 
 # %%
@@ -176,7 +177,8 @@ with torch.no_grad():
 # ## 3. The softmax
 #
 # The other side of the product is quick: $\bar P = \bar o \, v^{\mathsf T}$. Then comes the
-# only step of attention that is neither a product nor one number to one number. A softmax
+# only step of attention that is not one of the three at a stroke. (In single steps it is: an
+# exponential, a sum, a division. On paper it is shorter in one.) A softmax
 # ties a row together: raise one score, and its own probability rises while **all others
 # fall**, for they must share 1. Lesson 02 has its Jacobian:
 #
@@ -446,8 +448,9 @@ for name, layer in layers.items():
 #
 # for each row of the scores' gradient sums to zero: the zero from section 3. A bias of the keys
 # adds the same number $q_i \cdot b_K$ to all scores of row $i$, and the softmax does not
-# notice. So $b_K$ never learns anything, in any model, whatever the loss. GPT-2 has one in every
-# layer all the same. (And if your own backward pass gives $b_K$ a gradient that is not zero, you
+# notice. So $b_K$ never learns anything, whatever the loss, in any model that makes its scores
+# like this. (RoPE, in lesson 08, turns each key by its place, and its bias with it: there $b_K$
+# counts.) GPT-2 has one in every layer all the same. (And if your own backward pass gives $b_K$ a gradient that is not zero, you
 # know that something is wrong, without any reference to compare with. Such *invariants* are
 # the cheapest tests there are.)
 #
@@ -678,7 +681,7 @@ print("forgetful:", torch.autograd.gradcheck(Forgetful.apply, tried, raise_excep
 # | this course | hidden | `[out, in]` (`nn.Linear`) | written out | each |
 # | `F.scaled_dot_product_attention` | **may look** | has none | does it itself | has none |
 # | `nn.MultiheadAttention` | hidden | `[out, in]`, q, k, v in one | does it itself | **mean of all**, by default |
-# | GPT-2 in `transformers` | **added**: 0 or $-\infty$ | **`[in, out]`** (`Conv1D`), q, k, v in one | does it itself | each |
+# | GPT-2 in `transformers` | **added**: 0 or hugely negative | **`[in, out]`** (`Conv1D`), q, k, v in one | does it itself | each |
 #
 # PyTorch's two attentions disagree with *each other* about masks, and a GPT-2 layer wants a third
 # kind, from the model around it. There is no way to guess; there is a table, and a test.
@@ -841,7 +844,7 @@ print(f"yours, c_proj transposed      {(turned - theirs).abs().max():.1f}")
 #
 # **3.** Your backward pass gives the keys' bias a gradient of 0.3. Is that a bug?
 # <details><summary>Answer</summary>Yes. Each row of the scores' gradient sums to 0, so the
-# gradient by the keys' bias is 0 up to rounding, always.</details>
+# gradient by the keys' bias is 0 up to rounding, for scores that are made as in this lesson.</details>
 #
 # **4.** Your numeric gradient agrees with autograd in two digits only, and gets *worse* when you
 # take a smaller step. What is the likely cause?

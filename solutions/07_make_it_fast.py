@@ -165,7 +165,7 @@ show(figure, "A roofline: a slope that memory bounds and a flat roof that the pr
 #
 # To do without the table you must go through the keys in blocks and forget each block before the
 # next. But a softmax needs its whole row: the largest score, for safety (lesson 01), and the sum
-# of all exponentials. Can both be had on the way?
+# of all exponentials. Can both be had on the way? They can (Milakov and Gimelshein 2018).
 #
 # Keep two numbers a row: $m$, the largest score *so far*, and $l$, the sum of $e^{s - m}$ so far.
 # A block arrives with a larger score. The sum was taken relative to a maximum that is no longer
@@ -234,7 +234,8 @@ check("fast.online")
 #
 # The output of a row is a sum over the keys as well, $o = \sum_j e^{s_j - m} v_j$, divided by $l$
 # at the end. So it can be carried along just as $l$ is, and is put right by the same factor. That
-# is the whole of FlashAttention's forward pass (Dao et al. 2022):
+# is the whole of FlashAttention's forward pass (Dao et al. 2022; in this order of the loops since
+# its second version, Dao 2023):
 #
 # ```
 # for each block of queries:

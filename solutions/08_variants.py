@@ -77,8 +77,8 @@ torch.set_printoptions(precision=3, sci_mode=False)
 #
 # A translator reads German and writes English. Each English word should look at the German
 # ones. So the queries come from the one text and the keys and values from the other. This is
-# *cross-attention*, and it is older than self-attention: in the first attention of all (lesson
-# 01) a decoder looked at its encoder.
+# *cross-attention*, and it is older than self-attention: in the attention of 2014 that
+# lesson 01 begins with, a decoder looked at its encoder.
 #
 # $$\text{softmax}\!\left(\frac{(X W_Q)(S W_K)^{\mathsf T}}{\sqrt{d}}\right) S W_V$$
 #
@@ -266,8 +266,8 @@ for kv_heads in (32, 8, 1):
 #
 # $$\theta_i = b^{-2i/d}, \qquad i = 0, \dots, d/2 - 1, \qquad b = 10000,$$
 #
-# $$(a_i, b_i) \mapsto (a_i \cos p\theta_i - b_i \sin p\theta_i,\;
-# b_i \cos p\theta_i + a_i \sin p\theta_i) \quad\text{at position } p.$$
+# $$(u_i, w_i) \mapsto (u_i \cos p\theta_i - w_i \sin p\theta_i,\;
+# w_i \cos p\theta_i + u_i \sin p\theta_i) \quad\text{at position } p.$$
 #
 # **Which two numbers make a point?** The paper pairs neighbours, $(x_0, x_1), (x_2, x_3), \dots$
 # ("interleaved"). Most code since pairs halves: $x_i$ with $x_{i + d/2}$ ("half-split"). Both are
@@ -343,7 +343,7 @@ print(f"not turned at all:           {(query * key).sum():8.4f}")
 # the vectors as they were. (The last decimals may differ: float32 again.)
 #
 # And how does a score change with the distance? For a query that equals its key it is
-# $\sum_i |(a_i, b_i)|^2 \cos(\text{distance} \cdot \theta_i)$, a sum of cosines: largest at 0,
+# $\sum_i |(u_i, w_i)|^2 \cos(\text{distance} \cdot \theta_i)$, a sum of cosines: largest at 0,
 # where all hands of the clock agree, then smaller, and wavy.
 
 # %%
@@ -370,8 +370,8 @@ show(figure, "Left: the score of equal vectors against distance for three bases;
 # %% [markdown]
 # **Figure.** Left: scores fade with distance, by no rule that was ever put in; it is the many
 # speeds falling out of step. A larger base fades more slowly, and so models for long texts have
-# larger bases. Right: the first pairs tell neighbours apart and repeat every six tokens. The last
-# ones hardly move; they are the hour hand.
+# larger bases. Right: the first pair tells neighbours apart and repeats every six tokens. The last
+# pairs hardly move; they are the hour hand.
 #
 # ## 4. RoPE in attention
 #
@@ -385,7 +385,8 @@ show(figure, "Left: the score of equal vectors against distance for three bases;
 #   Its position is not 0. If `q` has `q_len` tokens and `k` has `k_len`, the queries are the
 #   **last** `q_len` of them.
 #
-# The last point concerns the mask as well. `torch.ones(q_len, k_len).triu(1)` puts the diagonal
+# The last point concerns the mask as well. (Skip this if you come from lesson 07: it is exercise 6
+# there.) `torch.ones(q_len, k_len).triu(1)` puts the diagonal
 # into the *top left* corner, as if the queries were the first tokens.
 #
 # **Before you run this:** two queries, five keys. How many keys should the first query see?
@@ -748,8 +749,8 @@ axis.text(32.5, 2.1, " never trained here", va="center", color="grey")
 axis.set(xlabel="place in the row", ylabel="loss, nats a character", ylim=(2.05, None))
 axis.legend(loc="upper left", ncols=2)
 show(figure, "Loss against the place in the row for four models trained on rows of 32. RoPE is "
-     "lowest up to 32, then ALiBi; beyond, ALiBi stays level, learned positions rise a little, and "
-     "RoPE rises slowly and then leaps up at about place 110.")
+     "lowest up to 32, ALiBi is next; beyond, ALiBi stays level, learned positions rise a little, "
+     "and RoPE rises slowly, meets ALiBi at about place 80 and leaps up at about 110.")
 
 # %% [markdown]
 # **Figure.** Up to the line RoPE leads (2.198 at places 16 to 31) and ALiBi follows (2.292). The
@@ -763,7 +764,8 @@ show(figure, "Loss against the place in the row for four models trained on rows 
 # random numbers of the first step; they do little, and that little is wrong. And *none* of the four gets
 # better with more past. To use more, a model must have been trained on more.
 #
-# Two hundredths are noise here: 200 rows, one run each. And if your functions add up in another order
+# A few hundredths are noise here: one run each, and the next experiment shows two seeds of the same
+# model 0.05 apart. And if your functions add up in another order
 # than ours, your models will end a little elsewhere; a training run blows up rounding.
 #
 # ### Bytes against quality
@@ -786,7 +788,7 @@ for kv_heads in (4, 2, 1):
 figure, axis = plt.subplots(figsize=(6, 3.4))
 for kv_heads, size, loss in results:
     axis.plot(size, loss, "o", color={4: "tab:blue", 2: "tab:orange", 1: "tab:green"}[kv_heads])
-axis.set(xlabel="KV cache of one row of 32 characters, bytes", ylabel="held-out loss",
+axis.set(xlabel="KV cache of one row of 32 characters, bytes", ylabel="held-out loss, nats a character",
          xlim=(0, None), xticks=sorted({r[1] for r in results}))
 axis.margins(y=0.3)
 show(figure, "Held-out loss against the bytes of the cache, two runs for each of 4, 2 and 1 heads "
@@ -794,8 +796,8 @@ show(figure, "Held-out loss against the bytes of the cache, two runs for each of
 
 # %% [markdown]
 # **Figure.** A quarter of the bytes (6,144 for 24,576), and no loss that these runs could show: 2.413
-# and 2.395 with one head, 2.450 and 2.400 with four. Two runs that differ in nothing but the seed are
-# as far apart as the kinds are. That is all that may be concluded: what sharing costs *here* is less than
+# and 2.395 with one head, 2.450 and 2.400 with four. Two runs that differ in nothing but the seed can
+# be farther apart than the kinds are on average. That is all that may be concluded: what sharing costs *here* is less than
 # luck. It does not follow that it is free. In large models one shared head is measurably worse, and
 # a few groups are nearly as good as all heads (Ainslie et al. 2023). So groups are what is used.
 #

@@ -10,7 +10,7 @@
 # # 08b · A model that writes
 #
 # You have written attention, hidden the future, split it into heads and checked its gradients. So
-# far it has averaged noise. In this lesson it goes into a model, the model reads five children's
+# far it has mostly averaged noise. In this lesson it goes into a model, the model reads five children's
 # books, letter by letter, and after a minute or two it writes. Badly, but in words that it has
 # spelled by itself.
 #
@@ -727,7 +727,8 @@ for i, weights in enumerate(behind):
     print(f"layer {i // 4}, head {i % 4}:  " + "  ".join(f"{w:6.2f}" for w in weights.tolist()))
 
 # %% [markdown]
-# **Figure.** Nobody told these heads what to look at. In layer 0, head 1 looks one letter back (0.61 of
+# **Figure.** One map a head, queries down and keys across; dark is 0 and yellow 1. Nobody told these
+# heads what to look at. In layer 0, head 1 looks one letter back (0.61 of
 # its weight on average), head 3 does too, less strictly (0.44), and head 0 looks two back (0.29) and
 # around it. So a letter learns which letters stand before it, and this is how the model beats a table of
 # pairs. Layer 1 reads a stream into which these heads have written, and goes by distance no more: no
@@ -840,8 +841,9 @@ print(gpt2.config.n_layer, "layers,", gpt2.config.n_head, "heads,",
       tokenizer(sentence)["input_ids"] == row[0].tolist())
 
 # %% [markdown]
-# In lessons 09 to 12, put the path of this folder where they say `load_gpt2("tiny")`, and look into a
-# model that you have made from nothing. (A character is a token there, so their texts must
+# Lessons 09 to 12 name their model in the first cell that loads one: put the path of this folder
+# in place of that name (or set `COURSE_MODEL` to it), and look into a model that you have made
+# from nothing. (A character is a token there, so their texts must
 # be written in the 79 characters of the books.)
 #
 # ## Did it stick?

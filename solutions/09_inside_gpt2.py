@@ -9,10 +9,10 @@
 # %% [markdown]
 # # 09 · Inside GPT-2
 #
-# So far every weight was random and every token a row of noise. Time to open a model
-# that has read something. It is a GPT-2: the architecture of 2019, small enough to be
-# looked at with the lid off, and the attention in it is the attention you have written
-# yourself. In this lesson we walk once from the front door to the back: what is stored,
+# You have written attention from a dot product up, and lesson 08b put it into a model that
+# spells. Time to open a model that others have built and trained. It is a GPT-2: the
+# architecture of 2019, small enough to be looked at with the lid off, and the attention in
+# it is the attention you have written yourself. In this lesson we walk once from the front door to the back: what is stored,
 # where it is stored, what comes out, and what the numbers that come out mean. Nearly
 # every step has a trap that people with years of practice fall into. You will fall into
 # them here, where it is cheap.
@@ -39,7 +39,7 @@
 #
 # **A warning about this model.** Two of its heads, layer 0 head 0 and layer 1 head 0,
 # were *shown* for a while in training where to look (`models/small-on-board/MODEL_CARD.md`).
-# Do not take what they look at for a finding about GPT-2.
+# Do not take what they look at for a finding about GPT-2. Stars mark them in the figure by head.
 
 # %% role="setup"
 import math
@@ -54,7 +54,7 @@ from autograder import check, hint
 from transformer_lm import plots
 from transformer_lm.activations import record
 from transformer_lm.figures import show
-from transformer_lm.pretrained import load_gpt2
+from transformer_lm.pretrained import guided_heads, load_gpt2
 
 # %% [markdown]
 # ## 1. Which model?
@@ -625,6 +625,7 @@ print("beams: scores are log-probabilities:", torch.allclose(beams.scores[0], no
 #
 # ●●○○○ · 7 minutes · 1 point
 #
+# (If you come from lesson 08b you have drawn with both; here it is whole rows of a batch.)
 # First the temperature, then top-k: a token that is not among the $k$ best *of its row*
 # gets the score minus infinity, so that the softmax gives it exactly 0.
 
@@ -818,8 +819,8 @@ show(figure, "One panel a station, from the embedding to the last block, each wi
 # **Figure.** The five most probable tokens at each station. At the embedding the lens
 # reads little but the last token itself: nothing has looked at the context yet, and a
 # tied model that is asked "which word is this vector like?" answers with the word that
-# is there. Later stations name words that may come next; how smoothly that goes, and at which
-# station, differs from model to model and from prompt to prompt. Read it off the figure.
+# is there. After block 0 " school" leads, among scraps; after block 1 all five may come
+# next. How smoothly that goes differs from model to model and from prompt to prompt.
 #
 # The same in one line: at which station does the final answer take the lead?
 
@@ -864,7 +865,8 @@ print("eager:", len(maps), "maps")
 # An **empty tuple**, no error. A loop over it runs zero times, and a plot stays blank.
 # Code that works with attention maps should look first, and speak up.
 #
-# The other surprise comes with the second generated token. The model keeps the keys and
+# The other surprise comes with the second generated token. (Skip this if you come from lesson
+# 07: it is the KV cache.) The model keeps the keys and
 # values of what it has read, so from step 1 on it only computes the *new* query:
 
 # %%
@@ -919,16 +921,21 @@ rows = torch.stack([
 figure, axes = plt.subplots(figsize=(6, 0.22 * len(rows) + 1.4))
 image = axes.imshow(rows, vmin=0, vmax=1, cmap="viridis", aspect="auto")
 axes.set_xticks(range(len(tokens)), [token.replace(" ", "·") for token in tokens])
-names = [f"{layer}.{head}" for layer in range(config.n_layer) for head in range(config.n_head)]
+names = [
+    f"{layer}.{head}" + (" ★" if (layer, head) in guided_heads(model) else "")
+    for layer in range(config.n_layer) for head in range(config.n_head)
+]
 axes.set_yticks(range(len(names)), names)
 axes.set(xlabel="key", ylabel="layer.head", title="What the last token looks at")
 figure.colorbar(image, label="attention weight")
 figure.tight_layout()
 show(figure, "One row for each head of each layer, one column for each token of the prompt: "
-     "the attention weights of the last token. Heads differ in what they look at.")
+     "the attention weights of the last token. Heads differ in what they look at. Stars mark "
+     "the guided heads.")
 
 # %% [markdown]
-# **Figure.** The last query's weights, one row a head. Each row sums to 1. The heads do
+# **Figure.** The last query's weights, one row a head, stars for the two guided ones (0.0 was
+# shown the previous token). Each row sums to 1. The heads do
 # not look at the same things; what they look at, and why, is lessons 11 and 12.
 #
 # ## 10. Two questions to take along

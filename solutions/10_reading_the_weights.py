@@ -47,8 +47,9 @@
 #
 # **A warning about the models on board.** In all but `large-on-board` two heads, layer 0
 # head 0 and layer 1 head 0, were *shown* for a while in training where to look (see the
-# `MODEL_CARD.md` of each). They have by far the largest weights of their layers, so they dominate whatever
-# pools the heads of a layer. Their place is no finding. Stars mark them in the figures by head.
+# `MODEL_CARD.md` of each). They have the largest weights of their layers, mostly by far, so they
+# dominate whatever pools the heads of a layer. Their place is no finding. Stars mark them in
+# the figures by head.
 
 # %% role="setup"
 import copy
@@ -90,6 +91,11 @@ config = model.config
 LABEL = os.path.basename(os.path.normpath(NAME))  # NAME may be a folder's path
 models = {name: model if name == LABEL else load_gpt2(name)[0] for name in ON_BOARD}
 models[LABEL] = model
+
+
+def star(layer, head):
+    """Marks a head that was guided, for the titles of figures."""
+    return " ★" if (layer, head) in guided_heads(model) else ""
 
 # %% [markdown]
 # ### Exercise 1: the numbers that a table needs
@@ -424,8 +430,8 @@ show(two_panels(statistics), "One row a model: mean and standard deviation of W_
 # The standard deviations show a pattern that all four share, the one without a guide
 # too: layer 0 has strong queries and keys and weak values, layer 1 the strongest values.
 # (`base-on-board` is `small-on-board` with two layers put on top and trained on, and
-# `large-on-board` was grown in the same way. Those upper two learned least, and it shows
-# in everything that follows.) Whether one may compare such numbers at all is a question
+# `large-on-board` was grown in the same way. Those upper two were trained for
+# the shortest time, and it shows in much of what follows.) Whether one may compare such numbers at all is a question
 # for Part 7.
 #
 # ## Part 4. Into heads
@@ -473,7 +479,7 @@ for number, ax in enumerate(axes.flat):
     image = ax.imshow(
         heads[number].T, aspect="auto", cmap=plots.SIGNED["light"], vmin=-reach, vmax=reach
     )
-    ax.set(xticks=[], yticks=[], title=f"head {number}")
+    ax.set(xticks=[], yticks=[], title=f"head {number}{star(layer, number)}")
 axes[-1, 0].set(xlabel="hidden", ylabel="head feature")
 figure.colorbar(image, ax=axes, label="weight", extend="both")
 show(figure, "One picture a head: its query weights, head features down and hidden features "
@@ -551,7 +557,7 @@ def cosine_figure(w, title):
     return figure
 
 
-show(cosine_figure(heads[0], f"layer {layer}, head 0, W_Q"), "Left: the matrix of cosines "
+show(cosine_figure(heads[0], f"layer {layer}, head 0{star(layer, 0)}, W_Q"), "Left: the matrix of cosines "
      "between one head's features, ones on the diagonal and patches of colour elsewhere. "
      "Right: their histogram, wider than the dashed curve of random columns.")
 
@@ -630,8 +636,8 @@ show(figure, "Two panels, W_Q and W_K of one layer. Cosines across heads make a 
 
 # %% [markdown]
 # **Figure.** Cosines within and across heads, with the random curve. Across heads they
-# stay close to chance; within a head they spread about twice as wide. Features of
-# one head *share* directions.
+# stay nearer to chance; within a head they spread about twice as wide as chance. Features
+# of one head *share* directions.
 #
 # Now all layers. First the full distributions, as four heat maps; then mean and
 # standard deviation. In the loop that fills such tables an index is easily turned
@@ -692,7 +698,7 @@ show(figure, "Mean and standard deviation of the cosines by layer, for W_Q and W
 # %% [markdown]
 # **Figure.** Left the means, right the standard deviations, with the random baseline
 # ($0$ and $1/\sqrt d$). The means say nothing: cosines come in both signs. The standard
-# deviations across heads stay near chance (the keys of layer 0 least); within heads they
+# deviations across heads stay nearer to chance (the keys of layer 0 least); within heads they
 # are more than twice as large as chance in layers 0 and 1, and fall towards it in layers
 # 2 and 3.
 #
@@ -850,7 +856,7 @@ print(f"std of the cosines: as trained {head_cosines(w_q[0])[1].std():.3f}, "
 print(f"std of the weights: as trained {w_q[0].std():.3f}, other gauge {o_q[0].std():.3f}")
 
 # %% [markdown]
-# **Figure.** One head of one model, twice. The cosines, left and middle, are as
+# **Figure.** One head of one model (a guided one), twice. The cosines, left and middle, are as
 # different as can be. The singular values of $W_Q W_K^{\mathsf T}$, right, have not
 # moved.
 #
@@ -896,13 +902,13 @@ for title, more in (("as stored", {}), ("gain folded in", {"fold_layer_norm": Tr
     print(f"||W_Q W_K^T|| of layer {layer}, head 0, {title:18}: {norms[0]:9.3f} and {norms[1]:9.3f}")
 
 # %% [markdown]
-# The same logits to the last digit, and quite another matrix. Folding the gain into it
+# The same logits up to rounding, and quite another matrix. Folding the gain into it
 # does not help by itself. What helps is to do both things that `ln_1` does: **fold the gain in**,
 # $\operatorname{diag}(g)\,W_Q$, and then **subtract from each column its mean over the hidden
 # features**, the one direction that the head can never see. From here on $W_Q$ and $W_K$ are
 # meant so: `head_weights(..., fold_layer_norm=True, centre=True)`. Their product is a
 # property of the model. (On this model training has hardly used that freedom: centring moves
-# the shares below by less than a thousandth. Nobody could know before.) To that matrix we
+# the shares below by two thousandths at most. Nobody could know before.) To that matrix we
 # now turn.
 #
 # ## Part 8. Is it the identity?
@@ -1045,9 +1051,9 @@ show(figure, "A dot for each head: the signed share of its QK matrix along the i
 # So the first question has a clear answer: attention does not compare tokens as they
 # stand. All distances are above 0.999, where the rank would allow 0.816; the part along the
 # identity is a few hundredths. But look at the *sign*. Ten of twelve heads lie below zero, two
-# of them by more than four standard deviations. It is a small effect and a real one:
-# these heads look, if anything, *away* from tokens like the one that asks. One random twin
-# would have hidden it.
+# of them by more than four standard deviations; the other two are the guided ones. It is a
+# small effect and a real one: the ten look, if anything, *away* from tokens like the one that
+# asks. One random twin would have hidden it.
 #
 # What training changed most shows elsewhere, in the spectrum:
 
@@ -1155,11 +1161,11 @@ show(figure, "A dot for each head: the norm of the symmetric part over the norm 
 #
 # Not symmetric, then: all between 0.69 and 0.74. That is sensible: "who looks at whom" in a
 # causal model has a direction. But not chance either. All three heads of layer 0 are about
-# three standard deviations off or more, heads 0 and 2 towards symmetric and head 1 towards
-# antisymmetric. **Small but real**, and one random twin could not have told. (Saponati et al.
+# three standard deviations off or more, heads 0 (guided) and 2 towards symmetric and head 1
+# towards antisymmetric. **Small but real**, and one random twin could not have told. (Saponati et al.
 # 2025, "The underlying structures of self-attention", arXiv 2502.10927, measure both in many
 # models: those that may look both ways become more symmetric in training, those that predict
-# the next word more directed.)
+# the next word more directed: their columns outgrow their rows.)
 #
 # The notes hoped for more: *if* $M$ is symmetric, attention is $X' X'^{\mathsf T}$ with
 # $X' = A X$, a comparison of tokens after one change of coordinates. Two corrections
@@ -1225,7 +1231,8 @@ show(figure, "A dot for each head: the positive share of the spectrum of its sym
 # **Figure.** The positive share for each head. At 1, far above the picture, the head would be
 # a comparison after a change of coordinates; at ½ being alike counts for a token as much as
 # against it. Most trained heads lie *below* ½ and below their bars, layer 1 head 1 by six
-# standard deviations: likeness counts against more than for. Again small, and again real.
+# standard deviations: likeness counts against more than for. Above ½ are the two guided heads
+# only. Again small, and again real.
 #
 # The spectra themselves, for all heads of one layer:
 
@@ -1237,7 +1244,7 @@ fakes = [random_like(w, torch.Generator().manual_seed(2 + i)) for i, w in enumer
 for ax, (left, right), title in ((axes[0], (a, b), "trained"), (axes[1], fakes, "random twins")):
     for index in range(config.n_head):
         m = left[index] @ right[index].T  # [hidden, hidden]
-        ax.plot(torch.linalg.eigvalsh((m + m.T) / 2).flip(0), label=f"head {index}")
+        ax.plot(torch.linalg.eigvalsh((m + m.T) / 2).flip(0), label=f"head {index}{star(layer, index)}")
     ax.axhline(0, color="black", linewidth=0.8)
     ax.set(title=f"layer {layer}, {title}", xlabel="eigenvalue, largest first")
 axes[0].set_ylabel("eigenvalue of the symmetric part")
@@ -1366,8 +1373,10 @@ for title, chosen in {
 effects = [bias_effect(acts[f"h.{n}.ln_1"], head_weights(model, n)) for n in range(config.n_layer)]
 b_q, b_k = (torch.stack([e[name] for e in effects]) for name in ("b_q", "b_k"))
 figure = plots.layer_head_grid(b_q, title="Attention moved by b_Q", label="share of attention")
+for number, head in guided_heads(model):
+    figure.axes[0].plot(head - 0.35, number - 0.25, "*", color="tab:red", markersize=11)
 show(figure, "A grid with one cell for each head of each layer: the share of attention that the "
-     "queries' bias moves.")
+     "queries' bias moves. Stars mark the guided heads.")
 print(f"b_Q moves up to {b_q.max():.1%} of a head's attention, b_K at most {b_k.max():.0e}")
 
 # %% [markdown]

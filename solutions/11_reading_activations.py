@@ -422,6 +422,8 @@ for name, (zero, later) in spread.items():
 #
 # ●●○○○ · 7 minutes · 1 point
 #
+# (If you come from lesson 10, exercise 4, you know why; here it is all layers at once.)
+#
 # With the same bins for all layers, layers can be compared. But fixed bins have ends,
 # and what lies beyond them falls out. `density=True` then divides by the number of
 # values *inside*: each curve has area 1 again and nobody notices the loss. Divide by
@@ -574,8 +576,9 @@ for title, each in (("as trained", wides), ("rescaled", rescaled)):
 # %% [markdown]
 # The same model, and now the values are the loudest in every layer. How large queries, keys and
 # values are *beside one another* is a choice that nobody made (lesson 10 calls it a gauge): only
-# $q \cdot k$ counts, and only $v\,W_O$. So a plot of raw Q, K and V may show that two *layers* or
-# two *tokens* of one file differ, and even that only within one of the three curves. What may be
+# $q \cdot k$ counts, and only $v\,W_O$. And each layer has
+# that choice for itself. So a plot of raw Q, K and V compares numbers of one file: neither the three
+# curves nor two layers can be held against each other as facts about the model. What may be
 # compared is what others see: the scores (section 4), and what a head adds to the stream, $v\,W_O$
 # (section 6). (`xlim=[0, n_layers]` in the post adds a layer that is not there; layers end at
 # `n_layers - 1`.)
@@ -677,13 +680,14 @@ for n, wide in enumerate(wides):
 
 # %%
 head = 0
+guided = " ★" if (shown, head) in guided_heads(model) else ""
 right = masked_scores(wides[shown], n_heads)[0, head]  # [seq_len, seq_len]
 visible = right[right.isfinite()]  # [pairs]
 
 figure, axes = plt.subplots(2, 2, figsize=(10, 7))
 for row, matrix, numbers, title in (
     (axes[0], posted, posted.flatten(), "as posted: last layer, heads summed, no mask"),
-    (axes[1], right, visible, f"twin: layer {shown}, head {head}, visible pairs"),
+    (axes[1], right, visible, f"twin: layer {shown}, head {head}{guided}, visible pairs"),
 ):
     picture = row[0].imshow(matrix, cmap="magma")
     figure.colorbar(picture, ax=row[0])
@@ -699,7 +703,7 @@ show(figure, "Above, the post's score matrix and its numbers in a row: no mask a
      "heads added up. Below, one head's scores: a lower triangle, and fewer numbers.")
 
 # %% [markdown]
-# **Figure.** Above as posted: every pair has a score. Below the twin: the white triangle
+# **Figure.** Above as posted: every pair has a score. Below the twin (a guided head, ★): the white triangle
 # is the future, and only the visible pairs stand in the row of dots.
 #
 # The dots are in reading order of the matrix. If they show bands or waves, that is the
@@ -913,13 +917,16 @@ picture = left.imshow(sinks, vmin=0, vmax=1, cmap="viridis")
 figure.colorbar(picture, ax=left, label="mean weight on token 0", shrink=0.8)
 left.set(title="who looks at token 0", xlabel="head", ylabel="layer",
          xticks=range(n_heads), yticks=range(n_layers))
+for n, h in guided_heads(model):
+    left.plot(h - 0.35, n - 0.35, "*", color="tab:red", markersize=11)
 picture = right.imshow(own[layer][0, head], vmin=0, vmax=1, cmap="viridis")
 right.set_xticks(range(n_tokens), labels, rotation=90, fontsize=7)
 right.set_yticks(range(n_tokens), labels, fontsize=7)
 right.set(title=f"layer {layer}, head {head}", xlabel="key", ylabel="query")
 figure.colorbar(picture, ax=right, label="attention weight", shrink=0.8)
 figure.tight_layout()
-show(figure, "Left, a grid of layers and heads coloured by the mean attention to token 0. "
+show(figure, "Left, a grid of layers and heads coloured by the mean attention to token 0, "
+     "stars for the guided ones. "
      f"Right, the map of layer {layer}, head {head}, whose first column is brightest.")
 print(f"strongest: layer {layer}, head {head}, {sinks.max():.3f}")
 
@@ -954,7 +961,7 @@ print(f"layer {layer}, head {head}: token 0 would add a vector of length {norms[
       f"{norms[1:].max():.2f})")
 
 # %% [markdown]
-# 6.22 against 5.73: as long as any other. In this head, looking at token 0 moves as much as
+# 6.22 against 5.73: no shorter than the others. In this head, looking at token 0 moves as much as
 # looking anywhere. By this test it is no parking lot. (With another model the two numbers may differ
 # widely. That is why the test is worth a cell.)
 #

@@ -38,14 +38,14 @@
 # `solutions/12_causal_experiments.ipynb`; look at them after an attempt of your own.
 # Each exercise has three hints: `hint("causal.clean", 1)`. The last exercise uses
 # *your* `MultiHeadSelfAttention` from lesson 05, in
-# `transformer_lm/modeling_attention.py`. Numbers in the text are those of the model on
-# board; with another model, read yours off the output.
+# `transformer_lm/modeling_attention.py`. Numbers in the text are those of `base-on-board`;
+# with another model, read yours off the output.
 #
 # **A warning about this model.** Two of its heads, layer 0 head 0 and layer 1 head 0,
 # were *shown* for a while in training where to look (`models/base-on-board/MODEL_CARD.md`),
 # and it read many rows with copies. GPT-2 formed such heads by itself, from text. So do
 # not take the place of these two, or how clean they are, as a discovery. What we may test
-# is what they *do*. In the figures a frame marks them.
+# is what they *do*. In the figures frames and stars mark them.
 
 # %% role="setup"
 import math
@@ -162,7 +162,7 @@ print(f"the post reads -.161 from its plot: a probability of {math.exp(-0.161):.
 # token that really follows; the dashed line is what a uniform guess would give it.
 #
 # A log-probability is a number of nats below certainty: $e^{-0.161} \approx 0.85$, so
-# `gpt2-large` is nearly sure of the last word. Our little model is not, yet it beats the
+# `gpt2-large` is quite sure of the last word. Our little model is not, yet it beats the
 # uniform guess by far. (The sentence has said "mind" before. Is anybody making use of
 # that? Section 8 looks, and finds a surprise.) Differences of log-probabilities are factors: an effect of -0.7 halves the
 # probability, whatever it was.
@@ -327,10 +327,16 @@ head = 4 if n_heads > 4 else 0
 dots = [lesioned_log_prob(model, tokens, n, head, -2).item() for n in range(n_layers)]
 
 
+def star(layer, head):
+    """Marks a head that was guided."""
+    return " ★" if (layer, head) in guided_heads(model) else ""
+
+
 def draw_dots(ax, values, title):
     scale = plt.Normalize(0, max(n_layers - 1, 1))
     for n, value in enumerate(values):
-        ax.plot(n, value, "h", markersize=12, color=plt.cm.plasma(scale(n)),
+        mark, size = ("*", 17) if star(n, head) else ("h", 12)
+        ax.plot(n, value, mark, markersize=size, color=plt.cm.plasma(scale(n)),
                 markeredgecolor="grey")
     ax.axhline(clean.item(), color="grey", linestyle="--", zorder=0, label="clean")
     ax.set(title=title, xlabel="layer", xticks=range(0, n_layers, 1 + n_layers // 13))
@@ -341,16 +347,18 @@ figure, ax = plt.subplots(figsize=(8, 3.2))
 draw_dots(ax, dots, f"head {head} zeroed at position -2")
 ax.set_ylabel("log-probability of the final token")
 show(figure, f"One dot a layer: the final token's log-probability with head {head} of that "
-     "layer zeroed at the last position but one, beside a dashed line for the clean run.")
+     "layer zeroed at the last position but one, beside a dashed line for the clean run. Stars "
+     "mark guided heads.")
 for n, value in enumerate(dots):
     print(f"layer {n}: {value:.3f}   effect {value - clean.item():+.3f}")
 
 # %% [markdown]
 # **Figure.** One dot a layer: the log-probability of the final token when head
-# 0 of that layer is zeroed at position -2. Dashed: the clean run.
+# 0 of that layer is zeroed at position -2. Dashed: the clean run. Stars: the guided heads.
 #
 # The head of layer 0 matters most, by far; those of the two last layers hardly move the
-# dot. A tempting title: "early heads do the work". Hold it back. This is *one* head a layer, at *one*
+# dot. A tempting title: "early heads do the work". Hold it back. The two that matter are the two
+# that were guided. And this is *one* head a layer, at *one*
 # position, for *one* word, replaced by *zero*. Each of those four words needs a look.
 #
 # ## 4. Is zero nothing?
@@ -590,6 +598,8 @@ def draw_grid(figure, ax, values, title, limit=None, label="nats", low=None):
         ax.add_patch(plt.Rectangle((column - 0.48, row - 0.48), 0.96, 0.96, fill=False,
                                    edgecolor="black", linewidth=2, linestyle=":"))
     figure.colorbar(picture, ax=ax, label=label)
+    if values.numel() <= 64:  # for those who cannot see it
+        print(f"{title}:", "; ".join(" ".join(f"{x:+.2f}" for x in row) for row in values.tolist()))
 
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8))
@@ -699,6 +709,8 @@ draw_grid(figure, left, direct, "direct share of the logit", label="logits")
 colours = plt.cm.plasma(torch.linspace(0, 0.9, n_layers).numpy())
 for n in range(n_layers):
     right.plot(direct[n], -every[n], "o", color=colours[n], label=f"layer {n}")
+    for h in (h for h in range(n_heads) if star(n, h)):
+        right.plot(direct[n, h], -every[n, h], "*", color=colours[n], markersize=15)
 right.axhline(0, color="grey", linewidth=0.8)
 right.axvline(0, color="grey", linewidth=0.8)
 right.set(xlabel="direct share (logits)", ylabel="loss by lesion (nats)",
@@ -707,12 +719,13 @@ if n_layers <= 12:
     right.legend(fontsize=8)
 figure.tight_layout()
 show(figure, "Left, a grid of each head's direct share of the final token's logit. Right, "
-     "one dot a head: direct share across, what a zero lesion costs upwards.")
+     "one dot a head, stars for the guided ones: direct share across, what a zero lesion costs "
+     "upwards.")
 
 # %% [markdown]
 # **Figure.** Left, the direct shares. Right, the same against what the lesion costs: a
-# head on the diagonal speaks for itself; a head high above zero with little to the right
-# speaks **through others**.
+# head far to the right speaks for itself; a head high above zero with little to the right
+# speaks **through others**. Stars: the guided heads.
 #
 # The two scales are not the same (a logit is not a log-probability: a lesion also moves
 # the other tokens' logits), but the order of size may be compared. The heads of layer 1
@@ -836,13 +849,14 @@ ax.axhline(every[n, h], color="grey", linestyle="--", label="cut for all readers
 ax.axhline(0, color="black", linewidth=0.8)
 ax.set_xticks(range(len(readers)), [in_words(each) for each in readers],
               rotation=45 if len(readers) > 10 else 0)
-ax.set(title=f"layer {n}, head {h}: one wire cut", ylabel="effect (nats)")
+ax.set(title=f"layer {n}, head {h}{star(n, h)}: one wire cut", ylabel="effect (nats)")
 ax.legend()
 show(figure, f"Bars, one for each reader of layer {n}, head {h}: what it costs when that reader "
      "alone does not hear the head. The bar of its own layer's MLP is nearly as long as the "
      "dashed line of the whole lesion; all others are short.")
 for each, effect in zip(readers, wires, strict=True):
     print(f"{in_words(each):8} {effect:+.2f}")
+print(f"all      {every[n, h]:+.2f}")
 
 # %% [markdown]
 # **Figure.** What it costs when one reader alone does not hear the head, heads in blue
@@ -864,7 +878,7 @@ for each, effect in zip(readers, wires, strict=True):
 # Feed the model nonsense: random tokens, and then the same again. There is no grammar and no
 # meaning, and still the second half can be predicted: *find the last time this
 # token came, and say what came next*. A head that does it is an **induction head**
-# (Olsson et al. 2022). Its attention goes from token $i$ to the token **after** the earlier copy
+# (Elhage et al. 2021, Olsson et al. 2022). Its attention goes from token $i$ to the token **after** the earlier copy
 # of token $i$.
 #
 # But how can it know which one that is? A key is made from one position. The token after the copy must
@@ -934,7 +948,7 @@ for ax, (n, h), name in (
 ):
     ax.imshow(maps[n, 0, h], vmin=0, vmax=1, cmap="viridis")
     ax.axhline(length + 0.5, color="white", linewidth=0.7, linestyle=":")
-    ax.set(title=f"{name}: layer {n}, head {h}", xlabel="key", ylabel="query")
+    ax.set(title=f"{name}: layer {n}, head {h}{star(n, h)}", xlabel="key", ylabel="query")
 figure.tight_layout()
 show(figure, "Left, a grid of prefix matching scores. Middle, a map with a bright line just "
      f"below the diagonal. Right, a map with a bright stripe {length - 1} places back.")
@@ -1082,7 +1096,7 @@ for n in range(1, n_layers if not slow else 1):
     for h in range(n_heads):
         ranks = circuits.copying_ranks(model, n, h, some, embedding)  # [1000]
         print(f"layer {n} head {h}: score {scores[n, h]:+.3f}, "
-              f"{(ranks == 0).double().mean():.0%} of {len(some)} tokens copied")
+              f"{int((ranks == 0).sum())} of {len(some)} tokens copied")
 weights = circuits.head_weights(model, layer, fold_layer_norm=True, centre=True)
 w_e = embedding - embedding.mean(dim=1, keepdim=True)  # [vocab_size, hidden]
 w_u = (model.lm_head.weight * model.transformer.ln_f.weight).detach().T  # [hidden, vocab]
@@ -1092,9 +1106,10 @@ print(f"your scores for layer {layer}:", " ".join(f"{score:+.3f}" for score in y
 
 # %% [markdown]
 # The induction head's score is +0.999: a copier, if ever there was one. Of a thousand
-# tokens it raises 74 % above all others of the vocabulary, by its weights alone, without
-# one text going in. No other head that reads this embedding copies a single one, and
-# none has a score above +0.11.
+# tokens it raises 736 above all others of the vocabulary, by its weights alone, without
+# one text going in. No other head copies more than one of the thousand, and none has a score
+# above +0.109. (Two lie far *below* chance, -0.383 and -0.306, four of its standard deviations or
+# nearly: what they look at they make less likely, on the whole.)
 #
 # ### And in a real sentence?
 #
@@ -1121,7 +1136,7 @@ for sentence in (text, ring):
 # %% [markdown]
 # In the post's sentence `'t` was followed by " matter". That is where the induction head
 # looks, and that is what it proposes: the *wrong word*. (Hence its coat, in section 7.)
-# Nobody used the earlier "mind". Take its news away, by a mean lesion, and the right word
+# The earlier "mind" is not what such a head looks for: it followed " who". Take its news away, by a mean lesion, and the right word
 # is hardly touched: -3.17 for -3.08. Where the answer *is* the copied token, in our sentence
 # with the ring, it looks at " ring", and without it the word is much less likely: -5.77 for
 # -3.88, and a mean lesion agrees.
@@ -1192,15 +1207,15 @@ show(figure, "Above, the maps of two heads at five stages: the first slowly gath
 # %% [markdown]
 # **Figure.** Above, two heads of `growing` on one row, random tokens given twice, after 1 to
 # 15 million tokens. Below, the scores of its best heads while it learned (measured on 50
-# tokens given twice); dotted, the five stages.
+# tokens given twice; such longer rows give lower numbers than the table's); dotted, the five stages.
 #
 # One first. For two or three million tokens there is nothing. Then a head of layer 0
 # gathers, slowly, on the token before: 0.08, 0.13, 0.17. The other head still looks
 # anywhere, for a note so faint is hard to read. And then, within half a million tokens,
 # it can: 0.08, and 0.50. The second copy costs 2.63 nats less than a guess, and in the end
 # 7.51. Now that the note is read it pays to write it clearly, and the first head sharpens
-# in its turn, to 0.74. Neither is of use without the other; that is why nothing happens
-# for so long, and then all at once. Olsson et al. 2022 saw such a step in every model of
+# in its turn, to 0.74. Neither is of use without the other; that may be why nothing
+# happens for so long, and then all at once. Olsson et al. 2022 saw such a step in every model of
 # two or more layers that they trained, on text.
 #
 # What may we conclude? The *moment* is ours: at 9 million tokens we gave it more copy rows, and a

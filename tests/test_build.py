@@ -130,3 +130,28 @@ def test_every_check_with_points_has_an_exercise_that_a_machine_marks():
 def test_every_exercise_is_asked_somewhere():
     asked = {c.task for ls in Course.at(ROOT).lessons.values() for c in ls.with_role("check")}
     assert asked == set(Course.at(ROOT).exercises)
+
+
+# Decimals in the prose that come from elsewhere, or from a formula in the same sentence.
+SAID_OF_OTHERS = {
+    "07_make_it_fast": "3.35",  # a data sheet
+    "08_variants": "0.05",  # 2.450 less 2.400
+    "09_inside_gpt2": "1.56 80.65 81.82 82.50 82.71 1.17",  # GPT-2's own figures
+    "10_reading_the_weights": ".96 0.999 2502.10927 0.02 0.711 0.005 0.50 0.01 .05 .10 0.07",
+}
+
+
+def decimals(text: str) -> set[str]:
+    """Numbers with two decimals or more, without their signs and leading zeros."""
+    return {n.lstrip("0") for n in re.findall(r"(?<![\w.])\d*\.\d\d+", text)}
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p.stem >= "06"], ids=lambda p: p.stem)
+def test_decimals_in_the_prose_are_printed_by_a_cell(path):
+    cells = nbformat.read(path.with_suffix(".ipynb"), as_version=4).cells
+    outputs = [o for c in cells if c.cell_type == "code" for o in c.outputs]
+    printed = decimals("\n".join(o.text for o in outputs if o.output_type == "stream"))
+    prose = "\n".join(c.source for c in cells if c.cell_type == "markdown")
+    prose = re.sub(r"\$\$.*?\$\$|\$[^$]*\$|`[^`]*`|\]\([^)]*\)", "", prose, flags=re.DOTALL)
+    others = decimals(SAID_OF_OTHERS.get(path.stem, ""))
+    assert sorted(decimals(prose) - printed - others) == []
