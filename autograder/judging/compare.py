@@ -19,7 +19,10 @@ from autograder.course.general.altered import ALTERED
 from autograder.course.general.exchanged import EXCHANGED
 from autograder.course.sketch import Sketch, count
 from autograder.judging.explain import explain_error
-from autograder.judging.relation import FEW, VAGUE, relation
+from autograder.judging.relation import VAGUE, relation
+from autograder.judging.relations.parts import in_one_part
+from autograder.judging.relations.two import FEW
+from autograder.judging.relations.where import what_is_right
 from autograder.sandbox.inside.sandbox_values import Other
 
 # What a call may leave behind in a model that it was given: (its trace, what is said of it).
@@ -323,13 +326,16 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
                 message="Your code changes its input in place: whoever "
                 "called it finds other numbers there afterwards. Work on a copy.",
             )
-    unknown = named is None or named[0].startswith(ALTERED)
-    stands = relation(sight) if unknown and found is not None else None
-    if stands is not None and named is not None and (not stands[0] or stands[0] in VAGUE):
-        stands = None  # what was done to an input says more
-    if stands is not None:
-        named = None
-        finding = replace(finding, mistake=stands[0], message=f"{finding.message} {stands[1]}")
+    if found is not None and (named is None or named[0].startswith(ALTERED)):
+        stands = relation(sight)
+        if stands is None or not stands[0] or stands[0].startswith(VAGUE):
+            # What was done to an input says more, and so does a mistake in one of several results.
+            stands = None if named is not None else in_one_part(sight) or stands
+        if stands is not None:
+            named = None
+            finding = replace(finding, mistake=stands[0], message=f"{finding.message} {stands[1]}")
+        if named is None and not finding.mistake and (right := what_is_right(sight)):
+            finding = replace(finding, message=f"{finding.message} {right}")
     if named is not None and not (found is not None and found.kind in LEFT):
         check, message = named
         finding = replace(

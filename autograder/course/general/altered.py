@@ -162,6 +162,8 @@ def _along(axis: int, kind: str) -> Iterator[Change]:
         for which, place in (("last", -1), ("first", 0)):
             text = f"along axis {axis} the {which} entry of {{}} does not count"
             yield f"without the {which} {axis}", text, _emptied(axis, place)
+            text = f"along axis {axis} only the {which} entry of {{}} counts"
+            yield f"only the {which} {axis}", text, _alone(axis, place)
         text = f"along axis {axis} the mean of {{}} stands for each entry"
         yield f"averaged {axis}", text, lambda t: t.mean(axis, keepdim=True).expand_as(t)
     for which, place in (("first", 0), ("last", -1)):
@@ -177,6 +179,15 @@ def _emptied(axis: int, place: int) -> Callable:
     def change(tensor: torch.Tensor) -> torch.Tensor:
         left = tensor.clone()
         left.select(axis, place).zero_()
+        return left
+
+    return change
+
+
+def _alone(axis: int, place: int) -> Callable:
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        left = torch.zeros_like(tensor)
+        left.select(axis, place).copy_(tensor.select(axis, place))
         return left
 
     return change
