@@ -333,7 +333,8 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
             stands = None if named is not None else in_one_part(sight) or stands
         if stands is not None:
             named = None
-            finding = replace(finding, mistake=stands[0], message=f"{finding.message} {stands[1]}")
+            text = f"{finding.message} {stands[1]}".rstrip()
+            finding = replace(finding, mistake=stands[0], message=text)
         if named is None and not finding.mistake and (right := what_is_right(sight)):
             finding = replace(finding, message=f"{finding.message} {right}")
     if named is not None and not (found is not None and found.kind in LEFT):

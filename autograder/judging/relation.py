@@ -39,7 +39,7 @@ def relation(sight: Sight) -> Named | None:
         if differ:
             wrong.append((differ, call.args))
     if not wrong:
-        return None
+        return _of_gradients(sight)
     swapped = _of_several(sight)
     if swapped is not None:
         return swapped
@@ -55,6 +55,49 @@ def relation(sight: Sight) -> Named | None:
         return ("", where[0]) if where else None
     name, said = causes[0]
     return name, f"{said} {where[0]}" if where and name.startswith(VAGUE) else said
+
+
+# --- gradients ---------------------------------------------------------------------------------
+def _of_gradients(sight: Sight) -> Named | None:
+    """How gradients stand to the right ones, where all values are right."""
+    told: dict[str, str] | None = None
+    right: set[str] | None = None
+    count = 0
+    for got, expected in zip(sight.outcomes, sight.expected, strict=True):
+        asked = {n: g.double() for n, g in (expected.gradients or {}).items() if g is not None}
+        mine = got.gradients if isinstance(got.gradients, dict) else {}
+        size = max((two.largest(g) for g in asked.values()), default=0.0)
+        there = {n: as_tensor(mine.get(n)) for n in asked}
+        if any(t is None or t.shape != asked[n].shape for n, t in there.items()):
+            missing = any(t is None for t in there.values())
+            return ("gradient.none", _right_gradients(there, asked, size)) if missing else None
+        wrong = [n for n in asked if not same(there[n], asked[n], size)]
+        right = (right if right is not None else set(asked)) - set(wrong)
+        for name in wrong:
+            count += asked[name].numel()
+            found = dict(_of_one_gradient(there[name], asked[name]))
+            told = found if told is None else {n: s for n, s in told.items() if n in found}
+    which = f"Right are the gradients of: {', '.join(sorted(right))}." if right else ""
+    if told and count >= FEW:
+        name, said = next(iter(told.items()))
+        return (
+            f"gradient.{name}",
+            f"Of the gradients that are wrong this holds: {said} {which}".strip(),
+        )
+    return ("", which) if which else None
+
+
+def _right_gradients(there: dict, asked: dict, size: float) -> str:
+    names = [n for n, g in there.items() if g is not None and same(g, asked[n], size)]
+    return f"Right are the gradients of: {', '.join(sorted(names))}." if names else ""
+
+
+def _of_one_gradient(got, expected) -> Iterator[Named]:
+    if tells(expected):
+        yield from two.scaled(got, expected)
+        yield from two.moved(got, expected)
+        yield from two.left_at_zero(got, expected)
+        yield from two.by_rows(got, expected)
 
 
 # --- several results -----------------------------------------------------------------------------

@@ -778,13 +778,14 @@ def later(square):
     return square.triu(1)
 
 
-def other_softmax(x, state, num_heads, dim, keep=later, fill=-math.inf):
+def other_softmax(x, state, num_heads, dim, keep=later, fill=-math.inf, weigh=None):
     """GPT-2's attention with a softmax over another axis, or with other keys hidden."""
     fused = x @ state["c_attn.weight"] + state["c_attn.bias"]
     q, k, v = in_blocks(fused, num_heads)
     hidden = keep(torch.ones(x.shape[1], x.shape[1])).bool()
-    scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(hidden, fill)
-    return merged(scores.softmax(dim) @ v) @ state["c_proj.weight"] + state["c_proj.bias"]
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    probs = weigh(scores, hidden) if weigh else scores.masked_fill(hidden, fill).softmax(dim)
+    return merged(probs @ v) @ state["c_proj.weight"] + state["c_proj.bias"]
 
 
 wrong = gpt2_attention.wrong
@@ -825,6 +826,19 @@ wrong("mask.inverted", "The mask is the wrong way round: earlier tokens are hidd
 wrong("mask.diagonal hidden", "The current token is hidden too.", diagonal=0)
 wrong("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.",
       lambda x, state, n: other_softmax(x, state, n, -1, fill=0.0))
+for check, message, weigh in (
+    ("mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
+     lambda s, hidden: s.softmax(-1).masked_fill(hidden, 0.0)),
+    ("softmax.missing", "There is no softmax.", lambda s, hidden: s.masked_fill(hidden, 0.0)),
+    ("softmax.twice", "The softmax is applied twice.",
+     lambda s, hidden: s.masked_fill(hidden, -math.inf).softmax(-1).softmax(-1)),
+    ("softmax.other", "It is a sigmoid: the rows do not sum to 1.",
+     lambda s, hidden: s.masked_fill(hidden, -math.inf).sigmoid()),
+    *(("mask.filled with a number", f"Hidden scores are set to {n}, but exp({n}) is no 0.",
+       lambda s, hidden, n=n: s.masked_fill(hidden, float(n)).softmax(-1)) for n in (-1, -5)),
+):
+    wrong(check, message,
+          lambda x, state, n, weigh=weigh: other_softmax(x, state, n, -1, weigh=weigh))
 wrong("attention.keys for values", "The keys are added up where the values belong.",
       order=(0, 1, 1))
 wrong("gpt2.order", "The three parts of c_attn are q, k and v, in this order.", order=(2, 0, 1))

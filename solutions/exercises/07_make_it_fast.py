@@ -126,6 +126,10 @@ other_count("There are q_len times k_len scores, not k_len times k_len.",
 other_count("The tables are q_len times k_len, not q_len times q_len.",
             right_flops, lambda q, k, d: 2 * (q + k) * d + 4 * q * q,
             check="count.as many keys as queries")
+wrong("count.numbers for bytes", "The tables are counted in numbers, not in bytes.",
+      lambda b, h, q, k, d, size: partly_sized(b, h, q, k, d, tables=1, vectors=size))
+wrong("count.numbers for bytes", "q, k, v and the output are counted in numbers, not in bytes.",
+      lambda b, h, q, k, d, size: partly_sized(b, h, q, k, d, tables=size, vectors=1))
 wrong("count.heads", "The sequences of the batch are not counted.",
       lambda b, h, q, k, d, size: attention_cost(1, h, q, k, d, size))
 wrong("count.heads", "The sequences of the batch are not counted among the FLOPs.",
@@ -134,6 +138,12 @@ wrong("count.heads", "The sequences of the batch are not counted among the FLOPs
 wrong("count.heads", "The heads are not counted among the FLOPs.",
       lambda b, h, q, k, d, size: mixed(attention_cost(b, 1, q, k, d, size),
                                         attention_cost(b, h, q, k, d, size)))
+
+
+def partly_sized(b, h, q, k, d, tables, vectors):
+    """The bytes of a number may differ for the tables and for the vectors."""
+    flops, moved = b * h * 4 * q * k * d, b * h * (2 * (q + k) * d * vectors + 4 * q * k * tables)
+    return flops, moved, flops / moved
 
 
 def mixed(one, other):
@@ -438,6 +448,9 @@ wrong("tiles.old maximum", "A tile's weights are relative to the old maximum; l 
       "relative to the new one.", lambda q, k, v, block: old_maximum_tiles(q, k, v, block, 0.0))
 
 
+wrong("tiles.maximum of the tile", "Each tile's exponentials are relative to the tile's own "
+      "maximum, and their sums are added as they are. They do not fit together.",
+      lambda q, k, v, block: own_maximum_tiles(q, k, v, block))
 wrong("tiles.whole table", "The whole table is made.",
       lambda q, k, v, block: (q @ k.T * root(q)).softmax(-1) @ v)
 wrong("tiles.strip", "Whole strips of the table are made.",
@@ -462,6 +475,16 @@ def normalised_tiles(q, k, v, block, rescale=never):
             out, m = out * factor + scores.softmax(-1) @ values, new
         outs.append(divided(out, total))
     return torch.cat(outs)
+
+
+def own_maximum_tiles(q, k, v, block):
+    """Each tile relative to its own maximum, and nothing rescaled."""
+    total = out = 0.0
+    for keys, values in zip(k.split(block), v.split(block), strict=True):
+        scores = q @ keys.T * root(q)
+        weights = (scores - scores.amax(-1, True)).exp()
+        total, out = total + weights.sum(-1), out + weights @ values
+    return divided(out, total)
 
 
 def old_maximum_tiles(q, k, v, block, at_first=1.0):
@@ -504,7 +527,8 @@ def up_to_the_diagonal(i, rows):
               "for j in range(i + 1): ... and count each tile that you compute. Within (i, i) hide "
               "`triu(diagonal=1)`; every row keeps at least its own key."))
 def causal_tiles(q, k, v, block, order=up_to_the_diagonal, diagonal=1, masked=True,
-                 counted=lambda done, rows: done, scale=root, fill=-INF, turn=False):
+                 counted=lambda done, rows: done, scale=root, fill=-INF, turn=False,
+                 rescale=grown, rescale_out=grown, end=divided):
     rows = math.ceil(len(q) / block)
     outs, done = [], 0
     place = torch.arange(len(q))
@@ -522,11 +546,10 @@ def causal_tiles(q, k, v, block, order=up_to_the_diagonal, diagonal=1, masked=Tr
                 scores = scores.masked_fill(future, fill)
             new = torch.maximum(m, scores.amax(-1))
             weights = (scores - or_zero(new)[:, None]).exp()
-            factor = (m - or_zero(new)).exp()
-            total = total * factor + weights.sum(-1)
-            out = out * factor[:, None] + weights @ v[theirs]
+            total = total * rescale(m, or_zero(new)) + weights.sum(-1)
+            out = out * rescale_like(rescale_out(m, or_zero(new))) + weights @ v[theirs]
             m, done = new, done + 1
-        outs.append(out / total[:, None])
+        outs.append(end(out, total))
     return torch.cat(outs), counted(done, rows)
 
 wrong = causal_tiles.wrong
@@ -552,6 +575,18 @@ wrong("mask.diagonal hidden", "The token's own key is hidden too.", diagonal=0)
 wrong("mask.diagonal hidden", "The token's own key is hidden too, with a large negative number.",
       diagonal=0, fill=-1e9)
 wrong("mask.one step late", "Each token sees the one after it.", diagonal=2)
+wrong("tiles.accumulator not rescaled",
+      "The output so far is not rescaled when the maximum rises; l is. Both are sums of the same "
+      "exponentials.", rescale_out=never)
+wrong("tiles.l not rescaled",
+      "l is not rescaled when the maximum rises; the output is. Both are sums of the same "
+      "exponentials.", rescale=never)
+wrong("tiles.nothing rescaled",
+      "Nothing is rescaled when the maximum rises: later tiles then count too much.",
+      rescale=never, rescale_out=never)
+wrong("tiles.not divided", "The output is not divided by l.", end=lambda out, total: out)
+wrong("scale.twice", "The scale is applied twice.", scale=lambda q: 1 / q.shape[-1])
+wrong("scale.multiplied", "The scores are multiplied by the root.", scale=lambda q: 1 / root(q))
 wrong("tiles.count", "The count is that of all tiles; those that were skipped do not count.",
       counted=lambda done, rows: rows * rows)
 wrong("tiles.count", "The tiles on the diagonal are not counted.",
@@ -636,6 +671,12 @@ chunk_mask.wrong("mask.square", "The mask has a row for each key and a column fo
 chunk_mask.wrong(
     "mask.upside down", "The mask stands upside down: a mask of a row for each key was turned "
     "round.", lambda q_len, k_len: torch.ones(k_len, q_len).triu(1).bool().T)
+chunk_mask.wrong("mask.new hidden", "Of the new tokens each sees itself only. It may see the new "
+                 "ones before it as well.",
+                 lambda q_len, k_len: (torch.arange(k_len) >= k_len - q_len)
+                 & ~torch.eye(q_len, k_len).roll(k_len - q_len, 1).bool())
+chunk_mask.wrong("mask.new hidden", "No new token is seen, not even by itself: the past alone is.",
+                 lambda q_len, k_len: (torch.arange(k_len) >= k_len - q_len).expand(q_len, -1))
 chunk_mask.wrong("mask.past hidden", "The past is hidden. It is what the cache is kept for.",
                  lambda q_len, k_len: chunk_mask(q_len, k_len)
                  | (torch.arange(k_len) < k_len - q_len))
@@ -814,6 +855,13 @@ wrong("generate.first position", "The logits of the first position are taken; th
 wrong("generate.prompt lost", "Only the new tokens come back; the prompt belongs in front.",
       cut=lambda ids, start: ids[:, start:])
 wrong("generate.prompt lost", "Only the last token comes back.", cut=lambda ids, start: ids[:, -1:])
+wrong("generate.first lost", "The first new token, which the prompt's own logits give, is "
+      "passed on but not kept.", lambda model, ids, count: torch.cat(
+          [ids, generate_cached(model, ids, count + 1)[:, ids.shape[1] + 1 :]], 1))
+wrong("generate.one for all", "All sequences get the token of the first; each has its own.",
+      pick=lambda logits: logits[:1, -1].expand(len(logits), -1))
+wrong("generate.one for all", "All sequences get the token of the last; each has its own.",
+      pick=lambda logits: logits[-1:, -1].expand(len(logits), -1))
 wrong("generate.order", "New tokens are put in front; they come last.",
       cut=lambda ids, start: torch.cat([ids[:, start:].flip(1), ids[:, :start]], 1))
 wrong("generate.least probable", "The least probable token is taken.",
@@ -898,7 +946,7 @@ def put_in(old, new):
               "grad_k, the last two scaled."))
 def tiled_backward(grad_out, q, k, v, out, logsumexp, block, row_term=lambda g, out: (g * out),
                    scale=root, add=put_in, exponent=lambda s, lse: s - lse,
-                   cut=lambda length, block: length):
+                   cut=lambda length, block: length, through=torch.mul):
     grads = [torch.zeros_like(t) for t in (q, k, v)]
     term = row_term(grad_out, out).sum(-1, keepdim=True)
     for start in starts(cut(len(q), block), block):
@@ -907,7 +955,7 @@ def tiled_backward(grad_out, q, k, v, out, logsumexp, block, row_term=lambda g, 
             theirs = slice(first, first + block)
             scores = q[mine] @ k[theirs].T * root(q)
             probs = exponent(scores, logsumexp[mine, None]).exp()
-            grad_scores = probs * (grad_out[mine] @ v[theirs].T - term[mine]) * scale(q)
+            grad_scores = through(probs, grad_out[mine] @ v[theirs].T - term[mine]) * scale(q)
             grads[0][mine] = add(grads[0][mine], grad_scores @ k[theirs])
             grads[1][theirs] = add(grads[1][theirs], grad_scores.T @ q[mine])
             grads[2][theirs] = add(grads[2][theirs], probs.T @ grad_out[mine])
@@ -927,6 +975,10 @@ wrong("backward.row term", "The row term is added; it is taken away.",
 wrong("backward.row term", "The row term is summed over the queries; each query has its own.",
       lambda g, q, k, v, out, lse, block: tiled_backward(
           g, q, k, v, out, lse, block, row_term=lambda a, b: (a * b).sum(0)[:1].expand(len(a), 1)))
+wrong("backward.P missing", "The bracket is right; the probabilities in front of it are missing.",
+      through=lambda probs, bracket: bracket)
+wrong("backward.P twice", "The scores' gradient is multiplied by the probabilities twice.",
+      through=lambda probs, bracket: probs * probs * bracket)
 wrong("backward.row term of the tile", "The row term is taken of each tile alone. It is of the "
       "whole row, and grad_out * out has it.",
       lambda g, q, k, v, out, lse, block: tile_terms(g, q, k, v, lse, block))

@@ -116,7 +116,9 @@ class CrossAttention(nn.Module):
         hidden = padding[:, None] | (torch.ones_like(scores).triu(1).bool() & self.causal)
         probs = self.weigh(scores, hidden) * k.shape[-1] ** self.late
         empty = torch.arange(q.shape[1]) >= lengths[self.row_lengths][:, None]
-        empty = empty if self.kept == "real rows" else ~empty
+        empty = ~empty if self.kept == "padding" else empty
+        if self.kept == "queries":
+            probs = self.weigh((q * ~empty[..., None]) @ k.mT * k.shape[-1] ** -0.5, hidden)
         out = probs @ v + self.plus * q if self.gives == "output" else probs
         return out.masked_fill(empty[..., None] & self.silent, 0.0)
 
@@ -127,6 +129,9 @@ wrong("cross.causal", "A causal mask is at work. The source is known from the be
       "in it is the future.", causal=True)
 wrong("cross.source padding seen", "The padding of the source is looked at.", key_lengths="nobody")
 wrong("cross.targets not silent", "The rows of `x` that are padding are not 0.", silent=False)
+wrong("cross.targets not silent", "The padding of `x` is set to 0 before attention. A query of 0 "
+      "looks at all keys alike, and gets a mean: set the rows of the output to 0.",
+      kept="queries", silent=False)
 wrong("cross.targets not silent", "The rows that are set to 0 are counted by the source's lengths; "
       "rows belong to `x`.", row_lengths="source")
 wrong("cross.same for all", "All sources get the length of the first.", key_lengths="first")
@@ -404,6 +409,10 @@ wrong("rope.frequencies", "i begins at 1; the first pair turns by one radian a t
 wrong("rope.frequencies", "The exponent has the wrong sign: the pairs turn faster and faster.",
       grows=1.0)
 wrong("rope.frequencies", "All pairs turn at the same speed.", one_speed=True)
+wrong("rope.frequencies", "The exponent reaches -1 with the last pair, as with a linspace: i is "
+      "divided by one less than the number of pairs. It is -2 i / head_size.",
+      lambda x, positions, base: rotate(
+          x, positions, base ** (x.shape[-1] / (x.shape[-1] - 2.0))))
 wrong("rope.positions ignored", "The positions that were given are not used: this counts from 0. "
       "With a cache, the newest token would always stand at the beginning.",
       places=lambda p: torch.arange(len(p)).double())
@@ -512,6 +521,9 @@ wrong("rope.position restarts", "The queries are turned as if they stood at the 
 wrong("rope.off by one", "The queries stand one place too far.",
       start=lambda q_len, k_len: k_len - q_len + 1)
 wrong("rope.off by one", "The queries stand behind all keys.", start=lambda q_len, k_len: k_len)
+wrong("rope.off by one", "Queries and keys stand one place too near to each other: the queries "
+      "begin one too early, or the keys one too late.",
+      start=lambda q_len, k_len: k_len - q_len - 1)
 wrong("rope.only the queries", "The keys are not turned, so a score depends on where the query "
       "stands, and not on how far away the key is.", turns="q")
 wrong("rope.only the keys", "The queries are not turned, so a score depends on where the key "
@@ -586,6 +598,8 @@ wrong("slopes.no power of two", "The missing slopes are every other one, but fro
       "and those are there already.", more=slice(1, None, 2))
 wrong("slopes.no power of two", "The power of two above is taken, and cut.",
       lambda n: geometric(n if n == below(n) else 2 * below(n))[:n])
+wrong("slopes.added in front", "The slopes that are added come first; they come last.",
+      lambda n: alibi_slopes(n).roll(n - below(n)))
 wrong("slopes.sorted", "The slopes are right, but sorted; the added ones come last.",
       lambda n: alibi_slopes(n).sort(descending=True).values)
 wrong("slopes.reversed", "The slopes stand in reverse order: the first head has the steepest.",
@@ -747,7 +761,18 @@ wrong("window.itself hidden", "No token sees itself; the window lies one step ba
       own=False, more=1)
 wrong("window.blocks", "The text is cut into blocks. Each token should have a window of its own.",
       lambda n, w: (torch.arange(n)[:, None] // w != torch.arange(n) // w) | later(n, n))
+wrong("window.wrapped", "Near the start the window begins before the first token, and a negative "
+      "place counts from the end: nothing is left in sight. Begin at max(0, ...).",
+      lambda n, w: from_the_end(n, w))
 wrong("window.nothing hidden", "Nothing is hidden.", lambda n, w: nothing(n, n))
+
+
+def from_the_end(n, window):
+    """What a slice does whose start is negative: row by row, hidden but for the slice."""
+    hidden = torch.ones(n, n).bool()
+    for i in range(n):
+        hidden[i, i - window + 1 : i + 1] = False
+    return hidden
 
 
 def towers(draw: Draw) -> list[Call]:
@@ -776,6 +801,11 @@ wrong("reach.itself in each layer", "A layer adds window - 1 new tokens, not win
 wrong("reach.itself forgotten", "The token itself is among those that it can know of.", itself=0)
 wrong("reach.one layer", "Layers stand on one another: each reaches further than the one below.",
       grown=lambda n, step: step)
+wrong("reach.layers", "There is one layer too few.",
+      lambda layers, window, n: reach(max(layers - 1, 0), window, n),
+      lambda layers, window, n: reach(max(layers - 1, 1), window, n))
+wrong("reach.layers", "There is one layer too many.",
+      lambda layers, window, n: reach(layers + 1, window, n))
 wrong("reach.power", "The reach grows by addition, not by multiplication.",
       lambda n, w, s: min(s, w**n))
 wrong("reach.power", "The reach grows by addition; it does not double.",

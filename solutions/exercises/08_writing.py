@@ -128,7 +128,9 @@ for name, bend in (("relu", torch.relu), ("silu", F.silu), ("tanh", torch.tanh),
                    ("sigmoid", torch.sigmoid), ("the exact gelu", F.gelu),
                    ("leaky relu", F.leaky_relu), ("elu", F.elu),
                    ("x sigmoid(1.702 x)", lambda x: x * torch.sigmoid(1.702 * x)),
-                   ("a softmax", lambda x: x.softmax(-1))):
+                   ("a softmax", lambda x: x.softmax(-1)),
+                   ("twice as large (the 0.5 of the formula is missing)",
+                    lambda x: 2 * tanh_gelu(x))):
     wrong("mlp.other bend", f"The bend is {name}; asked for is GPT-2's, gelu with approximate="
           "'tanh'.", bend=staticmethod(bend))
 wrong("mlp.bend at the end", "The bend comes behind the second layer.",
@@ -176,6 +178,9 @@ class Block(nn.Module):
             elif self.style == "norm of the norm":
                 read = x if name == self.order[0] else self.norm_1(start)
                 x = x + part(norm(read))
+            elif self.style == "alone":
+                read = x if name == self.order[0] else x - start
+                x = x + part(norm(read))
             elif self.style == "lost":
                 x = start * (name == self.order[1]) + part(norm(read))
             else:
@@ -194,6 +199,8 @@ wrong("block.stream lost", "The MLP's part is added to what came into the block:
       "has added is lost.", style="from the start")
 wrong("block.stream not read", "The MLP reads the normalised input of attention, not what "
       "attention has added to the stream.", style="norm of the norm")
+wrong("block.stream not read", "The MLP reads what attention has added alone. It reads the whole "
+      "stream: x and what attention has added to it.", style="alone")
 wrong("block.no sum", "Neither part adds to the stream: each replaces it.",
       keep_1=False, keep_2=False)
 wrong("block.no sum", "Attention replaces the stream. It should add to it.", keep_1=False)
@@ -233,6 +240,9 @@ wrong("embed.no positions", "There are no positions: the model cannot know in wh
 wrong("embed.no tokens", "There are no tokens, only positions.",
       lambda ids, tokens, places: places[: ids.shape[1]].expand(len(ids), -1, -1))
 wrong("embed.positions from 1", "Positions count from 1. The first token stands at 0.", first=1)
+wrong("embed.of the sequence", "Each sequence gets one position's vector, its own number's in the "
+      "batch. Each token has a place in its sequence.",
+      at=lambda ids, places: places[torch.arange(len(ids)) % len(places)][:, None])
 wrong("embed.one position", "All tokens get the first position's vector.",
       at=lambda ids, places: places[:1])
 wrong("embed.one position", "All tokens get the last position's vector.",
@@ -390,6 +400,14 @@ wrong("bigram.other smoothing", "Only the counts that are 0 become 1; 1 is added
       lambda *a: from_counts(*a, lambda c: by_rows(c.clamp(min=1))))
 wrong("bigram.other smoothing", "1 is added to probabilities, not to counts.",
       lambda *a: from_counts(*a, lambda c: by_rows(c) + 1))
+wrong("bigram.other smoothing", "1 is added to each count, and only 1 to the sum they are divided "
+      "by. A row of V counts has grown by V.",
+      lambda *a: from_counts(*a, lambda c: (c + 1) / (c.sum(-1, keepdim=True) + 1)))
+wrong("bigram.other smoothing", "1 is added to each count, and not to the sum they are divided by.",
+      lambda *a: from_counts(*a, lambda c: (c + 1) / c.sum(-1, keepdim=True)))
+wrong("bigram.transposed", "The table is made right and read the wrong way round: the row is the "
+      "token before, the column the one that follows.",
+      lambda *a: from_counts(*a, lambda c: ((c + 1) / (c + 1).sum(-1, keepdim=True)).T))
 wrong("bigram.columns", "Each column is divided by the sum of the row of its number: "
       "`keepdim=True` is missing.", lambda *a: from_counts(*a, lambda c: (c + 1) / (c + 1).sum(1)))
 wrong("bigram.counted once", "A pair that comes often counts once. `counts[a, b] += 1` with "
@@ -455,6 +473,12 @@ wrong("top-k.one too few", "The k-th best itself is taken away: compare with <, 
 wrong("top-k.not normalised", "What is kept does not sum to 1: the others were taken away after "
       "the softmax.", again=False)
 wrong("top-k.filled with 0", "The others' logits become 0, and exp(0) is 1.", fill=0.0)
+for number in (-1.0, -2.0, -5.0, -10.0):
+    wrong("top-k.filled with a number", f"The others' logits become {number:g}, and exp "
+          "of that is no 0.", fill=number)
+    wrong("top-k.filled with a number", f"The others' logits become {number:g} before "
+          "they are divided by the temperature, and exp of that is no 0.",
+          lambda logits, t, k, n=number: top_k(logits, t, k, fill=n / t))
 wrong("top-k.smallest", "The k worst tokens are kept.", largest=False)
 wrong("top-k.one threshold", "One threshold is used for all rows; each has its own k-th best.",
       lambda logits, t, k: one_threshold(logits, t, k, torch.amin),
@@ -527,6 +551,8 @@ wrong("top-p.back the wrong way", "They are put back to other tokens: gather rea
       lambda logits, p: top_p(logits, p, back=False).gather(
           -1, logits.sort(-1, descending=True).indices))
 wrong("top-p.not normalised", "What is kept does not sum to 1.", normalised=False)
+wrong("top-p.not normalised", "What is kept is divided by one sum for all rows; each has its own.",
+      lambda logits, p: (lambda kept: kept / kept.sum())(top_p(logits, p, normalised=False)))
 wrong("top-p.smallest", "The sum begins with the least probable: the tail is kept.", falling=False)
 wrong("top-p.order lost", "The probabilities come back sorted, not at their tokens' places.",
       back=False)

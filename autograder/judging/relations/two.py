@@ -125,9 +125,10 @@ def put_through(got, expected) -> Iterator[Named]:
         if total.abs().min() > 1e-6 and same(got, expected / total):
             text = f"The result is right, but was divided by its sum along axis {axis}."
             yield f"result.normalised {axis}", text
+    for axes, named in _one_or_two(got.dim()):
         for what, merged in (("averaged", expected.mean), ("added up", expected.sum)):
-            if same(got, merged(axis, keepdim=True).expand_as(got)):
-                yield f"result.{what} {axis}", f"The numbers are {what} along axis {axis}."
+            if same(got, merged(axes, keepdim=True).expand_as(got)):
+                yield f"result.{what} {named}", f"The numbers are {what} along {named}."
 
 
 _STEPS: dict[str, Callable] = {
@@ -160,15 +161,23 @@ def other_axes(got, expected) -> Iterator[Named]:
     yield from _transposed(got, expected)
     if got.dtype == torch.bool or not tells(got) or not tells(expected):
         return
-    for axis in range(expected.dim()):
+    for axes, named in _one_or_two(expected.dim()):
         for what, merged in (("averaged", expected.mean), ("added up", expected.sum)):
-            if any(same(got, merged(axis, keepdim=keep)) for keep in (True, False)):
-                yield f"result.{what} {axis}", f"The numbers are {what} along axis {axis}."
-    for axis in range(got.dim()):
+            if any(same(got, merged(axes, keepdim=keep)) for keep in (True, False)):
+                yield f"result.{what} {named}", f"The numbers are {what} along {named}."
+    for axes, named in _one_or_two(got.dim()):
         for what, merged in (("averaged", got.mean), ("added up", got.sum)):
-            if any(same(merged(axis, keepdim=keep), expected) for keep in (True, False)):
-                text = f"What is missing: the numbers are to be {what} along axis {axis}."
-                yield f"result.not {what} {axis}", text
+            if any(same(merged(axes, keepdim=keep), expected) for keep in (True, False)):
+                text = f"What is missing: the numbers are to be {what} along {named}."
+                yield f"result.not {what} {named}", text
+
+
+def _one_or_two(count: int) -> Iterator[tuple[tuple[int, ...], str]]:
+    """The axes of a tensor, one by one and in pairs, and how they are called."""
+    for axis in range(count):
+        yield (axis,), f"axis {axis}"
+    for one, other in itertools.combinations(range(count), 2):
+        yield (one, other), f"axes {one} and {other}"
 
 
 def by_rows(got, expected) -> Iterator[Named]:
