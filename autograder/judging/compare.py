@@ -17,7 +17,7 @@ from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Call, Outcome
 from autograder.course.general.altered import ALTERED
 from autograder.course.general.exchanged import EXCHANGED
-from autograder.course.sketch import Sketch, count
+from autograder.course.sketch import Sketch, weight
 from autograder.judging.explain import explain_error
 from autograder.judging.relation import VAGUE, relation
 from autograder.judging.relations.parts import in_one_part
@@ -381,7 +381,7 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     by_steps = bool(sight.exercise.stages)  # there an error says which step it is in
     if len(ran) < len(every) and not by_steps and any(_is_wrong(sight, i) for i in ran):
         asked.append(ran)
-    wrong = sum(count(sight.outcomes[i]) for i in every if _gives_wrong(sight, i))
+    wrong = sum(weight(sight.outcomes[i]) for i in every if _gives_wrong(sight, i))
     for places in asked:
         for check, message, outcomes in sight.mistakes:
             if wrong < FEW and check.startswith(ALTERED):

@@ -15,13 +15,15 @@ import torch
 
 from autograder.course.asking import Sight
 from autograder.course.calls import Outcome
+from autograder.course.sketch import weight
 from autograder.judging.relations import two
 from autograder.judging.relations.parts import as_tensor, parts_of
 from autograder.judging.relations.two import FEW, Named, finite, same, tells
 from autograder.judging.relations.where import PLACE, places
 
+SOME = 4  # plain numbers, one a call, that may show a relation
 # Relations that say little of a cause: how their names begin.
-VAGUE = ("result.moved", "result.rows", "result.left at 0", "result.signs", "result.alike")
+VAGUE = ("numbers", "result.moved", "result.rows", "result.left at 0", "result.signs", "result.alike")
 
 Pair = tuple[torch.Tensor, torch.Tensor]  # what came back, what was expected
 
@@ -43,7 +45,11 @@ def relation(sight: Sight) -> Named | None:
     swapped = _of_several(sight)
     if swapped is not None:
         return swapped
-    if sum(got.numel() for pairs, _ in wrong for got, _ in pairs) < FEW:
+    numbers = _of_numbers([pair for pairs, _ in wrong for pair in pairs])
+    if numbers is not None:
+        return numbers
+    whole = sum(weight(got) for got in sight.outcomes)  # plain numbers, of which few may do
+    if max(sum(got.numel() for pairs, _ in wrong for got, _ in pairs), whole) < FEW:
         return None
     candidates = (_names(sight, pairs, args) for pairs, args in wrong)
     told = next(candidates)
@@ -135,6 +141,26 @@ def _of_several(sight: Sight) -> Named | None:
         text = f"What comes back is right; of {count} results there is no number {which}."
         return "results.missing", text
     return "results.twice", f"One result comes back twice, and there is no number {which}."
+
+
+# --- plain numbers -------------------------------------------------------------------------------
+def _of_numbers(pairs: Sequence[Pair]) -> Named | None:
+    """One relation of plain numbers through all calls; it does not say how large."""
+    if any(got.dim() for got, _ in pairs) or len(pairs) < SOME:
+        return None
+    got, expected = (torch.stack(list(side)) for side in zip(*pairs, strict=True))
+    if len(expected.unique()) < SOME or not finite(got, expected):
+        return None
+    if same(got - expected, (got - expected)[:1].expand_as(got)):
+        text = "In every call that is wrong the number is off by one and the same amount."
+        return "numbers.offset", text
+    factor = got / torch.where(expected == 0, 1e-300, expected)
+    if same(factor, factor[:1].expand_as(factor)):
+        text = (
+            "In every call that is wrong the number is the right one times one and the same factor."
+        )
+        return "numbers.factor", text
+    return None
 
 
 # --- one result ----------------------------------------------------------------------------------
@@ -230,3 +256,10 @@ def _by_a_size(got, expected, sizes) -> Iterator[Named]:
                 yield f"result.divided {name}", f"The numbers are right, but divided by {name}."
             if same(got, expected * size):
                 yield f"result.times {name}", f"The numbers are right, but multiplied by {name}."
+        if size > 2 and name.startswith("the size"):
+            if same(got, expected * (size - 1) / size):
+                text = f"It is as if divided by {name} where one less belongs."
+                yield f"result.one more {name}", text
+            if same(got, expected * size / (size - 1)):
+                text = f"It is as if divided by one less than {name}, where {name} itself belongs."
+                yield f"result.one less {name}", text

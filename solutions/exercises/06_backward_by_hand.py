@@ -150,6 +150,12 @@ softmax_backward.wrong(
     "softmax.p missing in front", "The bracket is right; the factor p in front of it is missing.",
     lambda p, g: g - (p * g).sum(-1, keepdim=True))
 softmax_backward.wrong(
+    "softmax.p missing in front", "p stands before the row's sum alone; it belongs before both.",
+    lambda p, g: g - p * row_total(p * g))
+softmax_backward.wrong(
+    "softmax.p missing in front", "p stands before the gradient alone, and the row's sum is of the "
+    "gradients.", lambda p, g: p * g - row_total(g))
+softmax_backward.wrong(
     "softmax.like a sigmoid",
     "p (1 - p) is the Jacobian's diagonal alone, the derivative of a sigmoid. What each score "
     "does to the *other* probabilities is missing.", lambda p, g: p * (1 - p) * g)
@@ -271,6 +277,11 @@ wrong("queries_keys.partner", "grad_k is made of k. By the product rule it is ma
 wrong("queries_keys.result transposed",
       "grad_k has its two last axes swapped; it has the shape of k.",
       lambda g, q, k: (grad_queries_keys(g, q, k)[0], grad_queries_keys(g, q, k)[1].mT))
+wrong("queries_keys.sign", "grad_k has the other sign.", turn=lambda g: -g.mT)
+wrong("queries_keys.sign", "grad_q has the other sign.", turn_q=torch.neg)
+wrong("queries_keys.batch", "grad_k is added up over the batch; each sequence has its own keys.",
+      lambda g, q, k: (grad_queries_keys(g, q, k)[0],
+                       grad_queries_keys(g, q, k)[1].sum(0, True).expand_as(k)))
 wrong("queries_keys.softmax", "grad_scores went through a softmax. It is a gradient: it is used as "
       "it comes.", lambda g, q, k: grad_queries_keys(g.softmax(-1), q, k))
 wrong("queries_keys.forwards", "The gradient is multiplied by the scores of q and k. On the way "
@@ -371,6 +382,14 @@ wrong("mask.inverted", "True means hidden; here only hidden scores get a gradien
       close=lambda g, hidden: g.masked_fill(~hidden, 0.0))
 wrong("softmax.row term missing", "The softmax's row term is missing.", soften=torch.mul)
 wrong("softmax.missing", "The softmax is passed over.", soften=lambda probs, g: g)
+OF_ITS_SOFTMAX = (
+    "over the queries", "over all", "sign", "row term outside", "p missing in the sum", "sum of p",
+    "mean for sum", "p missing in front", "like a sigmoid", "p twice", "row term twice",
+    "running sum", "largest for sum", "of a log-softmax", "divided by p")
+for known in softmax_backward.exercises[0].mistakes:
+    if known.check.removeprefix("softmax.") in OF_ITS_SOFTMAX:
+        wrong(known.check, f"In the softmax's part: {known.message}",
+              soften=known.namespace["softmax_backward"])
 
 
 FORWARD_AGAIN = "goes through the layer as an input would, `@ {}.T`. Backwards it is `@ {}`."
@@ -569,6 +588,8 @@ wrong("numeric.not divided", "The difference is not divided by the step.",
       lambda f, x, epsilon: numeric_gradient(f, x, epsilon) * 2 * epsilon)
 wrong("numeric.divided twice", "The difference is divided by epsilon squared.",
       lambda f, x, epsilon: numeric_gradient(f, x, epsilon) / epsilon)
+wrong("numeric.absolute", "The difference loses its sign.",
+      lambda f, x, epsilon: numeric_gradient(f, x, epsilon).abs())
 wrong("numeric.second derivative", "f(x + e) - 2 f(x) + f(x - e) makes a second derivative.",
       lambda f, x, epsilon: 2 * (
           numeric_gradient(f, x.double(), epsilon, down=0.0, width=1.0)

@@ -135,6 +135,23 @@ wrong("count.heads", "The sequences of the batch are not counted.",
 wrong("count.heads", "The sequences of the batch are not counted among the FLOPs.",
       lambda b, h, q, k, d, size: mixed(attention_cost(1, h, q, k, d, size),
                                         attention_cost(b, h, q, k, d, size)))
+wrong("count.heads", "The heads are not counted among the bytes.",
+      lambda b, h, q, k, d, size: mixed(attention_cost(b, h, q, k, d, size),
+                                        attention_cost(b, 1, q, k, d, size)))
+wrong("count.heads", "The sequences of the batch are not counted among the bytes.",
+      lambda b, h, q, k, d, size: mixed(attention_cost(b, h, q, k, d, size),
+                                        attention_cost(1, h, q, k, d, size)))
+wrong("count.heads", "The heads are counted twice.",
+      lambda b, h, q, k, d, size: attention_cost(b, h * h, q, k, d, size))
+wrong("count.factor 2", "The FLOPs are twice what they are.", operations=4)
+wrong("count.size forgotten", "head_size is not among the FLOPs: each score is a dot product.",
+      lambda b, h, q, k, d, size: mixed(
+          [n / d for n in attention_cost(b, h, q, k, d, size)],
+          attention_cost(b, h, q, k, d, size)))
+wrong("count.table forgotten", "Of the q_len x k_len tables two trips too many are counted.",
+      tables=6)
+wrong("count.table forgotten", "Of the q_len x k_len tables one trip too many is counted.",
+      tables=5)
 wrong("count.heads", "The heads are not counted among the FLOPs.",
       lambda b, h, q, k, d, size: mixed(attention_cost(b, 1, q, k, d, size),
                                         attention_cost(b, h, q, k, d, size)))
@@ -793,6 +810,10 @@ wrong("cache.unused", "The cache is returned grown, but not looked at: only new 
       kept=lambda old, new, grown: new if old is None else tuple(map(behind, old, new)))
 wrong("cache.wrong end", "The new tokens are put in front of the old ones.",
       grow=(lambda old, new: torch.cat([new, old], 2),) * 2)
+wrong("cache.wrong end", "The new values are put in front of the old ones; keys are not.",
+      grow=(behind, lambda old, new: torch.cat([new, old], 2)))
+wrong("cache.wrong end", "The new keys are put in front of the old ones; values are not.",
+      grow=(lambda old, new: torch.cat([new, old], 2), behind))
 wrong("cache.shared",
       "A second sequence sees the first one: the cache is kept in the layer. Each sequence has its "
       "own, and the caller holds it.", shares=True)

@@ -192,6 +192,10 @@ def each_in_turn(t, times):
     return t.repeat_interleave(times, 1)
 
 
+def one_each(t, times):
+    return t[:, torch.arange(t.shape[1] * times).clamp(max=t.shape[1] - 1)]
+
+
 def all_in_turn(t, times):
     return t.repeat(1, times, 1, 1)
 
@@ -224,6 +228,9 @@ wrong("group.first only", "All query heads read the first head of keys and value
       spread_k=lambda t, n: t[:, :1], spread_v=lambda t, n: t[:, :1])
 wrong("group.first only", "All query heads read the last head of keys and values.",
       spread_k=lambda t, n: t[:, -1:], spread_v=lambda t, n: t[:, -1:])
+wrong("group.last for the rest", "Query head h reads head h of keys and values, and where "
+      "there is none the last one. Neighbours share: h // (num_heads // kv_heads).",
+      spread_k=one_each, spread_v=one_each)
 wrong("group.averaged", "The heads of keys and values are averaged; each group has its own.",
       spread_k=lambda t, n: t.mean(1, keepdim=True), spread_v=lambda t, n: t.mean(1, keepdim=True))
 wrong("group.reversed", "The groups stand in reverse order.",
@@ -898,6 +905,9 @@ wrong("linear.no features", "Only the queries go through f.", of_k=torch.clone)
 for name, feature in (("elu without the 1", F.elu), ("relu", torch.relu), ("exp", torch.exp),
                       ("the sigmoid", torch.sigmoid), ("relu + 1", lambda x: torch.relu(x) + 1),
                       ("a softmax", lambda x: x.softmax(-1)), ("softplus", F.softplus),
+                      ("elu(x + 1)", lambda x: F.elu(x + 1)),
+                      ("elu(x) + 2", lambda x: F.elu(x) + 2), ("x + 1", lambda x: x + 1),
+                      ("abs", torch.abs), ("the square", torch.square),
                       ("selu + 1", lambda x: F.selu(x) + 1), ("gelu + 1", lambda x: F.gelu(x) + 1)):
     wrong("linear.other features", f"f is {name}; asked for is elu(x) + 1.",
           of_q=feature, of_k=feature)
@@ -940,7 +950,7 @@ def with_past(draw: Draw) -> list[Call]:
 def linear_steps(q, k, v, state, total, early_state=False, early_total=False, normalised=True,
                  of_q=positive, of_k=positive, carried=True, carried_total=True, summed=True,
                  summed_total=True, written="key", read="ask", returns="new", decay=1.0,
-                 counted=False):
+                 counted=False, least=0.0):
     first = state, total
     state = state if carried else torch.zeros_like(state)
     total = total if carried_total else torch.zeros_like(total)
@@ -956,6 +966,7 @@ def linear_steps(q, k, v, state, total, early_state=False, early_total=False, no
         weight = (by * (read_total if early_total else total)).sum(-1, keepdim=True)
         if counted:
             weight = torch.tensor(t + 1.0)
+        weight = weight.clamp(min=least) if least else weight
         outputs.append(out / weight if normalised else out)
     state, total = (state, total) if returns == "new" else first
     return torch.stack(outputs, 1), state, total
@@ -988,6 +999,9 @@ wrong("recurrent.no normaliser", "The outputs are divided by the number of token
 wrong("recurrent.read before written", "The state and the total are read before the token itself "
       "is in them; with nothing before it, the first output is 0 / 0.",
       early_state=True, early_total=True)
+wrong("recurrent.read before written", "The state and the total are read before the token itself "
+      "is in them; a small number keeps the first output from 0 / 0.",
+      early_state=True, early_total=True, least=1e-6)
 wrong("recurrent.read before written", "The state is read before the token itself is in it.",
       early_state=True)
 wrong("recurrent.read before written", "The total is read before the token itself is in it.",
@@ -1018,7 +1032,10 @@ wrong("linear.no features", "Queries and keys go in as they are.", of_q=torch.cl
       of_k=torch.clone)
 wrong("linear.no features", "Only the keys go through f.", of_q=torch.clone)
 wrong("linear.no features", "Only the queries go through f.", of_k=torch.clone)
-for name, feature in (("elu without the 1", F.elu), ("relu", torch.relu), ("exp", torch.exp)):
+for name, feature in (("elu without the 1", F.elu), ("relu", torch.relu), ("exp", torch.exp),
+                      ("the sigmoid", torch.sigmoid), ("elu(x + 1)", lambda x: F.elu(x + 1)),
+                      ("softplus", F.softplus), ("a softmax", lambda x: x.softmax(-1)),
+                      ("relu + 1", lambda x: torch.relu(x) + 1)):
     wrong("linear.other features", f"f is {name}; asked for is elu(x) + 1.",
           of_q=feature, of_k=feature)
 

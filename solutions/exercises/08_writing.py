@@ -37,7 +37,7 @@ def features(draw: Draw) -> list[Call]:
               "(x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias"))
 class LayerNorm(nn.Module):
     dim, unbiased, centred, gain, shift, where, rooted = -1, False, True, True, True, "inside", True
-    own, inside, spread = None, False, "variance"
+    own, inside, spread, more = None, False, "variance", 0.0
 
     def __init__(self, hidden, eps=1e-5):
         super().__init__()
@@ -65,7 +65,8 @@ class LayerNorm(nn.Module):
         out = (x - mean) / below
         if self.inside:
             return (out + self.bias) * self.weight
-        return out * (self.weight if self.gain else 1) + (self.bias if self.shift else 0)
+        out = out * (self.weight + self.more if self.gain else 1)
+        return out + (self.bias if self.shift else 0)
 
 wrong = LayerNorm.wrong
 wrong("norm.unbiased", "The variance is divided by n - 1, as `var` does by itself; here it is n.",
@@ -87,6 +88,8 @@ wrong("norm.variance", "It is divided by the variance, not by its root.", rooted
 wrong("norm.not centred", "The mean is not taken off.", centred="only the spread")
 wrong("norm.not centred", "The mean is not taken off, and the spread is counted from 0: this is "
       "an RMS norm.", centred="nothing")
+wrong("norm.weight from 0", "The weight counts from 0, as 1 + weight; it begins at 1 and is "
+      "used as it is.", more=1.0)
 wrong("norm.no weight", "`weight` is not used.", gain=False)
 wrong("norm.no bias", "`bias` is not used.", shift=False)
 wrong("norm.eps outside", "Epsilon is added twice: below the root, where it belongs, and to the "
@@ -97,6 +100,10 @@ wrong("norm.bias inside", "The bias is multiplied by the weight; it is added at 
 wrong("norm.variance", "It is divided by the mean distance from the mean, not by the root of the "
       "mean square.", spread="distance")
 wrong("norm.variance", "The squares are summed, not averaged.", spread="sum")
+
+
+def by_tanh(x, inner, root=(2 / torch.pi) ** 0.5):
+    return 0.5 * x * (1 + torch.tanh(root * inner))
 
 
 def tanh_gelu(x):
@@ -129,6 +136,19 @@ for name, bend in (("relu", torch.relu), ("silu", F.silu), ("tanh", torch.tanh),
                    ("leaky relu", F.leaky_relu), ("elu", F.elu),
                    ("x sigmoid(1.702 x)", lambda x: x * torch.sigmoid(1.702 * x)),
                    ("a softmax", lambda x: x.softmax(-1)),
+                   ("the formula with h**2 for h**3", lambda x: by_tanh(x, x + 0.044715 * x**2)),
+                   ("the formula without h", lambda x: by_tanh(x, 0.044715 * x**3)),
+                   ("the formula without h**3", lambda x: by_tanh(x, x)),
+                   ("the formula with another number than 0.044715",
+                    lambda x: by_tanh(x, x + 0.44715 * x**3)),
+                   ("the formula without the root of 2 / pi",
+                    lambda x: by_tanh(x, x + 0.044715 * x**3, 1.0)),
+                   ("the formula with 2 / pi, not its root",
+                    lambda x: by_tanh(x, x + 0.044715 * x**3, 2 / torch.pi)),
+                   ("the formula without its 1 +", lambda x: tanh_gelu(x) - 0.5 * x),
+                   ("the formula without the x in front", lambda x: tanh_gelu(x) / x),
+                   ("softplus", F.softplus), ("selu", F.selu), ("relu6", F.relu6),
+                   ("tanh(x) x", lambda x: x.tanh() * x),
                    ("twice as large (the 0.5 of the formula is missing)",
                     lambda x: 2 * tanh_gelu(x))):
     wrong("mlp.other bend", f"The bend is {name}; asked for is GPT-2's, gelu with approximate="
@@ -209,6 +229,10 @@ wrong("block.one norm twice", "Both parts read through the first norm.", norms=(
 wrong("block.one norm twice", "Both parts read through the second norm.", norms=(2, 2))
 wrong("block.stream lost", "The MLP adds to what stood in the stream before; what attention "
       "brought is read by the MLP and then lost.", style="lost")
+wrong("block.one part", "The MLP is left out.", order=("attention",), norms=(1,))
+wrong("block.one part", "Attention is left out.", order=("mlp",), norms=(2,))
+wrong("block.one part", "Attention comes twice, and the MLP is left out.",
+      order=("attention", "attention"))
 wrong("block.norms swapped", "The norms are swapped.", norms=(2, 1))
 wrong("block.no norm", "Attention reads the stream without its norm.", norms=(0, 2))
 wrong("block.no norm", "The MLP reads the stream without its norm.", norms=(1, 0))
@@ -438,7 +462,7 @@ def heated(draw: Draw) -> list[Call]:
               "smallest = logits.topk(min(k, V)).values[..., -1:]; where logits < smallest put "
               "-inf; then softmax(logits / t)."))
 def top_k(logits, temperature, k, power=-1.0, more=0, fill=-INF, again=True, squashed=False,
-          largest=True, hot=True):
+          largest=True, hot=True, over=-1):
     scaled = logits * temperature**power if hot else logits
     k = max(min(k + more, logits.shape[-1]), 1)
     best = scaled.topk(k, -1, largest=largest).indices
@@ -448,7 +472,7 @@ def top_k(logits, temperature, k, power=-1.0, more=0, fill=-INF, again=True, squ
         return probs
     if not again:
         return scaled.softmax(-1).masked_fill(dropped, 0.0)
-    return scaled.masked_fill(dropped, fill).softmax(-1)
+    return scaled.masked_fill(dropped, fill).softmax(over)
 
 def one_threshold(logits, temperature, k, of):
     least = of(logits.topk(min(k, logits.shape[-1])).values[..., -1])
@@ -473,6 +497,8 @@ wrong("top-k.one too few", "The k-th best itself is taken away: compare with <, 
 wrong("top-k.not normalised", "What is kept does not sum to 1: the others were taken away after "
       "the softmax.", again=False)
 wrong("top-k.filled with 0", "The others' logits become 0, and exp(0) is 1.", fill=0.0)
+wrong("softmax.dim", "The softmax runs over the rows, which are contexts. Use the last dimension.",
+      over=0)
 for number in (-1.0, -2.0, -5.0, -10.0):
     wrong("top-k.filled with a number", f"The others' logits become {number:g}, and exp "
           "of that is no 0.", fill=number)
@@ -528,6 +554,13 @@ def top_p(logits, p, inclusive=True, normalised=True, falling=True, back=True, f
     ordered = ordered / ordered.sum(-1, keepdim=True) if normalised else ordered
     return torch.zeros_like(probs).scatter(-1, order, ordered) if back else ordered
 
+def in_one_order(logits, p):
+    """Each row's own numbers, put back to where those of the first belong."""
+    order = logits.softmax(-1).argsort(-1, descending=True)
+    kept = top_p(logits, p, back=False)
+    return torch.zeros_like(kept).scatter(-1, order[:1].expand_as(order), kept)
+
+
 def as_they_stand(probs, p):
     kept = probs * (probs.cumsum(-1) - probs < p)
     return kept / kept.sum(-1, keepdim=True)
@@ -564,6 +597,10 @@ wrong("top-p.share of tokens", "p is taken as a share of the tokens, not of the 
       least=lambda probs, p: torch.arange(probs.shape[-1]) < max(int(p * probs.shape[-1]), 1))
 wrong("top-p.not sorted", "The sum runs over the tokens as they stand. It must begin with the "
       "most probable: sort first.", lambda logits, p: as_they_stand(logits.softmax(-1), p))
+wrong("top-p.one order", "All rows get the order of the first; each has its own.",
+      lambda logits, p: in_one_order(logits, p))
+wrong("top-p.filled with 0", "The others' logits become 0, and exp(0) is 1.",
+      lambda logits, p: logits.masked_fill(top_p(logits, p) == 0, 0.0).softmax(-1))
 wrong("top-p.missing", "Nothing is taken away.", lambda logits, p: logits.softmax(-1))
 wrong("top-p.complement", "Tokens are kept until 1 - p is reached.",
       lambda logits, p: top_p(logits, 1 - p))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, islice
+from functools import partial
+from itertools import combinations, islice, product
 
 import torch
 
@@ -18,6 +19,7 @@ from autograder.course.calls import Call
 
 ALTERED = "altered."  # how the checks begin
 MOST = 8  # inputs that are looked at; of more there would be thousands
+SCALED = 4  # inputs that are tried with factors
 DEEPEST = 4  # axes
 BEGINS = "What comes back is right but for this: "
 
@@ -45,11 +47,45 @@ def altered(calls: Sequence[Call], names: Sequence[str]) -> Iterator[Alteration]
     for alike in seen.values():
         if len(alike) > 1:
             yield from _together([place for place, _ in alike], alike[0][1])
-    floats = [p for like in seen.values() for p, values in like if _kind(values[0]) == "floats"]
+    found = [(p, values) for like in seen.values() for p, values in like]
+    floats = [p for p, values in found if _kind(values[0]) == "floats"]
+    yield from _scaled(floats[:SCALED], found)
     for what, dtype in (("float16", torch.float16), ("bfloat16", torch.bfloat16)):
         text = f"{BEGINS}the inputs went through {what}."
         if len(floats) > 1:
             yield f"{ALTERED}all {what}", text, _altering(floats, _rounded_to(dtype))
+
+
+def _scaled(places: Sequence, sized: Sequence) -> Iterator[Alteration]:
+    """Inputs that are too large or too small by a size of the call, such as a scale that is wrong.
+
+    sized: the tensors whose sizes are tried: (place, its values in all calls).
+    """
+    sizes: dict[tuple, tuple[str, Callable]] = {(): ("2", lambda call: 2)}
+    for (find, _, name), values in sized:
+        for axis in range(min(v.dim() for v in values)):
+            of_calls = tuple(v.shape[axis] for v in values)
+            if min(of_calls) > 0 and max(of_calls) > 1:
+                size = partial(_size_of, find, axis)
+                sizes.setdefault(of_calls, (f"the size of axis {axis} of `{name}`", size))
+    for (says, size), power in product(islice(sizes.values(), MOST), (-1.0, -0.5, 0.5, 1.0)):
+        if says == "2" and abs(power) == 1:
+            continue  # "twice" and "half" are tried of all inputs
+        done = "divided by" if power < 0 else "multiplied by"
+        by = says if abs(power) == 1 else f"the root of {says}"
+        for place in places:
+            text = f"{BEGINS}`{place[-1]}` is {done} {by}."
+            check = f"{ALTERED}{place[-1]} {done} {by}".replace("`", "")
+            yield check, text, partial(_times, place, size, power)
+
+
+def _size_of(find: Callable, axis: int, call: Call) -> int:
+    return find(call).shape[axis]
+
+
+def _times(place: tuple, size: Callable, power: float, call: Call) -> Call:
+    find, put, _ = place
+    return put(call, find(call) * size(call) ** power)
 
 
 def _rounded_to(dtype: torch.dtype) -> Callable:
