@@ -545,7 +545,7 @@ def up_to_the_diagonal(i, rows):
               "`triu(diagonal=1)`; every row keeps at least its own key."))
 def causal_tiles(q, k, v, block, order=up_to_the_diagonal, diagonal=1, masked=True,
                  counted=lambda done, rows: done, scale=root, fill=-INF, turn=False,
-                 rescale=grown, rescale_out=grown, end=divided):
+                 rescale=grown, rescale_out=grown, end=divided, local=False):
     rows = math.ceil(len(q) / block)
     outs, done = [], 0
     place = torch.arange(len(q))
@@ -558,6 +558,8 @@ def causal_tiles(q, k, v, block, order=up_to_the_diagonal, diagonal=1, masked=Tr
             scores = q[mine] @ k[theirs].T * scale(q)
             if masked:
                 future = place[theirs] >= place[mine, None] + diagonal
+                if local:
+                    future = place[: len(k[theirs])] > place[: len(q[mine]), None]
                 if turn and i == j:
                     future = place[theirs] < place[mine, None]
                 scores = scores.masked_fill(future, fill)
@@ -616,6 +618,8 @@ wrong("tiles.count", "That is half of the tiles that were computed.",
       counted=lambda done, rows: done // 2)
 wrong("tiles.count", "The rows of tiles are counted, not the tiles.",
       counted=lambda done, rows: rows)
+wrong("mask.in every tile", "Every tile is masked as the one on the diagonal is. Tiles of the "
+      "past are in sight as a whole.", local=True)
 wrong("tiles.first only", "Only the first block of keys is looked at.",
       order=lambda i, rows: range(1))
 wrong("tiles.first lost", "The first block of keys is left out.",

@@ -446,6 +446,21 @@ def turned_by(combine):
     return program
 
 
+def angles_of_another_pairing(x, positions, base, split, join, spread):
+    """Each number's own angle, laid out for pairs of another kind than those that are turned."""
+    a, b = split(x)
+    angles = positions[:, None] * base ** (-2.0 * torch.arange(a.shape[-1]) / x.shape[-1])
+    (cos_a, cos_b), (sin_a, sin_b) = split(spread(angles).cos()), split(spread(angles).sin())
+    return join(a * cos_a - b * sin_a, b * cos_b + a * sin_b)
+
+
+wrong("rope.angles interleaved", "Halves are paired, but the angles stand as for neighbours, each "
+      "twice in a row: the two numbers of a pair are turned by different angles.",
+      lambda x, positions, base: angles_of_another_pairing(
+          x, positions, base, halves, side_by_side, lambda t: t.repeat_interleave(2, -1)))
+wrong("rope.interleaved", "Neighbours are paired, and the angles stand half by half.",
+      lambda x, positions, base: angles_of_another_pairing(
+          x, positions, base, pairs, zipped, lambda t: torch.cat((t, t), -1)))
 wrong("rope.overwritten", "The second half is made of the *new* first half. Keep the old one until "
       "both are done.", turned_by(lambda a, b, c, s: (a * c - b * s, b * c + (a * c - b * s) * s)))
 wrong("rope.sine and cosine", "Sine and cosine have changed places.",
@@ -523,7 +538,7 @@ wrong("rope.on the values", "The values are turned too. What a token says should
       "where it stands; only who looks at whom should.", turns="qkv")
 wrong("rope.before the split", "Queries and keys are turned before they are split into heads: the "
       "pairs then reach across heads, and each head gets speeds of its own.", before=True)
-wrong("rope.position restarts", "The queries are turned as if they stood at the beginning. They "
+wrong("rope.position restarts", "The queries are turned as if they began where the keys do. They "
       "are the last q_len of k_len tokens.", start=lambda q_len, k_len: 0)
 wrong("rope.off by one", "The queries stand one place too far.",
       start=lambda q_len, k_len: k_len - q_len + 1)

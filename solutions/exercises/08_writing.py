@@ -198,6 +198,9 @@ class Block(nn.Module):
             elif self.style == "norm of the norm":
                 read = x if name == self.order[0] else self.norm_1(start)
                 x = x + part(norm(read))
+            elif self.style in ("normalised for attention", "normalised for the MLP"):
+                here = self.style == f"normalised for {'attention' if x is start else 'the MLP'}"
+                x = (norm(read) if here else x) + part(norm(read))
             elif self.style == "alone":
                 read = x if name == self.order[0] else x - start
                 x = x + part(norm(read))
@@ -215,6 +218,10 @@ wrong("block.norm behind", "The norms stand behind the parts; each part should r
       "norm.", style="on the part")
 wrong("block.stream replaced", "What is added to is the normalised stream; then what stood in the "
       "stream is lost.", style="normalised")
+wrong("block.stream replaced", "What attention adds to is the normalised stream; then what stood "
+      "in the stream is lost.", style="normalised for attention")
+wrong("block.stream replaced", "What the MLP adds to is the normalised stream; then what stood in "
+      "the stream is lost.", style="normalised for the MLP")
 wrong("block.stream lost", "The MLP's part is added to what came into the block: what attention "
       "has added is lost.", style="from the start")
 wrong("block.stream not read", "The MLP reads the normalised input of attention, not what "
@@ -417,6 +424,10 @@ wrong("bigram.unigram", "The token before is not used: these are frequencies.", 
 wrong("bigram.two apart", "The pairs are two tokens apart.", follows=2)
 wrong("bigram.perplexity", "That is the perplexity, exp of the loss. The loss is asked for.",
       total=lambda x: -(-x.mean()).exp())
+wrong("bigram.softmax twice", "The probabilities went through a softmax, as cross_entropy does "
+      "with what it is given. Give it logarithms, or take -log of the probabilities.",
+      lambda *a: from_counts(*a, lambda c: by_rows(c + 1).softmax(-1)))
+wrong("bigram.log10", "The logarithm is that of base 10; nats are asked for.", log=torch.log10)
 wrong("bigram.softmax", "The counts went through a softmax. They are divided by their sum.",
       lambda *a: from_counts(*a, lambda c: (c + 1).softmax(-1)),
       lambda *a: from_counts(*a, lambda c: c.softmax(-1)))
