@@ -23,7 +23,14 @@ from autograder.judging.relations.where import PLACE, places
 
 SOME = 4  # plain numbers, one a call, that may show a relation
 # Relations that say little of a cause: how their names begin.
-VAGUE = ("numbers", "result.moved", "result.rows", "result.left at 0", "result.signs", "result.alike")
+VAGUE = (
+    "numbers",
+    "result.moved",
+    "result.rows",
+    "result.left at 0",
+    "result.signs",
+    "result.alike",
+)
 
 Pair = tuple[torch.Tensor, torch.Tensor]  # what came back, what was expected
 
@@ -175,6 +182,7 @@ def _names(sight: Sight, pairs: Sequence[Pair], args: tuple) -> dict[str, str]:
 
 def _found(sight: Sight, got, expected, args: tuple) -> Iterator[Named]:
     if (got.dtype == torch.bool) != (expected.dtype == torch.bool):
+        yield from two.as_numbers(got, expected)
         return
     inputs = _inputs(sight, args)
     if got.shape == expected.shape:

@@ -163,6 +163,9 @@ softmax_backward.wrong(
     "softmax.softmax again", "That is the softmax of the gradient. The derivative is wanted.",
     lambda p, g: g.softmax(-1), lambda p, g: p * g.softmax(-1))
 softmax_backward.wrong(
+    "softmax.of the cross-entropy", "That is the gradient of a cross-entropy, p minus the target. "
+    "Here a gradient comes in, and there is no target.", lambda p, g: p - g, lambda p, g: g - p)
+softmax_backward.wrong(
     "softmax.gradient unused", "The gradient that came in is not used.",
     lambda p, g: p * (1 - p))
 softmax_backward.wrong(
@@ -720,12 +723,15 @@ BATCH_FIRST = (
               "load_state_dict with in_proj_weight, in_proj_bias, out_proj.weight, out_proj.bias; "
               "call mha(x, x, x, attn_mask=hidden, average_attn_weights=False)."))
 def run_mha(x, weights, num_heads, hidden, order=NAMES, sense=kept, average=kept, bias=True,
-            mix=True, turn=kept, split=split):
+            mix=True, turn=kept, split=split, soften=None):
     def linear(name, x):
         return F.linear(x, turn(weights[f"{name}.weight"]), weights[f"{name}.bias"] * bias)
 
     q, k, v = (split(linear(name, x), num_heads) for name in order)
     out, probs = attended(q, k, v, sense(hidden))
+    if soften:
+        probs = soften(q @ k.mT / math.sqrt(q.shape[-1]), hidden)
+        out = probs @ v
     out = merged(out)
     return (linear("mix", out) if mix else out), average(probs)
 
@@ -737,6 +743,10 @@ wrong("mha.no weights", "There are no weights: need_weights was switched off.",
 wrong("mask.sense", "The mask has the wrong sense: for this module True means *hidden*, unlike "
       "in scaled_dot_product_attention.", sense=torch.logical_not)
 wrong("mask.ignored", "The mask is not handed on.", sense=torch.zeros_like)
+wrong("mask.float", "The mask came in as numbers, which are *added* to the scores: a 1 raises a "
+      "score by 1 and hides nothing.", soften=lambda s, hidden: (s + hidden).softmax(-1))
+wrong("mask.float", "The mask came in as numbers, 1 where a key may be seen, which are *added* to "
+      "the scores and hide nothing.", soften=lambda s, hidden: (s + ~hidden).softmax(-1))
 wrong("mha.order", "`in_proj_weight` holds q, k and v in this order; here another one was used.",
       order=("k", "q", "v"))
 wrong("mha.order", "`in_proj_weight` holds q, k and v in this order; here another one was used.",

@@ -403,8 +403,9 @@ wrong("tiles.values stay", "The values of the first block are used with every bl
 wrong("tiles.keys stay", "The keys of the first block are used with every block of values.",
       lambda q, k, v, block: tiled_attention(
           q, k[:block].repeat(math.ceil(len(k) / block), 1)[: len(k)], v, block))
-wrong("tiles.last only", "Each tile overwrites what the others gave: only the last block of keys "
-      "is left.", lambda q, k, v, block: tiled_attention(
+wrong("tiles.last only", "Only the last block of keys is left: each tile overwrites what the "
+      "others gave, or m is not updated, so that exp(m_old - m_new) is always 0.",
+      lambda q, k, v, block: tiled_attention(
           q, k.split(block)[-1], v.split(block)[-1], block))
 wrong("tiles.not divided", "The output is not divided by l.", end=lambda out, total: out)
 wrong("tiles.last tile",
@@ -770,7 +771,12 @@ class CachedAttention(nn.Module):
         size = q.shape[-1] * (self.num_heads if self.by == "hidden" else 1)
         scores = q @ k.mT * (size**-0.5 if self.scaled else 1.0)
         scores = scores.masked_fill(how.hide(q.shape[2], k.shape[2]), -INF)
-        out = how.merge(scores.softmax(self.over) @ v)
+        if self.over == "each":
+            past = scores.shape[3] - x.shape[1]
+            probs = torch.cat([part.softmax(-1) for part in scores.tensor_split([past], -1)], -1)
+        else:
+            probs = scores.softmax(self.over)
+        out = how.merge(probs @ v)
         out = self.mix(out) if self.mixed else out
         grown = tuple({"q": q, "k": k, "v": v}[name] for name in self.returned)
         self.own = grown
@@ -812,6 +818,8 @@ wrong("cache.unused", "The cache is not looked at: the new tokens see each other
 wrong("cache.unused", "The cache is returned grown, but not looked at: only new tokens are seen.",
       grow=(lambda old, new: new, lambda old, new: new),
       kept=lambda old, new, grown: new if old is None else tuple(map(behind, old, new)))
+wrong("cache.two softmaxes", "Past and new keys have a softmax each, and the results are added. "
+      "There is one softmax over all keys.", over="each")
 wrong("cache.wrong end", "The new tokens are put in front of the old ones.",
       grow=(lambda old, new: torch.cat([new, old], 2),) * 2)
 wrong("cache.wrong end", "The new values are put in front of the old ones; keys are not.",
@@ -889,6 +897,8 @@ wrong("generate.one for all", "All sequences get the token of the last; each has
       pick=lambda logits: logits[-1:, -1].expand(len(logits), -1))
 wrong("generate.order", "New tokens are put in front; they come last.",
       cut=lambda ids, start: torch.cat([ids[:, start:].flip(1), ids[:, :start]], 1))
+wrong("generate.averaged", "The logits of all positions are averaged; the last one predicts what "
+      "comes next.", pick=lambda logits: logits.mean(1))
 wrong("generate.least probable", "The least probable token is taken.",
       pick=lambda logits: -logits[:, -1])
 wrong("generate.prompt again",
@@ -934,6 +944,10 @@ wrong("fused.cut along the tokens", "The result is split along the tokens, not t
       cut=lambda y: y.reshape(y.shape[0], 3, y.shape[1], -1).unbind(1))
 wrong("fused.cut along the tokens", "The result is split along the tokens, not the features.",
       cut=lambda y: y.chunk(3, 1))
+wrong("fused.interleaved", "The weights are put together row by row, one of q, one of k, one of v. "
+      "They are blocks.", lambda x, layers: F.linear(
+          x, torch.stack([layers[f"{n}.weight"] for n in "qkv"], 1).flatten(0, 1),
+          torch.stack([layers[f"{n}.bias"] for n in "qkv"], 1).flatten()).chunk(3, -1))
 wrong("fused.cut along the tokens", "The result is split along the batch, not the features.",
       cut=lambda y: y.chunk(3, 0))
 wrong("fused.not cut", "The result is one tensor; it was to be split into q, k and v.",

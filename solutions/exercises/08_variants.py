@@ -92,7 +92,7 @@ class CrossAttention(nn.Module):
     asks, asked, tells = "x", "source", "source"
     power, causal, silent, key_lengths, row_lengths = -0.5, False, True, "source", "x"
     weigh, inverted, divisor, late, plus = staticmethod(over_keys), False, "hidden", 0.0, 0.0
-    gives, kept = "output", "real rows"
+    gives, kept, emptied = "output", "real rows", False
 
     def __init__(self, input_size, source_size, hidden):
         super().__init__()
@@ -101,6 +101,8 @@ class CrossAttention(nn.Module):
         self.v = nn.Linear(source_size, hidden)
 
     def forward(self, x, source, x_lengths, source_lengths):
+        if self.emptied:
+            source = source * (torch.arange(source.shape[1]) < source_lengths[:, None])[..., None]
         texts = {"x": x, "source": source}
         lengths = {"x": x_lengths, "source": source_lengths,
                    "nobody": torch.full_like(x_lengths, 10**6),
@@ -134,6 +136,9 @@ wrong("cross.targets not silent", "The padding of `x` is set to 0 before attenti
       kept="queries", silent=False)
 wrong("cross.targets not silent", "The rows that are set to 0 are counted by the source's lengths; "
       "rows belong to `x`.", row_lengths="source")
+wrong("cross.source set to 0", "The padding of the source is set to 0, and is looked at all the "
+      "same: a key of zeros, or of a bias alone, gets its share of the softmax.",
+      key_lengths="nobody", emptied=True)
 wrong("cross.same for all", "All sources get the length of the first.", key_lengths="first")
 wrong("cross.one too many seen", "One padding token of the source is still seen.",
       key_lengths="one more")
@@ -467,6 +472,13 @@ wrong("rope.sine and cosine", "Sine and cosine have changed places.",
       turned_by(lambda a, b, c, s: (a * s - b * c, b * s + a * c)))
 wrong("rope.halves swapped", "The halves come back in the wrong order.",
       turned_by(lambda a, b, c, s: (b * c + a * s, a * c - b * s)))
+wrong("rope.not a rotation", "In the second half the cosine's term is taken away. A turn gives "
+      "(a cos - b sin, b cos + a sin).",
+      turned_by(lambda a, b, c, s: (a * c - b * s, a * s - b * c)))
+wrong("rope.not a rotation", "Both sines are added; one of them is taken away.",
+      turned_by(lambda a, b, c, s: (a * c + b * s, b * c + a * s)))
+wrong("rope.not a rotation", "In the first half the signs are the wrong way round.",
+      turned_by(lambda a, b, c, s: (b * s - a * c, b * c + a * s)))
 wrong("rope.half only", "Only one half is changed. A turn changes both coordinates.",
       turned_by(lambda a, b, c, s: (a * c - b * s, b)),
       turned_by(lambda a, b, c, s: (a, b * c + a * s)))
@@ -622,6 +634,9 @@ wrong("slopes.no power of two", "The power of two above is taken, and cut.",
       lambda n: geometric(n if n == below(n) else 2 * below(n))[:n])
 wrong("slopes.added in front", "The slopes that are added come first; they come last.",
       lambda n: alibi_slopes(n).roll(n - below(n)))
+for top in (1, 2, 4, 6, 7, 9, 10, 16):
+    wrong("slopes.ratio", f"The last exponent of a row is {top}; it is 8.",
+          row=partial(geometric, top=float(top)))
 wrong("slopes.sorted", "The slopes are right, but sorted; the added ones come last.",
       lambda n: alibi_slopes(n).sort(descending=True).values)
 wrong("slopes.reversed", "The slopes stand in reverse order: the first head has the steepest.",
@@ -702,6 +717,8 @@ wrong("alibi.power", "The penalty is exponential; it is the slope times the dist
           later(q.shape[2], q.shape[2])) @ v)
 wrong("scale.all heads", "The scores are divided by the root of the size of all heads together.",
       lambda q, k, v, slopes: alibi_attention(q * q.shape[1] ** -0.5, k, v, slopes))
+wrong("alibi.root", "The penalty grows with the root of the distance.",
+      far=lambda n: distances(n) ** 0.5)
 wrong("alibi.logarithm", "The penalty grows with the logarithm of the distance.",
       far=lambda n: (distances(n) + 1).log())
 wrong("alibi.slopes counted again", "The slopes are made anew out of the number of heads; those "
@@ -906,6 +923,12 @@ wrong("linear.of the scores", "f is applied to the scores. It is for queries and
 wrong("mask.diagonal hidden", "The current token is left out.",
       lambda q, k, v: linear_attention(q, k, v, keep=lambda w: w.tril(-1), total=lambda w: w.sum(
           -1, keepdim=True).clamp(min=1e-6)))
+wrong("mask.diagonal hidden", "The current token is left out of what is added up, and counted in "
+      "what it is divided by.", lambda q, k, v: (lambda w: w.tril(-1) / w.tril().sum(-1, True) @ v)(
+          positive(q) @ positive(k).mT))
+wrong("mask.diagonal hidden", "The current token is left out of what it is divided by.",
+      lambda q, k, v: (lambda w: w.tril() / w.tril(-1).sum(-1, True) @ v)(
+          positive(q) @ positive(k).mT))
 wrong("mask.none", "Nothing is hidden: later tokens count.", keep=torch.clone)
 wrong("mask.diagonal hidden", "The current token is left out; row 0 becomes 0 / 0.",
       keep=lambda w: w.tril(-1))
@@ -933,6 +956,11 @@ wrong("linear.softmax", "The products of f(q) and f(k) went through a softmax.",
 wrong("linear.softmax", "The products of f(q) and f(k) were scaled and went through a softmax.",
       lambda q, k, v: over_keys(positive(q) @ positive(k).mT * root(q.shape[-1]),
                                 later(q.shape[1], q.shape[1])) @ v)
+for power, how in ((0, ""), (-0.5, "scaled and ")):
+    wrong("linear.softmax", f"The products of f(q) and f(k) were cut off at the diagonal, {how}put "
+          "through a softmax, for which a 0 is a score like any other.",
+          lambda q, k, v, n=power: (
+              (positive(q) @ positive(k).mT).tril() * q.shape[-1] ** n).softmax(-1) @ v)
 wrong("linear.mean of the values", "The outputs are plain means of the values: queries and keys "
       "have no say.", lambda q, k, v: v.cumsum(1) / torch.arange(1, v.shape[1] + 1)[:, None])
 wrong("linear.mean of the values", "The outputs are the mean of all values.",
@@ -965,7 +993,7 @@ def with_past(draw: Draw) -> list[Call]:
 def linear_steps(q, k, v, state, total, early_state=False, early_total=False, normalised=True,
                  of_q=positive, of_k=positive, carried=True, carried_total=True, summed=True,
                  summed_total=True, written="key", read="ask", returns="new", decay=1.0,
-                 counted=False, least=0.0):
+                 counted=False, least=0.0, plain_total=False):
     first = state, total
     state = state if carried else torch.zeros_like(state)
     total = total if carried_total else torch.zeros_like(total)
@@ -975,7 +1003,8 @@ def linear_steps(q, k, v, state, total, early_state=False, early_total=False, no
         read_state, read_total = state, total
         write = {"key": key, "query": ask, "plain key": k[:, t]}[written]
         state = (state * decay if summed else 0) + write[:, :, None] * v[:, t, None]
-        total = (total * decay if summed_total else 0) + key
+        counts = k[:, t] if plain_total else key
+        total = (total * decay if summed_total else 0) + counts
         out = torch.einsum("bs,bsv->bv", ask, read_state if early_state else state)
         by = {"ask": ask, "key": key, "nothing": torch.ones_like(ask)}[read]
         weight = (by * (read_total if early_total else total)).sum(-1, keepdim=True)
@@ -1042,6 +1071,7 @@ wrong("recurrent.written by the query", "The state is written by the query. Keys
       "read.", written="query")
 wrong("linear.no features", "What is written to the state did not go through f.",
       written="plain key")
+wrong("linear.no features", "What is added to the total did not go through f.", plain_total=True)
 wrong("recurrent.old state returned", "State and total come back as they went in.", returns="old")
 wrong("linear.no features", "Queries and keys go in as they are.", of_q=torch.clone,
       of_k=torch.clone)

@@ -57,6 +57,8 @@ class LayerNorm(nn.Module):
             var = (x - mean).abs().mean(self.dim, keepdim=True).square()
         if self.spread == "square":
             var = x.square().mean(self.dim, keepdim=True)
+        if self.spread == "two signs":
+            var = x.square().mean(self.dim, keepdim=True) + mean.square()
         if self.spread == "sum":
             var = (x - mean).square().sum(self.dim, keepdim=True)
         below = var + eps if self.where in ("inside", "both") else var
@@ -82,7 +84,8 @@ wrong("norm.over all", "There is one mean for everything. Each vector has its ow
 wrong("norm.over all", "There is one mean for each sequence. Each vector has its own.", dim=(1, 2))
 wrong("norm.eps outside", "Epsilon is added to the root. It belongs to the variance, below the "
       "root.", where="outside")
-wrong("norm.no eps", "Epsilon is missing: a vector that does not vary divides by 0.",
+wrong("norm.no eps", "No epsilon is added to the variance; it keeps a vector that does not vary "
+      "from a division by 0.",
       where="nowhere")
 wrong("norm.variance", "It is divided by the variance, not by its root.", rooted=False)
 wrong("norm.not centred", "The mean is not taken off.", centred="only the spread")
@@ -99,6 +102,8 @@ wrong("norm.bias inside", "The bias is multiplied by the weight; it is added at 
       inside=True)
 wrong("norm.variance", "It is divided by the mean distance from the mean, not by the root of the "
       "mean square.", spread="distance")
+wrong("norm.variance", "The squared mean is added to the mean square; it is taken away.",
+      spread="two signs")
 wrong("norm.variance", "The squares are summed, not averaged.", spread="sum")
 
 
@@ -147,6 +152,7 @@ for name, bend in (("relu", torch.relu), ("silu", F.silu), ("tanh", torch.tanh),
                     lambda x: by_tanh(x, x + 0.044715 * x**3, 2 / torch.pi)),
                    ("the formula without its 1 +", lambda x: tanh_gelu(x) - 0.5 * x),
                    ("the formula without the x in front", lambda x: tanh_gelu(x) / x),
+                   ("relu squared", lambda x: torch.relu(x) ** 2),
                    ("softplus", F.softplus), ("selu", F.selu), ("relu6", F.relu6),
                    ("tanh(x) x", lambda x: x.tanh() * x),
                    ("twice as large (the 0.5 of the formula is missing)",
@@ -173,7 +179,7 @@ wrong("mlp.adds x", "x is added here. The block does that; added twice, it count
               "x))."))
 class Block(nn.Module):
     style, keep_1, keep_2, norms, parallel, causal = "before", True, True, (1, 2), False, True
-    order = ("attention", "mlp")
+    order, after = ("attention", "mlp"), ""
 
     def __init__(self, hidden, num_heads):
         super().__init__()
@@ -208,7 +214,7 @@ class Block(nn.Module):
                 x = start * (name == self.order[1]) + part(norm(read))
             else:
                 x = norm(read) + part(norm(read))
-        return x
+        return getattr(self, self.after)(x) if self.after else x
 
 wrong = Block.wrong
 wrong("block.norm behind", "The norms stand behind the sums, as in the first transformers. Here "
@@ -240,6 +246,12 @@ wrong("block.one part", "The MLP is left out.", order=("attention",), norms=(1,)
 wrong("block.one part", "Attention is left out.", order=("mlp",), norms=(2,))
 wrong("block.one part", "Attention comes twice, and the MLP is left out.",
       order=("attention", "attention"))
+wrong("block.norm behind", "There is a norm behind the last sum. The stream leaves the block as it "
+      "is.",
+      after="norm_2")
+wrong("block.norm behind", "There is a norm behind the last sum. The stream leaves the block as it "
+      "is.",
+      after="norm_1")
 wrong("block.norms swapped", "The norms are swapped.", norms=(2, 1))
 wrong("block.no norm", "Attention reads the stream without its norm.", norms=(0, 2))
 wrong("block.no norm", "The MLP reads the stream without its norm.", norms=(1, 0))
@@ -347,6 +359,10 @@ wrong("targets.one token short", "Rows are one token shorter than asked for. Rea
 wrong("targets.one token short", "The targets' last token is missing: they reach one token further "
       "than the inputs.", lambda ids, starts, seq_len: (
           cut_batch(ids, starts, seq_len)[0], cut_batch(ids, starts, seq_len - 1)[1]))
+wrong("targets.last copied", "The last target of each row is its last input; it is the token after "
+      "it.",
+      lambda ids, starts, seq_len: (
+          lambda x, y: (x, torch.cat([y[:, :-1], x[:, -1:]], 1)))(*cut_batch(ids, starts, seq_len)))
 wrong("targets.whole row", "Targets are one token only, that after the row. Every place has one.",
       lambda ids, starts, seq_len: (ids[starts[:, None] + torch.arange(seq_len)],
                                     ids[starts + seq_len]))
@@ -410,6 +426,8 @@ wrong("bigram.columns", "Everything is divided by one sum: these are probabiliti
       "of a token given the one before.", over=(0, 1))
 wrong("bigram.not smoothed", "Pairs that were never met have probability 0, and one of them in the "
       "held-out text makes the loss infinite. Add 1 to each count.", add=0.0)
+wrong("bigram.other smoothing", "1 / V is added to each count; asked for is 1.",
+      lambda ids, held_out, vocab: bigram_loss(ids, held_out, vocab, add=1 / vocab))
 for amount in (2.0, 0.5, 0.1, 0.01, 1e-3, 1e-5, 1e-6, 1e-8, 1e-9, 1e-10):
     wrong("bigram.other smoothing", f"{amount:g} is added to each count; asked for is 1.",
           add=amount)
@@ -527,6 +545,8 @@ wrong("top-k.order lost", "The probabilities come back sorted, not at their toke
       lambda logits, t, k: top_k(logits, t, k).sort(descending=True).values)
 wrong("top-k.order lost", "Only k probabilities come back; each token of the vocabulary has one.",
       lambda logits, t, k: (logits.topk(min(k, logits.shape[-1])).values / t).softmax(-1))
+wrong("top-k.even", "What is kept is equally probable; its logits still count.",
+      lambda logits, t, k: (top_k(logits, t, k) > 0) / (top_k(logits, t, k) > 0).sum(-1, True))
 wrong("top-k.greedy", "All probability is on the best token.",
       lambda logits, t, k: F.one_hot(logits.argmax(-1), logits.shape[-1]).double())
 
@@ -619,4 +639,5 @@ wrong("top-p.threshold", "Tokens are kept by their own probability. p is meant f
       lambda logits, p: over_a_threshold(logits, 1 - p),
       lambda logits, p: over_a_threshold(logits, p))
 wrong("top-p.softmax twice", "A second softmax makes what was taken away possible again.",
-      lambda logits, p: top_p(logits, p).softmax(-1))
+      lambda logits, p: top_p(logits, p).softmax(-1),
+      lambda logits, p: top_p(logits, p, normalised=False).softmax(-1))

@@ -33,23 +33,28 @@ def altered(calls: Sequence[Call], names: Sequence[str]) -> Iterator[Alteration]
     names: what the answer calls its inputs, in order.
     """
     seen: dict[tuple, list] = {}  # inputs by their shapes in all calls
+    every: list[tuple] = []  # inputs of one kind in all calls, with their values
     for place in islice(_places(calls[0], names), MOST):
         find, _, name = place
         try:
             values = [find(call) for call in calls]
         except (LookupError, TypeError):  # a call that has another number of inputs
             continue
-        for what, says, change in _changes(values):
+        for what, says, change in (*_changes(values), *_cuts(values)):
             text = f"{BEGINS}{says.format(f'`{name}`')}."
             yield f"{ALTERED}{name} {what}", text, _altering([place], change)
+        if len({_kind(v) for v in values}) == 1:
+            every.append((place, values))
         if all(isinstance(v, torch.Tensor) and v.dim() for v in values):
             seen.setdefault(tuple((v.shape, v.dtype) for v in values), []).append((place, values))
     for alike in seen.values():
         if len(alike) > 1:
             yield from _together([place for place, _ in alike], alike[0][1])
-    found = [(p, values) for like in seen.values() for p, values in like]
-    floats = [p for p, values in found if _kind(values[0]) == "floats"]
-    yield from _scaled(floats[:SCALED], found)
+    floats = [
+        (p, values) for p, values in every if _kind(values[0]) == "floats" and values[0].dim()
+    ]
+    yield from _scaled(floats[:SCALED], every)
+    floats = [p for p, _ in floats]
     for what, dtype in (("float16", torch.float16), ("bfloat16", torch.bfloat16)):
         text = f"{BEGINS}the inputs went through {what}."
         if len(floats) > 1:
@@ -59,33 +64,45 @@ def altered(calls: Sequence[Call], names: Sequence[str]) -> Iterator[Alteration]
 def _scaled(places: Sequence, sized: Sequence) -> Iterator[Alteration]:
     """Inputs that are too large or too small by a size of the call, such as a scale that is wrong.
 
-    sized: the tensors whose sizes are tried: (place, its values in all calls).
+    places: the inputs that are tried, each with its values. sized: those whose sizes are tried.
     """
     sizes: dict[tuple, tuple[str, Callable]] = {(): ("2", lambda call: 2)}
     for (find, _, name), values in sized:
+        if _kind(values[0]) == "int" and min(values) > 1:
+            sizes.setdefault(tuple(values), (f"`{name}`", find))
+        if not isinstance(values[0], torch.Tensor):
+            continue
         for axis in range(min(v.dim() for v in values)):
             of_calls = tuple(v.shape[axis] for v in values)
             if min(of_calls) > 0 and max(of_calls) > 1:
                 size = partial(_size_of, find, axis)
                 sizes.setdefault(of_calls, (f"the size of axis {axis} of `{name}`", size))
     for (says, size), power in product(islice(sizes.values(), MOST), (-1.0, -0.5, 0.5, 1.0)):
-        if says == "2" and abs(power) == 1:
-            continue  # "twice" and "half" are tried of all inputs
         done = "divided by" if power < 0 else "multiplied by"
         by = says if abs(power) == 1 else f"the root of {says}"
-        for place in places:
-            text = f"{BEGINS}`{place[-1]}` is {done} {by}."
-            check = f"{ALTERED}{place[-1]} {done} {by}".replace("`", "")
-            yield check, text, partial(_times, place, size, power)
+        for (find, put, name), values in places:
+            own = (partial(_size_of, find, -1), f"the root of the size of `{name}`'s last axis")
+            if says != "2" or abs(power) != 1:  # "twice" and "half" are tried of all inputs
+                text = f"{BEGINS}`{name}` is {done} {by}."
+                check = f"{ALTERED}{name} {done} {by}".replace("`", "")
+                yield check, text, partial(_times, find, put, lambda c, s=size, p=power: s(c) ** p)
+            if says != "2" and power == -0.5 and min(v.dim() for v in values) > 1:
+                text = f"{BEGINS}it is as if divided by {by} where {own[1]} belongs."
+                check = f"{ALTERED}{name} scaled by {by}".replace("`", "")
+                ratio = partial(_root_of_ratio, own[0], size)
+                yield check, text, partial(_times, find, put, ratio)
 
 
 def _size_of(find: Callable, axis: int, call: Call) -> int:
     return find(call).shape[axis]
 
 
-def _times(place: tuple, size: Callable, power: float, call: Call) -> Call:
-    find, put, _ = place
-    return put(call, find(call) * size(call) ** power)
+def _root_of_ratio(one: Callable, other: Callable, call: Call) -> float:
+    return (one(call) / other(call)) ** 0.5
+
+
+def _times(find: Callable, put: Callable, factor: Callable, call: Call) -> Call:
+    return put(call, find(call) * factor(call))
 
 
 def _rounded_to(dtype: torch.dtype) -> Callable:
@@ -104,7 +121,9 @@ def _together(places: list, values: list) -> Iterator[Alteration]:
 
 def _cuts(values: Sequence[torch.Tensor]) -> Iterator[Change]:
     """Inputs of which one entry is not there at all, such as keys and values."""
-    for axis in range(values[0].dim()):
+    if not all(isinstance(v, torch.Tensor) for v in values):
+        return
+    for axis in range(min(v.dim() for v in values)):
         if all(v.shape[axis] > 2 for v in values):
             for which, start in (("first", 1), ("last", 0)):
                 text = f"along axis {axis} the {which} entry of {{}} is not looked at"
@@ -129,10 +148,12 @@ def _altering(places: Sequence, change: Callable) -> Callable[[Call], Call]:
 # --- where inputs stand --------------------------------------------------------------------------
 def _places(call: Call, names: Sequence[str]) -> Iterator[tuple[Callable, Callable, str]]:
     """Each input of a call: how to read it, how to put another in its place, and its name."""
-    for place, (value, name) in enumerate(zip(call.args, names, strict=False)):
+    given = list(enumerate(zip(call.args, names, strict=False)))
+    for place, (value, name) in given:
         if isinstance(value, torch.Tensor | bool | int | float):
             yield _argument(place, name)
-        elif isinstance(value, Mapping):
+    for place, (value, _) in given:
+        if isinstance(value, Mapping):
             for key in value:
                 if isinstance(value[key], torch.Tensor):
                     yield _entry(place, key)

@@ -225,6 +225,16 @@ def _explains(got, guess, wrong: float) -> bool:
     return left <= min(TOLERANCE * largest(guess), NEAR * wrong)
 
 
+def as_numbers(got, expected) -> Iterator[Named]:
+    """1 and 0 for True and False."""
+    if expected.dtype != torch.bool or got.shape != expected.shape:
+        return
+    for text, right in (("else it is right", expected), ("and the wrong way round", ~expected)):
+        if torch.equal(got, right.double()):
+            said = f"Numbers 1 and 0 stand where True and False are asked for, {text}."
+            yield f"result.numbers {text}", said
+
+
 def signs(got, expected) -> Iterator[Named]:
     if got.dtype != torch.bool and finite(got, expected) and same(got.abs(), expected.abs()):
         yield "result.signs", "Each number has the right size, but some have the other sign."
