@@ -50,9 +50,11 @@ def count(outcome: Outcome) -> int:
 def weight(outcome: Outcome) -> int:
     """How many numbers an outcome holds; one that no accident gives counts as two."""
     value = outcome.value
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    rare = plain and math.isfinite(value) and (value != int(value) or abs(value) >= SMALL)
-    return 2 if rare else count(outcome)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return count(outcome)
+    number = _as_float(value)
+    rare = math.isfinite(number) and (number != round(number) or abs(number) >= SMALL)
+    return 2 if rare else 1
 
 
 def alike(one: Sequence[float], two: Sequence[float]) -> bool:

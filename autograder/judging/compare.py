@@ -7,6 +7,7 @@ on every call names the mistake.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -382,15 +383,27 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     if len(ran) < len(every) and not by_steps and any(_is_wrong(sight, i) for i in ran):
         asked.append(ran)
     wrong = sum(weight(sight.outcomes[i]) for i in every if _gives_wrong(sight, i))
-    for places in asked:
+    for places, of in itertools.product(asked, (_as_it_is, _without_nan)):
         for check, message, outcomes in sight.mistakes:
             if wrong < FEW and check.startswith(ALTERED):
                 break  # they are the last
             if not wrong and check.startswith(EXCHANGED):
                 continue  # a lost gradient proves nothing of inputs
-            if all(_is_same(sight, i, outcomes[i]) for i in places):
+            if all(_is_same(sight, i, of(outcomes[i])) for i in places):
                 return check, message
     return None
+
+
+def _as_it_is(outcome: Outcome) -> Outcome:
+    return outcome
+
+
+def _without_nan(outcome: Outcome) -> Outcome:
+    """With 0 for NaN, as a loop over nothing gives it, or `nan_to_num`."""
+    value = outcome.value
+    if isinstance(value, torch.Tensor) and value.is_floating_point() and value.isnan().any():
+        return replace(outcome, value=value.masked_fill(value.isnan(), 0.0))
+    return outcome
 
 
 def _is_wrong(sight: Sight, place: int) -> bool:
@@ -406,20 +419,10 @@ def _gives_wrong(sight: Sight, place: int) -> bool:
 def _is_same(sight: Sight, place: int, other: Outcome) -> bool:
     """Whether a program gave what the student's did, and changed the same in place."""
     got, asked = sight.outcomes[place], sight.expected[place].after.keys()
-    if not matches(got, other, sight.exercise.rtol) and not (
-        matches(got, _without_nan(other), sight.exercise.rtol)
-    ):
+    if not matches(got, other, sight.exercise.rtol):
         return False
     whole = not isinstance(other.value, Sketch)
     return not whole or got.after.keys() & asked == other.after.keys() & asked
-
-
-def _without_nan(outcome: Outcome) -> Outcome:
-    """With 0 for NaN, as a loop over nothing gives it, or `nan_to_num`."""
-    value = outcome.value
-    if isinstance(value, torch.Tensor) and value.is_floating_point() and value.isnan().any():
-        return replace(outcome, value=value.masked_fill(value.isnan(), 0.0))
-    return outcome
 
 
 def _sentence(text: str) -> str:

@@ -78,6 +78,8 @@ def _of_gradients(sight: Sight) -> Named | None:
     count = 0
     for got, expected in zip(sight.outcomes, sight.expected, strict=True):
         asked = {n: g.double() for n, g in (expected.gradients or {}).items() if g is not None}
+        if not asked:  # a call that does not look at gradients
+            continue
         mine = got.gradients if isinstance(got.gradients, dict) else {}
         size = max((two.largest(g) for g in asked.values()), default=0.0)
         there = {n: as_tensor(mine.get(n)) for n in asked}
@@ -153,9 +155,9 @@ def _of_several(sight: Sight) -> Named | None:
 # --- plain numbers -------------------------------------------------------------------------------
 def _of_numbers(pairs: Sequence[Pair]) -> Named | None:
     """One relation of plain numbers through all calls; it does not say how large."""
-    if any(got.dim() for got, _ in pairs) or len(pairs) < SOME:
+    if len(pairs) < SOME or any(tensor.dim() for pair in pairs for tensor in pair):
         return None
-    got, expected = (torch.stack(list(side)) for side in zip(*pairs, strict=True))
+    got, expected = (torch.stack(list(side)).double() for side in zip(*pairs, strict=True))
     if len(expected.unique()) < SOME or not finite(got, expected):
         return None
     if same(got - expected, (got - expected)[:1].expand_as(got)):

@@ -11,7 +11,7 @@ import torch
 
 from autograder.course.asking import Sight
 from autograder.judging.relations.parts import parts_of
-from autograder.judging.relations.two import Named, finite, largest, same
+from autograder.judging.relations.two import TOLERANCE, Named, finite, largest, same
 
 PLACE = "place."  # how a relation's name begins that says where, and not why
 LONGEST = 200  # of longer axes it is not looked up where they are right
@@ -20,6 +20,9 @@ LONGEST = 200  # of longer axes it is not looked up where they are right
 def places(got: torch.Tensor, expected: torch.Tensor) -> Iterator[Named]:
     """Where two tensors of one shape are equal, if it is at places that can be told."""
     size = 0.0 if got.dtype == torch.bool else largest(expected)
+    wrong = _wrong(got, expected, size)
+    if wrong is not None and got.dim() > 1 and got.shape[-1] == got.shape[-2] > 2:
+        yield from _beside_the_diagonal(wrong)
     for axis, length in enumerate(got.shape):
         if not 2 <= length <= LONGEST:
             continue
@@ -27,17 +30,16 @@ def places(got: torch.Tensor, expected: torch.Tensor) -> Iterator[Named]:
         right = [same(g, e, size) for g, e in pairs]
         if any(right) and not all(right):
             yield from _along(axis, right)
+    for value in (True, False) if got.dtype == torch.bool else ():
+        if (got[wrong] == value).all():
+            yield f"{PLACE}{value}", f"Wherever it is wrong, it is {value}."
+
+
+def _wrong(got: torch.Tensor, expected: torch.Tensor, size: float) -> torch.Tensor | None:
+    """Which numbers differ; None where some are not finite."""
     if got.dtype == torch.bool:
-        wrong = got ^ expected
-        for value in (True, False):
-            if (got[wrong] == value).all():
-                yield f"{PLACE}{value}", f"Wherever it is wrong, it is {value}."
-    else:
-        if not finite(got, expected):
-            return
-        wrong = (got - expected).abs() > 1e-4 * size
-    if got.dim() > 1 and got.shape[-1] == got.shape[-2] > 2:
-        yield from _beside_the_diagonal(wrong)
+        return got ^ expected
+    return (got - expected).abs() > TOLERANCE * size if finite(got, expected) else None
 
 
 def _along(axis: int, right: Sequence[bool]) -> Iterator[Named]:
@@ -102,9 +104,7 @@ def what_is_right(sight: Sight) -> str:
     if right and len(labels) > 1:
         said.append(f"Right in every call: {', '.join(right)}.")
     if right_calls:
-        give = "gives" if len(right_calls) == 1 else "give"
+        give = "gives what it should" if len(right_calls) == 1 else "give what they should"
         such = f" ({right_calls[0]})" if right_calls[0] else ""
-        said.append(
-            f"{len(right_calls)} of {len(sight.calls)} calls {give} what they should{such}."
-        )
+        said.append(f"{len(right_calls)} of {len(sight.calls)} calls {give}{such}.")
     return " ".join(said)
