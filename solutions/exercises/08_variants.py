@@ -343,6 +343,10 @@ wrong("cache.one token less", "The newest token is kept, too: it is the past of 
 wrong("cache.table of scores", "The table of scores is counted. It is made anew for each token.",
       lambda layers, heads, kv, size, n, batch, each: layers * heads * n * n * batch * each)
 wrong("cache.query heads", "Heads of queries and of keys are multiplied.", heads="product")
+wrong("cache.query heads", "Heads of queries and of keys are added up. Keys and values are kept, "
+      "each with kv_heads heads.", heads="both", tensors=1)
+wrong("cache.query heads", "Heads of queries and of keys are added up. Keys and values are kept, "
+      "each with kv_heads heads.", heads="both")
 wrong("cache.one head", "The heads are forgotten.", heads="one")
 wrong("cache.one layer", "The layers are forgotten: each keeps keys and values of its own.",
       layers=False)
@@ -992,7 +996,7 @@ def with_past(draw: Draw) -> list[Call]:
               "(f(q)[:, None] @ state).squeeze(1) / (f(q) * total).sum(-1, keepdim=True)"))
 def linear_steps(q, k, v, state, total, early_state=False, early_total=False, normalised=True,
                  of_q=positive, of_k=positive, carried=True, carried_total=True, summed=True,
-                 summed_total=True, written="key", read="ask", returns="new", decay=1.0,
+                 summed_total=True, written="key", read="ask", returns="new", grows=True,
                  counted=False, least=0.0, plain_total=False):
     first = state, total
     state = state if carried else torch.zeros_like(state)
@@ -1002,9 +1006,9 @@ def linear_steps(q, k, v, state, total, early_state=False, early_total=False, no
         ask, key = of_q(q[:, t]), of_k(k[:, t])
         read_state, read_total = state, total
         write = {"key": key, "query": ask, "plain key": k[:, t]}[written]
-        state = (state * decay if summed else 0) + write[:, :, None] * v[:, t, None]
+        state = (state if summed else 0) + write[:, :, None] * v[:, t, None]
         counts = k[:, t] if plain_total else key
-        total = (total * decay if summed_total else 0) + counts
+        total = (total if summed_total else 0) + counts if grows else total
         out = torch.einsum("bs,bsv->bv", ask, read_state if early_state else state)
         by = {"ask": ask, "key": key, "nothing": torch.ones_like(ask)}[read]
         weight = (by * (read_total if early_total else total)).sum(-1, keepdim=True)
@@ -1059,6 +1063,7 @@ wrong("recurrent.overwritten", "State and total are overwritten at each token; a
 wrong("recurrent.overwritten", "The state is overwritten at each token; add to it.", summed=False)
 wrong("recurrent.overwritten", "The total is overwritten at each token; add to it.",
       summed_total=False)
+wrong("recurrent.total stays", "The total is not added to: it stays as it was given.", grows=False)
 wrong("recurrent.overwritten", "The total does not grow: each token's f(k) is added to the one "
       "that was given.",
       lambda q, k, v, state, total: total_stays(q, k, v, state, total))
