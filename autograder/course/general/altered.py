@@ -18,8 +18,9 @@ import torch
 from autograder.course.calls import Call
 
 ALTERED = "altered."  # how the checks begin
-MOST = 8  # inputs that are looked at; of more there would be thousands
+MOST = 12  # inputs that are looked at; of more there would be thousands
 SCALED = 4  # inputs that are tried with factors
+SIZES = 8  # and sizes that they are tried with
 DEEPEST = 4  # axes
 BEGINS = "What comes back is right but for this: "
 
@@ -77,7 +78,7 @@ def _scaled(places: Sequence, sized: Sequence) -> Iterator[Alteration]:
             if min(of_calls) > 0 and max(of_calls) > 1:
                 size = partial(_size_of, find, axis)
                 sizes.setdefault(of_calls, (f"the size of axis {axis} of `{name}`", size))
-    for (says, size), power in product(islice(sizes.values(), MOST), (-1.0, -0.5, 0.5, 1.0)):
+    for (says, size), power in product(islice(sizes.values(), SIZES), (-1.0, -0.5, 0.5, 1.0)):
         done = "divided by" if power < 0 else "multiplied by"
         by = says if abs(power) == 1 else f"the root of {says}"
         for (find, put, name), values in places:
