@@ -111,6 +111,15 @@ def test_the_calls_that_come_out_right_are_counted():
     assert "1 of 3 calls gives what it should (k is 1)." in found.message
 
 
+def test_a_large_whole_number_that_is_off_by_one_is_not_called_right():
+    def both(n, m):
+        return n * m, n + m
+
+    exercise("task.both", numbers, hints=HINTS)(both)
+    (found,) = told(both, lambda n, m: (n * m + 1, (n + m) % 7))
+    assert "Right" not in found.message
+
+
 # --- plain numbers -------------------------------------------------------------------------------
 def numbers(draw):
     return [Call("", (n, 3 * n + 1)) for n in (401, 503, 607, 709)]

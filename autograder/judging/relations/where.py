@@ -82,6 +82,12 @@ def _beside_the_diagonal(wrong: torch.Tensor) -> Iterator[Named]:
         yield f"{PLACE}off the diagonal", f"It is right on {of} only."
 
 
+def _right(got: torch.Tensor, expected: torch.Tensor, rtol: float) -> bool:
+    """Whether one result is right; whole numbers must be equal, however large they are."""
+    whole = all(torch.equal(t, t.round()) for t in (got, expected) if t.dtype != torch.bool)
+    return torch.equal(got, expected) if whole else same(got, expected, rtol=rtol)
+
+
 def what_is_right(sight: Sight) -> str:
     """Which of several results are right everywhere, and how many of the calls; '' for none."""
     said, right_calls = [], []
@@ -94,7 +100,7 @@ def what_is_right(sight: Sight) -> str:
             labels = []
             break
         labels = [label for label, *_ in pairs]
-        differ = {label for label, g, e in pairs if not same(g, e, rtol=rtol)}
+        differ = {label for label, g, e in pairs if not _right(g, e, rtol)}
         wrong |= differ
         if not differ:
             right_calls.append(call.says)
