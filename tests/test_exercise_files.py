@@ -1,7 +1,11 @@
 """Claims about reading the files of a course's exercises."""
 
+from pathlib import Path
+
 from autograder.course.calls import Draw
+from autograder.course.course import Course
 from autograder.course.exercises import load
+from tests.conftest import ROOT
 
 FILE = """
 from autograder import exercise
@@ -42,3 +46,31 @@ def test_exercises_come_in_the_order_of_their_lines(tmp_path):
 def test_what_is_handed_over_by_name_is_said(tmp_path):
     calls = written(tmp_path)["t.double"].exercise.cases(Draw(1))
     assert [c.says for c in calls] == [f"n {len(c.args[0])}, sign=1.0" for c in calls] != []
+
+
+# --- the files of this course ---------------------------------------------------------------------
+EXERCISES = ROOT / "solutions" / "exercises"
+LATER = ("06_", "07_", "08_", "backward.py", "speed.py", "variants.py")  # lessons that came later
+
+
+def lines(path):
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def of_first_lessons(path):
+    return not path.name.startswith(LATER)
+
+
+def test_every_named_mistake_was_carried_over_in_three_fifths_of_the_lines():
+    """Of the lessons that stood when exercises took 11,900 lines, for 1,350 mistakes with names."""
+    course = Course.at(ROOT).written.values()
+    named = sum(len(w.mistakes) for w in course if of_first_lessons(Path(w.where)))
+    assert named >= 1350
+    files = [p for p in EXERCISES.rglob("*.py") if of_first_lessons(p)]
+    assert sum(map(lines, files)) <= 0.6 * 11_900
+
+
+def test_a_named_mistake_takes_no_more_lines_than_it_did_then():
+    named = sum(len(w.mistakes) for w in Course.at(ROOT).written.values())
+    assert named >= 2400
+    assert sum(map(lines, EXERCISES.rglob("*.py"))) / named <= 0.6 * 11_900 / 1350

@@ -15,6 +15,7 @@ from autograder.course.asking import Lazy
 from autograder.course.calls import Outcome
 
 SIZE = 6
+SMALL = 1000  # whole numbers below it may be equal by accident
 TOLERANCE = 1e-4
 WEIRD = ((torch.isnan, 7.1), (torch.isposinf, 11.3), (torch.isneginf, -13.7))
 
@@ -44,6 +45,16 @@ def sketch(outcome: Outcome) -> list[float] | None:
 def count(outcome: Outcome) -> int:
     """How many numbers an outcome holds."""
     return sum(part.numel() for part in _tensors(outcome.value))
+
+
+def weight(outcome: Outcome) -> int:
+    """How many numbers an outcome holds; one that no accident gives counts as two."""
+    value = outcome.value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return count(outcome)
+    number = _as_float(value)
+    rare = math.isfinite(number) and (number != round(number) or abs(number) >= SMALL)
+    return 2 if rare else 1
 
 
 def alike(one: Sequence[float], two: Sequence[float]) -> bool:

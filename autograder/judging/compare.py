@@ -7,6 +7,7 @@ on every call names the mistake.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -17,9 +18,12 @@ from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Call, Outcome
 from autograder.course.general.altered import ALTERED
 from autograder.course.general.exchanged import EXCHANGED
-from autograder.course.sketch import Sketch, count
+from autograder.course.sketch import Sketch, weight
 from autograder.judging.explain import explain_error
-from autograder.judging.relation import FEW, VAGUE, relation
+from autograder.judging.relation import VAGUE, relation
+from autograder.judging.relations.parts import in_one_part
+from autograder.judging.relations.two import FEW
+from autograder.judging.relations.where import what_is_right
 from autograder.sandbox.inside.sandbox_values import Other
 
 # What a call may leave behind in a model that it was given: (its trace, what is said of it).
@@ -323,13 +327,17 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
                 message="Your code changes its input in place: whoever "
                 "called it finds other numbers there afterwards. Work on a copy.",
             )
-    unknown = named is None or named[0].startswith(ALTERED)
-    stands = relation(sight) if unknown and found is not None else None
-    if stands is not None and named is not None and (not stands[0] or stands[0] in VAGUE):
-        stands = None  # what was done to an input says more
-    if stands is not None:
-        named = None
-        finding = replace(finding, mistake=stands[0], message=f"{finding.message} {stands[1]}")
+    if found is not None and (named is None or named[0].startswith(ALTERED)):
+        stands = relation(sight)
+        if stands is None or not stands[0] or stands[0].startswith(VAGUE):
+            # What was done to an input says more, and so does a mistake in one of several results.
+            stands = None if named is not None else in_one_part(sight) or stands
+        if stands is not None:
+            named = None
+            text = f"{finding.message} {stands[1]}".rstrip()
+            finding = replace(finding, mistake=stands[0], message=text)
+        if named is None and not finding.mistake and (right := what_is_right(sight)):
+            finding = replace(finding, message=f"{finding.message} {right}")
     if named is not None and not (found is not None and found.kind in LEFT):
         check, message = named
         finding = replace(
@@ -374,16 +382,28 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     by_steps = bool(sight.exercise.stages)  # there an error says which step it is in
     if len(ran) < len(every) and not by_steps and any(_is_wrong(sight, i) for i in ran):
         asked.append(ran)
-    wrong = sum(count(sight.outcomes[i]) for i in every if _gives_wrong(sight, i))
-    for places in asked:
+    wrong = sum(weight(sight.outcomes[i]) for i in every if _gives_wrong(sight, i))
+    for places, of in itertools.product(asked, (_as_it_is, _without_nan)):
         for check, message, outcomes in sight.mistakes:
             if wrong < FEW and check.startswith(ALTERED):
                 break  # they are the last
             if not wrong and check.startswith(EXCHANGED):
                 continue  # a lost gradient proves nothing of inputs
-            if all(_is_same(sight, i, outcomes[i]) for i in places):
+            if all(_is_same(sight, i, of(outcomes[i])) for i in places):
                 return check, message
     return None
+
+
+def _as_it_is(outcome: Outcome) -> Outcome:
+    return outcome
+
+
+def _without_nan(outcome: Outcome) -> Outcome:
+    """With 0 for NaN, as a loop over nothing gives it, or `nan_to_num`."""
+    value = outcome.value
+    if isinstance(value, torch.Tensor) and value.is_floating_point() and value.isnan().any():
+        return replace(outcome, value=value.masked_fill(value.isnan(), 0.0))
+    return outcome
 
 
 def _is_wrong(sight: Sight, place: int) -> bool:

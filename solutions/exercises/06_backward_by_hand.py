@@ -150,12 +150,21 @@ softmax_backward.wrong(
     "softmax.p missing in front", "The bracket is right; the factor p in front of it is missing.",
     lambda p, g: g - (p * g).sum(-1, keepdim=True))
 softmax_backward.wrong(
+    "softmax.p missing in front", "p stands before the row's sum alone; it belongs before both.",
+    lambda p, g: g - p * row_total(p * g))
+softmax_backward.wrong(
+    "softmax.p missing in front", "p stands before the gradient alone, and the row's sum is of the "
+    "gradients.", lambda p, g: p * g - row_total(g))
+softmax_backward.wrong(
     "softmax.like a sigmoid",
     "p (1 - p) is the Jacobian's diagonal alone, the derivative of a sigmoid. What each score "
     "does to the *other* probabilities is missing.", lambda p, g: p * (1 - p) * g)
 softmax_backward.wrong(
     "softmax.softmax again", "That is the softmax of the gradient. The derivative is wanted.",
     lambda p, g: g.softmax(-1), lambda p, g: p * g.softmax(-1))
+softmax_backward.wrong(
+    "softmax.of the cross-entropy", "That is the gradient of a cross-entropy, p minus the target. "
+    "Here a gradient comes in, and there is no target.", lambda p, g: p - g, lambda p, g: g - p)
 softmax_backward.wrong(
     "softmax.gradient unused", "The gradient that came in is not used.",
     lambda p, g: p * (1 - p))
@@ -271,6 +280,11 @@ wrong("queries_keys.partner", "grad_k is made of k. By the product rule it is ma
 wrong("queries_keys.result transposed",
       "grad_k has its two last axes swapped; it has the shape of k.",
       lambda g, q, k: (grad_queries_keys(g, q, k)[0], grad_queries_keys(g, q, k)[1].mT))
+wrong("queries_keys.sign", "grad_k has the other sign.", turn=lambda g: -g.mT)
+wrong("queries_keys.sign", "grad_q has the other sign.", turn_q=torch.neg)
+wrong("queries_keys.batch", "grad_k is added up over the batch; each sequence has its own keys.",
+      lambda g, q, k: (grad_queries_keys(g, q, k)[0],
+                       grad_queries_keys(g, q, k)[1].sum(0, True).expand_as(k)))
 wrong("queries_keys.softmax", "grad_scores went through a softmax. It is a gradient: it is used as "
       "it comes.", lambda g, q, k: grad_queries_keys(g.softmax(-1), q, k))
 wrong("queries_keys.forwards", "The gradient is multiplied by the scores of q and k. On the way "
@@ -371,6 +385,14 @@ wrong("mask.inverted", "True means hidden; here only hidden scores get a gradien
       close=lambda g, hidden: g.masked_fill(~hidden, 0.0))
 wrong("softmax.row term missing", "The softmax's row term is missing.", soften=torch.mul)
 wrong("softmax.missing", "The softmax is passed over.", soften=lambda probs, g: g)
+OF_ITS_SOFTMAX = (
+    "over the queries", "over all", "sign", "row term outside", "p missing in the sum", "sum of p",
+    "mean for sum", "p missing in front", "like a sigmoid", "p twice", "row term twice",
+    "running sum", "largest for sum", "of a log-softmax", "divided by p")
+for known in softmax_backward.exercises[0].mistakes:
+    if known.check.removeprefix("softmax.") in OF_ITS_SOFTMAX:
+        wrong(known.check, f"In the softmax's part: {known.message}",
+              soften=known.namespace["softmax_backward"])
 
 
 FORWARD_AGAIN = "goes through the layer as an input would, `@ {}.T`. Backwards it is `@ {}`."
@@ -569,6 +591,8 @@ wrong("numeric.not divided", "The difference is not divided by the step.",
       lambda f, x, epsilon: numeric_gradient(f, x, epsilon) * 2 * epsilon)
 wrong("numeric.divided twice", "The difference is divided by epsilon squared.",
       lambda f, x, epsilon: numeric_gradient(f, x, epsilon) / epsilon)
+wrong("numeric.absolute", "The difference loses its sign.",
+      lambda f, x, epsilon: numeric_gradient(f, x, epsilon).abs())
 wrong("numeric.second derivative", "f(x + e) - 2 f(x) + f(x - e) makes a second derivative.",
       lambda f, x, epsilon: 2 * (
           numeric_gradient(f, x.double(), epsilon, down=0.0, width=1.0)
@@ -699,12 +723,15 @@ BATCH_FIRST = (
               "load_state_dict with in_proj_weight, in_proj_bias, out_proj.weight, out_proj.bias; "
               "call mha(x, x, x, attn_mask=hidden, average_attn_weights=False)."))
 def run_mha(x, weights, num_heads, hidden, order=NAMES, sense=kept, average=kept, bias=True,
-            mix=True, turn=kept, split=split):
+            mix=True, turn=kept, split=split, soften=None):
     def linear(name, x):
         return F.linear(x, turn(weights[f"{name}.weight"]), weights[f"{name}.bias"] * bias)
 
     q, k, v = (split(linear(name, x), num_heads) for name in order)
     out, probs = attended(q, k, v, sense(hidden))
+    if soften:
+        probs = soften(q @ k.mT / math.sqrt(q.shape[-1]), hidden)
+        out = probs @ v
     out = merged(out)
     return (linear("mix", out) if mix else out), average(probs)
 
@@ -716,6 +743,10 @@ wrong("mha.no weights", "There are no weights: need_weights was switched off.",
 wrong("mask.sense", "The mask has the wrong sense: for this module True means *hidden*, unlike "
       "in scaled_dot_product_attention.", sense=torch.logical_not)
 wrong("mask.ignored", "The mask is not handed on.", sense=torch.zeros_like)
+wrong("mask.float", "The mask came in as numbers, which are *added* to the scores: a 1 raises a "
+      "score by 1 and hides nothing.", soften=lambda s, hidden: (s + hidden).softmax(-1))
+wrong("mask.float", "The mask came in as numbers, 1 where a key may be seen, which are *added* to "
+      "the scores and hide nothing.", soften=lambda s, hidden: (s + ~hidden).softmax(-1))
 wrong("mha.order", "`in_proj_weight` holds q, k and v in this order; here another one was used.",
       order=("k", "q", "v"))
 wrong("mha.order", "`in_proj_weight` holds q, k and v in this order; here another one was used.",
@@ -778,13 +809,14 @@ def later(square):
     return square.triu(1)
 
 
-def other_softmax(x, state, num_heads, dim, keep=later, fill=-math.inf):
+def other_softmax(x, state, num_heads, dim, keep=later, fill=-math.inf, weigh=None):
     """GPT-2's attention with a softmax over another axis, or with other keys hidden."""
     fused = x @ state["c_attn.weight"] + state["c_attn.bias"]
     q, k, v = in_blocks(fused, num_heads)
     hidden = keep(torch.ones(x.shape[1], x.shape[1])).bool()
-    scores = (q @ k.mT / math.sqrt(q.shape[-1])).masked_fill(hidden, fill)
-    return merged(scores.softmax(dim) @ v) @ state["c_proj.weight"] + state["c_proj.bias"]
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    probs = weigh(scores, hidden) if weigh else scores.masked_fill(hidden, fill).softmax(dim)
+    return merged(probs @ v) @ state["c_proj.weight"] + state["c_proj.bias"]
 
 
 wrong = gpt2_attention.wrong
@@ -825,6 +857,19 @@ wrong("mask.inverted", "The mask is the wrong way round: earlier tokens are hidd
 wrong("mask.diagonal hidden", "The current token is hidden too.", diagonal=0)
 wrong("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.",
       lambda x, state, n: other_softmax(x, state, n, -1, fill=0.0))
+for check, message, weigh in (
+    ("mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
+     lambda s, hidden: s.softmax(-1).masked_fill(hidden, 0.0)),
+    ("softmax.missing", "There is no softmax.", lambda s, hidden: s.masked_fill(hidden, 0.0)),
+    ("softmax.twice", "The softmax is applied twice.",
+     lambda s, hidden: s.masked_fill(hidden, -math.inf).softmax(-1).softmax(-1)),
+    ("softmax.other", "It is a sigmoid: the rows do not sum to 1.",
+     lambda s, hidden: s.masked_fill(hidden, -math.inf).sigmoid()),
+    *(("mask.filled with a number", f"Hidden scores are set to {n}, but exp({n}) is no 0.",
+       lambda s, hidden, n=n: s.masked_fill(hidden, float(n)).softmax(-1)) for n in (-1, -5)),
+):
+    wrong(check, message,
+          lambda x, state, n, weigh=weigh: other_softmax(x, state, n, -1, weigh=weigh))
 wrong("attention.keys for values", "The keys are added up where the values belong.",
       order=(0, 1, 1))
 wrong("gpt2.order", "The three parts of c_attn are q, k and v, in this order.", order=(2, 0, 1))

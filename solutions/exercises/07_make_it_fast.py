@@ -126,14 +126,41 @@ other_count("There are q_len times k_len scores, not k_len times k_len.",
 other_count("The tables are q_len times k_len, not q_len times q_len.",
             right_flops, lambda q, k, d: 2 * (q + k) * d + 4 * q * q,
             check="count.as many keys as queries")
+wrong("count.numbers for bytes", "The tables are counted in numbers, not in bytes.",
+      lambda b, h, q, k, d, size: partly_sized(b, h, q, k, d, tables=1, vectors=size))
+wrong("count.numbers for bytes", "q, k, v and the output are counted in numbers, not in bytes.",
+      lambda b, h, q, k, d, size: partly_sized(b, h, q, k, d, tables=size, vectors=1))
 wrong("count.heads", "The sequences of the batch are not counted.",
       lambda b, h, q, k, d, size: attention_cost(1, h, q, k, d, size))
 wrong("count.heads", "The sequences of the batch are not counted among the FLOPs.",
       lambda b, h, q, k, d, size: mixed(attention_cost(1, h, q, k, d, size),
                                         attention_cost(b, h, q, k, d, size)))
+wrong("count.heads", "The heads are not counted among the bytes.",
+      lambda b, h, q, k, d, size: mixed(attention_cost(b, h, q, k, d, size),
+                                        attention_cost(b, 1, q, k, d, size)))
+wrong("count.heads", "The sequences of the batch are not counted among the bytes.",
+      lambda b, h, q, k, d, size: mixed(attention_cost(b, h, q, k, d, size),
+                                        attention_cost(1, h, q, k, d, size)))
+wrong("count.heads", "The heads are counted twice.",
+      lambda b, h, q, k, d, size: attention_cost(b, h * h, q, k, d, size))
+wrong("count.factor 2", "The FLOPs are twice what they are.", operations=4)
+wrong("count.size forgotten", "head_size is not among the FLOPs: each score is a dot product.",
+      lambda b, h, q, k, d, size: mixed(
+          [n / d for n in attention_cost(b, h, q, k, d, size)],
+          attention_cost(b, h, q, k, d, size)))
+wrong("count.table forgotten", "Of the q_len x k_len tables two trips too many are counted.",
+      tables=6)
+wrong("count.table forgotten", "Of the q_len x k_len tables one trip too many is counted.",
+      tables=5)
 wrong("count.heads", "The heads are not counted among the FLOPs.",
       lambda b, h, q, k, d, size: mixed(attention_cost(b, 1, q, k, d, size),
                                         attention_cost(b, h, q, k, d, size)))
+
+
+def partly_sized(b, h, q, k, d, tables, vectors):
+    """The bytes of a number may differ for the tables and for the vectors."""
+    flops, moved = b * h * 4 * q * k * d, b * h * (2 * (q + k) * d * vectors + 4 * q * k * tables)
+    return flops, moved, flops / moved
 
 
 def mixed(one, other):
@@ -376,8 +403,9 @@ wrong("tiles.values stay", "The values of the first block are used with every bl
 wrong("tiles.keys stay", "The keys of the first block are used with every block of values.",
       lambda q, k, v, block: tiled_attention(
           q, k[:block].repeat(math.ceil(len(k) / block), 1)[: len(k)], v, block))
-wrong("tiles.last only", "Each tile overwrites what the others gave: only the last block of keys "
-      "is left.", lambda q, k, v, block: tiled_attention(
+wrong("tiles.last only", "Only the last block of keys is left: each tile overwrites what the "
+      "others gave, or m is not updated, so that exp(m_old - m_new) is always 0.",
+      lambda q, k, v, block: tiled_attention(
           q, k.split(block)[-1], v.split(block)[-1], block))
 wrong("tiles.not divided", "The output is not divided by l.", end=lambda out, total: out)
 wrong("tiles.last tile",
@@ -438,6 +466,9 @@ wrong("tiles.old maximum", "A tile's weights are relative to the old maximum; l 
       "relative to the new one.", lambda q, k, v, block: old_maximum_tiles(q, k, v, block, 0.0))
 
 
+wrong("tiles.maximum of the tile", "Each tile's exponentials are relative to the tile's own "
+      "maximum, and their sums are added as they are. They do not fit together.",
+      lambda q, k, v, block: own_maximum_tiles(q, k, v, block))
 wrong("tiles.whole table", "The whole table is made.",
       lambda q, k, v, block: (q @ k.T * root(q)).softmax(-1) @ v)
 wrong("tiles.strip", "Whole strips of the table are made.",
@@ -462,6 +493,16 @@ def normalised_tiles(q, k, v, block, rescale=never):
             out, m = out * factor + scores.softmax(-1) @ values, new
         outs.append(divided(out, total))
     return torch.cat(outs)
+
+
+def own_maximum_tiles(q, k, v, block):
+    """Each tile relative to its own maximum, and nothing rescaled."""
+    total = out = 0.0
+    for keys, values in zip(k.split(block), v.split(block), strict=True):
+        scores = q @ keys.T * root(q)
+        weights = (scores - scores.amax(-1, True)).exp()
+        total, out = total + weights.sum(-1), out + weights @ values
+    return divided(out, total)
 
 
 def old_maximum_tiles(q, k, v, block, at_first=1.0):
@@ -504,7 +545,8 @@ def up_to_the_diagonal(i, rows):
               "for j in range(i + 1): ... and count each tile that you compute. Within (i, i) hide "
               "`triu(diagonal=1)`; every row keeps at least its own key."))
 def causal_tiles(q, k, v, block, order=up_to_the_diagonal, diagonal=1, masked=True,
-                 counted=lambda done, rows: done, scale=root, fill=-INF, turn=False):
+                 counted=lambda done, rows: done, scale=root, fill=-INF, turn=False,
+                 rescale=grown, rescale_out=grown, end=divided, local=False):
     rows = math.ceil(len(q) / block)
     outs, done = [], 0
     place = torch.arange(len(q))
@@ -517,16 +559,17 @@ def causal_tiles(q, k, v, block, order=up_to_the_diagonal, diagonal=1, masked=Tr
             scores = q[mine] @ k[theirs].T * scale(q)
             if masked:
                 future = place[theirs] >= place[mine, None] + diagonal
+                if local:
+                    future = place[: len(k[theirs])] > place[: len(q[mine]), None]
                 if turn and i == j:
                     future = place[theirs] < place[mine, None]
                 scores = scores.masked_fill(future, fill)
             new = torch.maximum(m, scores.amax(-1))
             weights = (scores - or_zero(new)[:, None]).exp()
-            factor = (m - or_zero(new)).exp()
-            total = total * factor + weights.sum(-1)
-            out = out * factor[:, None] + weights @ v[theirs]
+            total = total * rescale(m, or_zero(new)) + weights.sum(-1)
+            out = out * rescale_like(rescale_out(m, or_zero(new))) + weights @ v[theirs]
             m, done = new, done + 1
-        outs.append(out / total[:, None])
+        outs.append(end(out, total))
     return torch.cat(outs), counted(done, rows)
 
 wrong = causal_tiles.wrong
@@ -552,6 +595,18 @@ wrong("mask.diagonal hidden", "The token's own key is hidden too.", diagonal=0)
 wrong("mask.diagonal hidden", "The token's own key is hidden too, with a large negative number.",
       diagonal=0, fill=-1e9)
 wrong("mask.one step late", "Each token sees the one after it.", diagonal=2)
+wrong("tiles.accumulator not rescaled",
+      "The output so far is not rescaled when the maximum rises; l is. Both are sums of the same "
+      "exponentials.", rescale_out=never)
+wrong("tiles.l not rescaled",
+      "l is not rescaled when the maximum rises; the output is. Both are sums of the same "
+      "exponentials.", rescale=never)
+wrong("tiles.nothing rescaled",
+      "Nothing is rescaled when the maximum rises: later tiles then count too much.",
+      rescale=never, rescale_out=never)
+wrong("tiles.not divided", "The output is not divided by l.", end=lambda out, total: out)
+wrong("scale.twice", "The scale is applied twice.", scale=lambda q: 1 / q.shape[-1])
+wrong("scale.multiplied", "The scores are multiplied by the root.", scale=lambda q: 1 / root(q))
 wrong("tiles.count", "The count is that of all tiles; those that were skipped do not count.",
       counted=lambda done, rows: rows * rows)
 wrong("tiles.count", "The tiles on the diagonal are not counted.",
@@ -564,6 +619,8 @@ wrong("tiles.count", "That is half of the tiles that were computed.",
       counted=lambda done, rows: done // 2)
 wrong("tiles.count", "The rows of tiles are counted, not the tiles.",
       counted=lambda done, rows: rows)
+wrong("mask.in every tile", "Every tile is masked as the one on the diagonal is. Tiles of the "
+      "past are in sight as a whole.", local=True)
 wrong("tiles.first only", "Only the first block of keys is looked at.",
       order=lambda i, rows: range(1))
 wrong("tiles.first lost", "The first block of keys is left out.",
@@ -636,6 +693,12 @@ chunk_mask.wrong("mask.square", "The mask has a row for each key and a column fo
 chunk_mask.wrong(
     "mask.upside down", "The mask stands upside down: a mask of a row for each key was turned "
     "round.", lambda q_len, k_len: torch.ones(k_len, q_len).triu(1).bool().T)
+chunk_mask.wrong("mask.new hidden", "Of the new tokens each sees itself only. It may see the new "
+                 "ones before it as well.",
+                 lambda q_len, k_len: (torch.arange(k_len) >= k_len - q_len)
+                 & ~torch.eye(q_len, k_len).roll(k_len - q_len, 1).bool())
+chunk_mask.wrong("mask.new hidden", "No new token is seen, not even by itself: the past alone is.",
+                 lambda q_len, k_len: (torch.arange(k_len) >= k_len - q_len).expand(q_len, -1))
 chunk_mask.wrong("mask.past hidden", "The past is hidden. It is what the cache is kept for.",
                  lambda q_len, k_len: chunk_mask(q_len, k_len)
                  | (torch.arange(k_len) < k_len - q_len))
@@ -708,7 +771,12 @@ class CachedAttention(nn.Module):
         size = q.shape[-1] * (self.num_heads if self.by == "hidden" else 1)
         scores = q @ k.mT * (size**-0.5 if self.scaled else 1.0)
         scores = scores.masked_fill(how.hide(q.shape[2], k.shape[2]), -INF)
-        out = how.merge(scores.softmax(self.over) @ v)
+        if self.over == "each":
+            past = scores.shape[3] - x.shape[1]
+            probs = torch.cat([part.softmax(-1) for part in scores.tensor_split([past], -1)], -1)
+        else:
+            probs = scores.softmax(self.over)
+        out = how.merge(probs @ v)
         out = self.mix(out) if self.mixed else out
         grown = tuple({"q": q, "k": k, "v": v}[name] for name in self.returned)
         self.own = grown
@@ -750,8 +818,14 @@ wrong("cache.unused", "The cache is not looked at: the new tokens see each other
 wrong("cache.unused", "The cache is returned grown, but not looked at: only new tokens are seen.",
       grow=(lambda old, new: new, lambda old, new: new),
       kept=lambda old, new, grown: new if old is None else tuple(map(behind, old, new)))
+wrong("cache.two softmaxes", "Past and new keys have a softmax each, and the results are added. "
+      "There is one softmax over all keys.", over="each")
 wrong("cache.wrong end", "The new tokens are put in front of the old ones.",
       grow=(lambda old, new: torch.cat([new, old], 2),) * 2)
+wrong("cache.wrong end", "The new values are put in front of the old ones; keys are not.",
+      grow=(behind, lambda old, new: torch.cat([new, old], 2)))
+wrong("cache.wrong end", "The new keys are put in front of the old ones; values are not.",
+      grow=(lambda old, new: torch.cat([new, old], 2), behind))
 wrong("cache.shared",
       "A second sequence sees the first one: the cache is kept in the layer. Each sequence has its "
       "own, and the caller holds it.", shares=True)
@@ -814,8 +888,17 @@ wrong("generate.first position", "The logits of the first position are taken; th
 wrong("generate.prompt lost", "Only the new tokens come back; the prompt belongs in front.",
       cut=lambda ids, start: ids[:, start:])
 wrong("generate.prompt lost", "Only the last token comes back.", cut=lambda ids, start: ids[:, -1:])
+wrong("generate.first lost", "The first new token, which the prompt's own logits give, is "
+      "passed on but not kept.", lambda model, ids, count: torch.cat(
+          [ids, generate_cached(model, ids, count + 1)[:, ids.shape[1] + 1 :]], 1))
+wrong("generate.one for all", "All sequences get the token of the first; each has its own.",
+      pick=lambda logits: logits[:1, -1].expand(len(logits), -1))
+wrong("generate.one for all", "All sequences get the token of the last; each has its own.",
+      pick=lambda logits: logits[-1:, -1].expand(len(logits), -1))
 wrong("generate.order", "New tokens are put in front; they come last.",
       cut=lambda ids, start: torch.cat([ids[:, start:].flip(1), ids[:, :start]], 1))
+wrong("generate.averaged", "The logits of all positions are averaged; the last one predicts what "
+      "comes next.", pick=lambda logits: logits.mean(1))
 wrong("generate.least probable", "The least probable token is taken.",
       pick=lambda logits: -logits[:, -1])
 wrong("generate.prompt again",
@@ -861,6 +944,10 @@ wrong("fused.cut along the tokens", "The result is split along the tokens, not t
       cut=lambda y: y.reshape(y.shape[0], 3, y.shape[1], -1).unbind(1))
 wrong("fused.cut along the tokens", "The result is split along the tokens, not the features.",
       cut=lambda y: y.chunk(3, 1))
+wrong("fused.interleaved", "The weights are put together row by row, one of q, one of k, one of v. "
+      "They are blocks.", lambda x, layers: F.linear(
+          x, torch.stack([layers[f"{n}.weight"] for n in "qkv"], 1).flatten(0, 1),
+          torch.stack([layers[f"{n}.bias"] for n in "qkv"], 1).flatten()).chunk(3, -1))
 wrong("fused.cut along the tokens", "The result is split along the batch, not the features.",
       cut=lambda y: y.chunk(3, 0))
 wrong("fused.not cut", "The result is one tensor; it was to be split into q, k and v.",
@@ -898,7 +985,7 @@ def put_in(old, new):
               "grad_k, the last two scaled."))
 def tiled_backward(grad_out, q, k, v, out, logsumexp, block, row_term=lambda g, out: (g * out),
                    scale=root, add=put_in, exponent=lambda s, lse: s - lse,
-                   cut=lambda length, block: length):
+                   cut=lambda length, block: length, through=torch.mul):
     grads = [torch.zeros_like(t) for t in (q, k, v)]
     term = row_term(grad_out, out).sum(-1, keepdim=True)
     for start in starts(cut(len(q), block), block):
@@ -907,7 +994,7 @@ def tiled_backward(grad_out, q, k, v, out, logsumexp, block, row_term=lambda g, 
             theirs = slice(first, first + block)
             scores = q[mine] @ k[theirs].T * root(q)
             probs = exponent(scores, logsumexp[mine, None]).exp()
-            grad_scores = probs * (grad_out[mine] @ v[theirs].T - term[mine]) * scale(q)
+            grad_scores = through(probs, grad_out[mine] @ v[theirs].T - term[mine]) * scale(q)
             grads[0][mine] = add(grads[0][mine], grad_scores @ k[theirs])
             grads[1][theirs] = add(grads[1][theirs], grad_scores.T @ q[mine])
             grads[2][theirs] = add(grads[2][theirs], probs.T @ grad_out[mine])
@@ -927,6 +1014,10 @@ wrong("backward.row term", "The row term is added; it is taken away.",
 wrong("backward.row term", "The row term is summed over the queries; each query has its own.",
       lambda g, q, k, v, out, lse, block: tiled_backward(
           g, q, k, v, out, lse, block, row_term=lambda a, b: (a * b).sum(0)[:1].expand(len(a), 1)))
+wrong("backward.P missing", "The bracket is right; the probabilities in front of it are missing.",
+      through=lambda probs, bracket: bracket)
+wrong("backward.P twice", "The scores' gradient is multiplied by the probabilities twice.",
+      through=lambda probs, bracket: probs * probs * bracket)
 wrong("backward.row term of the tile", "The row term is taken of each tile alone. It is of the "
       "whole row, and grad_out * out has it.",
       lambda g, q, k, v, out, lse, block: tile_terms(g, q, k, v, lse, block))

@@ -92,7 +92,7 @@ class CrossAttention(nn.Module):
     asks, asked, tells = "x", "source", "source"
     power, causal, silent, key_lengths, row_lengths = -0.5, False, True, "source", "x"
     weigh, inverted, divisor, late, plus = staticmethod(over_keys), False, "hidden", 0.0, 0.0
-    gives, kept = "output", "real rows"
+    gives, kept, emptied = "output", "real rows", False
 
     def __init__(self, input_size, source_size, hidden):
         super().__init__()
@@ -101,6 +101,8 @@ class CrossAttention(nn.Module):
         self.v = nn.Linear(source_size, hidden)
 
     def forward(self, x, source, x_lengths, source_lengths):
+        if self.emptied:
+            source = source * (torch.arange(source.shape[1]) < source_lengths[:, None])[..., None]
         texts = {"x": x, "source": source}
         lengths = {"x": x_lengths, "source": source_lengths,
                    "nobody": torch.full_like(x_lengths, 10**6),
@@ -116,7 +118,9 @@ class CrossAttention(nn.Module):
         hidden = padding[:, None] | (torch.ones_like(scores).triu(1).bool() & self.causal)
         probs = self.weigh(scores, hidden) * k.shape[-1] ** self.late
         empty = torch.arange(q.shape[1]) >= lengths[self.row_lengths][:, None]
-        empty = empty if self.kept == "real rows" else ~empty
+        empty = ~empty if self.kept == "padding" else empty
+        if self.kept == "queries":
+            probs = self.weigh((q * ~empty[..., None]) @ k.mT * k.shape[-1] ** -0.5, hidden)
         out = probs @ v + self.plus * q if self.gives == "output" else probs
         return out.masked_fill(empty[..., None] & self.silent, 0.0)
 
@@ -127,8 +131,14 @@ wrong("cross.causal", "A causal mask is at work. The source is known from the be
       "in it is the future.", causal=True)
 wrong("cross.source padding seen", "The padding of the source is looked at.", key_lengths="nobody")
 wrong("cross.targets not silent", "The rows of `x` that are padding are not 0.", silent=False)
+wrong("cross.targets not silent", "The padding of `x` is set to 0 before attention. A query of 0 "
+      "looks at all keys alike, and gets a mean: set the rows of the output to 0.",
+      kept="queries", silent=False)
 wrong("cross.targets not silent", "The rows that are set to 0 are counted by the source's lengths; "
       "rows belong to `x`.", row_lengths="source")
+wrong("cross.source set to 0", "The padding of the source is set to 0, and is looked at all the "
+      "same: a key of zeros, or of a bias alone, gets its share of the softmax.",
+      key_lengths="nobody", emptied=True)
 wrong("cross.same for all", "All sources get the length of the first.", key_lengths="first")
 wrong("cross.one too many seen", "One padding token of the source is still seen.",
       key_lengths="one more")
@@ -187,6 +197,10 @@ def each_in_turn(t, times):
     return t.repeat_interleave(times, 1)
 
 
+def one_each(t, times):
+    return t[:, torch.arange(t.shape[1] * times).clamp(max=t.shape[1] - 1)]
+
+
 def all_in_turn(t, times):
     return t.repeat(1, times, 1, 1)
 
@@ -219,6 +233,9 @@ wrong("group.first only", "All query heads read the first head of keys and value
       spread_k=lambda t, n: t[:, :1], spread_v=lambda t, n: t[:, :1])
 wrong("group.first only", "All query heads read the last head of keys and values.",
       spread_k=lambda t, n: t[:, -1:], spread_v=lambda t, n: t[:, -1:])
+wrong("group.last for the rest", "Query head h reads head h of keys and values, and where "
+      "there is none the last one. Neighbours share: h // (num_heads // kv_heads).",
+      spread_k=one_each, spread_v=one_each)
 wrong("group.averaged", "The heads of keys and values are averaged; each group has its own.",
       spread_k=lambda t, n: t.mean(1, keepdim=True), spread_v=lambda t, n: t.mean(1, keepdim=True))
 wrong("group.reversed", "The groups stand in reverse order.",
@@ -326,6 +343,10 @@ wrong("cache.one token less", "The newest token is kept, too: it is the past of 
 wrong("cache.table of scores", "The table of scores is counted. It is made anew for each token.",
       lambda layers, heads, kv, size, n, batch, each: layers * heads * n * n * batch * each)
 wrong("cache.query heads", "Heads of queries and of keys are multiplied.", heads="product")
+wrong("cache.query heads", "Heads of queries and of keys are added up. Keys and values are kept, "
+      "each with kv_heads heads.", heads="both", tensors=1)
+wrong("cache.query heads", "Heads of queries and of keys are added up. Keys and values are kept, "
+      "each with kv_heads heads.", heads="both")
 wrong("cache.one head", "The heads are forgotten.", heads="one")
 wrong("cache.one layer", "The layers are forgotten: each keeps keys and values of its own.",
       layers=False)
@@ -404,6 +425,10 @@ wrong("rope.frequencies", "i begins at 1; the first pair turns by one radian a t
 wrong("rope.frequencies", "The exponent has the wrong sign: the pairs turn faster and faster.",
       grows=1.0)
 wrong("rope.frequencies", "All pairs turn at the same speed.", one_speed=True)
+wrong("rope.frequencies", "The exponent reaches -1 with the last pair, as with a linspace: i is "
+      "divided by one less than the number of pairs. It is -2 i / head_size.",
+      lambda x, positions, base: rotate(
+          x, positions, base ** (x.shape[-1] / (x.shape[-1] - 2.0))))
 wrong("rope.positions ignored", "The positions that were given are not used: this counts from 0. "
       "With a cache, the newest token would always stand at the beginning.",
       places=lambda p: torch.arange(len(p)).double())
@@ -430,12 +455,34 @@ def turned_by(combine):
     return program
 
 
+def angles_of_another_pairing(x, positions, base, split, join, spread):
+    """Each number's own angle, laid out for pairs of another kind than those that are turned."""
+    a, b = split(x)
+    angles = positions[:, None] * base ** (-2.0 * torch.arange(a.shape[-1]) / x.shape[-1])
+    (cos_a, cos_b), (sin_a, sin_b) = split(spread(angles).cos()), split(spread(angles).sin())
+    return join(a * cos_a - b * sin_a, b * cos_b + a * sin_b)
+
+
+wrong("rope.angles interleaved", "Halves are paired, but the angles stand as for neighbours, each "
+      "twice in a row: the two numbers of a pair are turned by different angles.",
+      lambda x, positions, base: angles_of_another_pairing(
+          x, positions, base, halves, side_by_side, lambda t: t.repeat_interleave(2, -1)))
+wrong("rope.interleaved", "Neighbours are paired, and the angles stand half by half.",
+      lambda x, positions, base: angles_of_another_pairing(
+          x, positions, base, pairs, zipped, lambda t: torch.cat((t, t), -1)))
 wrong("rope.overwritten", "The second half is made of the *new* first half. Keep the old one until "
       "both are done.", turned_by(lambda a, b, c, s: (a * c - b * s, b * c + (a * c - b * s) * s)))
 wrong("rope.sine and cosine", "Sine and cosine have changed places.",
       turned_by(lambda a, b, c, s: (a * s - b * c, b * s + a * c)))
 wrong("rope.halves swapped", "The halves come back in the wrong order.",
       turned_by(lambda a, b, c, s: (b * c + a * s, a * c - b * s)))
+wrong("rope.not a rotation", "In the second half the cosine's term is taken away. A turn gives "
+      "(a cos - b sin, b cos + a sin).",
+      turned_by(lambda a, b, c, s: (a * c - b * s, a * s - b * c)))
+wrong("rope.not a rotation", "Both sines are added; one of them is taken away.",
+      turned_by(lambda a, b, c, s: (a * c + b * s, b * c + a * s)))
+wrong("rope.not a rotation", "In the first half the signs are the wrong way round.",
+      turned_by(lambda a, b, c, s: (b * s - a * c, b * c + a * s)))
 wrong("rope.half only", "Only one half is changed. A turn changes both coordinates.",
       turned_by(lambda a, b, c, s: (a * c - b * s, b)),
       turned_by(lambda a, b, c, s: (a, b * c + a * s)))
@@ -507,11 +554,14 @@ wrong("rope.on the values", "The values are turned too. What a token says should
       "where it stands; only who looks at whom should.", turns="qkv")
 wrong("rope.before the split", "Queries and keys are turned before they are split into heads: the "
       "pairs then reach across heads, and each head gets speeds of its own.", before=True)
-wrong("rope.position restarts", "The queries are turned as if they stood at the beginning. They "
+wrong("rope.position restarts", "The queries are turned as if they began where the keys do. They "
       "are the last q_len of k_len tokens.", start=lambda q_len, k_len: 0)
 wrong("rope.off by one", "The queries stand one place too far.",
       start=lambda q_len, k_len: k_len - q_len + 1)
 wrong("rope.off by one", "The queries stand behind all keys.", start=lambda q_len, k_len: k_len)
+wrong("rope.off by one", "Queries and keys stand one place too near to each other: the queries "
+      "begin one too early, or the keys one too late.",
+      start=lambda q_len, k_len: k_len - q_len - 1)
 wrong("rope.only the queries", "The keys are not turned, so a score depends on where the query "
       "stands, and not on how far away the key is.", turns="q")
 wrong("rope.only the keys", "The queries are not turned, so a score depends on where the key "
@@ -586,6 +636,11 @@ wrong("slopes.no power of two", "The missing slopes are every other one, but fro
       "and those are there already.", more=slice(1, None, 2))
 wrong("slopes.no power of two", "The power of two above is taken, and cut.",
       lambda n: geometric(n if n == below(n) else 2 * below(n))[:n])
+wrong("slopes.added in front", "The slopes that are added come first; they come last.",
+      lambda n: alibi_slopes(n).roll(n - below(n)))
+for top in (1, 2, 4, 6, 7, 9, 10, 16):
+    wrong("slopes.ratio", f"The last exponent of a row is {top}; it is 8.",
+          row=partial(geometric, top=float(top)))
 wrong("slopes.sorted", "The slopes are right, but sorted; the added ones come last.",
       lambda n: alibi_slopes(n).sort(descending=True).values)
 wrong("slopes.reversed", "The slopes stand in reverse order: the first head has the steepest.",
@@ -666,6 +721,8 @@ wrong("alibi.power", "The penalty is exponential; it is the slope times the dist
           later(q.shape[2], q.shape[2])) @ v)
 wrong("scale.all heads", "The scores are divided by the root of the size of all heads together.",
       lambda q, k, v, slopes: alibi_attention(q * q.shape[1] ** -0.5, k, v, slopes))
+wrong("alibi.root", "The penalty grows with the root of the distance.",
+      far=lambda n: distances(n) ** 0.5)
 wrong("alibi.logarithm", "The penalty grows with the logarithm of the distance.",
       far=lambda n: (distances(n) + 1).log())
 wrong("alibi.slopes counted again", "The slopes are made anew out of the number of heads; those "
@@ -747,7 +804,18 @@ wrong("window.itself hidden", "No token sees itself; the window lies one step ba
       own=False, more=1)
 wrong("window.blocks", "The text is cut into blocks. Each token should have a window of its own.",
       lambda n, w: (torch.arange(n)[:, None] // w != torch.arange(n) // w) | later(n, n))
+wrong("window.wrapped", "Near the start the window begins before the first token, and a negative "
+      "place counts from the end: nothing is left in sight. Begin at max(0, ...).",
+      lambda n, w: from_the_end(n, w))
 wrong("window.nothing hidden", "Nothing is hidden.", lambda n, w: nothing(n, n))
+
+
+def from_the_end(n, window):
+    """What a slice does whose start is negative: row by row, hidden but for the slice."""
+    hidden = torch.ones(n, n).bool()
+    for i in range(n):
+        hidden[i, i - window + 1 : i + 1] = False
+    return hidden
 
 
 def towers(draw: Draw) -> list[Call]:
@@ -776,6 +844,11 @@ wrong("reach.itself in each layer", "A layer adds window - 1 new tokens, not win
 wrong("reach.itself forgotten", "The token itself is among those that it can know of.", itself=0)
 wrong("reach.one layer", "Layers stand on one another: each reaches further than the one below.",
       grown=lambda n, step: step)
+wrong("reach.layers", "There is one layer too few.",
+      lambda layers, window, n: reach(max(layers - 1, 0), window, n),
+      lambda layers, window, n: reach(max(layers - 1, 1), window, n))
+wrong("reach.layers", "There is one layer too many.",
+      lambda layers, window, n: reach(layers + 1, window, n))
 wrong("reach.power", "The reach grows by addition, not by multiplication.",
       lambda n, w, s: min(s, w**n))
 wrong("reach.power", "The reach grows by addition; it does not double.",
@@ -854,6 +927,12 @@ wrong("linear.of the scores", "f is applied to the scores. It is for queries and
 wrong("mask.diagonal hidden", "The current token is left out.",
       lambda q, k, v: linear_attention(q, k, v, keep=lambda w: w.tril(-1), total=lambda w: w.sum(
           -1, keepdim=True).clamp(min=1e-6)))
+wrong("mask.diagonal hidden", "The current token is left out of what is added up, and counted in "
+      "what it is divided by.", lambda q, k, v: (lambda w: w.tril(-1) / w.tril().sum(-1, True) @ v)(
+          positive(q) @ positive(k).mT))
+wrong("mask.diagonal hidden", "The current token is left out of what it is divided by.",
+      lambda q, k, v: (lambda w: w.tril() / w.tril(-1).sum(-1, True) @ v)(
+          positive(q) @ positive(k).mT))
 wrong("mask.none", "Nothing is hidden: later tokens count.", keep=torch.clone)
 wrong("mask.diagonal hidden", "The current token is left out; row 0 becomes 0 / 0.",
       keep=lambda w: w.tril(-1))
@@ -868,6 +947,9 @@ wrong("linear.no features", "Only the queries go through f.", of_k=torch.clone)
 for name, feature in (("elu without the 1", F.elu), ("relu", torch.relu), ("exp", torch.exp),
                       ("the sigmoid", torch.sigmoid), ("relu + 1", lambda x: torch.relu(x) + 1),
                       ("a softmax", lambda x: x.softmax(-1)), ("softplus", F.softplus),
+                      ("elu(x + 1)", lambda x: F.elu(x + 1)),
+                      ("elu(x) + 2", lambda x: F.elu(x) + 2), ("x + 1", lambda x: x + 1),
+                      ("abs", torch.abs), ("the square", torch.square),
                       ("selu + 1", lambda x: F.selu(x) + 1), ("gelu + 1", lambda x: F.gelu(x) + 1)):
     wrong("linear.other features", f"f is {name}; asked for is elu(x) + 1.",
           of_q=feature, of_k=feature)
@@ -878,6 +960,11 @@ wrong("linear.softmax", "The products of f(q) and f(k) went through a softmax.",
 wrong("linear.softmax", "The products of f(q) and f(k) were scaled and went through a softmax.",
       lambda q, k, v: over_keys(positive(q) @ positive(k).mT * root(q.shape[-1]),
                                 later(q.shape[1], q.shape[1])) @ v)
+for power, how in ((0, ""), (-0.5, "scaled and ")):
+    wrong("linear.softmax", f"The products of f(q) and f(k) were cut off at the diagonal, {how}put "
+          "through a softmax, for which a 0 is a score like any other.",
+          lambda q, k, v, n=power: (
+              (positive(q) @ positive(k).mT).tril() * q.shape[-1] ** n).softmax(-1) @ v)
 wrong("linear.mean of the values", "The outputs are plain means of the values: queries and keys "
       "have no say.", lambda q, k, v: v.cumsum(1) / torch.arange(1, v.shape[1] + 1)[:, None])
 wrong("linear.mean of the values", "The outputs are the mean of all values.",
@@ -909,8 +996,8 @@ def with_past(draw: Draw) -> list[Call]:
               "(f(q)[:, None] @ state).squeeze(1) / (f(q) * total).sum(-1, keepdim=True)"))
 def linear_steps(q, k, v, state, total, early_state=False, early_total=False, normalised=True,
                  of_q=positive, of_k=positive, carried=True, carried_total=True, summed=True,
-                 summed_total=True, written="key", read="ask", returns="new", decay=1.0,
-                 counted=False):
+                 summed_total=True, written="key", read="ask", returns="new", grows=True,
+                 counted=False, least=0.0, plain_total=False):
     first = state, total
     state = state if carried else torch.zeros_like(state)
     total = total if carried_total else torch.zeros_like(total)
@@ -919,13 +1006,15 @@ def linear_steps(q, k, v, state, total, early_state=False, early_total=False, no
         ask, key = of_q(q[:, t]), of_k(k[:, t])
         read_state, read_total = state, total
         write = {"key": key, "query": ask, "plain key": k[:, t]}[written]
-        state = (state * decay if summed else 0) + write[:, :, None] * v[:, t, None]
-        total = (total * decay if summed_total else 0) + key
+        state = (state if summed else 0) + write[:, :, None] * v[:, t, None]
+        counts = k[:, t] if plain_total else key
+        total = (total if summed_total else 0) + counts if grows else total
         out = torch.einsum("bs,bsv->bv", ask, read_state if early_state else state)
         by = {"ask": ask, "key": key, "nothing": torch.ones_like(ask)}[read]
         weight = (by * (read_total if early_total else total)).sum(-1, keepdim=True)
         if counted:
             weight = torch.tensor(t + 1.0)
+        weight = weight.clamp(min=least) if least else weight
         outputs.append(out / weight if normalised else out)
     state, total = (state, total) if returns == "new" else first
     return torch.stack(outputs, 1), state, total
@@ -958,6 +1047,9 @@ wrong("recurrent.no normaliser", "The outputs are divided by the number of token
 wrong("recurrent.read before written", "The state and the total are read before the token itself "
       "is in them; with nothing before it, the first output is 0 / 0.",
       early_state=True, early_total=True)
+wrong("recurrent.read before written", "The state and the total are read before the token itself "
+      "is in them; a small number keeps the first output from 0 / 0.",
+      early_state=True, early_total=True, least=1e-6)
 wrong("recurrent.read before written", "The state is read before the token itself is in it.",
       early_state=True)
 wrong("recurrent.read before written", "The total is read before the token itself is in it.",
@@ -971,6 +1063,7 @@ wrong("recurrent.overwritten", "State and total are overwritten at each token; a
 wrong("recurrent.overwritten", "The state is overwritten at each token; add to it.", summed=False)
 wrong("recurrent.overwritten", "The total is overwritten at each token; add to it.",
       summed_total=False)
+wrong("recurrent.total stays", "The total is not added to: it stays as it was given.", grows=False)
 wrong("recurrent.overwritten", "The total does not grow: each token's f(k) is added to the one "
       "that was given.",
       lambda q, k, v, state, total: total_stays(q, k, v, state, total))
@@ -983,12 +1076,16 @@ wrong("recurrent.written by the query", "The state is written by the query. Keys
       "read.", written="query")
 wrong("linear.no features", "What is written to the state did not go through f.",
       written="plain key")
+wrong("linear.no features", "What is added to the total did not go through f.", plain_total=True)
 wrong("recurrent.old state returned", "State and total come back as they went in.", returns="old")
 wrong("linear.no features", "Queries and keys go in as they are.", of_q=torch.clone,
       of_k=torch.clone)
 wrong("linear.no features", "Only the keys go through f.", of_q=torch.clone)
 wrong("linear.no features", "Only the queries go through f.", of_k=torch.clone)
-for name, feature in (("elu without the 1", F.elu), ("relu", torch.relu), ("exp", torch.exp)):
+for name, feature in (("elu without the 1", F.elu), ("relu", torch.relu), ("exp", torch.exp),
+                      ("the sigmoid", torch.sigmoid), ("elu(x + 1)", lambda x: F.elu(x + 1)),
+                      ("softplus", F.softplus), ("a softmax", lambda x: x.softmax(-1)),
+                      ("relu + 1", lambda x: torch.relu(x) + 1)):
     wrong("linear.other features", f"f is {name}; asked for is elu(x) + 1.",
           of_q=feature, of_k=feature)
 

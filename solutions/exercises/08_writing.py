@@ -37,7 +37,7 @@ def features(draw: Draw) -> list[Call]:
               "(x - mean) / torch.sqrt(var + self.eps) * self.weight + self.bias"))
 class LayerNorm(nn.Module):
     dim, unbiased, centred, gain, shift, where, rooted = -1, False, True, True, True, "inside", True
-    own, inside, spread = None, False, "variance"
+    own, inside, spread, more = None, False, "variance", 0.0
 
     def __init__(self, hidden, eps=1e-5):
         super().__init__()
@@ -57,6 +57,8 @@ class LayerNorm(nn.Module):
             var = (x - mean).abs().mean(self.dim, keepdim=True).square()
         if self.spread == "square":
             var = x.square().mean(self.dim, keepdim=True)
+        if self.spread == "two signs":
+            var = x.square().mean(self.dim, keepdim=True) + mean.square()
         if self.spread == "sum":
             var = (x - mean).square().sum(self.dim, keepdim=True)
         below = var + eps if self.where in ("inside", "both") else var
@@ -65,7 +67,8 @@ class LayerNorm(nn.Module):
         out = (x - mean) / below
         if self.inside:
             return (out + self.bias) * self.weight
-        return out * (self.weight if self.gain else 1) + (self.bias if self.shift else 0)
+        out = out * (self.weight + self.more if self.gain else 1)
+        return out + (self.bias if self.shift else 0)
 
 wrong = LayerNorm.wrong
 wrong("norm.unbiased", "The variance is divided by n - 1, as `var` does by itself; here it is n.",
@@ -81,12 +84,15 @@ wrong("norm.over all", "There is one mean for everything. Each vector has its ow
 wrong("norm.over all", "There is one mean for each sequence. Each vector has its own.", dim=(1, 2))
 wrong("norm.eps outside", "Epsilon is added to the root. It belongs to the variance, below the "
       "root.", where="outside")
-wrong("norm.no eps", "Epsilon is missing: a vector that does not vary divides by 0.",
+wrong("norm.no eps", "No epsilon is added to the variance; it keeps a vector that does not vary "
+      "from a division by 0.",
       where="nowhere")
 wrong("norm.variance", "It is divided by the variance, not by its root.", rooted=False)
 wrong("norm.not centred", "The mean is not taken off.", centred="only the spread")
 wrong("norm.not centred", "The mean is not taken off, and the spread is counted from 0: this is "
       "an RMS norm.", centred="nothing")
+wrong("norm.weight from 0", "The weight counts from 0, as 1 + weight; it begins at 1 and is "
+      "used as it is.", more=1.0)
 wrong("norm.no weight", "`weight` is not used.", gain=False)
 wrong("norm.no bias", "`bias` is not used.", shift=False)
 wrong("norm.eps outside", "Epsilon is added twice: below the root, where it belongs, and to the "
@@ -96,7 +102,13 @@ wrong("norm.bias inside", "The bias is multiplied by the weight; it is added at 
       inside=True)
 wrong("norm.variance", "It is divided by the mean distance from the mean, not by the root of the "
       "mean square.", spread="distance")
+wrong("norm.variance", "The squared mean is added to the mean square; it is taken away.",
+      spread="two signs")
 wrong("norm.variance", "The squares are summed, not averaged.", spread="sum")
+
+
+def by_tanh(x, inner, root=(2 / torch.pi) ** 0.5):
+    return 0.5 * x * (1 + torch.tanh(root * inner))
 
 
 def tanh_gelu(x):
@@ -128,7 +140,23 @@ for name, bend in (("relu", torch.relu), ("silu", F.silu), ("tanh", torch.tanh),
                    ("sigmoid", torch.sigmoid), ("the exact gelu", F.gelu),
                    ("leaky relu", F.leaky_relu), ("elu", F.elu),
                    ("x sigmoid(1.702 x)", lambda x: x * torch.sigmoid(1.702 * x)),
-                   ("a softmax", lambda x: x.softmax(-1))):
+                   ("a softmax", lambda x: x.softmax(-1)),
+                   ("the formula with h**2 for h**3", lambda x: by_tanh(x, x + 0.044715 * x**2)),
+                   ("the formula without h", lambda x: by_tanh(x, 0.044715 * x**3)),
+                   ("the formula without h**3", lambda x: by_tanh(x, x)),
+                   ("the formula with another number than 0.044715",
+                    lambda x: by_tanh(x, x + 0.44715 * x**3)),
+                   ("the formula without the root of 2 / pi",
+                    lambda x: by_tanh(x, x + 0.044715 * x**3, 1.0)),
+                   ("the formula with 2 / pi, not its root",
+                    lambda x: by_tanh(x, x + 0.044715 * x**3, 2 / torch.pi)),
+                   ("the formula without its 1 +", lambda x: tanh_gelu(x) - 0.5 * x),
+                   ("the formula without the x in front", lambda x: tanh_gelu(x) / x),
+                   ("relu squared", lambda x: torch.relu(x) ** 2),
+                   ("softplus", F.softplus), ("selu", F.selu), ("relu6", F.relu6),
+                   ("tanh(x) x", lambda x: x.tanh() * x),
+                   ("twice as large (the 0.5 of the formula is missing)",
+                    lambda x: 2 * tanh_gelu(x))):
     wrong("mlp.other bend", f"The bend is {name}; asked for is GPT-2's, gelu with approximate="
           "'tanh'.", bend=staticmethod(bend))
 wrong("mlp.bend at the end", "The bend comes behind the second layer.",
@@ -151,7 +179,7 @@ wrong("mlp.adds x", "x is added here. The block does that; added twice, it count
               "x))."))
 class Block(nn.Module):
     style, keep_1, keep_2, norms, parallel, causal = "before", True, True, (1, 2), False, True
-    order = ("attention", "mlp")
+    order, after = ("attention", "mlp"), ""
 
     def __init__(self, hidden, num_heads):
         super().__init__()
@@ -176,11 +204,17 @@ class Block(nn.Module):
             elif self.style == "norm of the norm":
                 read = x if name == self.order[0] else self.norm_1(start)
                 x = x + part(norm(read))
+            elif self.style in ("normalised for attention", "normalised for the MLP"):
+                here = self.style == f"normalised for {'attention' if x is start else 'the MLP'}"
+                x = (norm(read) if here else x) + part(norm(read))
+            elif self.style == "alone":
+                read = x if name == self.order[0] else x - start
+                x = x + part(norm(read))
             elif self.style == "lost":
                 x = start * (name == self.order[1]) + part(norm(read))
             else:
                 x = norm(read) + part(norm(read))
-        return x
+        return getattr(self, self.after)(x) if self.after else x
 
 wrong = Block.wrong
 wrong("block.norm behind", "The norms stand behind the sums, as in the first transformers. Here "
@@ -190,10 +224,16 @@ wrong("block.norm behind", "The norms stand behind the parts; each part should r
       "norm.", style="on the part")
 wrong("block.stream replaced", "What is added to is the normalised stream; then what stood in the "
       "stream is lost.", style="normalised")
+wrong("block.stream replaced", "What attention adds to is the normalised stream; then what stood "
+      "in the stream is lost.", style="normalised for attention")
+wrong("block.stream replaced", "What the MLP adds to is the normalised stream; then what stood in "
+      "the stream is lost.", style="normalised for the MLP")
 wrong("block.stream lost", "The MLP's part is added to what came into the block: what attention "
       "has added is lost.", style="from the start")
 wrong("block.stream not read", "The MLP reads the normalised input of attention, not what "
       "attention has added to the stream.", style="norm of the norm")
+wrong("block.stream not read", "The MLP reads what attention has added alone. It reads the whole "
+      "stream: x and what attention has added to it.", style="alone")
 wrong("block.no sum", "Neither part adds to the stream: each replaces it.",
       keep_1=False, keep_2=False)
 wrong("block.no sum", "Attention replaces the stream. It should add to it.", keep_1=False)
@@ -202,6 +242,16 @@ wrong("block.one norm twice", "Both parts read through the first norm.", norms=(
 wrong("block.one norm twice", "Both parts read through the second norm.", norms=(2, 2))
 wrong("block.stream lost", "The MLP adds to what stood in the stream before; what attention "
       "brought is read by the MLP and then lost.", style="lost")
+wrong("block.one part", "The MLP is left out.", order=("attention",), norms=(1,))
+wrong("block.one part", "Attention is left out.", order=("mlp",), norms=(2,))
+wrong("block.one part", "Attention comes twice, and the MLP is left out.",
+      order=("attention", "attention"))
+wrong("block.norm behind", "There is a norm behind the last sum. The stream leaves the block as it "
+      "is.",
+      after="norm_2")
+wrong("block.norm behind", "There is a norm behind the last sum. The stream leaves the block as it "
+      "is.",
+      after="norm_1")
 wrong("block.norms swapped", "The norms are swapped.", norms=(2, 1))
 wrong("block.no norm", "Attention reads the stream without its norm.", norms=(0, 2))
 wrong("block.no norm", "The MLP reads the stream without its norm.", norms=(1, 0))
@@ -233,6 +283,9 @@ wrong("embed.no positions", "There are no positions: the model cannot know in wh
 wrong("embed.no tokens", "There are no tokens, only positions.",
       lambda ids, tokens, places: places[: ids.shape[1]].expand(len(ids), -1, -1))
 wrong("embed.positions from 1", "Positions count from 1. The first token stands at 0.", first=1)
+wrong("embed.of the sequence", "Each sequence gets one position's vector, its own number's in the "
+      "batch. Each token has a place in its sequence.",
+      at=lambda ids, places: places[torch.arange(len(ids)) % len(places)][:, None])
 wrong("embed.one position", "All tokens get the first position's vector.",
       at=lambda ids, places: places[:1])
 wrong("embed.one position", "All tokens get the last position's vector.",
@@ -306,6 +359,10 @@ wrong("targets.one token short", "Rows are one token shorter than asked for. Rea
 wrong("targets.one token short", "The targets' last token is missing: they reach one token further "
       "than the inputs.", lambda ids, starts, seq_len: (
           cut_batch(ids, starts, seq_len)[0], cut_batch(ids, starts, seq_len - 1)[1]))
+wrong("targets.last copied", "The last target of each row is its last input; it is the token after "
+      "it.",
+      lambda ids, starts, seq_len: (
+          lambda x, y: (x, torch.cat([y[:, :-1], x[:, -1:]], 1)))(*cut_batch(ids, starts, seq_len)))
 wrong("targets.whole row", "Targets are one token only, that after the row. Every place has one.",
       lambda ids, starts, seq_len: (ids[starts[:, None] + torch.arange(seq_len)],
                                     ids[starts + seq_len]))
@@ -369,6 +426,8 @@ wrong("bigram.columns", "Everything is divided by one sum: these are probabiliti
       "of a token given the one before.", over=(0, 1))
 wrong("bigram.not smoothed", "Pairs that were never met have probability 0, and one of them in the "
       "held-out text makes the loss infinite. Add 1 to each count.", add=0.0)
+wrong("bigram.other smoothing", "1 / V is added to each count; asked for is 1.",
+      lambda ids, held_out, vocab: bigram_loss(ids, held_out, vocab, add=1 / vocab))
 for amount in (2.0, 0.5, 0.1, 0.01, 1e-3, 1e-5, 1e-6, 1e-8, 1e-9, 1e-10):
     wrong("bigram.other smoothing", f"{amount:g} is added to each count; asked for is 1.",
           add=amount)
@@ -383,6 +442,10 @@ wrong("bigram.unigram", "The token before is not used: these are frequencies.", 
 wrong("bigram.two apart", "The pairs are two tokens apart.", follows=2)
 wrong("bigram.perplexity", "That is the perplexity, exp of the loss. The loss is asked for.",
       total=lambda x: -(-x.mean()).exp())
+wrong("bigram.softmax twice", "The probabilities went through a softmax, as cross_entropy does "
+      "with what it is given. Give it logarithms, or take -log of the probabilities.",
+      lambda *a: from_counts(*a, lambda c: by_rows(c + 1).softmax(-1)))
+wrong("bigram.log10", "The logarithm is that of base 10; nats are asked for.", log=torch.log10)
 wrong("bigram.softmax", "The counts went through a softmax. They are divided by their sum.",
       lambda *a: from_counts(*a, lambda c: (c + 1).softmax(-1)),
       lambda *a: from_counts(*a, lambda c: c.softmax(-1)))
@@ -390,6 +453,14 @@ wrong("bigram.other smoothing", "Only the counts that are 0 become 1; 1 is added
       lambda *a: from_counts(*a, lambda c: by_rows(c.clamp(min=1))))
 wrong("bigram.other smoothing", "1 is added to probabilities, not to counts.",
       lambda *a: from_counts(*a, lambda c: by_rows(c) + 1))
+wrong("bigram.other smoothing", "1 is added to each count, and only 1 to the sum they are divided "
+      "by. A row of V counts has grown by V.",
+      lambda *a: from_counts(*a, lambda c: (c + 1) / (c.sum(-1, keepdim=True) + 1)))
+wrong("bigram.other smoothing", "1 is added to each count, and not to the sum they are divided by.",
+      lambda *a: from_counts(*a, lambda c: (c + 1) / c.sum(-1, keepdim=True)))
+wrong("bigram.transposed", "The table is made right and read the wrong way round: the row is the "
+      "token before, the column the one that follows.",
+      lambda *a: from_counts(*a, lambda c: ((c + 1) / (c + 1).sum(-1, keepdim=True)).T))
 wrong("bigram.columns", "Each column is divided by the sum of the row of its number: "
       "`keepdim=True` is missing.", lambda *a: from_counts(*a, lambda c: (c + 1) / (c + 1).sum(1)))
 wrong("bigram.counted once", "A pair that comes often counts once. `counts[a, b] += 1` with "
@@ -420,7 +491,7 @@ def heated(draw: Draw) -> list[Call]:
               "smallest = logits.topk(min(k, V)).values[..., -1:]; where logits < smallest put "
               "-inf; then softmax(logits / t)."))
 def top_k(logits, temperature, k, power=-1.0, more=0, fill=-INF, again=True, squashed=False,
-          largest=True, hot=True):
+          largest=True, hot=True, over=-1):
     scaled = logits * temperature**power if hot else logits
     k = max(min(k + more, logits.shape[-1]), 1)
     best = scaled.topk(k, -1, largest=largest).indices
@@ -430,7 +501,7 @@ def top_k(logits, temperature, k, power=-1.0, more=0, fill=-INF, again=True, squ
         return probs
     if not again:
         return scaled.softmax(-1).masked_fill(dropped, 0.0)
-    return scaled.masked_fill(dropped, fill).softmax(-1)
+    return scaled.masked_fill(dropped, fill).softmax(over)
 
 def one_threshold(logits, temperature, k, of):
     least = of(logits.topk(min(k, logits.shape[-1])).values[..., -1])
@@ -455,6 +526,14 @@ wrong("top-k.one too few", "The k-th best itself is taken away: compare with <, 
 wrong("top-k.not normalised", "What is kept does not sum to 1: the others were taken away after "
       "the softmax.", again=False)
 wrong("top-k.filled with 0", "The others' logits become 0, and exp(0) is 1.", fill=0.0)
+wrong("softmax.dim", "The softmax runs over the rows, which are contexts. Use the last dimension.",
+      over=0)
+for number in (-1.0, -2.0, -5.0, -10.0):
+    wrong("top-k.filled with a number", f"The others' logits become {number:g}, and exp "
+          "of that is no 0.", fill=number)
+    wrong("top-k.filled with a number", f"The others' logits become {number:g} before "
+          "they are divided by the temperature, and exp of that is no 0.",
+          lambda logits, t, k, n=number: top_k(logits, t, k, fill=n / t))
 wrong("top-k.smallest", "The k worst tokens are kept.", largest=False)
 wrong("top-k.one threshold", "One threshold is used for all rows; each has its own k-th best.",
       lambda logits, t, k: one_threshold(logits, t, k, torch.amin),
@@ -466,6 +545,8 @@ wrong("top-k.order lost", "The probabilities come back sorted, not at their toke
       lambda logits, t, k: top_k(logits, t, k).sort(descending=True).values)
 wrong("top-k.order lost", "Only k probabilities come back; each token of the vocabulary has one.",
       lambda logits, t, k: (logits.topk(min(k, logits.shape[-1])).values / t).softmax(-1))
+wrong("top-k.even", "What is kept is equally probable; its logits still count.",
+      lambda logits, t, k: (top_k(logits, t, k) > 0) / (top_k(logits, t, k) > 0).sum(-1, True))
 wrong("top-k.greedy", "All probability is on the best token.",
       lambda logits, t, k: F.one_hot(logits.argmax(-1), logits.shape[-1]).double())
 
@@ -504,6 +585,13 @@ def top_p(logits, p, inclusive=True, normalised=True, falling=True, back=True, f
     ordered = ordered / ordered.sum(-1, keepdim=True) if normalised else ordered
     return torch.zeros_like(probs).scatter(-1, order, ordered) if back else ordered
 
+def in_one_order(logits, p):
+    """Each row's own numbers, put back to where those of the first belong."""
+    order = logits.softmax(-1).argsort(-1, descending=True)
+    kept = top_p(logits, p, back=False)
+    return torch.zeros_like(kept).scatter(-1, order[:1].expand_as(order), kept)
+
+
 def as_they_stand(probs, p):
     kept = probs * (probs.cumsum(-1) - probs < p)
     return kept / kept.sum(-1, keepdim=True)
@@ -527,6 +615,8 @@ wrong("top-p.back the wrong way", "They are put back to other tokens: gather rea
       lambda logits, p: top_p(logits, p, back=False).gather(
           -1, logits.sort(-1, descending=True).indices))
 wrong("top-p.not normalised", "What is kept does not sum to 1.", normalised=False)
+wrong("top-p.not normalised", "What is kept is divided by one sum for all rows; each has its own.",
+      lambda logits, p: (lambda kept: kept / kept.sum())(top_p(logits, p, normalised=False)))
 wrong("top-p.smallest", "The sum begins with the least probable: the tail is kept.", falling=False)
 wrong("top-p.order lost", "The probabilities come back sorted, not at their tokens' places.",
       back=False)
@@ -538,6 +628,10 @@ wrong("top-p.share of tokens", "p is taken as a share of the tokens, not of the 
       least=lambda probs, p: torch.arange(probs.shape[-1]) < max(int(p * probs.shape[-1]), 1))
 wrong("top-p.not sorted", "The sum runs over the tokens as they stand. It must begin with the "
       "most probable: sort first.", lambda logits, p: as_they_stand(logits.softmax(-1), p))
+wrong("top-p.one order", "All rows get the order of the first; each has its own.",
+      lambda logits, p: in_one_order(logits, p))
+wrong("top-p.filled with 0", "The others' logits become 0, and exp(0) is 1.",
+      lambda logits, p: logits.masked_fill(top_p(logits, p) == 0, 0.0).softmax(-1))
 wrong("top-p.missing", "Nothing is taken away.", lambda logits, p: logits.softmax(-1))
 wrong("top-p.complement", "Tokens are kept until 1 - p is reached.",
       lambda logits, p: top_p(logits, 1 - p))
@@ -545,4 +639,5 @@ wrong("top-p.threshold", "Tokens are kept by their own probability. p is meant f
       lambda logits, p: over_a_threshold(logits, 1 - p),
       lambda logits, p: over_a_threshold(logits, p))
 wrong("top-p.softmax twice", "A second softmax makes what was taken away possible again.",
-      lambda logits, p: top_p(logits, p).softmax(-1))
+      lambda logits, p: top_p(logits, p).softmax(-1),
+      lambda logits, p: top_p(logits, p, normalised=False).softmax(-1))

@@ -10,14 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, islice
+from functools import partial
+from itertools import combinations, islice, product
 
 import torch
 
 from autograder.course.calls import Call
 
 ALTERED = "altered."  # how the checks begin
-MOST = 8  # inputs that are looked at; of more there would be thousands
+MOST = 12  # inputs that are looked at; of more there would be thousands
+SCALED = 4  # inputs that are tried with factors
+SIZES = 8  # and sizes that they are tried with
 DEEPEST = 4  # axes
 BEGINS = "What comes back is right but for this: "
 
@@ -31,25 +34,76 @@ def altered(calls: Sequence[Call], names: Sequence[str]) -> Iterator[Alteration]
     names: what the answer calls its inputs, in order.
     """
     seen: dict[tuple, list] = {}  # inputs by their shapes in all calls
+    every: list[tuple] = []  # inputs of one kind in all calls, with their values
     for place in islice(_places(calls[0], names), MOST):
         find, _, name = place
         try:
             values = [find(call) for call in calls]
         except (LookupError, TypeError):  # a call that has another number of inputs
             continue
-        for what, says, change in _changes(values):
+        for what, says, change in (*_changes(values), *_cuts(values)):
             text = f"{BEGINS}{says.format(f'`{name}`')}."
             yield f"{ALTERED}{name} {what}", text, _altering([place], change)
+        if len({_kind(v) for v in values}) == 1:
+            every.append((place, values))
         if all(isinstance(v, torch.Tensor) and v.dim() for v in values):
             seen.setdefault(tuple((v.shape, v.dtype) for v in values), []).append((place, values))
     for alike in seen.values():
         if len(alike) > 1:
             yield from _together([place for place, _ in alike], alike[0][1])
-    floats = [p for like in seen.values() for p, values in like if _kind(values[0]) == "floats"]
+    floats = [
+        (p, values) for p, values in every if _kind(values[0]) == "floats" and values[0].dim()
+    ]
+    yield from _scaled(floats[:SCALED], every)
+    floats = [p for p, _ in floats]
     for what, dtype in (("float16", torch.float16), ("bfloat16", torch.bfloat16)):
         text = f"{BEGINS}the inputs went through {what}."
         if len(floats) > 1:
             yield f"{ALTERED}all {what}", text, _altering(floats, _rounded_to(dtype))
+
+
+def _scaled(places: Sequence, sized: Sequence) -> Iterator[Alteration]:
+    """Inputs that are too large or too small by a size of the call, such as a scale that is wrong.
+
+    places: the inputs that are tried, each with its values. sized: those whose sizes are tried.
+    """
+    sizes: dict[tuple, tuple[str, Callable]] = {(): ("2", lambda call: 2)}
+    for (find, _, name), values in sized:
+        if _kind(values[0]) == "int" and min(values) > 1:
+            sizes.setdefault(tuple(values), (f"`{name}`", find))
+        if not isinstance(values[0], torch.Tensor):
+            continue
+        for axis in range(min(v.dim() for v in values)):
+            of_calls = tuple(v.shape[axis] for v in values)
+            if min(of_calls) > 0 and max(of_calls) > 1:
+                size = partial(_size_of, find, axis)
+                sizes.setdefault(of_calls, (f"the size of axis {axis} of `{name}`", size))
+    for (says, size), power in product(islice(sizes.values(), SIZES), (-1.0, -0.5, 0.5, 1.0)):
+        done = "divided by" if power < 0 else "multiplied by"
+        by = says if abs(power) == 1 else f"the root of {says}"
+        for (find, put, name), values in places:
+            own = (partial(_size_of, find, -1), f"the root of the size of `{name}`'s last axis")
+            if says != "2" or abs(power) != 1:  # "twice" and "half" are tried of all inputs
+                text = f"{BEGINS}`{name}` is {done} {by}."
+                check = f"{ALTERED}{name} {done} {by}".replace("`", "")
+                yield check, text, partial(_times, find, put, lambda c, s=size, p=power: s(c) ** p)
+            if says != "2" and power == -0.5 and min(v.dim() for v in values) > 1:
+                text = f"{BEGINS}it is as if divided by {by} where {own[1]} belongs."
+                check = f"{ALTERED}{name} scaled by {by}".replace("`", "")
+                ratio = partial(_root_of_ratio, own[0], size)
+                yield check, text, partial(_times, find, put, ratio)
+
+
+def _size_of(find: Callable, axis: int, call: Call) -> int:
+    return find(call).shape[axis]
+
+
+def _root_of_ratio(one: Callable, other: Callable, call: Call) -> float:
+    return (one(call) / other(call)) ** 0.5
+
+
+def _times(find: Callable, put: Callable, factor: Callable, call: Call) -> Call:
+    return put(call, find(call) * factor(call))
 
 
 def _rounded_to(dtype: torch.dtype) -> Callable:
@@ -68,7 +122,9 @@ def _together(places: list, values: list) -> Iterator[Alteration]:
 
 def _cuts(values: Sequence[torch.Tensor]) -> Iterator[Change]:
     """Inputs of which one entry is not there at all, such as keys and values."""
-    for axis in range(values[0].dim()):
+    if not all(isinstance(v, torch.Tensor) for v in values):
+        return
+    for axis in range(min(v.dim() for v in values)):
         if all(v.shape[axis] > 2 for v in values):
             for which, start in (("first", 1), ("last", 0)):
                 text = f"along axis {axis} the {which} entry of {{}} is not looked at"
@@ -93,10 +149,12 @@ def _altering(places: Sequence, change: Callable) -> Callable[[Call], Call]:
 # --- where inputs stand --------------------------------------------------------------------------
 def _places(call: Call, names: Sequence[str]) -> Iterator[tuple[Callable, Callable, str]]:
     """Each input of a call: how to read it, how to put another in its place, and its name."""
-    for place, (value, name) in enumerate(zip(call.args, names, strict=False)):
+    given = list(enumerate(zip(call.args, names, strict=False)))
+    for place, (value, name) in given:
         if isinstance(value, torch.Tensor | bool | int | float):
             yield _argument(place, name)
-        elif isinstance(value, Mapping):
+    for place, (value, _) in given:
+        if isinstance(value, Mapping):
             for key in value:
                 if isinstance(value[key], torch.Tensor):
                     yield _entry(place, key)
@@ -162,6 +220,8 @@ def _along(axis: int, kind: str) -> Iterator[Change]:
         for which, place in (("last", -1), ("first", 0)):
             text = f"along axis {axis} the {which} entry of {{}} does not count"
             yield f"without the {which} {axis}", text, _emptied(axis, place)
+            text = f"along axis {axis} only the {which} entry of {{}} counts"
+            yield f"only the {which} {axis}", text, _alone(axis, place)
         text = f"along axis {axis} the mean of {{}} stands for each entry"
         yield f"averaged {axis}", text, lambda t: t.mean(axis, keepdim=True).expand_as(t)
     for which, place in (("first", 0), ("last", -1)):
@@ -177,6 +237,15 @@ def _emptied(axis: int, place: int) -> Callable:
     def change(tensor: torch.Tensor) -> torch.Tensor:
         left = tensor.clone()
         left.select(axis, place).zero_()
+        return left
+
+    return change
+
+
+def _alone(axis: int, place: int) -> Callable:
+    def change(tensor: torch.Tensor) -> torch.Tensor:
+        left = torch.zeros_like(tensor)
+        left.select(axis, place).copy_(tensor.select(axis, place))
         return left
 
     return change
