@@ -10,7 +10,8 @@ from autograder.course.answers import PUBLIC_SEED
 from autograder.course.asking import Sight
 from autograder.course.calls import Call, Draw, Outcome, run_here
 from autograder.course.course import Course
-from autograder.judging.compare import judge, matches
+from autograder.judging.compare import judge
+from autograder.judging.difference import matches
 from tests.asked import known
 from tests.conftest import ROOT
 from tests.forms import first_of, in_whole_form, share

@@ -9,7 +9,8 @@ import torch
 from autograder.course.asking import Exercise, Sight
 from autograder.course.calls import Call, Draw, Outcome, run_here
 from autograder.course.course import Course
-from autograder.judging.compare import compare, difference, judge, matches, name_mistake
+from autograder.judging.compare import compare, judge, name_mistake
+from autograder.judging.difference import difference, matches
 from autograder.judging.explain import explain_error
 from autograder.sandbox.inside.sandbox_values import Other
 from tests.asked import known

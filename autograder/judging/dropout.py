@@ -14,7 +14,8 @@ import torch
 
 from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Call
-from autograder.judging.compare import compare, difference
+from autograder.judging.compare import compare
+from autograder.judging.difference import difference
 from autograder.judging.layers import layer_findings
 from autograder.judging.stages import only
 

@@ -16,7 +16,8 @@ from difflib import SequenceMatcher
 
 from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Call, Outcome
-from autograder.judging.compare import compare, outcome_difference
+from autograder.judging.compare import compare
+from autograder.judging.difference import outcome_difference
 
 # What is said of each kind of problem. `{name}` is a parameter or buffer, `{layer}` whose it is.
 SAYS = {

@@ -8,7 +8,8 @@ import torch
 
 from autograder.course.asking import Finding, Sight
 from autograder.course.calls import Outcome
-from autograder.judging.compare import compare, difference
+from autograder.judging.compare import compare
+from autograder.judging.difference import difference
 
 
 def in_any_order(sight: Sight, *, part: int | None = None) -> list[Finding]:

@@ -18,7 +18,8 @@ import torch
 
 from autograder.course.asking import Finding, Sight
 from autograder.course.calls import Call, Outcome
-from autograder.judging.compare import compare, difference, name_mistake
+from autograder.judging.compare import compare, name_mistake
+from autograder.judging.difference import difference
 
 Named = tuple[str, str]  # a mistake as (check, message)
 

@@ -10,7 +10,8 @@ from autograder.course.asking import Exercise, Finding, Sight
 from autograder.course.calls import Call, Outcome
 from autograder.course.general.altered import ALTERED, BEGINS
 from autograder.judging import renamed
-from autograder.judging.compare import failures, judge, matches
+from autograder.judging.compare import failures, judge
+from autograder.judging.difference import matches
 from autograder.judging.look_again import look_again
 
 

@@ -15,7 +15,7 @@ from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Verdict, Where
 from autograder.course.calls import Call, Outcome
 from autograder.course.steps.traces import Trace
-from autograder.judging.compare import difference
+from autograder.judging.difference import difference
 from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure

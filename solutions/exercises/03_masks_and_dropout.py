@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from autograder import Call, Draw, exercise
+from autograder.judging.compare import named_errors
 from autograder.judging.dropout import of_function, of_module
-from autograder.judging.errors import named_errors
 from autograder.judging.layers import judge_layers
 
 INF = float("inf")

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from autograder import Call, Draw, Made, exercise
-from autograder.judging.errors import named_errors
+from autograder.judging.compare import named_errors
 from autograder.judging.forms import results_in_one_tensor
 
 from .judges.backward import coarse_then_fine, conv1d, no_jacobian, same_dice, told_by_line

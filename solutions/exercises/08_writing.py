@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from autograder import Call, Draw, exercise
-from autograder.judging.errors import named_errors
+from autograder.judging.compare import named_errors
 from autograder.judging.layers import judge_layers
 from transformer_lm.modeling_attention import MultiHeadSelfAttention
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 from math import prod
 
 from autograder.course.asking import Finding, Sight
-from autograder.judging.compare import compare, difference
+from autograder.judging.compare import compare
+from autograder.judging.difference import difference
 from autograder.judging.forms import results_in_one_tensor
 
 TWO_SHAPES = re.compile(r"cannot be multiplied \(\d+x\d+ and (\d+)x(\d+)\)")

@@ -11,7 +11,8 @@ import torch
 from autograder.course.asking import Finding, Sight
 from autograder.course.calls import Call, Outcome
 from autograder.judging import stages
-from autograder.judging.compare import compare, difference, name_mistake
+from autograder.judging.compare import compare, name_mistake
+from autograder.judging.difference import difference
 from autograder.judging.dropout import in_training
 from autograder.judging.stages import Named, Shown, early_stage, last_stage, only
 

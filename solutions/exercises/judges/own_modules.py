@@ -8,7 +8,8 @@ import torch
 
 from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Outcome
-from autograder.judging.compare import compare, difference
+from autograder.judging.compare import compare
+from autograder.judging.difference import difference
 
 PARTS = ("q.weight", "k.weight", "v.weight", "mix.weight")
 

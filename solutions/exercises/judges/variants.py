@@ -8,7 +8,8 @@ import torch
 
 from autograder.course.asking import Finding, Sight
 from autograder.course.calls import Call
-from autograder.judging.compare import compare, outcome_difference
+from autograder.judging.compare import compare
+from autograder.judging.difference import outcome_difference
 
 
 def in_low_precision(sight: Sight) -> list[Finding]:
