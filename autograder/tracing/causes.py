@@ -71,7 +71,7 @@ def slips(
         wrong = _as_wrong(judged, proof) if proof else first_wrong(judged)
         if wrong is None:
             break
-        start = _root(judged, wrong)
+        start = None if proof and _is_turned_alone(judged, proof) else _root(judged, wrong)
         candidates = _reached(judged, start)[: FURTHEST + 1] if start is not None else []
         sizes = {value.numel() for i in candidates for value in _alone_and_together(judged, i)}
         mistakes = (
@@ -110,6 +110,14 @@ def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
     if found is not None and found.in_order and should is not None and found.known is not should:
         instead = (found.known, should)
     return Wrong(number, max(sources, default=None), should, None, instead)
+
+
+def _is_turned_alone(judged: Judged, proof: Proof) -> bool:
+    """Whether the axes of a right tensor are all that is wrong with a step, and something else is
+    wrong behind it: the numbers of what follows are that one's."""
+    like = judged.like.get(proof.number)
+    own = like is not None and like.known is proof.should
+    return own and proof.number not in judged.bad and not proof.all_right
 
 
 def _named(

@@ -14,7 +14,7 @@ import torch
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Verdict, Where
 from autograder.course.calls import Call, Outcome
-from autograder.course.steps.traces import Trace
+from autograder.course.steps.traces import MOST_OF_ONE, Trace
 from autograder.judging.compare import difference
 from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
@@ -45,11 +45,12 @@ def wrong_call(
     """The place of a call that went wrong and whose steps tell most; None where there is none.
 
     It is one whose sizes are larger than 1, if there is such a one (of one token nothing shows),
-    and whose steps are known.
+    whose tensors have the most axes (of one row the wrong axis does not show), and whose steps are
+    known and can be written down.
     """
     wrong = []
     for place, (call, got) in enumerate(zip(calls, outcomes, strict=True)):
-        if call.inspect or call.on or call.train or got.unset:
+        if call.inspect or call.on or call.train or got.unset or _is_large(call):
             continue
         if got.error is not None and got.error["kind"] != Failure.RAISED:
             continue
@@ -59,13 +60,32 @@ def wrong_call(
         ):
             wrong.append(place)
     shown = [place for place in wrong if known.bank is not None and known.bank.knows(place)]
-    return min(shown, key=lambda place: _ones(calls[place]), default=None)
+
+    def tells_least(place: int) -> tuple:
+        unlike = (outcomes[place].error is None) != (outcomes[shown[0]].error is None)
+        return _ones(calls[place]), unlike, -_axes(calls[place])
+
+    return min(shown, key=tells_least, default=None)
+
+
+def _given(call: Call) -> list[torch.Tensor]:
+    """The tensors of a call."""
+    return [t for t in (*call.args, *call.kwargs.values()) if isinstance(t, torch.Tensor)]
+
+
+def _is_large(call: Call) -> bool:
+    """Whether a tensor of a call has more numbers than are written down."""
+    return any(t.numel() > MOST_OF_ONE for t in _given(call))
 
 
 def _ones(call: Call) -> int:
     """How many axes of a call's tensors have size 1."""
-    given = [*call.args, *call.kwargs.values()]
-    return sum(n == 1 for t in given if isinstance(t, torch.Tensor) for n in t.shape)
+    return sum(n == 1 for t in _given(call) for n in t.shape)
+
+
+def _axes(call: Call) -> int:
+    """How many axes a call's tensors have, all together."""
+    return sum(t.dim() for t in _given(call))
 
 
 def with_where(

@@ -32,7 +32,8 @@ def where(slip: Slip, text: Text) -> Where | None:
     if first is None:
         return None
     last, landmark = _last_right(judged, slip, text, first) if slip.line is None else (None, "")
-    return Where(last, first, landmark, _how(judged, slip) or slip.words)
+    how = "; ".join(filter(None, (_how(judged, slip), slip.words)))
+    return Where(last, first, landmark, how)
 
 
 def _last_right(judged: Judged, slip: Slip, text: Text, first: int) -> tuple[int | None, str]:
