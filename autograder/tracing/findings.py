@@ -19,10 +19,9 @@ from autograder.judging.compare import difference
 from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
-from autograder.tracing import habits
 from autograder.tracing.look import Look, Told
 from autograder.tracing.raised import by_cause
-from autograder.tracing.text import Text
+from autograder.tracing.text import Text, half_power, last_assigned, thrown_away, without_return
 
 Named = tuple[str, str]  # a mistake as (check, message)
 
@@ -189,7 +188,7 @@ def _without(pair: tuple[Named, ...], message: str) -> str:
 def _by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
     """What the text says of the first thing that is wrong: its place may be another line."""
     first, text = told[0], look.text
-    thrown = habits.thrown_away(text, first.where.first_wrong)
+    thrown = thrown_away(text, first.where.first_wrong)
     if thrown is not None and look.ran(thrown[0]) and look.unused(thrown[0]):
         line, method = thrown
         how = f"what `{method}` makes is thrown away"
@@ -199,7 +198,7 @@ def _by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
             f"`{method}` makes a new tensor and leaves the old one as it is: give its result a "
             "name."
         )
-    half = habits.half_power(text)
+    half = half_power(text)
     if half is not None and "factor" in first.where.how:
         others = [each for each in told[1:] if each.where.first_wrong != first.where.first_wrong]
         return [first, *others], (
@@ -228,11 +227,11 @@ def _causes(told: list[Told], habit: str, message: str) -> str:
 # --- nothing came back, or an error --------------------------------------------------------------
 def _nothing(finding: Finding, look: Look, exercise: Exercise) -> Finding:
     """None came back: a function without a `return`, where that is so."""
-    function = habits.without_return(look.text, exercise.name)
+    function = without_return(look.text, exercise.name)
     if function is None:
         return finding
     line = function.body[-1].lineno
-    meant = habits.last_assigned(function, "")
+    meant = last_assigned(function, "")
     end = f" End it with `return {meant}`." if meant else " End it with a `return`."
     return replace(
         finding,

@@ -43,7 +43,8 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     if not suspects and not returned:
         return None
     pivot = _pivot(bench, suspects or returned)
-    exchanged = swapped(bench) if pivot is None or pivot.all_right else None
+    likely = pivot is None or pivot.all_right or _took_another(judged, pivot)
+    exchanged = swapped(bench) if likely else None
     if exchanged is not None:
         return _exchanged(bench, exchanged, pivot)
     if pivot is None:
@@ -87,10 +88,12 @@ def _exchanged(bench: Bench, swap: Swap, pivot: Proof | None) -> Proof | None:
     judged, text = bench.judged, bench.text
     one, two = swap.one, swap.two
     crossed = text.crossed(*((judged.steps[i], judged.like[i].known.name) for i in (one, two)))
-    used = pivot is not None and bench.one_statement(pivot.suspects)
+    used = pivot is not None and pivot.all_right and bench.one_statement(pivot.suspects)
     if used and crossed is False:
         return pivot
-    if crossed or (not used and bench.one_statement((one, two))):
+    named = all(text.target(judged.steps[i]) for i in (one, two))
+    straight = crossed is False and named
+    if crossed or (not used and not straight and bench.one_statement((one, two))):
         should = judged.like[two].known
         trace = bench.replay.trace_with(swap.changed)
         return Proof(min(one, two), trace, True, should, "", (one, two))
@@ -114,6 +117,7 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
                     continue
                 tried.add(each)
                 again = _with_a_right_one(bench, each)
+                again = None if alone and again is not None and not again[3] else again
                 found, group = (again, each) if again is not None else (found, group)
                 if found is not None and found[3]:
                     break
@@ -167,6 +171,11 @@ def _before_a_merge(bench: Bench, pivot: Proof) -> Proof | None:
         mend = "its axes are merged next in another order than asked for"
         return replace(pivot, number=first, suspects=(first,), should=None, mend=mend)
     return None
+
+
+def _took_another(judged: Judged, pivot: Proof) -> bool:
+    """Whether a step gave one right tensor where another belongs."""
+    return pivot.should is not None and _is_another(judged, (pivot.number,), pivot.should)
 
 
 def _is_another(judged: Judged, group: tuple[int, ...], should: Known) -> bool:
