@@ -44,6 +44,8 @@ def by_its_name(slip: Slip, text: Text) -> Slip | None:
     step, line = judged.steps[number], text.line(judged.steps[number])
     if slip.line is not None or line is None or factor_of(judged, number) is not None:
         return slip
+    if _in_another_order(judged, number, text):
+        return None
     made = {text.line(s) for s in judged.steps}
     like, instead = judged.like.get(number), slip.wrong.instead
     makes = like is not None and not (step.op in LAYOUT and _used_there(judged, number, text))
@@ -246,6 +248,45 @@ def _chosen_by_a_loop(slip: Slip, text: Text, line: int) -> bool:
     names = text.operands(step) or text.names_at(step)
     bound = [_bound_last(text, name, line) for name in names]
     return any(isinstance(b, ast.For) and line not in _lines(b.iter) for b in bound)
+
+
+def _in_another_order(judged: Judged, number: int, text: Text) -> bool:
+    """Whether the rounds of a loop take the parts of a right tensor in another order: then what
+    chose them may be wrong, and not the line."""
+    step = judged.steps[number]
+    rounds = [i for i, s in enumerate(judged.steps) if (s.place, s.op) == (step.place, step.op)]
+    taken: dict[tuple, list[int]] = {}
+    for each in rounds if len(rounds) > 1 else ():
+        for key, place in _taken(judged, each, text).items():
+            taken.setdefault(key, []).append(place)
+    rows = [row for row in taken.values() if len(row) == len(rounds)]
+    return not all(row in (sorted(row), _again_and_again(row)) for row in rows)
+
+
+def _again_and_again(row: list[int]) -> list[int]:
+    """The different numbers of a row in order, as often as a loop in a loop takes them."""
+    one = sorted(set(row))
+    return one * (len(row) // len(one))
+
+
+def _taken(judged: Judged, number: int, text: Text) -> dict[tuple, int]:
+    """Which parts of right tensors a line takes from outside for one of its steps, and which right
+    tensors of one shape: each kind with its place in the answer's order."""
+    step, found = judged.steps[number], {}
+    left, seen = list(step.inputs), set()
+    while left:
+        each = left.pop()
+        if each in seen:
+            continue
+        seen.add(each)
+        like, own = judged.like.get(each), judged.steps[each]
+        if text.line(own) == text.line(step) and own.outer == step.outer:
+            left += own.inputs
+        elif like is not None and like.whole:
+            found[own.value.shape] = like.known.place
+        if like is not None and not like.whole:
+            found[like.known.place, like.axes] = like.index
+    return found
 
 
 def _lines(node: ast.expr) -> range:

@@ -215,6 +215,17 @@ def _are_the_same(judged: Judged, group: Sequence[int]) -> bool:
     return None not in own and len(parts) == 1 and not any(each.whole for each in own)
 
 
+def _is_a_part_as_it_is(judged: Judged, number: int) -> bool:
+    """Whether a step gave a part of a right tensor with its axes in the same order."""
+    found, value = judged.like.get(number), judged.steps[number].value
+    if found is None or found.whole:
+        return False
+    whole = found.known.value
+    parts = whole.movedim(found.axes, tuple(range(len(found.axes)))).flatten(0, len(found.axes) - 1)
+    own = parts[found.index].squeeze()
+    return own.shape == value.squeeze().shape and near(plain(own), plain(value.squeeze()))
+
+
 def _the_same_before(judged: Judged, group: Sequence[int]) -> set[int]:
     """The steps before those of several rounds that give one and the same part in each: a round
     may need its own. What a line took out of several that were there is that line's affair."""
@@ -280,8 +291,9 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
         if v.shape == steps[0].value.shape
     )
     repeated = len(group) > 1 and _are_the_same(judged, group)
+    exact = exact or (len(group) > 1 and all(_is_a_part_as_it_is(judged, i) for i in group))
     for known, values in right_ones(judged, group, steps):
-        if exact and not _as_the_answer_has_it(known, values[0]):
+        if exact and len(group) == 1 and not _as_the_answer_has_it(known, values[0]):
             continue
         mine = len(there) == len(group) and any(known is own for own in there)
         if mine and not repeated and (exact or not _may_turn(steps[0], values[0])):

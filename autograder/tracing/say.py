@@ -32,7 +32,7 @@ def where(slip: Slip, text: Text) -> Where | None:
     if first is None:
         return None
     last, landmark = _last_right(judged, slip, text, first) if slip.line is None else (None, "")
-    how = "; ".join(filter(None, (_how(judged, slip), slip.words)))
+    how = "; ".join(dict.fromkeys(filter(None, (_how(judged, slip), slip.words))))
     return Where(last, first, landmark, how)
 
 
