@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import torch
 
@@ -22,6 +21,7 @@ from autograder.tracing.first_wrong import (
     first_wrong,
     stays_multiplied,
 )
+from autograder.tracing.names import Slip, by_its_name
 from autograder.tracing.reference import PRODUCTS, extended
 from autograder.tracing.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.text import Text, means
@@ -33,20 +33,6 @@ ON_THE_WAY += ("__rmul__", "div", "__truediv__", "__rtruediv__", "pow", "__pow__
 ON_THE_WAY += ("__add__", "__radd__", "neg", "__neg__", "log", "mean", "norm", "amin", "exp2")
 ON_THE_WAY += ("logsumexp", "cumsum", "abs", "__imul__", "__itruediv__", "__iadd__", "__isub__")
 ON_THE_WAY += ("mul_", "div_", "add_", "sub_", "__setitem__", "copy_", "zeros_like", "where")
-
-
-@dataclass(frozen=True)
-class Slip:
-    """One thing that is wrong: the step, what it should be, and the known mistake, if it is one."""
-
-    judged: Judged
-    wrong: Wrong
-    number: int  # the step that is said to be wrong
-    cause: KnownSteps | None = None
-    mend: str = ""  # what was made in another way to prove it
-    line: int | None = None  # where another line than the step's is to blame
-    last: bool = False  # whether all is right with this mended
-    words: str = ""  # a small change that makes the result right, where no cause is known
 
 
 def slips(
@@ -71,13 +57,14 @@ def slips(
         wrong = _as_wrong(judged, proof) if proof else first_wrong(judged)
         if wrong is None:
             break
-        start = _root(judged, wrong)
+        start = None if proof and _is_turned_alone(judged, proof) else _root(judged, wrong)
         candidates = _reached(judged, start)[: FURTHEST + 1] if start is not None else []
         sizes = {value.numel() for i in candidates for value in _alone_and_together(judged, i)}
         mistakes = (
             bank.wrong(place, (), sizes, named) if proof else bank.wrong(place, told, sizes, named)
         )
         slip = _named(judged, wrong, candidates, mistakes, text, proof, strict)
+        slip = by_its_name(slip, text) if slip is not None else None
         if slip is None:
             break
         found.append(slip)
@@ -110,6 +97,14 @@ def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
     if found is not None and found.in_order and should is not None and found.known is not should:
         instead = (found.known, should)
     return Wrong(number, max(sources, default=None), should, None, instead)
+
+
+def _is_turned_alone(judged: Judged, proof: Proof) -> bool:
+    """Whether the axes of a right tensor are all that is wrong with a step, and something else is
+    wrong behind it: the numbers of what follows are that one's."""
+    like = judged.like.get(proof.number)
+    own = like is not None and like.known is proof.should
+    return own and proof.number not in judged.bad and not proof.all_right
 
 
 def _named(

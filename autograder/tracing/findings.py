@@ -14,15 +14,14 @@ import torch
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Verdict, Where
 from autograder.course.calls import Call, Outcome
-from autograder.course.steps.traces import Trace
+from autograder.course.steps.traces import MOST_OF_ONE, Trace
 from autograder.judging.difference import difference
 from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
-from autograder.tracing import habits
 from autograder.tracing.look import Look, Told
 from autograder.tracing.raised import by_cause
-from autograder.tracing.text import Text
+from autograder.tracing.text import Text, half_power, last_assigned, thrown_away, without_return
 
 Named = tuple[str, str]  # a mistake as (check, message)
 
@@ -45,11 +44,12 @@ def wrong_call(
     """The place of a call that went wrong and whose steps tell most; None where there is none.
 
     It is one whose sizes are larger than 1, if there is such a one (of one token nothing shows),
-    and whose steps are known.
+    whose tensors have the most axes (of one row the wrong axis does not show), and whose steps are
+    known and can be written down.
     """
     wrong = []
     for place, (call, got) in enumerate(zip(calls, outcomes, strict=True)):
-        if call.inspect or call.on or call.train or got.unset:
+        if call.inspect or call.on or call.train or got.unset or _is_large(call):
             continue
         if got.error is not None and got.error["kind"] != Failure.RAISED:
             continue
@@ -59,13 +59,32 @@ def wrong_call(
         ):
             wrong.append(place)
     shown = [place for place in wrong if known.bank is not None and known.bank.knows(place)]
-    return min(shown, key=lambda place: _ones(calls[place]), default=None)
+
+    def tells_least(place: int) -> tuple:
+        unlike = (outcomes[place].error is None) != (outcomes[shown[0]].error is None)
+        return _ones(calls[place]), unlike, -_axes(calls[place])
+
+    return min(shown, key=tells_least, default=None)
+
+
+def _given(call: Call) -> list[torch.Tensor]:
+    """The tensors of a call."""
+    return [t for t in (*call.args, *call.kwargs.values()) if isinstance(t, torch.Tensor)]
+
+
+def _is_large(call: Call) -> bool:
+    """Whether a tensor of a call has more numbers than are written down."""
+    return any(t.numel() > MOST_OF_ONE for t in _given(call))
 
 
 def _ones(call: Call) -> int:
     """How many axes of a call's tensors have size 1."""
-    given = [*call.args, *call.kwargs.values()]
-    return sum(n == 1 for t in given if isinstance(t, torch.Tensor) for n in t.shape)
+    return sum(n == 1 for t in _given(call) for n in t.shape)
+
+
+def _axes(call: Call) -> int:
+    """How many axes a call's tensors have, all together."""
+    return sum(t.dim() for t in _given(call))
 
 
 def with_where(
@@ -169,7 +188,7 @@ def _without(pair: tuple[Named, ...], message: str) -> str:
 def _by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
     """What the text says of the first thing that is wrong: its place may be another line."""
     first, text = told[0], look.text
-    thrown = habits.thrown_away(text, first.where.first_wrong)
+    thrown = thrown_away(text, first.where.first_wrong)
     if thrown is not None and look.ran(thrown[0]) and look.unused(thrown[0]):
         line, method = thrown
         how = f"what `{method}` makes is thrown away"
@@ -179,7 +198,7 @@ def _by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
             f"`{method}` makes a new tensor and leaves the old one as it is: give its result a "
             "name."
         )
-    half = habits.half_power(text)
+    half = half_power(text)
     if half is not None and "factor" in first.where.how:
         others = [each for each in told[1:] if each.where.first_wrong != first.where.first_wrong]
         return [first, *others], (
@@ -208,11 +227,11 @@ def _causes(told: list[Told], habit: str, message: str) -> str:
 # --- nothing came back, or an error --------------------------------------------------------------
 def _nothing(finding: Finding, look: Look, exercise: Exercise) -> Finding:
     """None came back: a function without a `return`, where that is so."""
-    function = habits.without_return(look.text, exercise.name)
+    function = without_return(look.text, exercise.name)
     if function is None:
         return finding
     line = function.body[-1].lineno
-    meant = habits.last_assigned(function, "")
+    meant = last_assigned(function, "")
     end = f" End it with `return {meant}`." if meant else " End it with a `return`."
     return replace(
         finding,

@@ -21,6 +21,7 @@ PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_s
 LAYOUT = ("__get__", "transpose", "permute", "view", "reshape", "unflatten", "flatten", "squeeze")
 LAYOUT += ("unsqueeze", "contiguous", "movedim", "swapaxes", "t", "expand", "clone", "to", "float")
 EXTREMES = ("max", "amax", "min", "amin")  # numbers that a softmax is shifted by
+UNSET = ("empty", "new_empty", "empty_like", "empty_strided")  # whatever was in memory
 MOST_TELLING = 1_000  # steps that are compared
 
 
@@ -65,7 +66,8 @@ class Judged:
             if time.thread_time() > until:
                 self.whole = False
                 break
-            found = likeness(step.value, own.all) if step.kind == "float" else None
+            is_value = step.kind == "float" and step.op not in UNSET
+            found = likeness(step.value, own.all) if is_value else None
             if found is not None:
                 self.like[number] = found
         self.users: dict[int, list[int]] = {i: [] for i in range(len(steps))}
@@ -105,7 +107,7 @@ class Judged:
         return bad, unsure
 
     def _is_neutral(self, number: int, step: Step) -> bool:
-        if step.kind != "float":
+        if step.kind != "float" or step.op in UNSET:
             return True
         if _new_nan(step, self.steps):
             return False

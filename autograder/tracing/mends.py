@@ -12,7 +12,7 @@ import torch
 
 from autograder.course.steps.traces import LEAF, Done
 from autograder.tracing.alike import Known, merges
-from autograder.tracing.first_wrong import Judged
+from autograder.tracing.first_wrong import LAYOUT, Judged
 from autograder.tracing.replay import REDUCED, Replay
 
 OVER_AN_AXIS = REDUCED.split()
@@ -31,6 +31,7 @@ class Mend:
     values: dict[int, torch.Tensor] = field(default_factory=dict)
     calls: dict[int, tuple[Done, ...]] = field(default_factory=dict)
     words: str = ""
+    makers: tuple[int, ...] = ()  # steps that may be wrong instead: they made what is replaced
 
 
 def ways_to_mend(judged: Judged, replay: Replay, group: Sequence[int]) -> Iterator[Mend]:
@@ -48,7 +49,7 @@ def ways_to_mend(judged: Judged, replay: Replay, group: Sequence[int]) -> Iterat
     if first.calls[-1].op == ATTENTION:
         yield from _other_switches(replay, group, steps)
     if first.calls[-1].op in JOINS:
-        yield from _joined_backwards(group, steps)
+        yield from _joined_otherwise(group, steps, replay)
     yield Mend({i: -s.value for i, s in zip(group, steps, strict=True)}, {}, "the sign is wrong")
     yield from _left_out(judged, group, steps)
     yield from _other_operands(judged, group, steps)
@@ -80,7 +81,8 @@ def _axes(group, steps, other, now: int) -> Iterator[Mend]:
                 i: (*s.calls[:-1], replace(s.calls[-1], given=other(new)))
                 for i, s in zip(group, steps, strict=True)
             }
-            yield Mend({}, calls, f"it runs along dim={now}")
+            name = steps[0].calls[-1].op.strip("_")
+            yield Mend({}, calls, f"`{name}` runs along dim={now}")
 
 
 def _put(given: list, place: int, new, kind: str = "v") -> tuple:
@@ -164,15 +166,25 @@ def _named_otherwise(group, steps, named: dict) -> dict[int, tuple[Done, ...]]:
     return calls
 
 
-def _joined_backwards(group, steps) -> Iterator[Mend]:
-    calls = {}
-    for i, step in zip(group, steps, strict=True):
-        parts, *rest = step.calls[-1].given or (("",),)
-        if parts[0] not in ("l", "u"):
-            return
-        turned = (parts[0], *reversed(parts[1:]))
-        calls[i] = (*step.calls[:-1], replace(step.calls[-1], given=(turned, *rest)))
-    yield Mend({}, calls, "what is joined stands in the wrong order")
+def _joined_otherwise(group, steps, replay: Replay) -> Iterator[Mend]:
+    """Parts joined in the opposite order, or the first or the last with the other sign."""
+
+    def joined(turn) -> dict[int, tuple[Done, ...]]:
+        calls = {}
+        for i, step in zip(group, steps, strict=True):
+            (kind, *parts), *rest = step.calls[-1].given
+            given = ((kind, *turn(parts)), *rest)
+            calls[i] = (*step.calls[:-1], replace(step.calls[-1], given=given))
+        return calls
+
+    def minus(part: tuple) -> tuple:
+        return ("c", -replay.value(part[1])) if part[0] == "t" else part
+
+    if any(not s.calls[-1].given or s.calls[-1].given[0][0] not in ("l", "u") for s in steps):
+        return
+    yield Mend({}, joined(lambda parts: parts[::-1]), "what is joined stands in the wrong order")
+    yield Mend({}, joined(lambda p: [minus(p[0]), *p[1:]]), "its first part has the wrong sign")
+    yield Mend({}, joined(lambda p: [*p[:-1], minus(p[-1])]), "its last part has the wrong sign")
 
 
 def _left_out(judged: Judged, group, steps) -> Iterator[Mend]:
@@ -198,12 +210,31 @@ def _other_operands(judged: Judged, group, steps) -> Iterator[Mend]:
                 given = list(step.calls[-1].given)
                 given[place] = ("t", other)
                 calls[i] = (*step.calls[:-1], replace(step.calls[-1], given=tuple(given)))
-            yield Mend({}, calls, _instead(judged, now[-1][1], others[-1]))
+            old = [each[1] for each in now]
+            words = _instead(judged, old, others)
+            yield Mend({}, calls, words, _for_this_alone(judged, group, old))
 
 
-def _instead(judged: Judged, now: int, other: int) -> str:
+def _for_this_alone(judged: Judged, group, now: list[int]) -> tuple[int, ...]:
+    """The steps that made these operands, if they were made for nothing else."""
+    left, own = list(now), set(now)
+    while left:
+        number = left.pop()
+        for user in judged.users[number]:
+            if user in group or user in own:
+                continue
+            if judged.steps[user].op not in LAYOUT:
+                return ()
+            own.add(user)
+            left.append(user)
+    return tuple(i for i in now if judged.steps[i].place is not None)
+
+
+def _instead(judged: Judged, old: list[int], others: list[int]) -> str:
     """What an operand is, beside the one that belongs in its place."""
-    steps = judged.steps
+    steps, now, other = judged.steps, old[-1], others[-1]
+    if len(old) > 1 and len(set(old)) == 1:
+        return "an operand is the same in every round, where each round needs its own"
     if steps[other].inputs == (now,) and steps[other].op.isidentifier():
         return f"an operand is taken as it was before `{steps[other].op.strip('_')}`"
     if steps[now].inputs == (other,) and steps[now].op.isidentifier():
@@ -228,8 +259,14 @@ def _of_the_same_shape(judged: Judged, group, now: list[int]) -> Iterator[list[i
 
 
 def _next_in_each_round(judged: Judged, group, now: list[int]) -> Iterator[list[int]]:
-    """What stands a step or two behind, or before, an operand in each round of a loop."""
+    """What stands a step or two behind, or before, an operand in each round of a loop; where it is
+    the same in all rounds, its neighbours of one operation, one for each."""
     steps = judged.steps
+    if len(set(now)) == 1:
+        own = siblings(judged, now[0])
+        if len(own) == len(group) and max(own) < group[0]:
+            yield own
+        return
     for by in (1, 2, -1, -2):
         others = [n + by for n in now]
         if any(not 0 <= other < i for other, i in zip(others, group, strict=True)):
@@ -239,6 +276,17 @@ def _next_in_each_round(judged: Judged, group, now: list[int]) -> Iterator[list[
         ]
         if all(alike) and len({(steps[o].op, steps[o].place) for o in others[1:]}) == 1:
             yield others
+
+
+def siblings(judged: Judged, number: int) -> list[int]:
+    """The parts that one operation cut a tensor in, by one of them."""
+    step = judged.steps[number]
+    made = (step.op, step.place, step.inputs)
+    return [
+        i
+        for i, s in enumerate(judged.steps)
+        if s.place is not None and (s.op, s.place, s.inputs) == made
+    ]
 
 
 # --- right tensors in the place of steps ---------------------------------------------------------

@@ -8,7 +8,7 @@ they are scaled, a softmax written out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -27,10 +27,16 @@ class Reference:
     known: list[Known]
     of_step: dict[int, Known]
     also: list[Known]  # forms on the way of other right programs
+    told: list[Known] = field(default_factory=list)  # what comes of mistakes that are told already
+
+    @property
+    def right(self) -> list[Known]:
+        """What right programs have, the answer and others."""
+        return [*self.known, *self.also]
 
     @property
     def all(self) -> list[Known]:
-        return [*self.known, *self.also]
+        return [*self.right, *self.told]
 
     def results(self) -> list[Known]:
         """The tensors that are to be returned."""
@@ -171,4 +177,4 @@ def extended(own: Reference, traces: list[Trace]) -> Reference:
             ordered = each.in_order()
             if not any(_same(k, ordered) for k in [*own.all, *others]):
                 others.append(each)
-    return replace(own, also=[*own.also, *others])
+    return replace(own, told=[*own.told, *others])

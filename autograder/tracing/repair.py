@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -18,28 +18,11 @@ import torch
 from autograder.course.steps.traces import Trace
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
-from autograder.tracing.mends import JOINS, Mend, right_ones, ways_to_mend
+from autograder.tracing.mends import JOINS, Mend, right_ones, siblings, ways_to_mend
+from autograder.tracing.pairs import first_of_several, one_after_the_other
 from autograder.tracing.reference import PRODUCTS, multiple
-from autograder.tracing.replay import REACH, Bench, NotAgain, Replay
+from autograder.tracing.replay import REACH, Bench, NotAgain, Proof, Replay
 from autograder.tracing.text import Text
-
-MOST_IN_A_PAIR = 16  # right tensors that are tried in the place of each of two steps
-
-
-@dataclass
-class Proof:
-    """The step that is to blame, the trace as it is with that mended, and what mends it.
-
-    all_right: whether the result is right then. mend: how the operation was mended, in words.
-    """
-
-    number: int
-    trace: Trace
-    all_right: bool
-    should: Known | None = None
-    mend: str = ""
-    suspects: tuple[int, ...] = ()
-    earlier: Proof | None = None  # one that makes more right, where this one is not one statement
 
 
 def can_prove(judged: Judged) -> bool:
@@ -60,12 +43,13 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     if not suspects and not returned:
         return None
     pivot = _pivot(bench, suspects or returned)
-    exchanged = swapped(bench) if pivot is None or pivot.all_right else None
+    likely = pivot is None or pivot.all_right or _took_another(judged, pivot)
+    exchanged = swapped(bench) if likely else None
     if exchanged is not None:
         return _exchanged(bench, exchanged, pivot)
     if pivot is None:
-        return _mended(bench, suspects) or _first_of_two(bench, suspects)
-    if _one_statement(bench, pivot.suspects):
+        return _mended(bench, suspects) or first_of_several(bench, suspects)
+    if bench.one_statement(pivot.suspects):
         return pivot
     merge = _before_a_merge(bench, pivot)
     if merge is not None:
@@ -73,7 +57,7 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     mended = _mended(bench, list(pivot.suspects), pivot)
     if mended is None and pivot.earlier is not None:
         return pivot.earlier
-    return mended or _first_of_two(bench, suspects)
+    return mended or one_after_the_other(bench, pivot) or first_of_several(bench, suspects)
 
 
 def put_right(judged: Judged, number: int, should: Known | None) -> Trace | None:
@@ -90,10 +74,12 @@ def put_right(judged: Judged, number: int, should: Known | None) -> Trace | None
 def in_words(judged: Judged, proof: Proof, text: Text) -> str:
     """How the operation of a proved step could be made right, where one small change of it does."""
     bench = Bench(judged, judged.until, text)
-    group = bench.group_of.get(proof.number)
-    if not proof.all_right or group is None:
+    if not proof.all_right or proof.number not in bench.group_of:
         return ""
-    return next((mend.words for mend, _ in _tried(bench, group)), "")
+    unsure = [i for i in judged.steps[proof.number].inputs if i in judged.bad | judged.unsure]
+    there = [i for i in unsure if i in bench.group_of and bench.one_statement((i, proof.number))]
+    groups = dict.fromkeys(bench.group_of[i] for i in (proof.number, *there))
+    return next((mend.words for group in groups for mend, _ in _tried(bench, group)), "")
 
 
 def _exchanged(bench: Bench, swap: Swap, pivot: Proof | None) -> Proof | None:
@@ -102,19 +88,16 @@ def _exchanged(bench: Bench, swap: Swap, pivot: Proof | None) -> Proof | None:
     judged, text = bench.judged, bench.text
     one, two = swap.one, swap.two
     crossed = text.crossed(*((judged.steps[i], judged.like[i].known.name) for i in (one, two)))
-    used = pivot is not None and _one_statement(bench, pivot.suspects)
+    used = pivot is not None and pivot.all_right and bench.one_statement(pivot.suspects)
     if used and crossed is False:
         return pivot
-    if crossed or (not used and _one_statement(bench, (one, two))):
+    named = all(text.target(judged.steps[i]) for i in (one, two))
+    straight = crossed is False and named
+    if crossed or (not used and not straight and bench.one_statement((one, two))):
         should = judged.like[two].known
         trace = bench.replay.trace_with(swap.changed)
         return Proof(min(one, two), trace, True, should, "", (one, two))
     return None
-
-
-def _one_statement(bench: Bench, numbers) -> bool:
-    lines = {bench.text.line(bench.judged.steps[i]) for i in numbers}
-    return len(lines) == 1 and None not in lines
 
 
 def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
@@ -125,20 +108,25 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
     for wrong in suspects[:40]:
         for number in [*bench.before(wrong), wrong]:
             group = bench.group_of.get(number)
-            if group is None or group in tried:
+            if group is None:
                 continue
-            tried.add(group)
-            found = _with_a_right_one(bench, group)
-            wide = bench.wide_group_of[number]
-            if wide not in tried and (found is None or not found[3]):
-                tried.add(wide)
-                again = _with_a_right_one(bench, wide)
-                found, group = (again, wide) if again is not None else (found, group)
+            found = None
+            for each in (group, bench.wide_group_of[number], (number,)):
+                alone = len(each) == 1 and each != bench.group_of[number]
+                if each in tried or (alone and not _is_right_alone(judged, number)):
+                    continue
+                tried.add(each)
+                again = _with_a_right_one(bench, each)
+                again = None if alone and again is not None and not again[3] else again
+                found, group = (again, each) if again is not None else (found, group)
+                if found is not None and found[3]:
+                    break
             if found is None:
                 continue
             values, should, changed, all_right = found[:4]
             ahead = bench.ancestors(group) & (judged.bad | judged.unsure)
             moved = set() if _is_another(judged, group, should) else _moved_before(judged, group)
+            moved |= _the_same_before(judged, group)
             to_blame = tuple(sorted(ahead | moved | {min(group)}))
             several = any(not torch.equal(v, values[group[0]]) for v in values.values())
             proof = Proof(
@@ -150,7 +138,7 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
                 to_blame,
             )
             if all_right:
-                if best is not None and _one_statement(bench, best.suspects):
+                if best is not None and bench.one_statement(best.suspects):
                     proof.earlier = best
                 return proof
             best = best or proof
@@ -159,6 +147,13 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
         if time.thread_time() > bench.until:
             break
     return best
+
+
+def _is_right_alone(judged: Judged, number: int) -> bool:
+    """Whether one of several steps that a line makes is a whole right tensor of its own: of those
+    that a list is made of, one may be the wrong one."""
+    found = judged.like.get(number)
+    return found is not None and found.whole and found.in_order
 
 
 def _before_a_merge(bench: Bench, pivot: Proof) -> Proof | None:
@@ -176,6 +171,11 @@ def _before_a_merge(bench: Bench, pivot: Proof) -> Proof | None:
         mend = "its axes are merged next in another order than asked for"
         return replace(pivot, number=first, suspects=(first,), should=None, mend=mend)
     return None
+
+
+def _took_another(judged: Judged, pivot: Proof) -> bool:
+    """Whether a step gave one right tensor where another belongs."""
+    return pivot.should is not None and _is_another(judged, (pivot.number,), pivot.should)
 
 
 def _is_another(judged: Judged, group: tuple[int, ...], should: Known) -> bool:
@@ -205,6 +205,39 @@ def _moved_before(judged: Judged, group: tuple[int, ...]) -> set[int]:
         ):
             found.add(number)
             left += step.inputs
+    return found
+
+
+def _are_the_same(judged: Judged, group: Sequence[int]) -> bool:
+    """Whether these steps all gave one part of one right tensor."""
+    own = [judged.like.get(i) for i in group]
+    parts = {(each.known.place, each.axes, each.index) for each in own if each and not each.whole}
+    return None not in own and len(parts) == 1 and not any(each.whole for each in own)
+
+
+def _is_a_part_as_it_is(judged: Judged, number: int) -> bool:
+    """Whether a step gave a part of a right tensor with its axes in the same order."""
+    found, value = judged.like.get(number), judged.steps[number].value
+    if found is None or found.whole:
+        return False
+    whole = found.known.value
+    parts = whole.movedim(found.axes, tuple(range(len(found.axes)))).flatten(0, len(found.axes) - 1)
+    own = parts[found.index].squeeze()
+    return own.shape == value.squeeze().shape and near(plain(own), plain(value.squeeze()))
+
+
+def _the_same_before(judged: Judged, group: Sequence[int]) -> set[int]:
+    """The steps before those of several rounds that give one and the same part in each: a round
+    may need its own. What a line took out of several that were there is that line's affair."""
+    found: set[int] = set()
+    if len(group) < 2:
+        return found
+    for operand in zip(*(judged.steps[i].inputs for i in group), strict=False):
+        if not _are_the_same(judged, operand) or judged.steps[operand[0]].place is None:
+            continue
+        if len(set(operand)) == 1 and len(siblings(judged, operand[0])) >= len(group):
+            continue
+        found |= {*operand, *_the_same_before(judged, operand)}
     return found
 
 
@@ -249,7 +282,7 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     best = None
     should = judged.own.makes(judged.places(group[0])) if len(group) == 1 else None
     there = [judged.like[i].known for i in group if i in judged.like and judged.like[i].in_order]
-    if any(own is other for own in there for other in judged.own.also):
+    if any(own is other for own in there for other in (*judged.own.also, *judged.own.told)):
         return None  # it stands on the way of another right program
     exact = len(group) == 1 and any(
         near(plain(steps[0].value), plain(v))
@@ -257,10 +290,13 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
         for v in own.shapes
         if v.shape == steps[0].value.shape
     )
+    repeated = len(group) > 1 and _are_the_same(judged, group)
+    exact = exact or (len(group) > 1 and all(_is_a_part_as_it_is(judged, i) for i in group))
     for known, values in right_ones(judged, group, steps):
-        if exact and not _as_the_answer_has_it(known, values[0]):
+        if exact and len(group) == 1 and not _as_the_answer_has_it(known, values[0]):
             continue
-        if any(known is own for own in there) and (exact or not _may_turn(steps[0], values[0])):
+        mine = len(there) == len(group) and any(known is own for own in there)
+        if mine and not repeated and (exact or not _may_turn(steps[0], values[0])):
             continue
         if any(_one_of_the_other(judged, known, own) for own in there):
             continue  # what comes between is missing, or is there twice: this one is right
@@ -283,58 +319,6 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     return best
 
 
-# --- two steps at once ---------------------------------------------------------------------------
-def _first_of_two(bench: Bench, suspects: list[int]) -> Proof | None:
-    """The first of two wrong steps that know nothing of each other, where right tensors in the
-    places of both make the result right, and in the place of one alone do not; both, where they
-    stand in one statement."""
-    judged = bench.judged
-    groups = {
-        bench.wide_group_of[i]
-        for i in suspects
-        if i in judged.bad and i in bench.wide_group_of
-        if not set(judged.steps[i].inputs) & (judged.bad | judged.unsure)
-    }
-    pair = sorted(groups)
-    if len(pair) != 2 or not all(_one_statement(bench, group) for group in pair):
-        return None
-    together = _one_statement(bench, [i for group in pair for i in group])
-    if all(_is_multiple(judged, group) for group in pair):  # one may take out the other's factor
-        return None
-    ways = [list(itertools.islice(_likely(judged, group), MOST_IN_A_PAIR)) for group in pair]
-    for (should, one), (_, two) in itertools.product(*ways):
-        outcome = bench.outcome({**one, **two})
-        if outcome is not None and outcome[1]:
-            done = outcome if together else bench.outcome(one)
-            if done is None:
-                return None
-            trace = bench.replay.trace_with(done[0])
-            return Proof(min(pair[0]), trace, together, should, "", (min(pair[0]),))
-    return None
-
-
-def _likely(judged: Judged, group: tuple[int, ...]) -> Iterator[tuple[Known, dict]]:
-    """Right tensors that may belong in the place of these steps: what their numbers are, or what
-    the answer makes of all that they were made of."""
-    steps = [judged.steps[i] for i in group]
-    if steps[0].kind != "float" or any(s.value.shape != steps[0].value.shape for s in steps):
-        return
-    own = [judged.like[i].known for i in group if i in judged.like]
-    places = {judged.like[i].known.place for s in steps for i in s.inputs if i in judged.like}
-    before = [known for known in judged.own.known if known.place in places]
-    for known, values in right_ones(judged, group, steps):
-        if own and known not in own:
-            continue
-        if all(known is k or judged.own.comes_of(known, k) for k in before):
-            yield known, dict(zip(group, values, strict=True))
-
-
-def _is_multiple(judged: Judged, group: tuple[int, ...]) -> bool:
-    """Whether these steps give a right tensor times a number."""
-    shapes = [shape for known in judged.own.known for shape in known.shapes]
-    return all(any(multiple(judged.steps[i].value, t) is not None for t in shapes) for i in group)
-
-
 # --- an operation made in another way ------------------------------------------------------------
 def _mended(bench: Bench, suspects: list[int], pivot: Proof | None = None) -> Proof | None:
     """The one statement in which another axis, operand or sign makes the result right."""
@@ -348,7 +332,8 @@ def _mended(bench: Bench, suspects: list[int], pivot: Proof | None = None) -> Pr
         found += [(mend, group, changed) for mend, changed in _tried(bench, group)]
         if time.thread_time() > bench.until:
             return None
-    if not found or not _one_statement(bench, [min(group) for _, group, _ in found]):
+    at = [i for mend, group, _ in found for i in (min(group), *mend.makers)]
+    if not found or not bench.one_statement(at):
         return None
     mend, group, changed = found[0]
     number = min(group)

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import torch
 import torch.nn.functional as F
 
 from autograder.course.steps.traces import LEAF, Done, Step, Trace
-from autograder.tracing.alike import likeness, near, plain, tells
+from autograder.tracing.alike import Known, likeness, near, plain, tells
 from autograder.tracing.first_wrong import LAYOUT as MOVES
 from autograder.tracing.first_wrong import PARTS, Judged
 from autograder.tracing.text import Text
@@ -49,6 +49,22 @@ SIGNS = (
 )
 SIGNS += " ne lt le gt ge and or abs iter xor"
 PROPERTIES = (".T", ".mT", ".data", ".real")
+
+
+@dataclass
+class Proof:
+    """The step that is to blame, the trace as it is with that mended, and what mends it.
+
+    all_right: whether the result is right then. mend: how the operation was mended, in words.
+    """
+
+    number: int
+    trace: Trace
+    all_right: bool
+    should: Known | None = None
+    mend: str = ""
+    suspects: tuple[int, ...] = ()
+    earlier: Proof | None = None  # one that makes more right, where this one is not one statement
 
 
 class NotAgain(Exception):
@@ -228,7 +244,7 @@ class Bench:
             value = changed[number]
             if not value.is_floating_point() or not tells(value.double()):
                 continue
-            found = likeness(value.double(), self.judged.own.known)
+            found = likeness(value.double(), self.judged.own.right)
             if found is None or not found.in_order or found.turned:
                 continue
             ordered = plain(value.double()).flatten().sort().values
@@ -246,6 +262,11 @@ class Bench:
             if i < len(steps)
             and (steps[i].value.shape != wanted.shape or not near(plain(steps[i].value), wanted))
         ]
+
+    def one_statement(self, numbers: Iterable[int]) -> bool:
+        """Whether one statement made these steps."""
+        lines = {self.text.line(self.judged.steps[i]) for i in numbers}
+        return len(lines) == 1 and None not in lines
 
     # --- which steps may be wrong ----------------------------------------------------------------
     def ancestors(self, numbers) -> set[int]:

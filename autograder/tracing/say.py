@@ -11,9 +11,9 @@ import torch
 from autograder.course.asking import Where
 from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import Known, near, plain
-from autograder.tracing.causes import Slip
 from autograder.tracing.first_wrong import LAYOUT, Judged, factor_of
 from autograder.tracing.mends import JOINS
+from autograder.tracing.names import Slip
 from autograder.tracing.reference import multiple
 from autograder.tracing.text import Text
 
@@ -32,7 +32,8 @@ def where(slip: Slip, text: Text) -> Where | None:
     if first is None:
         return None
     last, landmark = _last_right(judged, slip, text, first) if slip.line is None else (None, "")
-    return Where(last, first, landmark, _how(judged, slip) or slip.words)
+    how = "; ".join(dict.fromkeys(filter(None, (_how(judged, slip), slip.words))))
+    return Where(last, first, landmark, how)
 
 
 def _last_right(judged: Judged, slip: Slip, text: Text, first: int) -> tuple[int | None, str]:

@@ -10,8 +10,11 @@ from tests.tracing.fresh import (
     AGAIN_LOOKED_AT,
     COUNTED,
     LOOKED_AT,
+    MISNAMED,
     PROGRAMS,
     RIGHT,
+    THIRD_COUNTED,
+    THIRD_LOOKED_AT,
 )
 from tests.tracing.fresh.errors import ADD
 from tests.tracing.helper import look, told
@@ -23,6 +26,8 @@ HALVES = {
     "counted": COUNTED,
     "again, looked at": AGAIN_LOOKED_AT,
     "again, counted": AGAIN_COUNTED,
+    "third, looked at": THIRD_LOOKED_AT,
+    "third, counted": THIRD_COUNTED,
 }
 
 
@@ -47,6 +52,26 @@ def test_a_line_is_right_or_nothing_is_said(program):
 def test_no_program_gets_a_wrong_line_and_most_get_the_right_one(programs):
     assert [p.what for p in programs if not line_is_right_or_none(p)] == []
     assert sum(map(is_right, programs)) >= 0.7 * len(programs)
+
+
+NAMED = [p for p in MISNAMED if p.what.split()[0] in ("A1", "A2", "A3", "A16", "A18")]
+OPEN = [p for p in MISNAMED if p.what.split()[0] in ("B2", "B8", "B10", "C7", "C14", "C16")]
+
+
+@pytest.mark.parametrize("program", NAMED, ids=[p.what for p in NAMED])
+def test_a_tensor_under_a_wrong_name_is_told_where_it_got_it(program):
+    assert failing(program).where.first_wrong in program.lines()
+
+
+@pytest.mark.parametrize("program", OPEN, ids=[p.what for p in OPEN])
+def test_where_names_leave_it_open_no_line_is_told(program):
+    assert failing(program).where is None
+
+
+@pytest.mark.slow
+def test_no_line_is_told_that_only_got_what_was_misnamed():
+    assert len(MISNAMED) == 50
+    assert [p.what for p in MISNAMED if not line_is_right_or_none(p)] == []
 
 
 @pytest.mark.parametrize("program", RIGHT[8:12], ids=[p.what for p in RIGHT[8:12]])

@@ -19,6 +19,7 @@ from autograder.sandbox.inside.runner import Runner
 
 MOST_STEPS = recorder.MAX_STEPS
 MOST_NUMBERS = recorder.MAX_ALL
+MOST_OF_ONE = recorder.MAX_ONE
 LEAF = recorder.LEAF
 
 
@@ -76,7 +77,7 @@ class Trace:
 
 def to_steps_request(calls: Sequence[Call], named: bool = False) -> tuple[dict, dict]:
     """The header and tensors that ask a `Runner` for the steps of these calls."""
-    plain = [replace(call, gradients=False) for call in calls]
+    plain = [replace(call, gradients=False, work=False) for call in calls]
     header, tensors = to_request(plain)
     return {**header, "op": "steps", "named": named}, tensors
 

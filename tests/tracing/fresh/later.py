@@ -235,7 +235,7 @@ add(
 def fused_qkv(x, layers):
     W = torch.vstack([layers["q.weight"], layers["k.weight"], layers["v.weight"]])
     b = torch.hstack([layers["q.bias"], layers["k.bias"], layers["v.bias"]])
-    q, v, k = (x @ W.T + b).tensor_split(3, dim=-1)
+    q, v, k = (x @ W.T + b).tensor_split(3, dim=-1)  # <-
     return q, k, v  # <-
 """,
     "order",

@@ -1,0 +1,107 @@
+"""Several steps that are wrong at once, where none alone makes the result right.
+
+They know nothing of each other (each is made of right tensors), or the second is made of the first.
+Right tensors are put in the places of all of them; the first of them is told, and the others when
+it is mended.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+from autograder.tracing.alike import Known
+from autograder.tracing.first_wrong import Judged
+from autograder.tracing.mends import arrangements, right_ones
+from autograder.tracing.reference import multiple
+from autograder.tracing.replay import Bench, Proof
+
+MOST_AT_ONCE = 3
+MOST_WAYS = (16, 3)  # right tensors tried in the place of each of two steps, and of each of three
+
+
+def first_of_several(bench: Bench, suspects: list[int]) -> Proof | None:
+    """The first of two or three wrong steps that know nothing of each other, where right tensors in
+    the places of all make the result right, and in the place of one alone do not; all of them,
+    where they stand in one statement."""
+    judged = bench.judged
+    groups = {
+        bench.wide_group_of[i]
+        for i in suspects
+        if i in judged.bad and i in bench.wide_group_of
+        if not set(judged.steps[i].inputs) & (judged.bad | judged.unsure)
+    }
+    several = sorted(groups)
+    if not 2 <= len(several) <= MOST_AT_ONCE or not all(map(bench.one_statement, several)):
+        return None
+    together = bench.one_statement([i for group in several for i in group])
+    if all(_is_multiple(judged, group) for group in several):  # one may take out another's factor
+        return None
+    most = MOST_WAYS[len(several) - 2]
+    ways = [list(itertools.islice(_likely(judged, group), most)) for group in several]
+    for chosen in itertools.product(*ways):
+        should, one = chosen[0]
+        rest = {number: value for _, them in chosen[1:] for number, value in them.items()}
+        outcome = bench.outcome({**one, **rest})
+        if outcome is None or not outcome[1]:
+            continue
+        without = bench.outcome(rest)
+        done = outcome if together else bench.outcome(one)
+        if done is None or without is None or without[1]:
+            return None
+        first = min(several[0])
+        trace = bench.replay.trace_with(done[0])
+        return Proof(first, trace, together, should, "", (first,))
+    return None
+
+
+def one_after_the_other(bench: Bench, pivot: Proof) -> Proof | None:
+    """The first of two wrong steps of which the second is made: its axes stand in another order,
+    and the second gives a multiple of what it should, in whatever order.
+
+    pivot: the second, in whose place a right tensor makes the result right.
+    """
+    judged, should, second = bench.judged, pivot.should, pivot.number
+    before = [i for i in pivot.suspects if i != second]
+    if not pivot.all_right or should is None or not before or not bench.one_statement(before):
+        return None
+    first, step = before[-1], judged.steps[second]
+    like = judged.like.get(first)
+    ways = arrangements(should, step.value.shape)
+    if like is None or not any(multiple(step.value, way) is not None for way in ways):
+        return None
+    for value in like.known.shapes:
+        if value.shape != judged.steps[first].value.shape:
+            continue
+        one = bench.outcome({first: value})
+        if one is None or one[1] or second not in one[0]:
+            continue
+        for right in should.shapes:
+            if right.shape == step.value.shape and multiple(one[0][second], right) is not None:
+                both = bench.outcome({first: value, second: right})
+                if both is not None and both[1]:
+                    trace = bench.replay.trace_with(one[0])
+                    return Proof(first, trace, False, like.known, "", (first,))
+    return None
+
+
+def _likely(judged: Judged, group: tuple[int, ...]) -> Iterator[tuple[Known, dict]]:
+    """Right tensors that may belong in the place of these steps: what their numbers are, or what
+    the answer makes of all that they were made of."""
+    steps = [judged.steps[i] for i in group]
+    if steps[0].kind != "float" or any(s.value.shape != steps[0].value.shape for s in steps):
+        return
+    own = [judged.like[i].known for i in group if i in judged.like]
+    places = {judged.like[i].known.place for s in steps for i in s.inputs if i in judged.like}
+    before = [known for known in judged.own.known if known.place in places]
+    for known, values in right_ones(judged, group, steps):
+        if own and known not in own:
+            continue
+        if all(known is k or judged.own.comes_of(known, k) for k in before):
+            yield known, dict(zip(group, values, strict=True))
+
+
+def _is_multiple(judged: Judged, group: tuple[int, ...]) -> bool:
+    """Whether these steps give a right tensor times a number."""
+    shapes = [shape for known in judged.own.known for shape in known.shapes]
+    return all(any(multiple(judged.steps[i].value, t) is not None for t in shapes) for i in group)
