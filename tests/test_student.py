@@ -1,5 +1,7 @@
 """`check` and `hint`, as a student calls them."""
 
+import re
+
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
@@ -87,6 +89,22 @@ def test_the_card_is_html_in_a_notebook_and_escapes_what_it_quotes():
     html = Card("a.b", False, (finding,))._repr_html_()
     assert "<script" not in html and "<img" not in html
     assert "&lt;script&gt;" in html
+
+
+def test_the_label_and_the_text_of_a_cards_row_stand_at_one_height_on_a_plain_ground():
+    """JupyterLab pads and centres the cells of tables, and stripes their rows."""
+    from autograder.reports.cards import Card
+
+    html = Card("a.b", True, (), "three sizes")._repr_html_()
+    cells = [
+        dict(p.split(":") for p in s.split(";")) for s in re.findall(r'<td style="(.*?)"', html)
+    ]
+    assert len(cells) == 2
+    for key in ("padding", "vertical-align", "text-align"):
+        assert cells[0][key] == cells[1][key], key
+    assert '<tr style="background:none">' in html
+    table = re.search(r'<table style="(.*?)"', html)[1]
+    assert "font-size:inherit" in table and "line-height:1.5" in table
 
 
 @pytest.fixture
