@@ -18,7 +18,7 @@ _STYLE = {
     None: ("var(--jp-warn-color0, var(--vscode-charts-orange, #9a6700))", "nearly", "nearly"),
 }
 # JupyterLab pads, centres and stripes the tables of a notebook: a card's rows are plain text.
-_CELL = "text-align:left;vertical-align:top;padding:1px 12px 1px 0"
+_CELL = "text-align:left;vertical-align:top;padding:1px 12px 1px 0;line-height:1.5"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Card:
             f'<div class="card {kind}" role="status" style="border-left:4px solid {color};'
             f'padding:4px 12px;margin:4px 0;max-width:60em"><b>{word}</b> '
             f"<code>{escape(self.task)}</code>"
-            '<table style="border:none;margin:4px 0 0 0;font-size:inherit;line-height:1.5">'
+            '<table style="border:none;margin:4px 0 0 0;font-size:inherit">'
             f"{cells}</table></div>"
         )
 
