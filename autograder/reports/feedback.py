@@ -145,7 +145,7 @@ def code(text: str, wrong: Sequence[int] = (), shapes: Sequence[Mapping] = ()) -
 _TRUE = (
     '<span class="shape true" role="note"><span class="ear">shape comment: </span> ✓ true</span>'
 )
-_FIRST = ' <span class="shape first" role="note">\u2190 the first line that goes wrong</span>'
+_FIRST = ' <span class="shape first" role="note">\u2190 the first wrong line</span>'
 
 
 def _beside(found: Mapping) -> str:
