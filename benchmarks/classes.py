@@ -19,6 +19,7 @@ import argparse
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ import time
 from pathlib import Path
 
 from autograder.sandbox.family import family
+from tests.conftest import ROOT
 from tests.journeys.classroom import HOMEWORK, NAME, Classroom, environ, filled, right
 
 SCRIPTS = Path(sys.executable).parent
@@ -62,6 +64,7 @@ def same_answers(number: int) -> dict[str, str]:
 def our_class(folder: Path, count: int, handed_in=answers) -> Classroom:
     """A course's folder in which so many students handed in."""
     room = Classroom(folder)
+    shutil.copy(ROOT / "nbgrader_config.py", folder)  # as shipped: tests leave out the figures
     for number in range(count):
         room.hand_in(f"student-{number:04}", handed_in(number))
     return room

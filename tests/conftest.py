@@ -5,15 +5,18 @@ Both spread files over several processes. A file is run by one of them, so that 
 share is made once; what takes longest begins first, so that no process is left with it at the end.
 """
 
+import json
 import os
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from filelock import FileLock
 from xdist.scheduler import LoadFileScheduling
 
 from autograder.one_thread import light
+from autograder.sandbox import warm
 from tests import forms
 
 light()
@@ -69,6 +72,25 @@ LONGEST = (
     "tests/test_doctor.py",
     "tests/intake/",
 )
+
+
+class Templates(dict):
+    """Warm processes to copy others from, made where a second one of a kind is asked for.
+
+    Importing torch takes longer than most tests.
+    """
+
+    MOST = 4  # each takes some 200 MB
+    seen: ClassVar[set[str]] = set()
+
+    def get(self, settings: str) -> object:
+        if settings in self.seen and settings not in self and len(self) < self.MOST:
+            warm.prepare(json.loads(settings))
+        self.seen.add(settings)
+        return super().get(settings)
+
+
+warm._templates = Templates()
 
 
 def pytest_configure(config) -> None:

@@ -110,5 +110,5 @@ def test_a_grader_hides_its_course_and_the_installed_library(monkeypatch, packag
     from tests.conftest import ROOT
 
     monkeypatch.syspath_prepend(str(packages))
-    paths = hidden(Course.at(ROOT))
+    paths = hidden.__wrapped__(Course.at(ROOT))  # not what was found before
     assert ROOT in paths and packages / "transformer_lm" in paths
