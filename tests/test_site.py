@@ -95,6 +95,12 @@ def test_a_lesson_has_its_figures_and_its_formulas_without_a_script(site):
     assert "<math" in html and "MathJax" not in html and html.count("<img") >= 2
 
 
+def test_no_word_of_a_program_looks_like_a_link(site):
+    colours = (site / "_static" / "pygments.css").read_text(encoding="utf-8")
+    lined = [line for line in colours.splitlines() if "underline" in line]
+    assert ".nn" in colours and not [line for line in lined if "Generic." not in line]
+
+
 def test_every_check_has_its_mistakes_with_what_is_said_and_the_program(site):
     course = Course.at(ROOT)
     html = (site / "reference" / f"{LESSON}.html").read_text(encoding="utf-8")

@@ -107,6 +107,25 @@ def test_the_label_and_the_text_of_a_cards_row_stand_at_one_height_on_a_plain_gr
     assert "font-size:inherit" in table
 
 
+def luminance(colour: str) -> float:
+    """As WCAG 2 defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("ground", ["#ffffff", "#383838", "#111111"], ids=["white", "grey", "dark"])
+@pytest.mark.parametrize("passed", [True, False, None])
+def test_where_no_theme_names_its_colours_a_cards_border_is_seen_on_any_ground(passed, ground):
+    """Such as in Colab, whose dark page is grey. WCAG asks for 3:1 of what is not text."""
+    from autograder.reports.cards import Card
+
+    border = re.search(r"border-left:4px solid (.*?);", Card("a.b", passed, ())._repr_html_())[1]
+    assert border.startswith("var(--jp-") and "var(--vscode-" in border
+    low, high = sorted((luminance(re.search(r"#\w{6}", border)[0]), luminance(ground)))
+    assert (high + 0.05) / (low + 0.05) >= 3
+
+
 @pytest.fixture
 def shell():
     """An IPython shell, as a notebook's kernel has one."""

@@ -11,11 +11,11 @@ from autograder.reports.findings import rows as finding_rows
 
 # Colour of the border, word and class by whether a check passed; None: it did but for what was
 # taken off. Words have the page's own colour, which is easy to read on any theme. The colours are
-# those of JupyterLab's or VS Code's theme, dark or light, where one is in use.
+# those of JupyterLab's or VS Code's theme, where one is in use, and else seen on light and dark.
 _STYLE = {
-    True: ("var(--jp-success-color0, var(--vscode-charts-green, #1a7f37))", "passed", "passed"),
-    False: ("var(--jp-error-color0, var(--vscode-charts-red, #b42318))", "not yet", "wrong"),
-    None: ("var(--jp-warn-color0, var(--vscode-charts-orange, #9a6700))", "nearly", "nearly"),
+    True: ("var(--jp-success-color0, var(--vscode-charts-green, #2a9d49))", "passed", "passed"),
+    False: ("var(--jp-error-color0, var(--vscode-charts-red, #e0524a))", "not yet", "wrong"),
+    None: ("var(--jp-warn-color0, var(--vscode-charts-orange, #bd8500))", "nearly", "nearly"),
 }
 # JupyterLab pads, centres and stripes the tables of a notebook: a card's rows are plain text.
 _CELL = "text-align:left;vertical-align:top;padding:1px 12px 1px 0;line-height:1.5"
