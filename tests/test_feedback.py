@@ -129,6 +129,61 @@ def test_a_page_without_a_cause_says_to_read_the_check(notebook):
     assert "mend what the check says; <code>hint(" in section
 
 
+def graded(task: str, kind: str, score: float, most: float, **facts) -> nbformat.NotebookNode:
+    """A notebook of one mark."""
+    data = {"grade": True, "solution": False, "grade_id": "g", "points": most, "score": score}
+    new = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell}[kind]
+    cell = new("an answer", metadata={"nbgrader": {**data, **facts}, "course": {"task": task}})
+    return nbformat.v4.new_notebook(cells=[cell])
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "advice"),
+    [
+        ("code", {}, "mend what the check says;"),
+        ("code", {"by_hand": True}, "a person gave this mark: read the comment on your answer"),
+        ("markdown", {"comment": "Why?"}, "read the comment, and write the answer anew."),
+        ("markdown", {}, "read the question again, and write the answer anew."),
+    ],
+)
+def test_what_is_to_be_done_follows_who_gave_the_mark(kind, facts, advice):
+    html = page(graded("t", kind, 0.5, 1.0, **facts), "n", 0.5, 1.0)
+    (line,) = re.findall(r"<li>(.*?)</li>", html)
+    assert advice in line
+    assert "<li>" not in page(graded("t", kind, 1.0, 1.0, **facts), "n", 1.0, 1.0)
+
+
+def test_the_first_wrong_line_is_told_in_words_and_not_by_its_colour_alone(html):
+    answer = html.partition('id="self_attention"')[2].partition("</section>")[0]
+    (marked,) = re.findall(r'<span class="hll">(.*?)\n</span>', answer, re.DOTALL)
+    assert "the first wrong line" in marked
+    assert html.count("the first wrong line") == 1
+
+
+def test_a_printed_table_is_not_broken_into_pieces_and_a_sentence_is():
+    def shown_as(text: str) -> str:
+        cell = nbformat.v4.new_code_cell(
+            "f()", outputs=[nbformat.v4.new_output("stream", text=text)]
+        )
+        html = page(nbformat.v4.new_notebook(cells=[cell]), "n", 0, 0)
+        return re.search(r'<div class="output">(<pre.*?>)', html)[1]
+
+    assert shown_as("   h   spread\n  16     4.05\n") == '<pre class="columns" tabindex="0">'
+    assert shown_as("  a sentence that is long\n  and another\n") == "<pre>"
+    assert shown_as(" " * 200_000) == "<pre>"
+
+
+def test_the_isolation_is_told_once_at_the_end(notebook):
+    marked = copy.deepcopy(notebook)
+    for cell in marked.cells:
+        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade"):
+            text = "isolation: namespaces\n"
+            cell.outputs.append(nbformat.v4.new_output("stream", name="stdout", text=text))
+    html = page(marked, HOMEWORK, 8, 15)
+    assert html.count("isolation") == 1
+    assert html.index("isolation: namespaces") > html.rindex("</section>")
+
+
 def test_the_lessons_own_code_is_folded_and_no_answer_is(html):
     folded = re.findall(r"<summary>The lesson&#39;s code</summary>|The lesson's code", html)
     cells = [c for c in Course.at(ROOT).lessons[HOMEWORK].notebook.cells if "code-0" in c.id]
@@ -168,7 +223,7 @@ def test_a_shape_comment_is_judged_beside_its_line(html):
 
 def test_without_notes_a_program_is_shown_as_it_was_written():
     text = "def f(x):\n    return '<b>' \n\n\ny = 1"
-    shown = unescape(re.sub(r"<[^>]*>", "", code(text, [2])))
+    shown = unescape(re.sub(r"<[^>]*>", "", code(text)))
     assert shown == text + "\n"
 
 

@@ -89,6 +89,14 @@ def test_outputs_are_text_and_png_only():
     assert list(made[1].data) == ["image/png"]
 
 
+def test_each_picture_has_the_lessons_own_words_where_formgrader_looks_for_them():
+    shown = figures.Shown("", (b"one", b"two", b"three"))
+    found = figures.outputs(shown, ["a map", "", "a curve", "a text without a picture"])
+    words = [o.metadata.get("image/png", {}).get("alt") for o in found]
+    assert words == ["a map", None, "a curve"]
+    assert [o.metadata for o in figures.outputs(shown)] == [{}, {}, {}]
+
+
 def test_figures_of_the_lessons_are_shown_too(show):
     draw = (
         "import matplotlib.pyplot as plt\nfrom transformer_lm.figures import show\n"

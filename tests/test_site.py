@@ -14,6 +14,7 @@ from autograder.course.course import Course
 from autograder.course.lesson import Role
 from autograder.grading.grade import model_answers
 from tests.conftest import ROOT
+from tests.journeys.browser import browser
 from tests.test_feedback import BROWSER, violations
 
 pytestmark = pytest.mark.slow
@@ -94,6 +95,12 @@ def test_a_lesson_has_its_figures_and_its_formulas_without_a_script(site):
     assert "<math" in html and "MathJax" not in html and html.count("<img") >= 2
 
 
+def test_no_word_of_a_program_looks_like_a_link(site):
+    colours = (site / "_static" / "pygments.css").read_text(encoding="utf-8")
+    lined = [line for line in colours.splitlines() if "underline" in line]
+    assert ".nn" in colours and not [line for line in lined if "Generic." not in line]
+
+
 def test_every_check_has_its_mistakes_with_what_is_said_and_the_program(site):
     course = Course.at(ROOT)
     html = (site / "reference" / f"{LESSON}.html").read_text(encoding="utf-8")
@@ -106,7 +113,8 @@ def test_every_check_has_its_mistakes_with_what_is_said_and_the_program(site):
             words = [w for w in re.findall(r"[a-z]+", mistake.message) if len(w) > 3]
             assert all(word in text for word in words), mistake.check
     assert html.count("highlight-python") > len(tasks)
-    assert " at 0x" not in text
+    assert " at 0x" not in text and "_VariableFunctions" not in text
+    assert "squash = torch.sigmoid" in text
 
 
 def test_the_site_for_students_holds_no_answer_and_no_program_that_is_nearly_one(
@@ -141,9 +149,38 @@ def test_the_commands_are_those_of_the_program(site):
 
 
 @pytest.mark.skipif(not BROWSER, reason="no browser is installed")
-@pytest.mark.parametrize("name", ["index", "docs/first_class", f"reference/{LESSON}"])
+@pytest.mark.parametrize("name", ["index", "docs/first_class", f"reference/{LESSON}", "search"])
 @pytest.mark.parametrize("dark, width", [(False, 390), (True, 1200)], ids=["phone", "dark"])
 def test_axe_finds_nothing(site, name, dark, width):
     path = site / f"{name}.html"
     page = path.read_text(encoding="utf-8")
     assert violations(page, path.parent, dark, width) == []
+
+
+def test_the_start_shows_a_card_in_the_colours_of_the_page(site):
+    html = (site / "index.html").read_text(encoding="utf-8")
+    for colours in ("light", "dark"):
+        (picture,) = re.findall(rf'<img [^>]*only-{colours}[^>]*src="([^"]+)"', html) or [""]
+        assert (site / picture).is_file() and colours in picture, colours
+
+
+@pytest.mark.skipif(not BROWSER, reason="no browser is installed")
+def test_on_a_phone_what_has_the_focus_is_on_the_screen(site, tmp_path):
+    """The theme's two drawers stand beside a narrow screen, and their links take the focus."""
+    seen = (
+        "(e => { const b = e.getBoundingClientRect();"
+        " return [Math.round(b.left), Math.round(b.right), innerWidth] })(document.activeElement)"
+    )
+    with browser(tmp_path) as person:
+        person.width(390)
+        person.go((site / "docs" / "taking_marks_elsewhere.html").as_uri())
+        person.see("document.querySelectorAll('.sidebar-drawer a').length")
+        inside = set()
+        for _ in range(90):
+            person.press("Tab")
+            drawer = person.see("document.activeElement.closest('aside')?.className || 'page'")
+            person.see(f"(([l, r, w]) => l >= 0 && r > 0 && r <= w + 1)({seen})")  # slid in
+            inside.add(drawer)
+            if inside >= {"sidebar-drawer", "toc-drawer", "page"}:
+                break
+    assert inside == {"sidebar-drawer", "toc-drawer", "page"}

@@ -1,5 +1,7 @@
 """`check` and `hint`, as a student calls them."""
 
+import re
+
 import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
@@ -87,6 +89,41 @@ def test_the_card_is_html_in_a_notebook_and_escapes_what_it_quotes():
     html = Card("a.b", False, (finding,))._repr_html_()
     assert "<script" not in html and "<img" not in html
     assert "&lt;script&gt;" in html
+
+
+def test_the_label_and_the_text_of_a_cards_row_stand_at_one_height_on_a_plain_ground():
+    """JupyterLab pads and centres the cells of tables, and stripes their rows."""
+    from autograder.reports.cards import Card
+
+    html = Card("a.b", True, (), "three sizes")._repr_html_()
+    cells = [
+        dict(p.split(":") for p in s.split(";")) for s in re.findall(r'<td style="(.*?)"', html)
+    ]
+    assert len(cells) == 2
+    for key in ("padding", "vertical-align", "text-align", "line-height"):
+        assert cells[0][key] == cells[1][key], key
+    assert '<tr style="background:none">' in html
+    table = re.search(r'<table style="(.*?)"', html)[1]
+    assert "font-size:inherit" in table
+
+
+def luminance(colour: str) -> float:
+    """As WCAG 2 defines it."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("ground", ["#ffffff", "#383838", "#111111"], ids=["white", "grey", "dark"])
+@pytest.mark.parametrize("passed", [True, False, None])
+def test_where_no_theme_names_its_colours_a_cards_border_is_seen_on_any_ground(passed, ground):
+    """Such as in Colab, whose dark page is grey. WCAG asks for 3:1 of what is not text."""
+    from autograder.reports.cards import Card
+
+    border = re.search(r"border-left:4px solid (.*?);", Card("a.b", passed, ())._repr_html_())[1]
+    assert border.startswith("var(--jp-") and "var(--vscode-" in border
+    low, high = sorted((luminance(re.search(r"#\w{6}", border)[0]), luminance(ground)))
+    assert (high + 0.05) / (low + 0.05) >= 3
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ def _waiting(marked: Class) -> str:
 def _task_row(marked: Class, place: int, counts) -> dict:
     cell = marked.tasks[place]
     given = [s.marks[cell.task].points for s in marked.handed_in if cell.task in s.marks]
-    known = [points for points in given if points is not None]
+    known = [] if None in given else given
     return {
         "task": cell.task,
         "most": cell.points,

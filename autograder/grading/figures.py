@@ -11,8 +11,9 @@ import base64
 import io
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import nbformat
@@ -102,12 +103,16 @@ def picture(data: bytes) -> bytes | None:
     return out.getvalue() if out.tell() <= MOST_BYTES else None
 
 
-def outputs(shown: Shown) -> list[NotebookNode]:
-    """What a cell showed as a notebook's outputs: a stream of text, and pictures."""
+def outputs(shown: Shown, texts: Sequence[str] = ()) -> list[NotebookNode]:
+    """What a cell showed as a notebook's outputs: a stream of text, and pictures.
+
+    texts: the pictures' alternative texts, which nbconvert and formgrader look for beside them.
+    """
     found = []
     if shown.text:
         found.append(nbformat.v4.new_output("stream", name="stdout", text=shown.text))
-    for data in shown.pictures:
-        encoded = base64.b64encode(data).decode("ascii")
-        found.append(nbformat.v4.new_output("display_data", data={"image/png": encoded}))
+    for data, text in zip_longest(shown.pictures, texts[: len(shown.pictures)]):
+        encoded = {"image/png": base64.b64encode(data).decode("ascii")}
+        about = {"image/png": {"alt": text}} if text else {}
+        found.append(nbformat.v4.new_output("display_data", data=encoded, metadata=about))
     return found

@@ -15,7 +15,7 @@ from autograder.grading import figures
 from autograder.grading.grade import model_answers
 from autograder.reports.cards import Card
 from autograder.reports.class_table import first_sentence
-from autograder.reports.feedback import SCHEME, inert
+from autograder.reports.feedback import SCHEME, descriptions, inert
 from autograder.reports.findings import SHAPES, TAKEN, first_wrong
 from autograder.reports.report import Report, Result
 
@@ -50,7 +50,7 @@ def filled(
                 ]
                 cell.metadata.course["cause"] = cause(results[task].findings)
             elif cell.id in shown:
-                cell.outputs = figures.outputs(shown[cell.id])
+                cell.outputs = figures.outputs(shown[cell.id], descriptions(cell.source))
             if wrong := wrong_lines(lesson, cell, results):
                 cell.metadata.setdefault("course", {})["wrong"] = wrong
             if comments := shape_comments(lesson, cell, results):

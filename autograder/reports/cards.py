@@ -11,12 +11,14 @@ from autograder.reports.findings import rows as finding_rows
 
 # Colour of the border, word and class by whether a check passed; None: it did but for what was
 # taken off. Words have the page's own colour, which is easy to read on any theme. The colours are
-# those of JupyterLab's or VS Code's theme, dark or light, where one is in use.
+# those of JupyterLab's or VS Code's theme, where one is in use, and else seen on light and dark.
 _STYLE = {
-    True: ("var(--jp-success-color0, var(--vscode-charts-green, #1a7f37))", "passed", "passed"),
-    False: ("var(--jp-error-color0, var(--vscode-charts-red, #b42318))", "not yet", "wrong"),
-    None: ("var(--jp-warn-color0, var(--vscode-charts-orange, #9a6700))", "nearly", "nearly"),
+    True: ("var(--jp-success-color0, var(--vscode-charts-green, #2a9d49))", "passed", "passed"),
+    False: ("var(--jp-error-color0, var(--vscode-charts-red, #e0524a))", "not yet", "wrong"),
+    None: ("var(--jp-warn-color0, var(--vscode-charts-orange, #bd8500))", "nearly", "nearly"),
 }
+# JupyterLab pads, centres and stripes the tables of a notebook: a card's rows are plain text.
+_CELL = "text-align:left;vertical-align:top;padding:1px 12px 1px 0;line-height:1.5"
 
 
 @dataclass(frozen=True)
@@ -60,16 +62,16 @@ class Card:
     def _repr_html_(self) -> str:
         color, word, kind = _STYLE[self.passed]
         cells = "".join(
-            f'<tr><td style="text-align:left;vertical-align:top;padding:1px 12px 1px 0;'
-            f'opacity:.7">{escape(label)}</td>'
-            f'<td style="text-align:left;white-space:pre-wrap">{_html(label, text)}</td></tr>'
+            f'<tr style="background:none"><td style="{_CELL};opacity:.7">{escape(label)}</td>'
+            f'<td style="{_CELL};white-space:pre-wrap">{_html(label, text)}</td></tr>'
             for label, text in self.rows()
         )
         return (
             f'<div class="card {kind}" role="status" style="border-left:4px solid {color};'
             f'padding:4px 12px;margin:4px 0;max-width:60em"><b>{word}</b> '
             f"<code>{escape(self.task)}</code>"
-            f'<table style="border:none;margin:4px 0 0 0">{cells}</table></div>'
+            '<table style="border:none;margin:4px 0 0 0;font-size:inherit">'
+            f"{cells}</table></div>"
         )
 
     def __repr__(self) -> str:

@@ -137,13 +137,15 @@ def code(text: str, wrong: Sequence[int] = (), shapes: Sequence[Mapping] = ()) -
         notes = beside.get(number, ())
         line += "".join(_TRUE for each in notes if each["verdict"] == Verdict.TRUE)
         said = [_beside(each) for each in notes if each["verdict"] != Verdict.TRUE]
-        out += [f'<span class="hll">{line}\n</span>' if number in wrong else f"{line}\n", *said]
+        out += [f'<span class="hll">{line}{_FIRST}\n</span>' if number in wrong else f"{line}\n"]
+        out += said
     return Markup("".join(out))
 
 
 _TRUE = (
     '<span class="shape true" role="note"><span class="ear">shape comment: </span> ✓ true</span>'
 )
+_FIRST = ' <span class="shape first" role="note">\u2190 the first wrong line</span>'
 
 
 def _beside(found: Mapping) -> str:
@@ -184,7 +186,7 @@ def picture(data) -> str | None:
 
 
 def shown(cell) -> list[tuple[str, object, str]]:
-    """A cell's outputs as (kind, content, more): 'card', 'picture' or 'text'.
+    """A cell's outputs as (kind, content, more): 'card', 'picture', 'text' or 'columns'.
 
     more: the alternative text of a picture; of a text, the lines that are folded away.
     """
@@ -195,6 +197,8 @@ def shown(cell) -> list[tuple[str, object, str]]:
         data = output.get("data", {})
         if graded and output.output_type == "execute_result":
             continue  # the points, which stand in the heading
+        if graded and _isolation(output):
+            continue  # which stands once, at the end of the page
         if graded and "text/html" in data:
             found.append(("card", card("".join(data["text/html"])), ""))
         elif "image/png" in data and (source := picture(data["image/png"])):
@@ -202,11 +206,23 @@ def shown(cell) -> list[tuple[str, object, str]]:
         elif "text/plain" in data:
             found.append(("text", *folded(data["text/plain"])))
         elif output.output_type == "stream":
-            found.append(("text", *folded(output.text)))
+            kind = "columns" if in_columns(plain(output.text)) else "text"
+            found.append((kind, *folded(output.text)))
         elif output.output_type == "error":
             said = f"{output.get('ename', '')}: {output.get('evalue', '')}"
             found.append(("text", *folded(output.get("traceback") or said)))
     return found
+
+
+def _isolation(output) -> str:
+    """The isolation that a check's answer was run in, where an output says it."""
+    found = re.fullmatch(r"isolation: (\w+)\n", plain(output.get("text", "")))
+    return found[1] if found else ""
+
+
+def in_columns(text: str) -> bool:
+    """Whether a printed text is a table, whose lines would be no columns if they were broken."""
+    return sum("  " in line.strip() for line in text.split("\n")) > 1
 
 
 def folded(text) -> tuple[str, str]:
@@ -267,6 +283,7 @@ def page(nb, title: str, score: float, max_score: float, late_penalty: float = 0
         not_marked=sum(cell["data"]["points"] for cell in graded if cell["data"].get("open")),
         graded=graded,
         next=[cell for cell in graded if cell["advice"]],
+        isolation=sorted({_isolation(o) for c in kept for o in c.get("outputs", [])} - {""}),
     )
 
 
@@ -305,12 +322,16 @@ def _advice(cell, earned: float, taken: list) -> str:
     data, task = cell.metadata.get("nbgrader", {}), cell.metadata.get("course", {}).get("task", "")
     if not data.get("grade") or data.get("open"):
         return ""
-    if cell.cell_type != "code":
-        return "" if earned >= data["points"] else "read the comment, and write the answer again."
+    if earned < data["points"] and cell.cell_type != "code":
+        read = "comment" if data.get("comment") else "question again"
+        return f"read the {read}, and write the answer anew."
+    if earned < data["points"] and data.get("by_hand"):
+        return "a person gave this mark: read the comment on your answer, or ask for the reason."
     if earned < data["points"]:
         cause = cell.metadata.get("course", {}).get("cause") or "mend what the check says;"
         return f'{cause} `hint("{task}", 1)` helps.'
-    return "right, but for what was taken off." if any(t["points"] < 0 for t in taken) else ""
+    lost = " ".join(line["message"] for line in taken if line["points"] < 0)
+    return f"right, but for what was taken off. {lost}" if lost else ""
 
 
 def _is_prose(cell) -> bool:

@@ -90,6 +90,28 @@ def test_two_of_one_name_are_told_apart_and_each_section_has_its_mean():
     assert ">section<" not in one
 
 
+def test_a_total_stands_beside_its_name_and_what_nobody_owes_has_no_column(html):
+    table = html.partition('id="students"')[2]
+    heads = re.findall(r"<th scope=\"col\"[^>]*>(.*?)</th>", table.partition("</thead>")[0])
+    assert heads[:3] == ["student", "total", "late penalty"]  # Ada of this class is late
+    assert "late penalty" not in report.page(named(("1", "Ada", "", 4.0)), Course.at(ROOT))
+
+
+def test_a_question_that_waits_for_a_person_has_no_mean_of_those_who_left_it_blank():
+    waiting, blank = (
+        Marked(who, who, marks={"q1": TaskMark("q1", points, 1.0)})
+        for who, points in (("ada", None), ("ben", 0.0))
+    )
+    lesson = Course.at(ROOT).lessons[HOMEWORK]
+
+    def mean(*students) -> str:
+        html = report.page(Class(lesson, students), Course.at(ROOT))
+        (row,) = re.findall(r"<tr><th scope=\"row\">q1</th>(.*?)</tr>", html)
+        return re.findall(r"<td[^>]*>(.*?)</td>", row)[1]
+
+    assert mean(blank) == "0" and mean(waiting, blank) == ""
+
+
 def test_who_is_stuck_is_named_at_the_first_task_that_is_not_right(rows):
     first = {row["student"]: row["task"] for row in of(rows, "stuck first")}
     assert first == {"cy": "multi_head.scores", "dev": "self_attention.init"}

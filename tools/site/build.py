@@ -105,13 +105,18 @@ def _mend_links(path: Path, target: Path) -> None:
     path.write_text(json.dumps(notebook), encoding="utf-8")
 
 
-# What the theme leaves out for who reads by ear or by keyboard; each is written once.
+# What the theme leaves out for who reads by ear or by keyboard. On a narrow page its two drawers
+# stand outside the screen: a link in them that has the focus brings its drawer in.
 MENDED = {
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
     "<pre>": '<pre tabindex="0">',
     '<div class="math-wrapper docutils container">': '<div class="math-wrapper" tabindex="0">',
+    '<div id="search-results"></div>': '<h1>Search</h1>\n<div id="search-results"></div>',
+    "</head>": "<style>\n@media (max-width: 82em) { .toc-drawer:focus-within { right: 0; } }\n"
+    "@media (max-width: 63em) { .sidebar-drawer:focus-within { left: 0; } }\n"
+    ".sidebar-search:focus { outline: 2px solid var(--color-brand-primary); }\n</style>\n</head>",
 }
 
 

@@ -13,6 +13,7 @@ myst_heading_anchors = 6
 nb_execution_mode = "off"  # the lessons come executed, as they were built
 nb_render_markdown_format = "myst"
 html_theme = "furo"
+pygments_dark_style = "github-dark"  # as on the feedback pages; names of modules are no links
 html_title = project
 html_show_sphinx = False
 html_show_copyright = False

@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
+import torch
+
 from autograder import cli, notation
 from autograder.course.course import Course
 from autograder.course.exercises import Written
@@ -34,8 +36,8 @@ def _checks(course: Course, name: str, programs: bool) -> str:
         return ""
     out = [f"# Checks of {_title(course, name)}", ""]
     out.append(
-        f"{len(cells)} checks. A mistake is a wrong program: whose values equal its values is told "
-        "what stands beside it."
+        f"{len(cells)} checks. A mistake is a wrong program: an answer with the same values is "
+        "told what stands with it."
     )
     out[-1] += (
         " Each is shown as the exercise's file has it: a program of its own, or what it changes in "
@@ -107,9 +109,12 @@ def _switched(written: Written, switches: Mapping) -> str:
 
 
 def _value(value) -> str:
-    """A value as it is written: `sigmoid`, and no address of this machine's memory."""
+    """A value as it is written: `torch.sigmoid`, and no address of this machine's memory."""
     if callable(value):
-        return getattr(value, "__qualname__", type(value).__name__).replace("<locals>.", "")
+        name = getattr(value, "__name__", type(value).__name__)
+        if getattr(torch, name, None) is value:
+            return f"torch.{name}"
+        return getattr(value, "__qualname__", name).replace("<locals>.", "")
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
