@@ -97,6 +97,11 @@ def pytest_configure(config) -> None:
     forms.small = "not slow" in config.getoption("markexpr", "")
 
 
+def pytest_unconfigure() -> None:
+    for template in warm._templates.values():
+        template.kill()
+
+
 def pytest_collection_finish() -> None:
     sys.dont_write_bytecode = True
 

@@ -13,9 +13,10 @@ from tests.forms import share
 
 LESSONS = list(Course.at(ROOT).lessons)
 HOMEWORK = "05_homework"
+SOME = share(LESSONS, 4, touching=lambda lesson: lesson == HOMEWORK)
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("lesson", SOME)
 def test_a_blank_notebook_earns_nothing(grader, hand_in, lesson):
     report = grader.grade(hand_in(lesson, {}))
     assert report.error is None
@@ -23,7 +24,7 @@ def test_a_blank_notebook_earns_nothing(grader, hand_in, lesson):
     assert not any(r.passed for r in report.results)
 
 
-@pytest.mark.parametrize("lesson", LESSONS)
+@pytest.mark.parametrize("lesson", SOME)
 def test_the_solution_earns_full_marks(grader, hand_in, lesson):
     report = grader.grade(hand_in(lesson, model_answers(Course.at(ROOT), lesson)))
     wrong = [(r.task, r.findings) for r in report.results if not (r.passed or r.needs_person)]

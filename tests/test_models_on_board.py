@@ -14,6 +14,8 @@ from safetensors.numpy import load_file
 from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer, GPT2LMHeadModel, GPT2TokenizerFast
 
+from tests import forms
+from tests.forms import examples
 from transformer_lm.checkpoints import GROWING, load_checkpoints
 from transformer_lm.head_scores import repeated_tokens
 from transformer_lm.pretrained import ModelNotAvailable, guided_heads, load_gpt2
@@ -76,7 +78,8 @@ def text_loss(name, ids):
 
 @cache
 def held_out_loss(name):
-    return text_loss(name, held_out())
+    """On every fifth page in the small form of the suite, on all of them in the whole one."""
+    return text_loss(name, held_out()[:: examples(5, 1)])
 
 
 def test_the_family_stays_under_25_megabytes():
@@ -169,7 +172,7 @@ def test_the_best_model_needs_less_than_4_35_nats_a_token():
 
 @each_size
 def test_held_out_text_is_easier_than_the_same_words_shuffled(name):
-    ids = held_out()[::4]
+    ids = held_out()[:: examples(12, 4)]
     order = torch.randperm(ids.shape[1], generator=torch.Generator().manual_seed(1))
     assert text_loss(name, ids[:, order]) - text_loss(name, ids) > 1.5
 
@@ -294,4 +297,5 @@ def test_a_model_kept_at_its_last_stage_alone_has_no_checkpoints():
 def test_the_figures_of_the_log_are_those_of_the_model(name):
     log = json.loads((MODELS / name / "training_log.json").read_text())
     assert log["figures"]["parameters"] == model(name).num_parameters()
-    assert held_out_loss(name) == pytest.approx(log["figures"]["held_out_loss"], abs=0.01)
+    near = 0.15 if forms.small else 0.01  # of a fifth of the pages, of all of them
+    assert held_out_loss(name) == pytest.approx(log["figures"]["held_out_loss"], abs=near)

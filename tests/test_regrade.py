@@ -16,6 +16,7 @@ from autograder.many.pool import Pool
 from autograder.reports.report import Report, Result
 from tests.conftest import ROOT
 from tests.journeys.classroom import HOMEWORK, Classroom, environ, filled, right
+from tests.pieces import work
 from tests.typed import typed
 
 TASK = "multi_head.output"
@@ -144,13 +145,9 @@ def test_an_exercise_is_found_without_importing_those_of_other_lessons():
 
 
 # --- ahead ---------------------------------------------------------------------------------------
-def double(piece):
-    return piece * 2
-
-
 def test_results_are_there_for_a_loop_that_asks_one_by_one():
     pieces = {n: n for n in range(30)}
-    ahead = Ahead(Pool(double, 2), iter(pieces.items()), pieces, most=4)
+    ahead = Ahead(Pool(work, 2), iter(pieces.items()), pieces, most=4)
     try:
         assert ahead.take("unknown") is None
         assert [ahead.take(n) for n in reversed(range(30))] == [2 * n for n in reversed(range(30))]
@@ -162,7 +159,7 @@ def test_results_are_there_for_a_loop_that_asks_one_by_one():
 def test_a_loop_that_ends_early_leaves_no_thread():
     before = threading.active_count()
     pieces = {n: n for n in range(1000)}
-    ahead = Ahead(Pool(double, 1), iter(pieces.items()), pieces, most=4)
+    ahead = Ahead(Pool(work, 1), iter(pieces.items()), pieces, most=4)
     assert ahead.take(0) == 0
     ahead.close()
     assert threading.active_count() == before
