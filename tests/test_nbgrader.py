@@ -18,7 +18,6 @@ from autograder.grading.gradebook import Export, open_points
 from autograder.reports.feedback import page
 from autograder.reports.report import Report, Result
 from tests.conftest import ROOT
-from tests.forms import examples
 from tests.journeys.classroom import (
     HOMEWORK,
     NAME,
@@ -119,11 +118,12 @@ def test_grades_are_exported(classroom):
     assert len(rows) == 1 + len(STUDENTS)
 
 
+@pytest.mark.slow
 def test_grading_again_keeps_a_persons_marks(classroom):
     classroom.mark_by_hand("aa_right", "q1", 1)
     classroom.extra_credit("ee_bonus", "check-self_attention-forward", 1.5)  # the bonus, and more
     classroom.nbgrader("autograde", HOMEWORK, "--student=aa_right", "--force")
-    for _ in range(examples(1, 2)):
+    for _ in range(2):
         classroom.nbgrader("autograde", HOMEWORK, "--student=ee_bonus", "--force")
     assert classroom.scores()["aa_right"] == 11
     assert classroom.scores()["ee_bonus"] == 11.5

@@ -92,7 +92,7 @@ SCALES = [
 
 
 @pytest.mark.parametrize(
-    ("cell", "name", "lost", "taken"), share(SLIPS, 3, touching=lambda s: (s[0], s[2], s[3]))
+    ("cell", "name", "lost", "taken"), share(SLIPS, 6, touching=lambda s: (s[0], s[2]))
 )
 def test_a_slip_costs_its_own_step_and_no_other_and_what_the_page_says(cell, name, lost, taken):
     got = marks(cell, slips.program(cell, CHANGES[cell, name]))

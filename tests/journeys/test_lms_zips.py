@@ -145,6 +145,7 @@ submission_2:
     assert (lines["0677"]["lesson"], lines["0677"]["max_score"]) == (HOMEWORK, 10)
 
 
+@pytest.mark.slow
 def test_a_moodle_class_with_and_without_folders(download, graded):
     for name, start in (("folders.zip", "_file_/"), ("flat.zip", "_file_")):
         found = graded(
@@ -165,6 +166,7 @@ def test_a_moodle_class_with_and_without_folders(download, graded):
         assert "only onlinetext.html" in found["Bo Roe"]["error"]
 
 
+@pytest.mark.slow
 def test_a_blackboard_class_where_the_newest_attempt_counts(download, graded):
     first, second = (f"HW 5_jdoe_attempt_2024-0{i}-01-12-00-00" for i in (1, 2))
     found = graded(
@@ -183,12 +185,14 @@ def test_a_blackboard_class_where_the_newest_attempt_counts(download, graded):
     assert f"{first}_05_homework.ipynb of Jane Doe: {second}" in one["said"]
 
 
+@pytest.mark.slow
 def test_where_the_newest_file_cannot_be_read_the_one_before_it_counts(download, graded):
     found = graded(download({"jo_1_10_05_homework.ipynb": "right", "jo_1_11_x.ipynb": "{"}))
     assert found["jo"]["score"] == 10
     assert "jo_1_11_x.ipynb of jo: The file is not a notebook" in found["jo"]["said"]
 
 
+@pytest.mark.slow
 def test_nbgraders_folder_of_submissions(tmp_path, notebooks, graded):
     for student, name in (("ada", "right"), ("bo", "blank")):
         folder = tmp_path / "submitted" / student / HOMEWORK

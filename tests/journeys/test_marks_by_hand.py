@@ -4,6 +4,7 @@ import pytest
 
 from tests.journeys.classroom import HOMEWORK, Classroom, half, headline, marks, right
 
+pytestmark = pytest.mark.slow
 QUESTION = "q1"
 
 

@@ -218,9 +218,8 @@ def test_a_read_only_submitted_with_a_renamed_notebook_stops_nobody(tmp_path):
 
 
 # --- two at once ---------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("processes", "size"), [(2, 2), pytest.param(4, 10, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("processes", "size"), [(2, 3), (4, 10)])
 def test_autogrades_at_once_end_well_and_with_all_marks(tmp_path, processes, size):
     room = Classroom(tmp_path / "course")
     expected = {}
