@@ -54,18 +54,18 @@ second gets no line.
 Nothing for a right answer: the steps are recorded only where something is wrong. For a wrong one
 the work is bound by a count, {tries} times that steps are made again for one answer, whatever the
 machine, and by {seconds:.0f} seconds of processor time. What `python benchmarks/first_line.py`
-printed, in processor time on a busy machine of two cores:
+printed, in processor time on a machine of two cores:
 
 ```
-29 wrong answers, medians: judged without steps 56 ms,
-  the steps recorded 1.6 ms, looked at 92 ms:
-  1.67 times the rest
-the most: 2058 ms (the state is handed on before its tanh; the rest 56 ms)
-steps made again: 3 times at the median, at most 322 of 600
+29 wrong answers, medians: judged without steps 10 ms,
+  the steps recorded 1.1 ms, looked at 52 ms:
+  5.09 times the rest
+the most: 845 ms (interleaved heads, softmax over the queries; the rest 3042 ms)
+steps made again: 3 times at the median, at most 320 of 600
 ```
 
 The rest is judging by values in the trusted process alone; starting a child and running the
-student's code are not counted in it. The most is a loop over eleven tokens: it ends at the bound.
+student's code are not counted in it. A loop over many tokens may end at the bound.
 """
 SHOWN = (
     "columns sum to one",
