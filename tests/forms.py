@@ -3,8 +3,8 @@
 Many claims are about a product: every wrong program on every draw, every slip in every style. The
 whole form tries all of it. The small form tries a share of it that is always the same, and that
 touches everything which has a name (each exercise, each mistake, each style) at least once; what
-is left to the whole form is marked `slow`. No claim stands in the whole form alone, but for those
-that need minutes or a server by their nature.
+is left to the whole form is marked `slow`. What stands in the whole form alone needs minutes or a
+server by its nature, or is a walk through many commands whose rules have tests of their own.
 """
 
 from __future__ import annotations

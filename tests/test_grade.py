@@ -9,7 +9,7 @@ from autograder.course.course import Course
 from autograder.grading.grade import model_answers
 from autograder.sandbox.child import Child
 from tests.conftest import ROOT
-from tests.forms import share
+from tests.forms import first_of, share
 
 LESSONS = list(Course.at(ROOT).lessons)
 HOMEWORK = "05_homework"
@@ -251,10 +251,14 @@ def test_gradients_switched_off_in_a_cell_cost_nothing(grader, hand_in, model):
     assert graded(grader, hand_in, model, self_attention=answer).score == 10
 
 
-def test_the_same_seed_gives_the_same_report(hand_in, model):
+@pytest.mark.parametrize(
+    ("cell", "old", "new"),
+    first_of(("self_attention", "dim=-1", "dim=1"), ("multi_head", "transpose(1, 2)", "mT")),
+)
+def test_the_same_seed_gives_the_same_report(hand_in, model, cell, old, new):
     from autograder.grading.grade import Grader
 
-    path = hand_in(HOMEWORK, {**model, **replaced(model, "self_attention", "dim=-1", "dim=1")})
+    path = hand_in(HOMEWORK, {**model, **replaced(model, cell, old, new)})
     reports = []
     for _ in range(2):
         with Grader(private=7, course=Course.at(ROOT)) as one:

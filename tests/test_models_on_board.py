@@ -14,8 +14,7 @@ from safetensors.numpy import load_file
 from torch.nn.functional import cross_entropy
 from transformers import AutoTokenizer, GPT2LMHeadModel, GPT2TokenizerFast
 
-from tests import forms
-from tests.forms import examples
+from tests.forms import examples, first_of
 from transformer_lm.checkpoints import GROWING, load_checkpoints
 from transformer_lm.head_scores import repeated_tokens
 from transformer_lm.pretrained import ModelNotAvailable, guided_heads, load_gpt2
@@ -78,8 +77,7 @@ def text_loss(name, ids):
 
 @cache
 def held_out_loss(name):
-    """On every fifth page in the small form of the suite, on all of them in the whole one."""
-    return text_loss(name, held_out()[:: examples(5, 1)])
+    return text_loss(name, held_out())
 
 
 def test_the_family_stays_under_25_megabytes():
@@ -159,7 +157,8 @@ def test_the_likeliest_words_after_the_prompt_can_follow_to(name):
 
 
 def test_held_out_loss_falls_with_size():
-    losses = [held_out_loss(name) for name in NAMES]
+    ids = held_out()[:: examples(5, 1)]
+    losses = [text_loss(name, ids) for name in NAMES]
     sizes = [model(name).num_parameters() for name in NAMES]
     assert sizes == sorted(sizes)
     assert all(small - large > 0.02 for small, large in itertools.pairwise(losses))
@@ -293,9 +292,8 @@ def test_a_model_kept_at_its_last_stage_alone_has_no_checkpoints():
         load_checkpoints("tiny")
 
 
-@each_size
+@pytest.mark.parametrize("name", first_of(*NAMES))
 def test_the_figures_of_the_log_are_those_of_the_model(name):
     log = json.loads((MODELS / name / "training_log.json").read_text())
     assert log["figures"]["parameters"] == model(name).num_parameters()
-    near = 0.15 if forms.small else 0.01  # of a fifth of the pages, of all of them
-    assert held_out_loss(name) == pytest.approx(log["figures"]["held_out_loss"], abs=near)
+    assert held_out_loss(name) == pytest.approx(log["figures"]["held_out_loss"], abs=0.01)

@@ -15,7 +15,7 @@ from autograder.grading import figures
 from autograder.grading.grade import model_answers
 from autograder.reports.cards import Card
 from autograder.reports.class_table import first_sentence
-from autograder.reports.feedback import SCHEME, descriptions, inert
+from autograder.reports.feedback import ISOLATION, SCHEME, descriptions, inert
 from autograder.reports.findings import SHAPES, TAKEN, first_wrong
 from autograder.reports.report import Report, Result
 
@@ -48,6 +48,7 @@ def filled(
                     {"verdict": f.verdict, "message": f.message, "points": f.points}
                     for f in taken(results[task])
                 ]
+                cell.metadata.course["isolation"] = report.isolation
                 cell.metadata.course["cause"] = cause(results[task].findings)
             elif cell.id in shown:
                 cell.outputs = figures.outputs(shown[cell.id], descriptions(cell.source))
@@ -134,7 +135,7 @@ def outputs(result: Result, report: Report, most: float) -> list:
             nbformat.v4.new_output("display_data", data={"text/plain": text, "text/html": html})
             for text, html in shown
         ),
-        nbformat.v4.new_output("stream", name="stdout", text=f"isolation: {report.isolation}\n"),
+        nbformat.v4.new_output("stream", name="stdout", text=ISOLATION.format(report.isolation)),
         nbformat.v4.new_output(
             "execute_result", data={"text/plain": repr(points)}, execution_count=None
         ),

@@ -29,6 +29,7 @@ from autograder.course.asking import Verdict
 from autograder.intake.magics import plain_python
 from autograder.reports.formulas import Formulas, without_marks
 
+ISOLATION = "isolation: {}\n"  # what stands under each check, for who marks
 MAX_OUTPUT = 20_000  # characters of text shown for one output
 SCHEME = "scheme-"  # how the ids of cells begin that are for the grader only
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -197,7 +198,7 @@ def shown(cell) -> list[tuple[str, object, str]]:
         data = output.get("data", {})
         if graded and output.output_type == "execute_result":
             continue  # the points, which stand in the heading
-        if graded and _isolation(output):
+        if graded and output.get("text") == ISOLATION.format(_isolation(cell)):
             continue  # which stands once, at the end of the page
         if graded and "text/html" in data:
             found.append(("card", card("".join(data["text/html"])), ""))
@@ -214,10 +215,9 @@ def shown(cell) -> list[tuple[str, object, str]]:
     return found
 
 
-def _isolation(output) -> str:
-    """The isolation that a check's answer was run in, where an output says it."""
-    found = re.fullmatch(r"isolation: (\w+)\n", plain(output.get("text", "")))
-    return found[1] if found else ""
+def _isolation(cell) -> str:
+    """The isolation that a check's answer was run in; '' where nothing says it."""
+    return cell.metadata.get("course", {}).get("isolation", "")
 
 
 def in_columns(text: str) -> bool:
@@ -283,7 +283,7 @@ def page(nb, title: str, score: float, max_score: float, late_penalty: float = 0
         not_marked=sum(cell["data"]["points"] for cell in graded if cell["data"].get("open")),
         graded=graded,
         next=[cell for cell in graded if cell["advice"]],
-        isolation=sorted({_isolation(o) for c in kept for o in c.get("outputs", [])} - {""}),
+        isolation=sorted({_isolation(c) for c in kept} - {""}),
     )
 
 

@@ -31,7 +31,7 @@ FLAGS = (
     # Nothing but this machine is there: a page that waits for the network would be seen.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
-KEYS = {"Tab": 9, "Enter": 13}
+KEYS = {"Tab": 9}
 
 
 class Person:

@@ -20,7 +20,8 @@ from autograder.course.calls import Call
 ALTERED = "altered."  # how the checks begin
 MOST = 12  # inputs that are looked at; of more there would be thousands
 SCALED = 4  # inputs that are tried with factors
-SIZES = 8  # and sizes that they are tried with
+SIZES = 7  # and sizes that they are tried with, besides 2
+TWO = ("2", lambda call: 2)
 DEEPEST = 4  # axes
 BEGINS = "What comes back is right but for this: "
 
@@ -67,7 +68,27 @@ def _scaled(places: Sequence, sized: Sequence) -> Iterator[Alteration]:
 
     places: the inputs that are tried, each with its values. sized: those whose sizes are tried.
     """
-    sizes: dict[tuple, tuple[str, Callable]] = {(): ("2", lambda call: 2)}
+    tried = [(*TWO, power) for power in (-0.5, 0.5)]  # "twice" and "half" are tried of all inputs
+    sizes = islice(_sizes(sized), SIZES)
+    tried += [(*size, power) for size, power in product(sizes, (-1.0, -0.5, 0.5, 1.0))]
+    for (says, size, power), ((find, put, name), values) in product(tried, places):
+        done = "divided by" if power < 0 else "multiplied by"
+        by = says if abs(power) == 1 else f"the root of {says}"
+        check = f"{ALTERED}{name} {done} {by}".replace("`", "")
+        factor = partial(_power_of, size, power)
+        yield check, f"{BEGINS}`{name}` is {done} {by}.", partial(_times, find, put, factor)
+        if power == -0.5 and says != TWO[0] and min(v.dim() for v in values) > 1:
+            right = f"the root of the size of `{name}`'s last axis"
+            check = f"{ALTERED}{name} scaled by {by}".replace("`", "")
+            ratio = partial(_root_of_ratio, partial(_size_of, find, -1), size)
+            text = f"{BEGINS}it is as if divided by {by} where {right} belongs."
+            yield check, text, partial(_times, find, put, ratio)
+
+
+def _sizes(sized: Sequence) -> Iterator[tuple[str, Callable]]:
+    """The sizes of a call that differ from each other in some call: what they are called, and how
+    to read them."""
+    sizes: dict[tuple, tuple[str, Callable]] = {}
     for (find, _, name), values in sized:
         if _kind(values[0]) == "int" and min(values) > 1:
             sizes.setdefault(tuple(values), (f"`{name}`", find))
@@ -78,24 +99,15 @@ def _scaled(places: Sequence, sized: Sequence) -> Iterator[Alteration]:
             if min(of_calls) > 0 and max(of_calls) > 1:
                 size = partial(_size_of, find, axis)
                 sizes.setdefault(of_calls, (f"the size of axis {axis} of `{name}`", size))
-    for (says, size), power in product(islice(sizes.values(), SIZES), (-1.0, -0.5, 0.5, 1.0)):
-        done = "divided by" if power < 0 else "multiplied by"
-        by = says if abs(power) == 1 else f"the root of {says}"
-        for (find, put, name), values in places:
-            own = (partial(_size_of, find, -1), f"the root of the size of `{name}`'s last axis")
-            if says != "2" or abs(power) != 1:  # "twice" and "half" are tried of all inputs
-                text = f"{BEGINS}`{name}` is {done} {by}."
-                check = f"{ALTERED}{name} {done} {by}".replace("`", "")
-                yield check, text, partial(_times, find, put, lambda c, s=size, p=power: s(c) ** p)
-            if says != "2" and power == -0.5 and min(v.dim() for v in values) > 1:
-                text = f"{BEGINS}it is as if divided by {by} where {own[1]} belongs."
-                check = f"{ALTERED}{name} scaled by {by}".replace("`", "")
-                ratio = partial(_root_of_ratio, own[0], size)
-                yield check, text, partial(_times, find, put, ratio)
+    yield from sizes.values()
 
 
 def _size_of(find: Callable, axis: int, call: Call) -> int:
     return find(call).shape[axis]
+
+
+def _power_of(size: Callable, power: float, call: Call) -> float:
+    return size(call) ** power
 
 
 def _root_of_ratio(one: Callable, other: Callable, call: Call) -> float:

@@ -261,11 +261,10 @@ def cut(got, expected) -> Iterator[Named]:
         if got.dim() != expected.dim():
             continue
         less = got.shape[axis]
-        for which, there, gone in (("last", 0, size - less), ("first", size - less, size - less)):
+        for which, there in (("last", 0), ("first", size - less)):
             if 1 < less < size and same(got, expected.narrow(axis, there, less)):
-                text = (
-                    f"What comes back is right; along axis {axis} the {which} {gone} are missing."
-                )
+                gone = f"along axis {axis} the {which} {size - less} are missing"
+                text = f"What comes back is right; {gone}."
                 yield f"result.missing {which} {axis}", text
         for which, there in (("behind", 0), ("in front", less - size)):
             if 1 < size < less and same(got.narrow(axis, there, size), expected):

@@ -45,7 +45,7 @@ def _wrong(got: torch.Tensor, expected: torch.Tensor, size: float) -> torch.Tens
 def _along(axis: int, right: Sequence[bool]) -> Iterator[Named]:
     """What can be said of the places of an axis, some of which are right."""
     count = sum(right)
-    if count == 1 and len(right) > 1:
+    if count == 1:
         for name, there in (("first", right[0]), ("last", right[-1])):
             if there:
                 yield (

@@ -1,7 +1,5 @@
 """Right tensors under wrong names: the line that named them is told, or none."""
 
-# ruff: noqa: E501
-
 from tests.tracing.fresh.program import Group
 
 ADD = Group()
@@ -230,7 +228,8 @@ def attend(q, k, v, num_heads):
     b, n, h = q.shape
     cut = [t.view(b, n, num_heads, -1).transpose(1, 2) for t in (q, k, v)]
     q, v, k = cut  # <-
-    p = (q @ k.mT / k.shape[-1] ** 0.5).masked_fill(torch.ones(n, n).triu(1).bool(), -math.inf).softmax(-1)
+    ahead = torch.ones(n, n).triu(1).bool()
+    p = (q @ k.mT / k.shape[-1] ** 0.5).masked_fill(ahead, -math.inf).softmax(-1)
     return (p @ v).transpose(1, 2).reshape(b, n, h), p.flatten(0, 1)
 """,
     ".",
@@ -630,7 +629,10 @@ def attend(q, k, v, num_heads):
     vs[1] = vs[0]  # <-
     n = q.shape[1]
     ahead = torch.ones(n, n).triu(1).bool()
-    ps = [(a @ b.mT / b.shape[-1] ** 0.5).masked_fill(ahead, -math.inf).softmax(-1) for a, b in zip(qs, ks)]
+    ps = [
+        (a @ b.mT / b.shape[-1] ** 0.5).masked_fill(ahead, -math.inf).softmax(-1)
+        for a, b in zip(qs, ks)
+    ]
     out = torch.cat([p @ c for p, c in zip(ps, vs)], -1)
     return out, torch.stack(ps, 1).flatten(0, 1)
 """,

@@ -1,7 +1,5 @@
 """Sixty wrong programs, written in one go before any of them ran; split by a hash of the names."""
 
-# ruff: noqa: E501
-
 import hashlib
 
 from tests.tracing.fresh.program import Group
@@ -349,7 +347,8 @@ class CausalAttention(nn.Module):
 """
     + QKV
     + """        self.drop = nn.Dropout(dropout)
-        self.register_buffer("bias", torch.tril(torch.ones(context_length, context_length)), persistent=False)
+        behind = torch.tril(torch.ones(context_length, context_length))
+        self.register_buffer("bias", behind, persistent=False)
 
     def forward(self, x):
         B, T, C = x.shape
@@ -779,7 +778,8 @@ class CausalAttention(nn.Module):
 """
     + QKV
     + """        self.dropout = nn.Dropout(dropout)
-        self.register_buffer("m", torch.ones(context_length, context_length).triu(2).bool(), persistent=False)
+        late = torch.ones(context_length, context_length).triu(2).bool()
+        self.register_buffer("m", late, persistent=False)
 
     def forward(self, x):
         n = x.size(1)
@@ -862,9 +862,12 @@ class MultiHeadSelfAttention(nn.Module):
     + INIT
     + """
     def forward(self, x, return_attention=False):
-        q, k, v = (f(x).unflatten(-1, (self.h, -1)).movedim(-2, 1) for f in (self.q, self.k, self.v))
+        q, k, v = (
+            f(x).unflatten(-1, (self.h, -1)).movedim(-2, 1) for f in (self.q, self.k, self.v)
+        )
         if self.causal:
-            m = torch.tril(torch.ones(x.shape[1], x.shape[1]), -1).bool() | torch.eye(x.shape[1]).bool()
+            n = x.shape[1]
+            m = torch.tril(torch.ones(n, n), -1).bool() | torch.eye(n).bool()
             s = torch.where(m.T, q @ k.mT / q.shape[-1] ** 0.5, -1e9)  # <-
         else:
             s = q @ k.mT / q.shape[-1] ** 0.5
