@@ -183,8 +183,12 @@ class Scope:
         plain = names.normal(name)
         size = self.lookup(execution)(name)
         others = self.lines_with(name, execution, line)
-        if proof and (proof != CALL or len(plain) > 2 or others):
-            return True  # a letter of the call need not be the letter of the comments
+        sure = proof not in (CALL, CONSTANT) or (proof == CALL and len(plain) > 2)
+        seen = {**execution.before, **execution.after}
+        if proof == CALL and not {size}.issuperset(names.spelled_like(name, seen)):
+            return False  # `num_label`, and an attribute `num_labels` of another size
+        if proof and (sure or others):
+            return True  # a letter of the call, or a constant, need not be that of the comments
         attribute = execution.size(f"self.{name}")
         if not proof and attribute is not None and attribute == size:
             return True
@@ -192,7 +196,7 @@ class Scope:
         alike = {s for r, s in roles.items() if names.stem(r) == names.stem(plain)}
         meant = names.concept(name) in SURE_WORDS and execution.unit[0] in self.homes
         sizes = self.sizes(execution.config, execution.unit[0])
-        if meant and size == self.by_concept(plain, sizes):
+        if meant and others and size == self.by_concept(plain, sizes):
             return True
         return others >= 2 or (len(plain) > 2 and alike == {size})
 

@@ -99,6 +99,10 @@ class Case:
                     wrong |= names_of(self.last.dims[i])
         return [self.scope.fixed(n, run)[1] for n in sorted(wrong)]
 
+    def at(self, stmt: Stmt) -> list[Execution]:
+        """The executions of another statement of the function."""
+        return next((runs for s, runs in self.room if s is stmt), [])
+
     def ends_right(self) -> bool:
         """Whether the last shape of the claim is that of the result."""
         return all(

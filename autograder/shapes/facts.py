@@ -10,17 +10,30 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from autograder.shapes.attach import MAKES
-from autograder.shapes.binding import CODE
 from autograder.shapes.case import Case, made, opened
-from autograder.shapes.match import results, unpacks
+from autograder.shapes.match import results
+from autograder.shapes.readings import (
+    REMARK,
+    explained_by_a_slip,
+    in_order,
+    no_comma_is_missing,
+    no_half_is_rounded,
+    no_size_is_nameless,
+    no_twin_says_it,
+    not_a_product_on_the_way,
+    not_one_item,
+    not_read_flat,
+    not_the_next_step,
+    not_the_operands,
+    not_unpacked,
+    nothing_on_the_way,
+)
 from autograder.shapes.recording import Weight, tensors
-from autograder.shapes.slips import explained_by_a_slip
-from autograder.shapes.text.dims import evaluate, names_of, number_apart, rounded, shape_fits
+from autograder.shapes.text.dims import aligned, fits, names_of, shape_fits
 from autograder.shapes.text.lexer import tokens
-from autograder.shapes.tracer import Stmt, flat
+from autograder.shapes.tracer import flat
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
-REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
 WEIGHTS = ("w", "weight", "weights", "bias")
 
 
@@ -33,6 +46,9 @@ def written_as_a_shape(case: Case) -> str:
         crossed = any(t.cross for t in tokens(term.text))
         if crossed and len(term.dims) > 1 and all(d[0] == "*" for d in term.dims):
             return "it may be a list of shapes"  # `[b x t, b x t]`
+        letter = len(term.dims) == 1 and all(len(n) <= 2 for n in names_of(term.dims[0]))
+        if letter and term.style == "(" and not term.sure:
+            return "it may be a remark, and no shape"  # `sums (B)`
         if not term.dims and not term.sure:
             return "empty brackets may mean something else"
         if term.style in ("(", "{", "<") and not term.sure and case.claim.words > REMARK:
@@ -60,7 +76,7 @@ def numbers_that_hold(case: Case) -> str:
     """Numbers are true for some sizes only: where the tensor's size differs from run to run."""
     why = "numbers are true for some sizes only"
     dims = case.last.dims
-    if case.stmt.kind == "def" and dims and not case.names():
+    if case.stmt.kind == "def" and dims and (not case.names() or _only_numbers_are_wrong(case)):
         return why  # what comes in is as large as the caller wants
     if any(d[0] == "num" and d[1] > 1 for t in case.claim.terms() for d in t.dims):
         if any(e.config >= len(case.scope.plan.sizes) for e in case.every):
@@ -74,6 +90,21 @@ def numbers_that_hold(case: Case) -> str:
         if not case.names() and len(dims) in {len(s) for s in shapes}:
             return why
     return ""
+
+
+def _only_numbers_are_wrong(case: Case) -> bool:
+    """Whether a number stands wherever the sizes differ, and there are as many dimensions."""
+    for e in case.runs:
+        for shape in made(case, e):
+            pairs = aligned(case.last.dims, len(shape))
+            wrong = [
+                i
+                for i, j in pairs or ()
+                if not fits(case.last.dims[i], shape[j], case.scope.lookup(e))
+            ]
+            if pairs is None or any(case.last.dims[i][0] != "num" for i in wrong):
+                return False
+    return True
 
 
 # --- 2. it is surely about this tensor ------------------------------------------------------------
@@ -94,29 +125,6 @@ def makes_a_tensor(case: Case) -> str:
     if not all(made(case, e) for e in runs):
         return "what this line makes has no shape of its own"
     return ""
-
-
-def no_twin_says_it(case: Case) -> str:
-    """`q = self.q(x)  # [b, t, d]`, and the same of `k`: one length may stand for each."""
-    if set(case.proofs()) <= {CODE} or case.exchanged():
-        return ""
-    op = _operation(case.stmt, case)
-    for other, stmt in case.twins:
-        alike = other == case.sighting.text and stmt.id != case.stmt.id
-        if alike and op and _operation(stmt, case) == op:
-            return "the same words are true of another line"
-    return ""
-
-
-def _operation(stmt: Stmt, case: Case) -> str:
-    node = case.matcher.traced.nodes[stmt.value] if stmt.value is not None else None
-    return node.op if node else ""
-
-
-def in_order(case: Case) -> str:
-    """Shapes that only a comma joins need not be the operands."""
-    loose = any(s.joined in (",", "*") for s in case.claim.stages)
-    return "it lists shapes in an order of its own" if loose and case.ends_right() else ""
 
 
 def one_shape(case: Case) -> str:
@@ -155,7 +163,8 @@ def labelled_as_it(case: Case) -> str:
     labels = {t.label for t in stages[-1].terms if t.label}
     if len(stages) == 1 and len(stages[0].terms) > 1:
         labels = set()  # the operands of a product have their own names
-    if labels & (case.tensors - own) and case.stmt.kind != "return":
+    named = {label.split(".")[0] if ".shape" not in label else label for label in labels}
+    if (labels | named) & (case.tensors - own) and case.stmt.kind != "return":
         return "the tensor that is named is not what this line makes"
     plain = {label.lower().split("_")[0] for label in labels - case.tensors}
     if plain & set(WEIGHTS) and len(case.last.dims) <= 2:
@@ -280,91 +289,6 @@ def names_of_the_call(case: Case) -> str:
     return ""
 
 
-# --- 5. every other reading is false too ----------------------------------------------------------
-def no_comma_is_missing(case: Case) -> str:
-    """`[batch seq, hidden]` may be `[batch, seq, hidden]`."""
-    for term in case.claim.terms():
-        if any("_" in n and n.replace("_", " ") in term.text for n in case.unproven):
-            return "a comma may be missing"
-        names = tuple(
-            ("name", part)
-            for dim in term.dims
-            for part in (dim[1].split("_") if dim[0] == "name" and " " in term.text else [None])
-            if part
-        )
-        for apart in (names, tuple(d for dim in term.dims for d in number_apart(dim))):
-            if len(apart) > len(term.dims) and any(
-                shape_fits(apart, s, case.scope.lookup(e))
-                for e in case.runs
-                for s in results(case.stmt, e)
-            ):
-                return "a comma may be missing"
-    return ""
-
-
-def no_half_is_rounded(case: Case) -> str:
-    """`irfft(x)  # [b, t]` is true of an even `t`, and the sizes of the runs are odd."""
-    node = case.matcher.traced.nodes[case.stmt.value] if case.stmt.value is not None else None
-    if node is None or node.kind != "Call" or case.ends_right():
-        return ""
-    for e in case.runs:
-        sizes = [evaluate(d, case.scope.lookup(e)) for d in case.last.dims]
-        if not any(rounded(sizes, shape) for shape in made(case, e)):
-            return ""
-    return "a size may be rounded"
-
-
-def nothing_on_the_way(case: Case) -> str:
-    """Where words stand around, or above a line, the shape of something on the way counts."""
-    wordy = case.claim.told or case.claim.words > REMARK
-    hold = case.matcher.passes if wordy else case.matcher.made_on_the_way
-    asked = wordy or not case.sighting.trailing
-    there = asked and all(hold(case.claim, case.stmt, e) for e in case.runs)
-    return "it may be a step on the way" if there else ""
-
-
-def not_a_product_on_the_way(case: Case) -> str:
-    """`(q @ k).squeeze(1)  # [..] @ [..] -> [..]` may tell of the product alone."""
-    stages = case.claim.stages
-    if (
-        len(stages) > 1
-        and len(stages[-2].terms) > 1
-        and all(case.matcher.product_on_the_way(case.claim, case.stmt, e) for e in case.runs)
-    ):
-        return "it may be a step on the way"
-    return ""
-
-
-def not_the_next_step(case: Case) -> str:
-    """`x = x.mT  # [b, c, t] -> [b * t, c]` may tell what the next line makes of it."""
-    stages = case.claim.stages
-    later = [runs for s, runs in case.near if s.line > case.stmt.line][:1]
-    if len(stages) != 2 or not later or any(len(s.terms) > 1 for s in stages):
-        return ""
-    first, last = (s.terms[0].dims for s in stages)
-    here = all(shape_fits(first, s, case.scope.lookup(e)) for e in case.runs for s in made(case, e))
-    short = {n for n in names_of(("", *last)) if len(n) <= 2} | set(case.unproven)
-    anew = tuple(("any", "?") if names_of(d) & short else d for d in last)  # letters used anew
-    there = all(
-        any(shape_fits(anew, s, case.scope.lookup(e)) for _, v in e.events for s in tensors(v))
-        for e in later[0]
-    )
-    before = any(
-        shape_fits(last, s, case.scope.lookup(e))
-        for e in case.runs
-        for _, v in e.events
-        for s in tensors(v)
-    )
-    return "it may be a step of the next line" if here and there and not before else ""
-
-
-def not_unpacked(case: Case) -> str:
-    """`q, k = a, b  # [..]` may be about the one or the other."""
-    if unpacks(case.stmt) and len({len(results(case.stmt, e)) for e in case.runs}) > 1:
-        return "this line makes tensors of several shapes"
-    return ""
-
-
 FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("surely about this tensor", makes_a_tensor),
     ("surely a shape", written_as_a_shape),
@@ -382,6 +306,10 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every reading is false", not_a_product_on_the_way),
     ("every reading is false", not_the_next_step),
     ("every reading is false", not_unpacked),
+    ("every reading is false", not_one_item),
+    ("every reading is false", not_read_flat),
+    ("every reading is false", not_the_operands),
+    ("every reading is false", no_size_is_nameless),
     ("every reading is false", in_order),
     ("every reading is false", no_twin_says_it),
     ("a slip explains it", explained_by_a_slip),

@@ -191,7 +191,7 @@ class Matcher:
                 continue
             given = [
                 operands[0]
-                for op, operands in self._operations(execution, least=1)
+                for op, operands in self.operations(execution, least=1)
                 if op == stage.op
             ]
             if given and not any(shape_fits(before.terms[0].dims, s, lookup) for s in given):
@@ -206,7 +206,7 @@ class Matcher:
             return self._result(rest[0], stmt, execution, lookup, [])
         if len(dims) > 2:  # `[..] @ [..] + [..]`: the bias is no operand of the product
             dims = [d for d in dims if len(d) > 1] or dims
-        for op, operands in self._operations(execution):
+        for op, operands in self.operations(execution):
             for first in range(len(operands) - len(dims) + 1):  # baddbmm: what is added is first
                 if all(
                     any(shape_fits(d, turned, lookup) for turned in _turned(op, s))
@@ -221,9 +221,7 @@ class Matcher:
             )
         return False
 
-    def _operations(
-        self, execution: Execution, least: int = 2
-    ) -> Iterator[tuple[str, list[Shape]]]:
+    def operations(self, execution: Execution, least: int = 2) -> Iterator[tuple[str, list[Shape]]]:
         values: dict[int, object] = {}
         for node, value in execution.events:
             values[node] = value

@@ -68,7 +68,7 @@ TABLE = (
         "between a label and its shape",
         "q: [b, t, d]",
         ": = == := ∈ ≡",
-        "is, are, has, have, was, being",
+        "is, are, has, have, being",
     ),
     _row(
         "shape",
@@ -82,7 +82,9 @@ TABLE = (
     ),
     _row("or", "one of two", "[b, t] or [b, 1]", "", "or, otherwise, else, if, when, oder, ou"),
     _row("and", "two shapes, or the last comma of a list", "b, t and c", "&", "and, und"),
-    _row("each", "one of several tensors", "[b, t, d] each", "", "each, every, per, all"),
+    _row(
+        "each", "one of several tensors", "[b, t, d] each", "", "each, every, per, all, one, single"
+    ),
     _row(
         "aside",
         "what follows is not of this line",
@@ -90,7 +92,8 @@ TABLE = (
         "",
         "not, no longer, instead of, rather than, unlike, broadcast, broadcasts, broadcastable, "
         "broadcasted, needs, need, expects, expect, requires, since, because, would, were, "
-        "until, assumes, must, should, vs",
+        "until, assumes, must, should, vs, was, next, later, earlier, previous, previously, undo, "
+        "undoes, will",
     ),
     _row(
         "input",
@@ -98,6 +101,13 @@ TABLE = (
         "in: [b, t]",
         "",
         "in, input, inputs, from, before, given, takes, original, originally",
+    ),
+    _row(
+        "along",
+        "what an operation goes over",
+        "sum over [t]",
+        "",
+        "over, along, across, contract, contracts, contracting, reduce, reduces, reducing",
     ),
     _row(
         "output",

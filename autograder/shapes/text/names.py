@@ -104,6 +104,13 @@ def may_be_length(name: str) -> bool:
     return "seq" in (concept(name), *choices(name))
 
 
+def spelled_like(name: str, values: dict[str, object]) -> set[int]:
+    """The whole numbers among variables and attributes that are spelled like a name."""
+    wanted = stem(normal(name))
+    ends = {n: n.rsplit(".", 1)[-1] for n, v in values.items() if isinstance(v, int)}
+    return {int(values[n]) for n, end in ends.items() if stem(normal(end)) == wanted}
+
+
 def known(name: str) -> bool:
     """Whether the word is one that people write for a dimension."""
     return concept(name) is not None or bool(choices(name))

@@ -106,6 +106,8 @@ def meanings(found: list[Token], vocabulary: Vocabulary) -> dict[str, Expr]:
             continue
         if name.text in vocabulary.tensors or names.concept(name.text) or len(name.text) > 12:
             continue
+        if i and found[i - 1].kind in ("times", "over", "plus", "minus", "power"):
+            continue  # `heads * kdim = width`
         words = []
         for token in found[i + 2 : i + 12]:
             if token.kind in ("comma", "and", "input", "is") or token.text in (".", "per", "for"):

@@ -11,6 +11,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from autograder.shapes.text.dims import PROSE, Expr
+from autograder.shapes.text.glue import (
+    LABELS,
+    Glue,
+    behind_signs,
+    in_words,
+    is_arrow,
+    kind_of,
+    last_sentence,
+    leads_on,
+    led_by_words,
+    without_calls,
+)
 from autograder.shapes.text.lexer import MAX_TEXT, Token, plain, tokens
 from autograder.shapes.text.no_shapes import (
     explained,
@@ -29,12 +41,8 @@ from autograder.shapes.text.shapes_in_text import (
     strip_lead,
 )
 
-_FILLERS = """
-    which that then now by a an the is of shape as it , and be with via
-"""
-FILLERS = frozenset(_FILLERS.split())
 COUNTED = ("matrices", "tensors", "arrays", "times", "vectors")
-LABELS = (":", "=")
+BEFORE = ("before", "original", "originally", "input", "inputs")  # behind a shape
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,8 @@ class Claim:
     """One chain, and where several are given as alternatives, the others.
 
     told: words stand between its shapes. aside: behind words that set it against what the line
-    makes. role: "input" or "output" where a word says so. unreadable: why it is no claim at all.
+    makes. role: "input" or "output" where a word says so. tail: words stand behind its last shape.
+    unreadable: why it is no claim at all.
     """
 
     stages: tuple[Stage, ...] = ()
@@ -60,6 +69,7 @@ class Claim:
     role: str = ""
     role_of: frozenset[str] = frozenset()  # the words that say so, which may be names
     words: int = 0
+    tail: bool = False
     unreadable: str = ""
 
     @property
@@ -222,39 +232,33 @@ def _bare_whole(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim 
 
 
 # --- what stands between --------------------------------------------------------------------------
-@dataclass
-class _Glue:
-    """How a shape follows what stands before it."""
-
-    kind: str  # "arrow" | "join" | "or" | "spread" | "new"
-    op: str = ""
-    sign: str = ""
-
-
 def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
     claims: list[list[Stage]] = []
     more: list[dict] = []  # what else is known of each claim
     joins: list[str] = []
-    end, equals = 0, False
+    end, equals, along = 0, False, False
     for span in shapes:
-        glue = _without_calls(found[end : span.start])
+        glue = without_calls(found[end : span.start])
         first = not claims
-        how = _kind(glue, first, equals)
+        how = kind_of(glue, first, equals)
         if not first and span.start == end and found[end].glued:  # `(b, t)(t, d)`: a product
-            how = _Glue("join", "", ",")
+            how = Glue("join", "", ",")
         op = how.op or span.op
         term = _labelled(span.term, glue, op, how.kind, first)
-        roles = [t for t in _last_sentence(glue) if t.kind in ("input", "output")]
+        roles = [t for t in last_sentence(glue) if t.kind in ("input", "output")]
+        signs = any(is_arrow(t) or t.text in LABELS for t in glue)
+        along = (along and not signs) or any(t.kind == "along" for t in behind_signs(glue))
         if first or how.kind in ("new", "or"):
-            claims.append([Stage((term,), "", op if any(_is_arrow(t) for t in glue) else span.op)])
-            joins.append("or" if how.kind == "or" and not first else "")
+            claims.append([Stage((term,), "", op if any(is_arrow(t) for t in glue) else span.op)])
+            listed = "," if [t.text for t in glue] == [","] else ""
+            joins.append("or" if how.kind == "or" and not first else listed)
             more.append(
                 {
-                    "aside": not first and any(t.kind == "aside" for t in glue),
+                    "aside": along or (not first and any(t.kind == "aside" for t in glue)),
                     "role": next((t.kind for t in roles), ""),
                     "role_of": frozenset(t.text for t in roles),
                     "words": sum(t.kind == "name" for t in glue) - bool(term.label),
-                    "told": not first and _in_words(glue, term),
+                    "told": led_by_words(glue) or (not first and in_words(glue, term)),
                 }
             )
             equals = False
@@ -268,68 +272,19 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
             more.append({})
         else:
             claims[-1].append(Stage((term,), "", op))
-            more[-1]["told"] = more[-1].get("told") or _in_words(glue, term)
+            more[-1]["told"] = more[-1].get("told") or in_words(glue, term)
         end = span.end
     tail = sum(t.kind == "name" for t in found[end:])
-    if end < len(found) - 1 and _is_arrow(found[end]) and not found[end].word:
+    if end < len(found) and (leads_on(found[end]) or found[end].text in BEFORE):
         more[-1]["role"] = more[-1].get("role") or "input"  # of what it becomes nothing is read
     told = any(m.get("told") for m in more)
     made = []
     for stages, extra in zip(claims, more, strict=True):
         kept = {**extra, "told": told or extra.get("role") == "input"}
         kept["words"] = extra.get("words", 0) + tail if shapes[0].start else 0
+        kept["tail"] = any(t.kind == "name" for t in without_calls(found[end:]))
         made.append(Claim(tuple(stages), **kept))
     return _comma_operands(_with_alternatives(made, joins))
-
-
-def _last_sentence(glue: list[Token]) -> list[Token]:
-    """What stands behind the last full stop: `the scores from the paper. [b, t, t]`."""
-    ends = [i for i, t in enumerate(glue) if t.text == "."]
-    return glue[ends[-1] + 1 :] if ends else glue
-
-
-def _is_arrow(token: Token) -> bool:
-    return token.kind in ("arrow", "spread")
-
-
-def _without_calls(glue: list[Token]) -> list[Token]:
-    """Without what stands in brackets: `view(b, -1, d) -> [..]` tells of a view."""
-    kept, depth = [], 0
-    for token in glue:
-        depth += token.kind == "open"
-        if depth == 0:
-            kept.append(token)
-        depth -= token.kind == "close" and depth > 0
-    return kept
-
-
-def _kind(glue: list[Token], first: bool, equals: bool) -> _Glue:
-    signs = [t for t in glue if _is_arrow(t) and not t.word]
-    words = [t for t in glue if t.kind == "name" and t.text.lower() not in FILLERS]
-    op = words[0].text.rsplit(".", 1)[-1] if words else ""
-    if signs:
-        kind = "spread" if any(t.kind == "spread" for t in glue) else "arrow"
-        return _Glue("new" if first else kind, op)
-    if first:
-        return _Glue("new")
-    if any(t.kind == "spread" for t in glue) and len(words) < 3:
-        return _Glue("spread")
-    plain_words = [t for t in words if not t.glued]
-    if glue and glue[0].kind in ("times", "plus", "minus") and len(glue) <= 4:
-        rest = [t for t in glue[1:] if t.kind not in ("is", "shape", "power")]
-        if len(rest) <= 2 and all(t.word for t in rest) and (glue[0].text != "-" or not rest):
-            sign = glue[0].text if glue[0].text in ("@", "+", "*") else "x"
-            return _Glue("join", "", sign)
-    if any(t.kind == "arrow" for t in glue) and len(words) <= 1:
-        return _Glue("arrow")
-    joined = [t for t in glue if t.kind == "times"]
-    if len(joined) == 1 and len(glue) <= 4 and all(t.word or t is joined[0] for t in glue):
-        return _Glue("join", "", "@" if joined[0].text == "@" else "x")
-    if equals and glue and glue[0].text in ("=", "==") and len(plain_words) <= 1:
-        return _Glue("arrow")
-    if [t.text for t in glue] == ["/"] or any(t.kind == "or" for t in glue):
-        return _Glue("or")
-    return _Glue("new")
 
 
 def _labelled(term: Term, glue: list[Token], op: str, kind: str, first: bool) -> Term:
@@ -364,18 +319,17 @@ def _labelled(term: Term, glue: list[Token], op: str, kind: str, first: bool) ->
     return term
 
 
-def _in_words(glue: list[Token], term: Term) -> bool:
-    """Whether more stands there than the name of a tensor, or a label."""
-    words = [t.text for t in glue if t.kind in ("name", "input", "aside") and t.text != term.label]
-    return any(len(w) > 1 and w.lower() not in FILLERS for w in words)
-
-
 def _with_alternatives(claims: list[Claim], joins: list[str]) -> list[Claim]:
     merged: list[Claim] = []
+    row = 0  # shapes before, with commas between
     for claim, join in zip(claims, joins, strict=True):
         if join == "or" and merged:
             merged[-1] = replace(merged[-1], others=(*merged[-1].others, claim))
+            while row and len(merged) > 1:  # `[..], [..] or [..]`
+                last, row = merged.pop(), row - 1
+                merged[-1] = replace(merged[-1], others=(*merged[-1].others, last, *last.others))
         else:
+            row = row + 1 if join == "," else 0
             merged.append(claim)
     return merged
 

@@ -139,6 +139,8 @@ def _admit(found: list[Token], i: int, j: int, text: str, vocabulary: Vocabulary
         return None
     if _values(dims, inner) or (after and after.glued and (after.word or after.kind == "number")):
         return None  # `[0, 1, ..., n]`, `(HW)NC`
+    if after and after.glued and after.text == "[" and _index(found[j + 2 : j + 12]):
+        return None  # `(b, t, d)[:, -1]`
     bracket, begin, label, op = found[i].text, i, "", ""
     used = shape_names(dims)
     sure = _told(found, i)
@@ -178,6 +180,12 @@ def _annotation(inner: list[Token]) -> list[Token] | None:
     if len(inner) > 2 and inner[0].kind == "shape" and inner[1].text == ",":
         return inner[2:]
     return None
+
+
+def _index(found: list[Token]) -> bool:
+    """Whether what follows an open bracket are positions, and no sizes."""
+    end = next((i for i, t in enumerate(found) if t.text == "]"), len(found))
+    return any(t.text in (":", "::", "None", "-") for t in found[:end])
 
 
 def _values(dims: Dims, inner: list[Token]) -> bool:

@@ -1,0 +1,43 @@
+"""A comment as a row of sizes, without the signs between them: how far it can be read so."""
+
+from __future__ import annotations
+
+from autograder.shapes.text.dims import Lookup
+from autograder.shapes.text.lexer import Token
+
+
+def segments_of(found: list[Token]) -> list[list[Token]]:
+    """The tokens between arrows, and behind labels."""
+    segments: list[list[Token]] = [[]]
+    for token in found:
+        if token.kind in ("arrow", "spread", "is") and not token.word:
+            segments.append([])
+        else:
+            segments[-1].append(token)
+    return segments
+
+
+def sizes_in(found: list[Token], lookup: Lookup) -> list[int]:
+    """What the names of sizes and the numbers among the tokens stand for."""
+    sizes = []
+    for token in found:
+        number = token.text.lstrip("xX") if token.word else token.text
+        size = int(number) if number.isdecimal() and len(number) < 9 else None
+        if size is None and token.word and token.kind != "times":
+            size = lookup(token.text)
+        if size is not None:
+            sizes.append(size)
+    return sizes
+
+
+def end_of(sizes: list[int], at: int, shape: tuple[int, ...]) -> int | None:
+    """Where a row of sizes ends that makes the shape from a place on."""
+    for wanted in shape:
+        product = 1
+        while at < len(sizes) and product != wanted or (at < len(sizes) and product == wanted == 0):
+            product, at = product * sizes[at], at + 1
+            if product > wanted:
+                return None
+        if product != wanted:
+            return None
+    return at

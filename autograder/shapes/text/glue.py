@@ -1,0 +1,98 @@
+"""What stands between two shapes of a comment: whether it joins them, and what it says of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from autograder.shapes.text.lexer import Token
+from autograder.shapes.text.shapes_in_text import Term
+
+_FILLERS = """
+    which that then now by a an the is of shape as it , and be with via
+"""
+FILLERS = frozenset(_FILLERS.split())
+LABELS = (":", "=")
+
+
+@dataclass
+class Glue:
+    """How a shape follows what stands before it."""
+
+    kind: str  # "arrow" | "join" | "or" | "spread" | "new"
+    op: str = ""
+    sign: str = ""
+
+
+def last_sentence(glue: list[Token]) -> list[Token]:
+    """What stands behind the last full stop: `the scores from the paper. [b, t, t]`."""
+    ends = [i for i, t in enumerate(glue) if t.text == "."]
+    return glue[ends[-1] + 1 :] if ends else glue
+
+
+def behind_signs(glue: list[Token]) -> list[Token]:
+    """What stands behind the last arrow or colon: in `sum over t -> [b, d]` nothing does."""
+    ends = [i for i, t in enumerate(glue) if is_arrow(t) or t.text in LABELS]
+    return glue[ends[-1] + 1 :] if ends else glue
+
+
+def is_arrow(token: Token) -> bool:
+    return token.kind in ("arrow", "spread")
+
+
+def leads_on(token: Token) -> bool:
+    return is_arrow(token) and not token.word
+
+
+def without_calls(glue: list[Token]) -> list[Token]:
+    """Without what stands in brackets: `view(b, -1, d) -> [..]` tells of a view."""
+    kept, depth = [], 0
+    for token in glue:
+        depth += token.kind == "open"
+        if depth == 0:
+            kept.append(token)
+        depth -= token.kind == "close" and depth > 0
+    return kept
+
+
+def kind_of(glue: list[Token], first: bool, equals: bool) -> Glue:
+    signs = [t for t in glue if is_arrow(t) and not t.word]
+    words = [t for t in glue if t.kind == "name" and t.text.lower() not in FILLERS]
+    op = words[0].text.rsplit(".", 1)[-1] if words else ""
+    if signs:
+        kind = "spread" if any(t.kind == "spread" for t in glue) else "arrow"
+        return Glue("new" if first else kind, op)
+    if first:
+        return Glue("new")
+    if any(t.kind == "spread" for t in glue) and len(words) < 3:
+        return Glue("spread")
+    plain_words = [t for t in words if not t.glued]
+    if glue and glue[0].kind in ("times", "plus", "minus") and len(glue) <= 4:
+        rest = [t for t in glue[1:] if t.kind not in ("is", "shape", "power")]
+        if len(rest) <= 2 and all(t.word for t in rest) and (glue[0].text != "-" or not rest):
+            sign = glue[0].text if glue[0].text in ("@", "+", "*") else "x"
+            return Glue("join", "", sign)
+    if any(t.kind == "arrow" for t in glue) and len(words) <= 1:
+        return Glue("arrow")
+    joined = [t for t in glue if t.kind == "times"]
+    if len(joined) == 1 and len(glue) <= 4 and all(t.word or t is joined[0] for t in glue):
+        return Glue("join", "", "@" if joined[0].text == "@" else "x")
+    if equals and glue and glue[0].text in ("=", "==") and len(plain_words) <= 1:
+        return Glue("arrow")
+    if [t.text for t in glue] == ["/"] or any(t.kind == "or" for t in glue):
+        return Glue("or")
+    return Glue("new")
+
+
+def led_by_words(glue: list[Token]) -> bool:
+    """`the rows of [b, t]`: several words, or one of another language, and no sign behind them."""
+    ends = [i for i, t in enumerate(glue) if t.kind == "minus" or leads_on(t) or t.text in LABELS]
+    last = glue[ends[-1] + 1 :] if ends else glue
+    words = [t.text for t in last if t.word and t.kind != "shape"]
+    words = [w for w in words if w.lower() not in ("the", "a", "an")]
+    return len(words) > 1 or not "".join(words).isascii()
+
+
+def in_words(glue: list[Token], term: Term) -> bool:
+    """Whether more stands there than the name of a tensor, or a label."""
+    words = [t.text for t in glue if t.kind in ("name", "input", "aside") and t.text != term.label]
+    return any(len(w) > 1 and w.lower() not in FILLERS for w in words)
