@@ -27,7 +27,7 @@ class Sighting:
     place: "end" of a line, "inner" line of a longer statement, a "link" of a chain of calls;
     "above", "below" or "between" statements; above a "block" of them; "named" by the label of a
     tensor, "loose" between blank lines, in the "docstring". block: the statements of the paragraph
-    below it.
+    below it. code: what stands before it in its line.
     """
 
     claims: tuple[Claim, ...]
@@ -36,6 +36,7 @@ class Sighting:
     line: int
     text: str
     block: tuple[int, ...] = field(default=())
+    code: str = ""
 
     @property
     def trailing(self) -> bool:
@@ -76,7 +77,8 @@ def sightings(
         below = group[-1].line + 1
         below = layout.over(below, 1) if place == "loose" else below
         block = layout.block(below) if place in ("above", "between", "loose") else ()
-        found.append(Sighting(claims, ids, place, group[0].line, text, block))
+        code = layout.text(group[0].line).split("#")[0].strip()
+        found.append(Sighting(claims, ids, place, group[0].line, text, block, code))
     return found
 
 

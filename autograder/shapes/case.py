@@ -99,6 +99,16 @@ class Case:
                     wrong |= names_of(self.last.dims[i])
         return [self.scope.fixed(n, run)[1] for n in sorted(wrong)]
 
+    @cached_property
+    def argument(self) -> int | None:
+        """The expression that has a line inside a statement for itself: `x,  # [b, t, d]`."""
+        if self.sighting.place != "inner":
+            return None
+        line, code = self.sighting.line, self.sighting.code.rstrip(", ")
+        found = (n for e in self.runs[:1] for n, _ in e.events)
+        nodes = [self.matcher.traced.nodes[n] for n in found]
+        return next((n.id for n in nodes if n.line == n.end_line == line and n.text == code), None)
+
     def at(self, stmt: Stmt) -> list[Execution]:
         """The executions of another statement of the function."""
         return next((runs for s, runs in self.room if s is stmt), [])
@@ -215,6 +225,8 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
     if subject := case.subject():
         own = subject in flat(stmt.targets)
         return tensors((execution.after if own else execution.before).get(subject))
+    if case.argument is not None:
+        return tensors(execution.last(case.argument))
     text = case.matcher.traced.nodes[stmt.value].text if stmt.value is not None else ""
     if case.sighting.trailing and unpacks(stmt) and text.endswith((".shape", ".size()")):
         return [s for _, v in execution.events for s in tensors(v)][-1:]

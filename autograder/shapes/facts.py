@@ -7,6 +7,8 @@ an empty text.
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable
 
 from autograder.shapes.attach import MAKES
@@ -29,7 +31,7 @@ from autograder.shapes.readings import (
     nothing_on_the_way,
 )
 from autograder.shapes.recording import Weight, tensors
-from autograder.shapes.text.dims import aligned, fits, names_of, shape_fits
+from autograder.shapes.text.dims import aligned, alone, evaluate, fits, names_of, shape_fits
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import flat
 
@@ -195,7 +197,7 @@ def placed_beside_it(case: Case) -> str:
     if labels & set(flat(case.stmt.targets)):
         return ""
     if place == "inner":
-        return "it stands inside a statement"
+        return "" if case.argument else "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
     if place == "above":
         one = sum(s in case.bare for s in case.sighting.block) <= 1 or case.below_alike()
@@ -247,9 +249,43 @@ def names_are_proven(case: Case) -> str:
     if not case.names() and case.last.dims and not numbers_that_hold(case):
         return ""
     unproven = case.unproven
-    if unproven and not _false_whatever(case, set(unproven)):
+    sure = _exchanged(case, set(unproven)) or _twice(case) or _false_whatever(case, set(unproven))
+    if unproven and not sure:
         return f"nothing proves what `{unproven[0]}` stands for"
     return ""
+
+
+def _exchanged(case: Case, unproven: set[str]) -> bool:
+    """Whether the proven names are all of this tensor, and stand elsewhere: `[b, h, s]`."""
+    dims = tuple(("any", "?") if names_of(d) & unproven else d for d in case.last.dims)
+    if case.sighting.place not in ("end", "above", "between"):
+        return False
+    for e in case.runs:
+        lookup = case.scope.lookup(e)
+        known = Counter(evaluate(d, lookup) for d in dims if names_of(d))
+        for shape in made(case, e):
+            apart = len(shape) != len(dims) or shape_fits(dims, shape, lookup)
+            if apart or len(known) < 2 or known - Counter(shape):
+                return False
+    return True
+
+
+def _twice(case: Case) -> bool:
+    """Whether a name stands for two sizes of one tensor: `[b, t, b]` is false whatever `b` is.
+
+    `[b, t, t]` is no such name: who thinks of a square takes two lengths for one.
+    """
+    for e in case.runs:
+        for shape in made(case, e):
+            at: dict[str, list[tuple[int, int]]] = {}
+            for i, j in aligned(case.last.dims, len(shape)) or ():
+                for name in alone(case.last.dims[i]):
+                    at.setdefault(name, []).append((i, shape[j]))
+            pairs = (pair for found in at.values() for pair in itertools.combinations(found, 2))
+            apart = (m != n and j > i + 1 for (i, m), (j, n) in pairs)
+            if not any(apart):
+                return False
+    return True
 
 
 def _false_whatever(case: Case, unproven: set[str]) -> bool:

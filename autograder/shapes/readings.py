@@ -26,7 +26,7 @@ from autograder.shapes.text.dims import (
     shape_fits,
     shape_names,
 )
-from autograder.shapes.text.flat import end_of, segments_of, sizes_in
+from autograder.shapes.text.flat import end_of, pieces_of, segments_of, sizes_in
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, flat
@@ -183,6 +183,12 @@ def not_read_flat(case: Case) -> str:
     for segment in segments_of(tokens(case.sighting.text)):
         if all(
             any(len(s) > 1 and _runs_over(case.last, segment, s, e, case) for s in made(case, e))
+            for e in case.runs
+        ):
+            return "its signs leave open where a shape begins and ends"
+        pieces = pieces_of(segment)
+        if pieces and all(
+            any(shape_fits(pieces, s, case.scope.lookup(e)) for s in made(case, e))
             for e in case.runs
         ):
             return "its signs leave open where a shape begins and ends"

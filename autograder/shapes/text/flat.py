@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.shapes.text.dims import Lookup
+from autograder.shapes.text.dims import Dims, Lookup, NotADim, read_dims, split
 from autograder.shapes.text.lexer import Token
 
 
@@ -41,3 +41,16 @@ def end_of(sizes: list[int], at: int, shape: tuple[int, ...]) -> int | None:
         if product != wanted:
             return None
     return at
+
+
+def pieces_of(found: list[Token]) -> Dims:
+    """`b x c, m x l + m` as four dimensions; none where only one kind of sign stands between."""
+    if not any(t.cross for t in found) or not any(t.text == "," for t in found):
+        return ()
+    dims: Dims = ()
+    for piece in split(found, lambda t: t.cross or t.text == ","):
+        try:
+            dims += read_dims(piece)
+        except NotADim:
+            return ()
+    return dims

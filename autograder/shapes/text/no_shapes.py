@@ -62,6 +62,14 @@ def looks_like_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     return len(parts) > 2 and words and any(named)  # `nW*B, window, window, C`
 
 
+def begins_with_numbers(found: list[Token]) -> bool:
+    """`(64, 64, 256) after padding (64, 64, 384)`: perhaps a shape, for somebody's own sizes."""
+    end = pairs_of(found).get(0)
+    inner = split(found[1:end], lambda t: t.text == ",") if end else []
+    whole = [p[0].text for p in inner if len(p) == 1 and p[0].kind == "number"]
+    return len(inner) > 1 and len(whole) == len(inner) and all(w.isdecimal() for w in whole)
+
+
 def names_in_brackets(found: list[Token], vocabulary: Vocabulary) -> bool:
     """Whether brackets hold names that may be of sizes, whatever they are."""
     return any(_list_of_names(found, i, end, vocabulary) for i, end in pairs_of(found).items())

@@ -25,6 +25,7 @@ from autograder.shapes.text.glue import (
 )
 from autograder.shapes.text.lexer import MAX_TEXT, Token, plain, tokens
 from autograder.shapes.text.no_shapes import (
+    begins_with_numbers,
     explained,
     garbled,
     looks_like_one,
@@ -129,7 +130,7 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
     if _scalar(found):
         return [Claim((Stage((Term((), "scalar", sure=True),)),))]
     rest = without_values(found)
-    same = any(t.kind == "same" for t in found[:4])
+    same = any(t.kind == "same" for t in found[:4]) or begins_with_numbers(found)
     if same or looks_like_one(rest, vocabulary) or names_in_brackets(found, vocabulary):
         return [Claim(unreadable="the comment is not readable as a shape")]
     return []
