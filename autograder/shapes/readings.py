@@ -272,6 +272,8 @@ def no_size_is_nameless(case: Case) -> str:
                     *dims[i + 1 : i + 2],
                 )
                 wrong = not fits(dims[i], shape[j], lookup)
+                if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
+                    return ""  # `[b, t, b]`
                 if wrong and not (again and _nameless(shape[j], names_of(dims[i]), e, case)):
                     return ""
     return "a name may stand for two sizes"

@@ -7,6 +7,8 @@ from autograder.shapes.text.dims import PROSE, Expr, NotADim, read_dims, shape_n
 from autograder.shapes.text.lexer import Token
 from autograder.shapes.text.shapes_in_text import INDICES, LARGEST, Span, Vocabulary, pairs_of
 
+MARKS = ("TODO", "FIXME", "NOTE", "XXX", "HACK", "MLP", "FFN", "OK")  # no dimensions
+
 
 def garbled(found: list[Token], shapes: list[Span], vocabulary: Vocabulary) -> bool:
     """Whether brackets that hold sizes cannot be read: `[batch, seq. hidden]`."""
@@ -60,6 +62,24 @@ def looks_like_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     parts = split(found, lambda t: t.text == ",")
     words = all(len(p) == 1 or p[1].kind in ("times", "over", "plus") for p in parts if p)
     return len(parts) > 2 and words and any(named)  # `nW*B, window, window, C`
+
+
+def perhaps_one(found: list[Token], vocabulary: Vocabulary) -> bool:
+    """`batch-seq-dim`, `NCHW`, `bhqd,bhkd->bhqk`, `[from, to]`: nobody can say that it is none."""
+    words = [t.text for t in found if t.word and t.kind != "times"]
+    pieces = [p for w in words for p in (w.split("_") if len(words) == 1 else [w])]
+    if len(pieces) > 1 and all(map(names.known, pieces)):
+        return True
+    if len(found) == 1:
+        return words == [found[0].text.upper()] and 1 < len(words[0]) < 6 and words[0] not in MARKS
+    for before, sign, after in zip(found, found[1:], found[2:], strict=False):
+        joined = sign.kind == "arrow" and not sign.word and sign.glued and after.glued
+        if joined and before.word and after.word and len(after.text) < 6:
+            return True
+    square = found[0].text == "[" and pairs_of(found).get(0) == len(found) - 1
+    inner = found[1:-1]
+    listed = any(t.text == "," for t in inner)
+    return square and listed and all(t.word or t.text == "," for t in inner)
 
 
 def begins_with_numbers(found: list[Token]) -> bool:

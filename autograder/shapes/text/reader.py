@@ -31,6 +31,7 @@ from autograder.shapes.text.no_shapes import (
     looks_like_one,
     meanings,
     names_in_brackets,
+    perhaps_one,
     without_values,
 )
 from autograder.shapes.text.shapes_in_text import (
@@ -131,6 +132,7 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
         return [Claim((Stage((Term((), "scalar", sure=True),)),))]
     rest = without_values(found)
     same = any(t.kind == "same" for t in found[:4]) or begins_with_numbers(found)
+    same = same or perhaps_one(found, vocabulary)
     if same or looks_like_one(rest, vocabulary) or names_in_brackets(found, vocabulary):
         return [Claim(unreadable="the comment is not readable as a shape")]
     return []

@@ -6,6 +6,7 @@ what stands before it say so. A list of values, a call, a range, a formula and a
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -137,14 +138,16 @@ def _admit(found: list[Token], i: int, j: int, text: str, vocabulary: Vocabulary
         dims = read_dims(annotated or inner)
     except NotADim:
         return None
-    if _values(dims, inner) or (after and after.glued and (after.word or after.kind == "number")):
+    if _values(dims, inner) or (
+        after and after.glued and (_latin(after) or after.kind == "number")
+    ):
         return None  # `[0, 1, ..., n]`, `(HW)NC`
     if after and after.glued and after.text == "[" and _index(found[j + 2 : j + 12]):
         return None  # `(b, t, d)[:, -1]`
     bracket, begin, label, op = found[i].text, i, "", ""
     used = shape_names(dims)
     sure = _told(found, i)
-    if before and found[i].glued and (before.word or before.kind == "other"):
+    if before and found[i].glued and (_latin(before) or before.kind == "other"):
         word = before.text
         if before.kind == "other":
             if word in (".", "#", "_", "&", "%"):
@@ -180,6 +183,13 @@ def _annotation(inner: list[Token]) -> list[Token] | None:
     if len(inner) > 2 and inner[0].kind == "shape" and inner[1].text == ",":
         return inner[2:]
     return None
+
+
+def _latin(token: Token) -> bool:
+    """Whether it is a word that stands apart from others: Chinese is written without spaces."""
+    return token.word and (
+        token.text.isascii() or unicodedata.name(token.text[-1], "")[:3] != "CJK"
+    )
 
 
 def _index(found: list[Token]) -> bool:
