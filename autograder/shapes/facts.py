@@ -165,7 +165,8 @@ def labelled_as_it(case: Case) -> str:
     labels = {t.label for t in stages[-1].terms if t.label}
     if len(stages) == 1 and len(stages[0].terms) > 1:
         labels = set()  # the operands of a product have their own names
-    named = {label.split(".")[0] if ".shape" not in label else label for label in labels}
+    times = any(t.kind == "times" for t in tokens(case.sighting.text))  # `q @ k.mT: [b, t, t]`
+    named = set() if times else {label.split(".")[0] for label in labels}
     if (labels | named) & (case.tensors - own) and case.stmt.kind != "return":
         return "the tensor that is named is not what this line makes"
     plain = {label.lower().split("_")[0] for label in labels - case.tensors}

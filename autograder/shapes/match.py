@@ -125,14 +125,12 @@ class Matcher:
         )
 
     def passes(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
-        """Whether a single shape is that of something on the way, or of a part of the result."""
+        """Whether a single shape is that of something on the way."""
         lookup = self.scope.lookup(execution)
         if not _one_shape(claim):
             return False
         dims = claim.stages[0].terms[0].dims
         seen = [shape for _, shape in self._on_the_way(stmt, execution)]
-        if claim.told:  # `[t, d] for each sample`
-            seen += [s[-len(dims) :] for s in results(stmt, execution) if len(dims) > 1]
         return any(shape_fits(dims, shape, lookup) for shape in seen)
 
     def made_on_the_way(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:

@@ -33,7 +33,7 @@ from autograder.shapes.tracer import Stmt, flat
 from autograder.shapes.wording import nameable
 
 REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
-SAID = 2  # other true comments that name the batch, after which leaving it out is a slip
+SAID = 2  # other true comments that name the batch by a letter, after which to omit it is a slip
 MAX_ATOMS = 60  # sizes in one comment that are read without what stands between them
 
 
@@ -173,7 +173,7 @@ def not_one_item(case: Case) -> str:
         for s in results(stmt, e)
         if (words and len(s) >= len(shapes[0])) or s[:1] in [made_[:1] for made_ in shapes]
     }
-    return "" if len(whole) >= SAID else "it may be the shape of each item"
+    return "" if len(whole) >= (1 if words else SAID) else "it may be the shape of each item"
 
 
 def not_read_flat(case: Case) -> str:
