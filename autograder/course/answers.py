@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 
 import torch
 
-from autograder.course.asking import Fitted, Lazy, Mistake
+from autograder.course.asking import Fitted, Late, Lazy, Mistake
 from autograder.course.calls import Call, Outcome, run_here
 from autograder.course.exercises import Written
 from autograder.course.general.altered import altered
 from autograder.course.general.exchanged import exchanged
+from autograder.course.general.operations import operations
 from autograder.course.steps.bank import Bank, Programs
 from autograder.sandbox.inside.sandbox_wire import Failure
 
@@ -93,16 +95,35 @@ def _exchanged(written: Written, calls: Sequence[Call]) -> tuple[Named, ...]:
     )
 
 
-def _altered(written: Written, calls: Sequence[Call]) -> tuple[Named, ...]:
-    """What the answer gives where one input was changed; not of an exercise by steps either."""
-    if written.exercise.stages or not calls or any(call.on for call in calls):
+def _altered(written: Written, calls: Sequence[Call]) -> Sequence[Named]:
+    """What the answer gives where one input was changed, or one of its operations; not of an
+    exercise by steps either."""
+    if written.exercise.stages or not calls:
         return ()
+    return Late(lambda: (*_inputs_altered(written, calls), *_operations(written, calls)))
 
+
+def _inputs_altered(written: Written, calls: Sequence[Call]) -> Iterator[Named]:
     def outcomes(change: Callable[[Call], Call]) -> Lazy:
         return Lazy(len(calls), lambda place: _value(written, [change(calls[place])], 0))
 
-    found = altered(calls, _names(written))
-    return tuple((check, message, outcomes(change)) for check, message, change in found)
+    if any(call.on for call in calls):  # what one call was given counts in the next
+        return
+    for check, message, change in altered(calls, _names(written)):
+        yield check, message, outcomes(change)
+
+
+def _operations(written: Written, calls: Sequence[Call]) -> Iterator[Named]:
+    def run(place: int, mode) -> Outcome:
+        with mode:
+            return _value(written, calls, place)
+
+    def outcomes(changed: Callable) -> Lazy:
+        return Lazy(len(calls), lambda place: run(place, changed()))
+
+    folder = Path(written.where.rpartition(":")[0]).parent
+    for check, message, changed in operations(folder, partial(run, 0)):
+        yield check, message, outcomes(changed)
 
 
 def _names(written: Written) -> list[str]:
