@@ -137,7 +137,14 @@ def _value(written: Written, calls: Sequence[Call], place: int) -> Outcome:
     """What comes back, alone: gradients go to other layers; an error tells nothing."""
     *before, last = _up_to(calls, place)
     outcome = _run(written.namespace, [*before, replace(last, work=False, gradients=False)])
-    return NOTHING if outcome.error else outcome
+    return NOTHING if outcome.error or _no_numbers(outcome.value) else outcome
+
+
+def _no_numbers(value) -> bool:
+    """Whether half of a result is NaN: many a slip gives that, so that it says nothing of one."""
+    parts = value if isinstance(value, tuple | list) else [value]
+    floats = [p for p in parts if isinstance(p, torch.Tensor) and p.is_floating_point()]
+    return any(2 * int(p.isnan().sum()) >= p.numel() > 0 for p in floats)
 
 
 def program(namespace: Mapping, calls: Sequence[Call]) -> Lazy:

@@ -587,6 +587,13 @@ wrong("numeric.all at once",
 wrong("numeric.not put back",
       "An entry that was moved is not put back before the next one moves.", lambda f, x, epsilon:
       not_put_back(f, x.double(), epsilon))
+wrong("numeric.relative step",
+      "Each entry is moved by epsilon times itself. Every entry is moved by epsilon, also a small "
+      "one.", lambda f, x, epsilon: numeric_gradient(f, x, epsilon) * x
+      if epsilon < 1e-3 else by_shares(f, x.double(), epsilon))
+wrong("numeric.precedence", "`/ 2 * epsilon` divides by 2 and then multiplies by epsilon: write "
+      "`/ (2 * epsilon)`.",
+      lambda f, x, epsilon: numeric_gradient(f, x, epsilon) * epsilon**2)
 wrong("numeric.not divided", "The difference is not divided by the step.",
       lambda f, x, epsilon: numeric_gradient(f, x, epsilon) * 2 * epsilon)
 wrong("numeric.divided twice", "The difference is divided by epsilon squared.",
@@ -615,6 +622,15 @@ def by_rows(f, x, epsilon):
         step = torch.zeros_like(x)
         step[i] = epsilon
         grad[i] = (f(x + step) - f(x - step)) / (2 * epsilon)
+    return grad
+
+
+def by_shares(f, x, epsilon):
+    grad = torch.zeros_like(x)
+    for i in range(x.numel()):
+        step = torch.zeros_like(x)
+        step.view(-1)[i] = epsilon * x.view(-1)[i]
+        grad.view(-1)[i] = (f(x + step) - f(x - step)) / (2 * epsilon)
     return grad
 
 
@@ -672,6 +688,10 @@ wrong("mask.float", "The mask came in as numbers, which are *added* to the score
       "score by 1 and hides nothing.", sense=lambda hidden: hidden.to(torch.get_default_dtype()))
 wrong("mask.float", "The mask came in as numbers, which are *added* to the scores: a 1 raises a "
       "score by 1 and hides nothing.", sense=lambda hidden: (~hidden).to(torch.get_default_dtype()))
+for number in (-2.0, -5.0, -10.0):
+    wrong("mask.filled with a number", f"{number:g} is added to hidden scores, and exp of that is "
+          "no 0: it takes -inf.",
+          sense=lambda hidden, n=number: hidden.to(torch.get_default_dtype()) * n)
 wrong("mask.causal for given", "The given mask is replaced by the causal one.",
       sense=lambda hidden: torch.ones_like(hidden).tril())
 wrong("scale.twice", "The scale is applied twice: the function divides by sqrt(head_size) itself.",
@@ -738,6 +758,16 @@ def run_mha(x, weights, num_heads, hidden, order=NAMES, sense=kept, average=kept
 wrong = run_mha.wrong
 wrong("mha.averaged", "The weights are averaged over the heads: that is this module's default. "
       "One map for each head was asked for.", average=lambda p: p.mean(1))
+wrong("mha.averaged", "Each head's map is the mean of all heads: that is this module's default. "
+      "The heads' own maps were asked for.", average=lambda p: p.mean(1, True).expand_as(p))
+for named in ("qkv", ["mix"], "q", "k", "v"):
+    wrong("mha.transposed", f"The weight of {' and '.join(named)} is transposed: this module "
+          "stores weights as nn.Linear does.", lambda x, weights, *more, named=named: run_mha(
+              x, {k: w.T if k in [f"{n}.weight" for n in named] else w
+                  for k, w in weights.items()}, *more))
+for named in ("q", "v"):  # that of k changes nothing
+    wrong("mha.bias lost", f"The bias of {named} is not loaded.",
+          lambda x, weights, *more, named=named: run_mha(x, unbiased(weights, [named]), *more))
 wrong("mha.no weights", "There are no weights: need_weights was switched off.",
       average=lambda p: None)
 wrong("mask.sense", "The mask has the wrong sense: for this module True means *hidden*, unlike "

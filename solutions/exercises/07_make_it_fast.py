@@ -126,6 +126,18 @@ other_count("There are q_len times k_len scores, not k_len times k_len.",
 other_count("The tables are q_len times k_len, not q_len times q_len.",
             right_flops, lambda q, k, d: 2 * (q + k) * d + 4 * q * q,
             check="count.as many keys as queries")
+other_count("Only what is read is counted; scores, probabilities and the output are written, too.",
+            right_flops, lambda q, k, d: (q + 2 * k) * d + 2 * q * k, check="count.reads only")
+other_count("Only what is written is counted; each step reads its inputs, too.",
+            right_flops, lambda q, k, d: q * d + 2 * q * k, check="count.writes only")
+other_count("Each of q, k, v, the output and the two tables is counted once. Scores and "
+            "probabilities are written by one step and read by the next.",
+            right_flops, lambda q, k, d: 2 * (q + k) * d + 2 * q * k, check="count.table forgotten")
+wrong("count.bits", "The bytes are multiplied by 8: these are bits.",
+      lambda b, h, q, k, d, size: attention_cost(b, h, q, k, d, 8 * size))
+wrong("count.intensity of numbers", "The intensity is FLOPs for each number; it is FLOPs for each "
+      "byte.", lambda b, h, q, k, d, size: (
+          *attention_cost(b, h, q, k, d, size)[:2], attention_cost(b, h, q, k, d, 1)[2]))
 wrong("count.numbers for bytes", "The tables are counted in numbers, not in bytes.",
       lambda b, h, q, k, d, size: partly_sized(b, h, q, k, d, tables=1, vectors=size))
 wrong("count.numbers for bytes", "q, k, v and the output are counted in numbers, not in bytes.",
@@ -282,6 +294,13 @@ wrong("online.blocks added",
       "Each block's sum is taken relative to its own maximum, and the sums are added as they are.",
       lambda scores, block: (scores.amax(-1), sum(
           (p - or_zero(p.amax(-1))[:, None]).exp().sum(-1) for p in scores.split(block, -1))))
+wrong("online.blocks added",
+      "The old sum is rescaled to the new maximum, but the new block's terms are relative to the "
+      "block's own maximum.", lambda scores, block: to_the_maximum_of_the_block(scores, block))
+wrong("online.mean for sum", "The sum is divided by the number of keys; it is a sum.",
+      lambda scores, block: (scores.amax(-1), online_softmax(scores, block)[1] / scores.shape[1]))
+wrong("online.inverse", "1 / l comes back; l is asked for.",
+      lambda scores, block: (scores.amax(-1), 1 / online_softmax(scores, block)[1]))
 wrong("online.whole row", "Whole rows are made at once.",
       lambda scores, block: (scores.amax(-1), (scores - scores.amax(-1, True)).exp().sum(-1)))
 
@@ -304,6 +323,16 @@ def to_the_old_maximum(scores, block):
         new = torch.maximum(m, part.amax(-1))
         added = (part - m[:, None]).exp().nan_to_num(0.0, 0.0)
         total, m = total * grown(m, or_zero(new)) + added.sum(-1), new
+    return m, total
+
+
+def to_the_maximum_of_the_block(scores, block):
+    m = scores.new_full(scores.shape[:1], -INF)
+    total = torch.zeros_like(m)
+    for part in scores.split(block, -1):
+        new = torch.maximum(m, part.amax(-1))
+        own = (part - or_zero(part.amax(-1))[:, None]).exp().sum(-1)
+        total, m = total * grown(m, or_zero(new)) + own, new
     return m, total
 
 
@@ -466,6 +495,17 @@ wrong("tiles.old maximum", "A tile's weights are relative to the old maximum; l 
       "relative to the new one.", lambda q, k, v, block: old_maximum_tiles(q, k, v, block, 0.0))
 
 
+wrong("tiles.divided twice", "Each tile's part of the output is divided by the l so far, and all "
+      "is divided once more at the end.", lambda q, k, v, block: tiles_divided(q, k, v, block, True))
+wrong("tiles.divided each time", "Each tile's part of the output is divided by the l so far, which "
+      "is not yet the whole one. Divide once, at the end.",
+      lambda q, k, v, block: tiles_divided(q, k, v, block, False))
+for name, message in (("total", "l is not set back to 0 for the next block of queries."),
+                      ("out", "The output is not set back to 0 for the next block of queries."),
+                      ("total out", "l and the output are not set back to 0 for the next block of "
+                       "queries.")):
+    wrong("tiles.not reset", message,
+          lambda q, k, v, block, name=name: tiles_carried(q, k, v, block, name.split()))
 wrong("tiles.maximum of the tile", "Each tile's exponentials are relative to the tile's own "
       "maximum, and their sums are added as they are. They do not fit together.",
       lambda q, k, v, block: own_maximum_tiles(q, k, v, block))
@@ -492,6 +532,44 @@ def normalised_tiles(q, k, v, block, rescale=never):
             total = total * (factor[:, 0] if isinstance(factor, torch.Tensor) else factor) + 1.0
             out, m = out * factor + scores.softmax(-1) @ values, new
         outs.append(divided(out, total))
+    return torch.cat(outs)
+
+
+def tiles_divided(q, k, v, block, again):
+    """Each tile's part divided by the running l."""
+    outs = []
+    for rows in q.split(block):
+        m = rows.new_full((len(rows),), -INF)
+        total, out = torch.zeros_like(m), rows.new_zeros(len(rows), v.shape[1])
+        for keys, values in zip(k.split(block), v.split(block), strict=True):
+            scores = rows @ keys.T * root(q)
+            new = torch.maximum(m, scores.amax(-1))
+            weights = (scores - new[:, None]).exp()
+            total = total * grown(m, new) + weights.sum(-1)
+            out = out * grown(m, new)[:, None] + divided(weights @ values, total)
+            m = new
+        outs.append(divided(out, total) if again else out)
+    return torch.cat(outs)
+
+
+def tiles_carried(q, k, v, block, what):
+    """What one block of queries has summed up is not set back for the next one."""
+    outs, kept = [], {}
+    for rows in q.split(block):
+        m = rows.new_full((len(rows),), -INF)
+        sums = {"total": torch.zeros_like(m), "out": rows.new_zeros(len(rows), v.shape[1])}
+        sums |= {name: kept[name][: len(rows)] for name in what if name in kept}
+        for keys, values in zip(k.split(block), v.split(block), strict=True):
+            scores = rows @ keys.T * root(q)
+            new = torch.maximum(m, scores.amax(-1))
+            weights, factor = (scores - new[:, None]).exp(), grown(m, new)
+            if torch.isinf(m).all():  # the first block of keys: exp(-inf) would set all back
+                factor = torch.ones_like(m)
+            sums["total"] = sums["total"] * factor + weights.sum(-1)
+            sums["out"] = sums["out"] * factor[:, None] + weights @ values
+            m = new
+        outs.append(divided(sums["out"], sums["total"]))
+        kept = sums
     return torch.cat(outs)
 
 
@@ -619,6 +697,17 @@ wrong("tiles.count", "That is half of the tiles that were computed.",
       counted=lambda done, rows: done // 2)
 wrong("tiles.count", "The rows of tiles are counted, not the tiles.",
       counted=lambda done, rows: rows)
+wrong("tiles.count", "The count is one too many.", counted=lambda done, rows: done + 1)
+wrong("tiles.count", "The count is one too few.", counted=lambda done, rows: done - 1)
+wrong("tiles.count", "Keys are counted, not tiles.", lambda q, k, v, block: (
+    causal_tiles(q, k, v, block)[0],
+    sum(min((i + 1) * block, len(q)) for i in range(math.ceil(len(q) / block)))))
+wrong("tiles.count", "Scores are counted, not tiles.", lambda q, k, v, block: (
+    causal_tiles(q, k, v, block)[0],
+    sum(len(rows) * min((i + 1) * block, len(q)) for i, rows in enumerate(q.split(block)))))
+wrong("tiles.count", "Block times block is counted for each tile; it is the tiles that are asked "
+      "for.", lambda q, k, v, block: (
+          lambda out, tiles: (out, tiles * block**2))(*causal_tiles(q, k, v, block)))
 wrong("mask.in every tile", "Every tile is masked as the one on the diagonal is. Tiles of the "
       "past are in sight as a whole.", local=True)
 wrong("tiles.first only", "Only the first block of keys is looked at.",
@@ -899,6 +988,8 @@ wrong("generate.order", "New tokens are put in front; they come last.",
       cut=lambda ids, start: torch.cat([ids[:, start:].flip(1), ids[:, :start]], 1))
 wrong("generate.averaged", "The logits of all positions are averaged; the last one predicts what "
       "comes next.", pick=lambda logits: logits.mean(1))
+wrong("generate.first position", "The logits of the last position but one are taken; the last one "
+      "predicts what comes next.", pick=lambda logits: logits[:, max(-2, -logits.shape[1])])
 wrong("generate.least probable", "The least probable token is taken.",
       pick=lambda logits: -logits[:, -1])
 wrong("generate.prompt again",
@@ -1007,6 +1098,12 @@ wrong("backward.row term", "The row term is the sum of grad_out * out; here it i
       "alone.", row_term=lambda g, out: g)
 wrong("backward.row term", "The row term is the sum of grad_out * out; here it is of out alone.",
       row_term=lambda g, out: out)
+wrong("backward.row term", "The row term is the sum of grad_out * out; here it is of out squared.",
+      row_term=lambda g, out: out * out)
+wrong("backward.row term", "The row term is the sum of grad_out * out; here grad_out is squared.",
+      row_term=lambda g, out: g * g)
+wrong("backward.row term", "The row term is taken away twice.",
+      row_term=lambda g, out: 2 * g * out)
 wrong("backward.row term", "The row term is a mean; it is a sum.",
       row_term=lambda g, out: g * out / out.shape[-1])
 wrong("backward.row term", "The row term is added; it is taken away.",

@@ -636,6 +636,13 @@ wrong("slopes.no power of two", "The missing slopes are every other one, but fro
       "and those are there already.", more=slice(1, None, 2))
 wrong("slopes.no power of two", "The power of two above is taken, and cut.",
       lambda n: geometric(n if n == below(n) else 2 * below(n))[:n])
+wrong("slopes.no power of two", "The slopes beyond the power of two are missing: there is one for "
+      "each head.", more=slice(0, 0))
+wrong("slopes.no power of two", "The slopes beyond the power of two are 0: they come out of the "
+      "row of twice as many heads.",
+      lambda n: F.pad(geometric(below(n)), (0, n - below(n))))
+wrong("slopes.no power of two", "The row of the power of two is begun anew for the missing "
+      "slopes.", lambda n: geometric(below(n)).repeat(2)[:n])
 wrong("slopes.added in front", "The slopes that are added come first; they come last.",
       lambda n: alibi_slopes(n).roll(n - below(n)))
 for top in (1, 2, 4, 6, 7, 9, 10, 16):
@@ -853,6 +860,8 @@ wrong("reach.power", "The reach grows by addition, not by multiplication.",
       lambda n, w, s: min(s, w**n))
 wrong("reach.power", "The reach grows by addition; it does not double.",
       lambda n, w, s: min(s, 1 + (w - 1) * (2**n - 1)))
+wrong("reach.power", "The reach grows by addition; it does not double.",
+      lambda n, w, s: min(s, w * 2 ** (n - 1)))
 wrong("reach.longer than the text", "A text has no more tokens than it has.", capped=False)
 wrong("reach.longer than the text", "The larger of the two is taken: a text has no more tokens "
       "than it has.", lambda layers, window, n: max(n, 1 + layers * (window - 1)))
@@ -915,6 +924,18 @@ wrong("linear.no normaliser", "The weights are divided by the root of the size, 
 wrong("linear.normaliser sees the future", "The future is cut off after the rows are normalised: "
       "their sums contain it.", lambda q, k, v: linear_attention(q, k, torch.eye(k.shape[1]).to(k),
                                                                 keep=torch.clone).tril() @ v)
+wrong("mask.none", "What is added up contains later tokens; what it is divided by does not.",
+      lambda q, k, v: positive(q) @ positive(k).mT @ v / (
+          positive(q) @ positive(k).mT).tril().sum(-1, keepdim=True))
+wrong("linear.normaliser", "The outputs are divided by the sum of f(k) over all features. The "
+      "query has a say in it: f(q) times that sum.",
+      lambda q, k, v: (positive(q) @ positive(k).mT).tril() @ v
+      / positive(k).cumsum(1).sum(-1, keepdim=True))
+wrong("linear.normaliser", "The outputs are divided by the sum of f(q) alone.",
+      lambda q, k, v: (positive(q) @ positive(k).mT).tril() @ v
+      / positive(q).sum(-1, keepdim=True))
+wrong("linear.normalised twice", "The rows are divided by their sums twice.",
+      total=lambda w: w.sum(-1, keepdim=True) ** 2)
 wrong("linear.normalised over the queries", "The columns are divided by their sums.",
       total=lambda w: w.sum(-2, keepdim=True))
 wrong("linear.largest for sum", "The weights are divided by the largest of a row, not by its sum.",
@@ -1077,6 +1098,12 @@ wrong("recurrent.written by the query", "The state is written by the query. Keys
 wrong("linear.no features", "What is written to the state did not go through f.",
       written="plain key")
 wrong("linear.no features", "What is added to the total did not go through f.", plain_total=True)
+wrong("recurrent.values changed", "The values went through f as well. It is for queries and keys.",
+      lambda q, k, v, state, total: linear_steps(q, k, positive(v), state, total))
+wrong("recurrent.old state returned", "State and total come back as they were before the last "
+      "token.", lambda q, k, v, state, total: (
+          linear_steps(q, k, v, state, total)[0],
+          *linear_steps(q[:, :-1], k[:, :-1], v[:, :-1], state, total)[1:]))
 wrong("recurrent.old state returned", "State and total come back as they went in.", returns="old")
 wrong("linear.no features", "Queries and keys go in as they are.", of_q=torch.clone,
       of_k=torch.clone)

@@ -97,7 +97,9 @@ wrong("norm.no weight", "`weight` is not used.", gain=False)
 wrong("norm.no bias", "`bias` is not used.", shift=False)
 wrong("norm.eps outside", "Epsilon is added twice: below the root, where it belongs, and to the "
       "root.", where="both")
-wrong("norm.other eps", "An epsilon of your own is used; `self.eps` is asked for.", own=1e-6)
+for number in (1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0):
+    wrong("norm.other eps", f"An epsilon of your own is used, {number:g}; `self.eps` is asked for.",
+          own=number)
 wrong("norm.bias inside", "The bias is multiplied by the weight; it is added at the end.",
       inside=True)
 wrong("norm.variance", "It is divided by the mean distance from the mean, not by the root of the "
@@ -406,6 +408,15 @@ def bigram_loss(ids, held_out, vocab_size, add=1.0, over=-1, log=torch.log, turn
     text = ids if tested == "train" else held_out
     return -total(log(probs[text[:-1], text[1:]])).item()
 
+def bigram_of_pairs(first, second, held_out, vocab):
+    counts = torch.ones(vocab, vocab, dtype=torch.float64)
+    one = torch.tensor(1.0, dtype=torch.float64)
+    n = min(len(first), len(second))
+    counts.index_put_((first[:n], second[:n]), one, accumulate=True)
+    probs = counts / counts.sum(-1, keepdim=True)
+    return -probs[held_out[:-1], held_out[1:]].log().mean().item()
+
+
 def by_rows(counts):
     return counts / counts.sum(-1, keepdim=True).clamp(min=1)
 
@@ -439,6 +450,21 @@ wrong("bigram.probabilities averaged", "The mean is taken before the logarithm."
 wrong("bigram.on its own text", "The loss is measured on the text that was counted.",
       tested="train")
 wrong("bigram.unigram", "The token before is not used: these are frequencies.", pairs=False)
+wrong("bigram.unigram", "The token before is not used: each row holds the same counts.",
+      lambda *a: from_counts(*a, lambda c: ((c.sum(0) + 1) / (c.sum(0) + 1).sum()).expand_as(c)))
+wrong("bigram.two apart", "Every other pair is counted: each token is the first of one pair and "
+      "the second of another.", lambda ids, held_out, vocab: bigram_of_pairs(
+          ids[:-1:2], ids[1::2], held_out, vocab))
+wrong("bigram.both texts", "The held-out text is counted as well. The table may not know it.",
+      lambda ids, held_out, vocab: bigram_of_pairs(
+          torch.cat([ids[:-1], held_out[:-1]]), torch.cat([ids[1:], held_out[1:]]),
+          held_out, vocab))
+wrong("bigram.both texts", "The pairs are counted in the held-out text. The table may not know it.",
+      lambda ids, held_out, vocab: bigram_loss(held_out, held_out, vocab))
+wrong("bigram.both texts", "The two texts are swapped: counted is the held-out one.",
+      lambda ids, held_out, vocab: bigram_loss(held_out, ids, vocab))
+wrong("bigram.number of pairs", "The sum is divided by the number of tokens; of pairs there is one "
+      "less.", total=lambda x: x.sum() / (len(x) + 1))
 wrong("bigram.two apart", "The pairs are two tokens apart.", follows=2)
 wrong("bigram.perplexity", "That is the perplexity, exp of the loss. The loss is asked for.",
       total=lambda x: -(-x.mean()).exp())
@@ -541,6 +567,11 @@ wrong("top-k.one threshold", "One threshold is used for all rows; each has its o
 wrong("top-k.missing", "Nothing is taken away.", lambda logits, t, k: (logits / t).softmax(-1))
 wrong("top-k.logits", "What comes back are logits, not probabilities.",
       lambda logits, t, k: logits / t)
+wrong("top-k.logarithms", "What comes back are logarithms of probabilities.",
+      lambda logits, t, k: top_k(logits, t, k).log())
+wrong("top-k.of all rows", "The k best of all rows together are kept; each row has its own.",
+      lambda logits, t, k: top_k(logits, t, k) if k >= logits.numel() else (
+          logits.masked_fill(logits < logits.flatten().topk(k).values[-1], -INF) / t).softmax(-1))
 wrong("top-k.order lost", "The probabilities come back sorted, not at their tokens' places.",
       lambda logits, t, k: top_k(logits, t, k).sort(descending=True).values)
 wrong("top-k.order lost", "Only k probabilities come back; each token of the vocabulary has one.",
@@ -592,6 +623,13 @@ def in_one_order(logits, p):
     return torch.zeros_like(kept).scatter(-1, order[:1].expand_as(order), kept)
 
 
+def rows_carried_over(logits, p):
+    """What a loop does that never sets the sum back to 0: each later row keeps its best only."""
+    kept = top_p(logits, p)
+    kept[1:] = F.one_hot(logits[1:].argmax(-1), logits.shape[-1]).to(kept)
+    return kept
+
+
 def as_they_stand(probs, p):
     kept = probs * (probs.cumsum(-1) - probs < p)
     return kept / kept.sum(-1, keepdim=True)
@@ -617,6 +655,15 @@ wrong("top-p.back the wrong way", "They are put back to other tokens: gather rea
 wrong("top-p.not normalised", "What is kept does not sum to 1.", normalised=False)
 wrong("top-p.not normalised", "What is kept is divided by one sum for all rows; each has its own.",
       lambda logits, p: (lambda kept: kept / kept.sum())(top_p(logits, p, normalised=False)))
+wrong("top-p.not normalised", "What is kept is divided by the sum of its column; rows sum to 1.",
+      lambda logits, p: (lambda kept: (kept / kept.sum(0)).nan_to_num(0.0))(
+          top_p(logits, p, normalised=False)))
+wrong("top-p.logarithms", "What comes back are logarithms of probabilities.",
+      lambda logits, p: top_p(logits, p).log())
+wrong("top-p.even", "What is kept is equally probable; its probabilities still count.",
+      lambda logits, p: (top_p(logits, p) > 0) / (top_p(logits, p) > 0).sum(-1, True))
+wrong("top-p.carried over", "The sum goes on from one row to the next; each row begins at 0.",
+      lambda logits, p: rows_carried_over(logits, p))
 wrong("top-p.smallest", "The sum begins with the least probable: the tail is kept.", falling=False)
 wrong("top-p.order lost", "The probabilities come back sorted, not at their tokens' places.",
       back=False)

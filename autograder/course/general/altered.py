@@ -292,6 +292,7 @@ _OF_KIND: dict[str, tuple[Change, ...]] = {
         ("as exponentials", "{} goes through an exponential first", torch.exp),
         ("absolute", "{} loses its signs", torch.abs),
         ("squared", "{} is squared first", torch.square),
+        ("inverse", "1 / {} stands in its place", torch.reciprocal),
     ),
     "truths": (
         ("inverted", "True and False of {} are taken for one another", torch.logical_not),

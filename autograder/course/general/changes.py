@@ -38,7 +38,8 @@ RENAMED = {
 TRANSPOSES = ("T", "mT", "transpose", "permute", "movedim", "t")
 SAME = ("reshape", "view", "flatten", "unflatten", "unsqueeze", "squeeze", "expand", "to", "float",
         "double", "long", "bool", "clone", "contiguous", "detach", "type_as", "expand_as",
-        "view_as", "reshape_as", "size", "dim", "numel", "item", "tolist")  # fmt: skip
+        "view_as", "reshape_as", "zeros_like", "ones_like", "full_like", "empty_like", "new_full",
+        "new_zeros", "new_ones", "size", "dim", "numel", "item", "tolist")  # fmt: skip
 # What may stand in an operation's place, with the same arguments.
 INSTEAD: dict[str, tuple[str, ...]] = {
     "sum": ("mean", "amax"), "mean": ("sum", "amax"), "amax": ("amin", "mean", "sum"),
@@ -48,13 +49,16 @@ INSTEAD: dict[str, tuple[str, ...]] = {
     "sin": ("cos",), "cos": ("sin",), "log": ("log2", "log10", "log1p"), "exp": ("exp2", "expm1"),
     "lt": ("le", "gt", "ge"), "le": ("lt", "ge", "gt"), "gt": ("ge", "lt", "le"),
     "ge": ("gt", "le", "lt"), "eq": ("ne",), "ne": ("eq",), "and": ("or",), "or": ("and",),
-    "sigmoid": ("tanh", "relu"), "tanh": ("sigmoid",), "relu": ("abs", "square"),
+    "sigmoid": ("tanh", "relu"), "tanh": ("sigmoid", "relu"), "relu": ("gelu", "silu", "abs"),
     "square": ("abs",), "sqrt": ("square",), "elu": ("relu", "sigmoid", "tanh"),
     "ceil": ("floor", "round"), "floor": ("ceil", "round"),
+    "gelu": ("relu", "silu", "tanh", "sigmoid"), "silu": ("relu", "gelu", "sigmoid"),
 }  # fmt: skip
+ACTIVATIONS = ("relu", "silu", "tanh", "sigmoid", "gelu")
 OPERATORS = {"and": "logical_and", "or": "logical_or", "rdiv": "div"}
 COMMUTE = ("add", "mul", "maximum", "minimum", "and", "or", "eq", "ne")
 PAIRS = ("sub", "div", "matmul", "bmm", "mm", "pow", "rdiv", "lt", "le", "gt", "ge")
+SIGNS = ("add", "sub", "mul", "div", "and", "or", "maximum", "minimum", "pow")  # of two sides
 PRODUCTS = ("matmul", "bmm", "mm", "einsum")
 REDUCES = ("sum", "mean", "amax", "amin", "var", "std", "logsumexp")
 ALONG = (*REDUCES, "softmax", "log_softmax", "cumsum", "argmax", "flip", "sort", "argsort")
@@ -99,6 +103,8 @@ def changes(asked: Asked) -> Iterator[Change]:
         return
     if name in SAME or not asked.args:
         return
+    if name in ("cat", "stack") and isinstance(asked.args[0], tuple | list):
+        yield "reversed", "{} puts its parts together in reverse order", _parts_reversed
     if isinstance(value, tuple | list):
         yield from _of_several(name, value)
         return
@@ -109,36 +115,48 @@ def changes(asked: Asked) -> Iterator[Change]:
     if name in ALONG and isinstance(first, torch.Tensor):
         yield from _other_axes(asked, first)
     yield from _instead(name)
+    if name == "add" and isinstance(first, torch.Tensor) and isinstance(second, torch.Tensor):
+        yield "side by side", "the two sides of {} are put side by side, not added", _side_by_side
     if name in PAIRS and isinstance(second, torch.Tensor | int | float):
         yield "swapped", "the two sides of {} have changed places", _swapped
     yield from _with_other_numbers(asked)
     yield from _of_the_result(name, asked, value)
 
 
-# --- left out, or done twice -----------------------------------------------------------------------
+# --- left out, or done twice ---------------------------------------------------------------------
 def _left_out(name: str, first, second, value: torch.Tensor) -> Iterator[Change]:
     if name in ("getitem", "arange", "triu", "tril", "lt", "le", "gt", "ge", "eq", "ne"):
         pass
+    elif name in ("mul", "div") and _is_number(second) and abs(second) in (0, 1):
+        pass  # a sign, or a switch: the result with the other sign says it better
     elif _alike(first, value):
         yield "left out", "{} is left out", lambda func, args, kwargs: args[0]
-    elif isinstance(first, torch.Tensor) and name not in REDUCES and name not in PRODUCTS:
-        if first.dim() <= value.dim() and name in WORDS and name not in TRANSPOSES:
-            yield "left out", "{} is left out", _broadcast(0)
-    if isinstance(second, torch.Tensor) and name in WORDS and name not in PRODUCTS:
-        if second.dtype == value.dtype and second.dim() <= value.dim():
-            text = "{} is left out: only its second side counts"
-            yield "only the second", text, _broadcast(1)
+    elif name in SIGNS and isinstance(first, torch.Tensor) and first.dim() <= value.dim():
+        yield "left out", "{} is left out", _broadcast(0)
+    fits = isinstance(second, torch.Tensor) and second.dtype == value.dtype
+    if name in SIGNS and fits and second.dim() <= value.dim():
+        text = "{} is left out: only its second side counts"
+        yield "only the second", text, _broadcast(1)
     if name in ("triu", "tril"):
         yield "left out", "{} is left out: nothing is cut off", lambda func, args, kwargs: args[0]
     if name in TRANSPOSES and isinstance(first, torch.Tensor) and first.numel() == value.numel():
         text = "the numbers are only given another shape where {} belongs"
-        yield "reshaped", text, lambda func, args, kwargs: args[0].reshape(
-            func(*args, **kwargs).shape
+        yield (
+            "reshaped",
+            text,
+            lambda func, args, kwargs: args[0].reshape(func(*args, **kwargs).shape),
         )
-    if _alike(first, value) and name not in (*TRANSPOSES, "neg", "invert", "getitem", "flip"):
+    switch = _is_number(second) and abs(second) in (0, 1)
+    if (
+        not switch
+        and _alike(first, value)
+        and name not in (*TRANSPOSES, "neg", "invert", "getitem", "flip")
+    ):
         text = "{} is done twice"
-        yield "twice", text, lambda func, args, kwargs: func(
-            func(*args, **kwargs), *args[1:], **kwargs
+        yield (
+            "twice",
+            text,
+            lambda func, args, kwargs: func(func(*args, **kwargs), *args[1:], **kwargs),
         )
 
 
@@ -163,7 +181,7 @@ def _in_place(name: str) -> Iterator[Change]:
         yield "taken", text, lambda func, args, kwargs: args[0].sub_(args[1])
 
 
-# --- another axis, another function ------------------------------------------------------------------
+# --- another axis, another function --------------------------------------------------------------
 def _other_axes(asked: Asked, first: torch.Tensor) -> Iterator[Change]:
     """The same over each other axis, and of a sum or a mean over more axes."""
     for axis in range(first.dim()):
@@ -197,30 +215,43 @@ def _instead(name: str) -> Iterator[Change]:
         yield "as share", "{} is a division by the sum", _share
     if name == "cumsum":
         yield "whole", "{} is the sum of all, also of what comes later", _whole
-        yield "before", "{} ends one before its place", lambda func, args, kwargs: (
-            func(*args, **kwargs) - args[0]
+        yield (
+            "before",
+            "{} ends one before its place",
+            lambda func, args, kwargs: func(*args, **kwargs) - args[0],
         )
         yield "backwards", "{} runs backwards", _backwards
     if name == "repeat_interleave":
         yield "repeat", "all is repeated as a whole, as by `repeat`", _repeat
     if name == "masked_fill":
-        yield "inverted", "{} hides the others", lambda func, args, kwargs: func(
-            args[0], ~args[1], *args[2:], **kwargs
+        yield (
+            "inverted",
+            "{} hides the others",
+            lambda func, args, kwargs: func(args[0], ~args[1], *args[2:], **kwargs),
         )
+        for number in (0.0, -1.0, -1e9):
+            text = "{} fills with " + f"{number:g}"
+            yield f"with {number:g}", text, lambda func, args, kwargs, n=number: func(*args[:2], n)
     if name == "where":
-        yield "inverted", "the two cases of {} have changed places", lambda func, args, kwargs: func(
-            args[0], args[2], args[1], **kwargs
+        yield (
+            "inverted",
+            "the two cases of {} have changed places",
+            lambda func, args, kwargs: func(args[0], args[2], args[1], **kwargs),
         )
     if name in ("matmul", "bmm", "mm"):
         for place, which in ((0, "first"), (1, "second")):
             text = "the " + which + " side of {} is transposed, or is not"
             yield f"{which} transposed", text, _one_transposed(place)
     if name == "linear":
-        yield "no bias", "the bias of {} is left out", lambda func, args, kwargs: func(
-            *args[:2], None
+        yield (
+            "no bias",
+            "the bias of {} is left out",
+            lambda func, args, kwargs: func(*args[:2], None),
         )
-        yield "transposed", "the weight of {} is transposed", lambda func, args, kwargs: func(
-            args[0], args[1].mT, *args[2:], **kwargs
+        yield (
+            "transposed",
+            "the weight of {} is transposed",
+            lambda func, args, kwargs: func(args[0], args[1].mT, *args[2:], **kwargs),
         )
     if name in ("var", "std"):
         for unbiased, by in ((True, "n - 1"), (False, "n")):
@@ -239,6 +270,8 @@ def _by_name(other: str) -> Callable:
         left, *more = args
         if not isinstance(left, torch.Tensor):
             left = torch.tensor(left)
+        if called in ACTIVATIONS:
+            return getattr(torch.nn.functional, called)(left)
         return getattr(left, called)(*more, **kwargs)
 
     return change
@@ -249,6 +282,10 @@ def _swapped(func, args, kwargs):
     if plain(func) == "rdiv":
         return sides[0] / sides[1]
     return func(sides[1], sides[0], *args[2:], **kwargs)
+
+
+def _side_by_side(func, args, kwargs):
+    return torch.cat(torch.broadcast_tensors(*args[:2]), -1)
 
 
 def _exponential(func, args, kwargs):
@@ -290,7 +327,7 @@ def _variance(unbiased: bool) -> Callable:
     return lambda func, args, kwargs: func(*args[:2], **{**kwargs, "unbiased": unbiased})
 
 
-# --- other numbers -----------------------------------------------------------------------------------
+# --- other numbers -------------------------------------------------------------------------------
 def _with_other_numbers(asked: Asked) -> Iterator[Change]:
     """A whole number that is one off, such as where a mask begins; a number that counts twice."""
     name = asked.name
@@ -351,15 +388,23 @@ def _shifted_index(by: int) -> Callable:
     return change
 
 
-# --- what comes out ------------------------------------------------------------------------------------
+# --- what comes out ------------------------------------------------------------------------------
 def _of_several(name: str, value) -> Iterator[Change]:
     """Several results, such as parts of a tensor."""
     if name in ("chunk", "split", "unbind", "tensor_split") and 1 < len(value) < 4:
         for order in list(itertools.permutations(range(len(value))))[1:]:
             text = "the parts that {} gives are taken in another order"
-            yield f"order {order}", text, lambda func, args, kwargs, order=order: tuple(
-                func(*args, **kwargs)[n] for n in order
+            yield (
+                f"order {order}",
+                text,
+                lambda func, args, kwargs, order=order: tuple(
+                    func(*args, **kwargs)[n] for n in order
+                ),
             )
+
+
+def _parts_reversed(func, args, kwargs):
+    return func(tuple(reversed(args[0])), *args[1:], **kwargs)
 
 
 def _of_the_result(name: str, asked: Asked, value: torch.Tensor) -> Iterator[Change]:
@@ -380,13 +425,17 @@ def _of_the_result(name: str, asked: Asked, value: torch.Tensor) -> Iterator[Cha
     if not value.is_floating_point():
         return
     yield "negative", "what {} gives has the other sign", then(torch.neg)
+    yield "times 2", "what {} gives counts twice", then(lambda t: 2 * t)
+    yield "times half", "what {} gives counts half", then(lambda t: t / 2)
     if name in REDUCES:
         for axis in range(value.dim()):
             if value.shape[axis] > 1:
                 for place, which in ((0, "first"), (-1, "last")):
                     text = f"along axis {axis} all get what " + "{} gives for the " + which
-                    yield f"{which} for all {axis}", text, then(
-                        lambda t, a=axis, p=place: t.select(a, p).unsqueeze(a).expand_as(t)
+                    yield (
+                        f"{which} for all {axis}",
+                        text,
+                        then(lambda t, a=axis, p=place: t.select(a, p).unsqueeze(a).expand_as(t)),
                     )
     if name in (*PRODUCTS, *REDUCES):
         yield from _by_sizes(asked, value)
@@ -394,9 +443,7 @@ def _of_the_result(name: str, asked: Asked, value: torch.Tensor) -> Iterator[Cha
         for axis in range(value.dim()):
             if value.shape[axis] > 1:
                 text = f"along axis {axis} what " + "{} gives is made to sum to 1"
-                yield f"normalised {axis}", text, then(
-                    lambda t, a=axis: t / t.sum(a, keepdim=True)
-                )
+                yield f"normalised {axis}", text, then(lambda t, a=axis: t / t.sum(a, keepdim=True))
 
 
 def _moved(tensor: torch.Tensor, by: int, axis: int) -> torch.Tensor:
@@ -405,7 +452,9 @@ def _moved(tensor: torch.Tensor, by: int, axis: int) -> torch.Tensor:
 
 def _by_sizes(asked: Asked, value: torch.Tensor) -> Iterator[Change]:
     """Too large or too small by the length of an axis, as a mean is for a sum."""
-    ways = [(f"its axis {axis}", lambda t, given, n=axis: t.shape[n]) for axis in range(value.dim())]
+    ways = [
+        (f"its axis {axis}", lambda t, given, n=axis: t.shape[n]) for axis in range(value.dim())
+    ]
     if isinstance(asked.args[0], torch.Tensor):
         ways.append(("the axis that it sums over", lambda t, given: given.shape[-1]))
     for says, size in ways:

@@ -11,19 +11,21 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 from autograder.course.general.altered import ALTERED, BEGINS
-from autograder.course.general.changes import Asked, changes, words
+from autograder.course.general.changes import REDUCES, Asked, changes, words
 from autograder.course.general.where import made_there
 
 OPERATION = f"{ALTERED}operation "  # how the checks begin
 MOST = 400  # changes of one answer
-WORK = 150_000  # operations of all of them together: of a long answer fewer are tried
+WORK = 250_000  # operations of all of them together: of a long answer fewer are tried
+LATE = ("arange", "getitem")  # operations that are changed after the others
 DEEPEST = 16  # frames between an operation and the answer's own text
 
 Site = tuple  # the code and the place in it that ask for an operation
@@ -42,17 +44,46 @@ def operations(folder: Path, run: Callable[[TorchFunctionMode], object]) -> Iter
 
 
 def _all(seen: _Seen) -> Iterator[Operation]:
+    """The likeliest change of each operation, then the next one of each."""
     called = [words(asked.name) for asked in seen.first.values()]
+    of_each = []
     for number, (site, asked) in enumerate(seen.first.items()):
         said = called[number]
         article = "the" if called.count(said) == 1 else "an" if said[0] in "aeiou" else "a"
         made = made_there(*site)
         way = f"on the way to `{made}` " if made else ""
-        for what, says, change in changes(asked):
-            text = says.format(f"{article} {said}")
-            check = f"{OPERATION}{number} {asked.name} {what}"
-            changed = functools.partial(_Changed, seen.folder, site, change)
-            yield check, f"{BEGINS}{way}{text}.", changed
+        found = _of_one(f"{number} {asked.name}", f"{article} {said}", way, site, asked, seen)
+        of_each.append((asked.name in LATE, found))
+    of_each.sort(key=lambda each: each[0])  # what is less likely to be a slip comes last
+    yield from _of_all_axes(seen)
+    for alike in itertools.zip_longest(*(found for _, found in of_each)):
+        yield from (each for each in alike if each is not None)
+
+
+def _of_one(name: str, said: str, way: str, site: Site, asked: Asked, seen) -> Iterator[Operation]:
+    for what, says, change in changes(asked):
+        text = f"{BEGINS}{way}{says.format(said)}."
+        yield f"{OPERATION}{name} {what}", text, partial(_Changed, seen.folder, {site: change})
+
+
+def _of_all_axes(seen: _Seen) -> Iterator[Operation]:
+    """All sums, means and the like over another axis: who takes one for another does so twice."""
+    together = {site: asked for site, asked in seen.first.items() if asked.name in REDUCES}
+    if len(together) < 2:
+        return
+    ways: dict[str, dict[Site, Callable]] = {}
+    for site, asked in together.items():
+        for what, _, change in changes(asked):
+            if what.startswith("along "):
+                ways.setdefault(what, {})[site] = change
+    listed = " and ".join(dict.fromkeys(f"each {words(a.name)}" for a in together.values()))
+    for what, changed in ways.items():
+        if len(changed) == len(together):
+            axes = what.removeprefix("along ")
+            over = "everything" if axes == "all" else f"axis {axes}" if axes.isdigit() else (
+                f"axes {axes.strip('()')}")  # fmt: skip
+            text = f"{BEGINS}{listed} runs over {over}."
+            yield f"{OPERATION}all {what}", text, partial(_Changed, seen.folder, changed)
 
 
 class _Mode(TorchFunctionMode):
@@ -100,15 +131,14 @@ class _Seen(_Mode):
 
 
 class _Changed(_Mode):
-    """Makes one place do something else."""
+    """Makes some places do something else."""
 
-    def __init__(self, folder: str, site: Site, change: Callable):
+    def __init__(self, folder: str, changes: Mapping[Site, Callable]):
         super().__init__(folder)
-        self.changed, self.change = site, change
+        self.changes = changes
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        if self.site() == self.changed:
-            return self.change(func, args, kwargs or {})
+        change = self.changes.get(self.site())
+        if change is not None:
+            return change(func, args, kwargs or {})
         return func(*args, **(kwargs or {}))
-
-
