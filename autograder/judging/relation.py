@@ -46,7 +46,7 @@ def relation(sight: Sight) -> Named | None:
             return None
         parts = parts_of(got.value, expected.value)
         if parts is None:
-            return _of_several(sight)
+            return _of_several(sight) or _of_texts(sight)
         differ = [(mine, wanted) for _, mine, wanted in parts if not same(mine, wanted)]
         if differ:
             wrong.append((differ, call.args))
@@ -116,6 +116,18 @@ def _of_one_gradient(got, expected) -> Iterator[Named]:
         yield from two.moved(got, expected)
         yield from two.left_at_zero(got, expected)
         yield from two.by_rows(got, expected)
+
+
+# --- texts -------------------------------------------------------------------------------------
+def _of_texts(sight: Sight) -> Named | None:
+    """Right words in another spelling: capital letters, spaces."""
+    pairs = [(o.value, e.value) for o, e in zip(sight.outcomes, sight.expected, strict=True)]
+    if not all(isinstance(text, str) for pair in pairs for text in pair):
+        return None
+    wrong = [(got, wanted) for got, wanted in pairs if got != wanted]
+    if wrong and all("".join(g.split()).lower() == w.lower() for g, w in wrong):
+        return "result.spelling", "The word is right, but for capital letters or spaces."
+    return None
 
 
 # --- several results -----------------------------------------------------------------------------

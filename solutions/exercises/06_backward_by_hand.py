@@ -378,6 +378,11 @@ wrong("dropout.softmax of dropped",
       "them. They are those before dropout.",
       lambda g, probs, hidden, dropped, p: mask_dropout_backward(
           g, probs / (1 - p), hidden, dropped, p))
+wrong("dropout.softmax of dropped", "In the softmax's row sum the probabilities are those after "
+      "dropout; they are those before it.",
+      lambda g, probs, hidden, dropped, p: mask_dropout_backward(
+          g, probs, hidden, dropped, p, soften=lambda probs, grad: probs * (
+              grad - row_total(probs.masked_fill(dropped, 0.0) / (1 - p) * grad))))
 wrong("mask.gradient on hidden scores",
       "Hidden scores get a gradient. The mask overwrote them, so nothing depends on them; in a row "
       "that is wholly hidden it shows.", close=lambda g, hidden: g)

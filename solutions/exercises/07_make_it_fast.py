@@ -497,8 +497,8 @@ wrong("tiles.old maximum", "A tile's weights are relative to the old maximum; l 
 
 wrong("tiles.divided twice", "Each tile's part of the output is divided by the l so far, and all "
       "is divided once more at the end.", lambda q, k, v, block: tiles_divided(q, k, v, block, True))
-wrong("tiles.divided each time", "Each tile's part of the output is divided by the l so far, which "
-      "is not yet the whole one. Divide once, at the end.",
+wrong("tiles.divided each time", "Each tile's part of the output is divided by the l so far, "
+      "which is not yet the whole one. Divide once, at the end.",
       lambda q, k, v, block: tiles_divided(q, k, v, block, False))
 for name, message in (("total", "l is not set back to 0 for the next block of queries."),
                       ("out", "The output is not set back to 0 for the next block of queries."),
@@ -665,6 +665,8 @@ wrong("mask.filled with 0",
       fill=0.0)
 wrong("mask.inverted", "On the diagonal the mask is the wrong way round: the past is hidden.",
       turn=True)
+wrong("mask.inverted", "The mask is the wrong way round: the past is hidden, and where a whole tile "
+      "is, -inf minus -inf gives NaN.", lambda q, k, v, block: past_hidden(q, k, v, block))
 wrong("mask.none", "Nothing is hidden.", masked=False, order=lambda i, rows: range(rows))
 wrong("tiles.diagonal not masked",
       "The tiles on the diagonal are not masked: within its block a token sees the future.",
@@ -726,6 +728,13 @@ wrong("tiles.whole table", "The whole table is made.",
           (q @ k.T * root(q)).masked_fill(
               torch.ones(len(q), len(q)).triu(1).bool(), -INF).softmax(-1) @ v,
           math.ceil(len(q) / block) * (math.ceil(len(q) / block) + 1) // 2))
+
+
+def past_hidden(q, k, v, block):
+    """Right in nothing: the first block sees what follows, later ones divide nothing by nothing."""
+    out, _ = causal_tiles(q[:block], k[:block], v[:block], block, turn=True)
+    rows = math.ceil(len(q) / block)
+    return F.pad(out, (0, 0, 0, len(q) - len(out)), value=math.nan), rows * (rows + 1) // 2
 
 
 def masked_first(q, k, v, block):
@@ -907,6 +916,13 @@ wrong("cache.unused", "The cache is not looked at: the new tokens see each other
 wrong("cache.unused", "The cache is returned grown, but not looked at: only new tokens are seen.",
       grow=(lambda old, new: new, lambda old, new: new),
       kept=lambda old, new, grown: new if old is None else tuple(map(behind, old, new)))
+wrong("cache.values not cached", "The values of past tokens count as 0: only the new ones are used.",
+      grow=(behind, lambda old, new: behind(torch.zeros_like(old), new)))
+wrong("cache.values not cached", "The values of past tokens count as 0, but come back as they are.",
+      grow=(behind, lambda old, new: behind(torch.zeros_like(old), new)),
+      kept=lambda old, new, grown: new if old is None else tuple(map(behind, old, new)))
+wrong("cache.keys not cached", "The keys of past tokens count as 0: past tokens are seen, all "
+      "alike.", grow=(lambda old, new: behind(torch.zeros_like(old), new), behind))
 wrong("cache.two softmaxes", "Past and new keys have a softmax each, and the results are added. "
       "There is one softmax over all keys.", over="each")
 wrong("cache.wrong end", "The new tokens are put in front of the old ones.",

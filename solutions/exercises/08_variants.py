@@ -483,6 +483,12 @@ wrong("rope.not a rotation", "Both sines are added; one of them is taken away.",
       turned_by(lambda a, b, c, s: (a * c + b * s, b * c + a * s)))
 wrong("rope.not a rotation", "In the first half the signs are the wrong way round.",
       turned_by(lambda a, b, c, s: (b * s - a * c, b * c + a * s)))
+wrong("rope.not a rotation", "The cosines are missing: a turn gives (a cos - b sin, b cos + "
+      "a sin).",
+      turned_by(lambda a, b, c, s: (a - b * s, b + a * s)))
+wrong("rope.not a rotation", "The sines are missing on one side.",
+      turned_by(lambda a, b, c, s: (a * c, b * c + a * s)),
+      turned_by(lambda a, b, c, s: (a * c - b * s, b * c)))
 wrong("rope.half only", "Only one half is changed. A turn changes both coordinates.",
       turned_by(lambda a, b, c, s: (a * c - b * s, b)),
       turned_by(lambda a, b, c, s: (a, b * c + a * s)))
@@ -567,6 +573,10 @@ wrong("rope.only the queries", "The keys are not turned, so a score depends on w
 wrong("rope.only the keys", "The queries are not turned, so a score depends on where the key "
       "stands, and not on how far away it is.", turns="k")
 wrong("rope.nothing", "Nothing is turned.", turns="")
+wrong("rope.on the output", "The output is turned, too. Queries and keys are turned, for their "
+      "product knows the distance; what comes out is made of values.",
+      lambda q, k, v, n: merge_heads(turn_at(split_heads(
+          rope_attention(q, k, v, n), n), k.shape[1] - q.shape[1])))
 wrong("attention.keys for values", "The keys are added up where the values belong.",
       lambda q, k, v, n: merge_heads(rope_weights(q, k, n) @ split_heads(k, n)),
       lambda q, k, v, n: merge_heads(
@@ -707,6 +717,9 @@ wrong("alibi.sign", "Distance is rewarded: far keys get more weight. The sign is
 wrong("alibi.scaled afterwards", "The penalty is added before the scores are scaled, so that it is "
       "divided by sqrt(head_size) too.", late=True)
 wrong("alibi.missing", "There is no penalty.", sign=0.0)
+wrong("alibi.missing", "There is no penalty: the slopes are not used.",
+      lambda q, k, v, slopes: over_keys(
+          q @ k.mT * root(q.shape[-1]), later(q.shape[2], q.shape[2])) @ v)
 wrong("alibi.slopes unused", "Each step costs 1 in all heads: the slopes are not used.",
       own=torch.ones_like)
 wrong("alibi.same for all", "All heads have the first head's slope.", own=lambda s: s[:1])

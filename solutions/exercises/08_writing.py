@@ -322,8 +322,8 @@ def pages(draw: Draw) -> list[Call]:
 
 
 TOO_FAR = [("out of (bounds|range)|stack expects|same size", "targets.past the end",
-            "A row was read past the end of the text: the targets reach one token further than "
-            "the inputs, and no more.")]
+            "A row was read beyond the text, before its first token or behind its last: the "
+            "targets reach one token further than the inputs, and no more.")]
 
 
 @exercise("writing.batch", pages, judge=partial(named_errors, errors=TOO_FAR),
@@ -447,6 +447,8 @@ wrong("bigram.sign", "The sign is wrong: a loss is not negative.", total=lambda 
 wrong("bigram.summed", "The loss is summed, not averaged.", total=torch.sum)
 wrong("bigram.probabilities averaged", "The mean is taken before the logarithm.",
       log=lambda p: p.mean().log())
+wrong("bigram.probabilities averaged", "That is the mean probability; the loss is the mean of "
+      "-log(probability).", log=lambda p: -p)
 wrong("bigram.on its own text", "The loss is measured on the text that was counted.",
       tested="train")
 wrong("bigram.unigram", "The token before is not used: these are frequencies.", pairs=False)

@@ -230,13 +230,12 @@ def as_numbers(got, expected) -> Iterator[Named]:
     if expected.dtype != torch.bool or got.shape != expected.shape:
         return
     for text, right in (("else it is right", expected), ("and the wrong way round", ~expected)):
-        if right.any() and torch.equal(got == -torch.inf, right) and not got[~right].any():
-            said = f"-inf and 0 stand where True and False are asked for, {text}."
-            yield f"result.numbers -inf {text}", said
-    for text, right in (("else it is right", expected), ("and the wrong way round", ~expected)):
         if torch.equal(got, right.double()):
             said = f"Numbers 1 and 0 stand where True and False are asked for, {text}."
             yield f"result.numbers {text}", said
+        if torch.equal(got == -torch.inf, right) and not got[~right].any():
+            said = f"-inf and 0 stand where True and False are asked for, {text}."
+            yield f"result.numbers -inf {text}", said
 
 
 def signs(got, expected) -> Iterator[Named]:
