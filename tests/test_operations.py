@@ -171,6 +171,18 @@ def test_what_is_tried_is_bound_by_the_work_of_the_answer():
     assert len(names) == len(set(names)) and len(names) < MOST + 400
 
 
+def test_a_loop_that_a_changed_operation_would_never_end_is_stopped():
+    def grown(x):
+        total = x * 0 + 1.0
+        while total.min() < 100:
+            total = total * (x.abs() + 1.5)
+        return total
+
+    exercise("task.grown", "grown(x[n, m])", hints=HINTS)(grown)
+    (found,) = told(grown, lambda x: x.sin())
+    assert not found.mistake
+
+
 def test_a_right_answer_is_not_run_again_with_other_operations(monkeypatch):
     def never(*_):
         raise AssertionError("it was looked for slips")

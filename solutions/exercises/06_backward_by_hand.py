@@ -186,6 +186,12 @@ softmax_backward.wrong(
     lambda p, g: p * (g - row_total(p * g)[:, -1:]), lambda p, g: p * (g - row_total(p * g)[:, :1]))
 softmax_backward.wrong("softmax.sign", "The sign is turned round.",
                        lambda p, g: -softmax_backward(p, g))
+softmax_backward.wrong(
+    "softmax.p missing in front", "1 - p stands in front of the bracket; it is p.",
+    lambda p, g: (1 - p) * (g - row_total(p * g)))
+softmax_backward.wrong(
+    "softmax.sum of p", "The bracket holds the sum of the squared probabilities. The sum is of the "
+    "products p * g.", lambda p, g: p * (g - row_total(p * p)))
 softmax_backward.wrong("softmax.divided by p", "p stands below the line; it is a factor.",
                        lambda p, g: (g - row_total(p * g)) / p)
 softmax_backward.wrong(
@@ -383,6 +389,11 @@ wrong("dropout.softmax of dropped", "In the softmax's row sum the probabilities 
       lambda g, probs, hidden, dropped, p: mask_dropout_backward(
           g, probs, hidden, dropped, p, soften=lambda probs, grad: probs * (
               grad - row_total(probs.masked_fill(dropped, 0.0) / (1 - p) * grad))))
+wrong("dropout.ignored", "The softmax's row sum is made of the gradient as it came in, from before "
+      "dropout's mask and factor.",
+      lambda g, probs, hidden, dropped, p: mask_dropout_backward(
+          g, probs, hidden, dropped, p, soften=lambda probs, grad: probs * (
+              grad - row_total(probs * g))))
 wrong("mask.gradient on hidden scores",
       "Hidden scores get a gradient. The mask overwrote them, so nothing depends on them; in a row "
       "that is wholly hidden it shows.", close=lambda g, hidden: g)
@@ -693,6 +704,8 @@ wrong("mask.float", "The mask came in as numbers, which are *added* to the score
       "score by 1 and hides nothing.", sense=lambda hidden: hidden.to(torch.get_default_dtype()))
 wrong("mask.float", "The mask came in as numbers, which are *added* to the scores: a 1 raises a "
       "score by 1 and hides nothing.", sense=lambda hidden: (~hidden).to(torch.get_default_dtype()))
+wrong("mask.causal for given", "Later tokens are hidden, beside those of the given mask.",
+      sense=lambda hidden: (~hidden).tril())
 for number in (-2.0, -5.0, -10.0):
     wrong("mask.filled with a number", f"{number:g} is added to hidden scores, and exp of that is "
           "no 0: it takes -inf.",

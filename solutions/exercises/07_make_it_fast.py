@@ -299,6 +299,11 @@ wrong("online.blocks added",
       "block's own maximum.", lambda scores, block: to_the_maximum_of_the_block(scores, block))
 wrong("online.mean for sum", "The sum is divided by the number of keys; it is a sum.",
       lambda scores, block: (scores.amax(-1), online_softmax(scores, block)[1] / scores.shape[1]))
+wrong("online.first block lost", "The first block is not counted in l.",
+      lambda scores, block: (scores.amax(-1), (
+          scores[:, block:] - scores.amax(-1, True)).exp().sum(-1)))
+wrong("online.logsumexp", "The first result is m + log(l); m itself is asked for.",
+      lambda scores, block: (scores.logsumexp(-1), online_softmax(scores, block)[1]))
 wrong("online.inverse", "1 / l comes back; l is asked for.",
       lambda scores, block: (scores.amax(-1), 1 / online_softmax(scores, block)[1]))
 wrong("online.whole row", "Whole rows are made at once.",
@@ -496,7 +501,8 @@ wrong("tiles.old maximum", "A tile's weights are relative to the old maximum; l 
 
 
 wrong("tiles.divided twice", "Each tile's part of the output is divided by the l so far, and all "
-      "is divided once more at the end.", lambda q, k, v, block: tiles_divided(q, k, v, block, True))
+      "is divided once more at the end.",
+      lambda q, k, v, block: tiles_divided(q, k, v, block, True))
 wrong("tiles.divided each time", "Each tile's part of the output is divided by the l so far, "
       "which is not yet the whole one. Divide once, at the end.",
       lambda q, k, v, block: tiles_divided(q, k, v, block, False))
@@ -665,8 +671,8 @@ wrong("mask.filled with 0",
       fill=0.0)
 wrong("mask.inverted", "On the diagonal the mask is the wrong way round: the past is hidden.",
       turn=True)
-wrong("mask.inverted", "The mask is the wrong way round: the past is hidden, and where a whole tile "
-      "is, -inf minus -inf gives NaN.", lambda q, k, v, block: past_hidden(q, k, v, block))
+wrong("mask.inverted", "The mask is the wrong way round: the past is hidden, and where a whole "
+      "tile is, -inf minus -inf gives NaN.", lambda q, k, v, block: past_hidden(q, k, v, block))
 wrong("mask.none", "Nothing is hidden.", masked=False, order=lambda i, rows: range(rows))
 wrong("tiles.diagonal not masked",
       "The tiles on the diagonal are not masked: within its block a token sees the future.",
@@ -712,6 +718,9 @@ wrong("tiles.count", "Block times block is counted for each tile; it is the tile
           lambda out, tiles: (out, tiles * block**2))(*causal_tiles(q, k, v, block)))
 wrong("mask.in every tile", "Every tile is masked as the one on the diagonal is. Tiles of the "
       "past are in sight as a whole.", local=True)
+wrong("mask.in every tile", "The queries' positions are counted from the beginning of their block, "
+      "the keys' from that of the text: all beyond the first block is hidden.",
+      lambda q, k, v, block: counted_from_the_block(q, k, v, block))
 wrong("tiles.first only", "Only the first block of keys is looked at.",
       order=lambda i, rows: range(1))
 wrong("tiles.first lost", "The first block of keys is left out.",
@@ -728,6 +737,15 @@ wrong("tiles.whole table", "The whole table is made.",
           (q @ k.T * root(q)).masked_fill(
               torch.ones(len(q), len(q)).triu(1).bool(), -INF).softmax(-1) @ v,
           math.ceil(len(q) / block) * (math.ceil(len(q) / block) + 1) // 2))
+
+
+def counted_from_the_block(q, k, v, block):
+    """Query i of a block sees the keys 0 to i of the text."""
+    place = torch.arange(len(q))
+    hidden = place > (place % block)[:, None]
+    rows = math.ceil(len(q) / block)
+    scores = (q @ k.T * root(q)).masked_fill(hidden, -INF)
+    return scores.softmax(-1) @ v, rows * (rows + 1) // 2
 
 
 def past_hidden(q, k, v, block):
@@ -916,7 +934,7 @@ wrong("cache.unused", "The cache is not looked at: the new tokens see each other
 wrong("cache.unused", "The cache is returned grown, but not looked at: only new tokens are seen.",
       grow=(lambda old, new: new, lambda old, new: new),
       kept=lambda old, new, grown: new if old is None else tuple(map(behind, old, new)))
-wrong("cache.values not cached", "The values of past tokens count as 0: only the new ones are used.",
+wrong("cache.values not cached", "The values of past tokens count as 0: only new ones are used.",
       grow=(behind, lambda old, new: behind(torch.zeros_like(old), new)))
 wrong("cache.values not cached", "The values of past tokens count as 0, but come back as they are.",
       grow=(behind, lambda old, new: behind(torch.zeros_like(old), new)),
@@ -1155,6 +1173,10 @@ wrong("backward.softmax of the tile",
       exponent=lambda s, lse: s.log_softmax(-1))
 wrong("tiles.last tile", "The last, shorter tiles are lost.",
       cut=lambda length, block: length // block * block)
+wrong("tiles.last tile", "The last, shorter tiles of keys are lost.",
+      lambda g, q, k, v, out, lse, block: without_tiles(g, q, k, v, out, lse, block, False))
+wrong("tiles.last tile", "The last, shorter tiles of queries are lost.",
+      lambda g, q, k, v, out, lse, block: without_tiles(g, q, k, v, out, lse, block, True))
 wrong("backward.values from out", "grad_v is made of out; it is made of grad_out.",
       lambda g, q, k, v, out, lse, block: (
           *tiled_backward(g, q, k, v, out, lse, block)[:2],
@@ -1162,6 +1184,15 @@ wrong("backward.values from out", "grad_v is made of out; it is made of grad_out
 wrong("backward.order", "The gradients come in another order than q, k, v.",
       lambda *args: tuple(tiled_backward(*args)[i] for i in (1, 0, 2)),
       lambda *args: tuple(tiled_backward(*args)[i] for i in (2, 1, 0)))
+
+
+def without_tiles(grad_out, q, k, v, out, logsumexp, block, of_queries):
+    """The gradients where the last tile of queries, or of keys, gives none."""
+    n = len(q) // block * block if of_queries else len(q)
+    m = len(k) if of_queries else len(k) // block * block
+    found = tiled_backward(grad_out[:n], q[:n], k[:m], v[:m], out[:n], logsumexp[:n], block)
+    pairs = zip(found, (q, k, v), strict=True)
+    return tuple(F.pad(g, (0, 0, 0, len(t) - len(g))) for g, t in pairs)
 
 
 def tile_terms(grad_out, q, k, v, logsumexp, block):

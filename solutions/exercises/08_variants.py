@@ -233,6 +233,13 @@ wrong("group.first only", "All query heads read the first head of keys and value
       spread_k=lambda t, n: t[:, :1], spread_v=lambda t, n: t[:, :1])
 wrong("group.first only", "All query heads read the last head of keys and values.",
       spread_k=lambda t, n: t[:, -1:], spread_v=lambda t, n: t[:, -1:])
+wrong("group.first only", "All query heads read the first head of values.",
+      spread_v=lambda t, n: t[:, :1])
+wrong("group.first only", "All query heads read the first head of keys.",
+      spread_k=lambda t, n: t[:, :1])
+wrong("group.queries shared", "All heads of a group ask with the queries of its first head. Only "
+      "keys and values are shared.", lambda q, k, v: grouped_attention(
+          each_in_turn(q[:, :: q.shape[1] // k.shape[1]], q.shape[1] // k.shape[1]), k, v))
 wrong("group.last for the rest", "Query head h reads head h of keys and values, and where "
       "there is none the last one. Neighbours share: h // (num_heads // kv_heads).",
       spread_k=one_each, spread_v=one_each)
@@ -581,6 +588,8 @@ wrong("attention.keys for values", "The keys are added up where the values belon
       lambda q, k, v, n: merge_heads(rope_weights(q, k, n) @ split_heads(k, n)),
       lambda q, k, v, n: merge_heads(
           rope_weights(q, k, n) @ turn_at(split_heads(k, n), 0)))
+for other in (100.0, 1000.0, 1e5, 5e5, 1e6):
+    wrong("rope.frequencies", f"The base is {other:g}; it is 10,000.", base=other)
 wrong("rope.turned twice", "Queries and keys are turned twice, so that each step counts double.",
       lambda q, k, v, n: rope_attention(
           *(merge_heads(turn_at(split_heads(t, n), start))
@@ -653,6 +662,10 @@ wrong("slopes.no power of two", "The slopes beyond the power of two are 0: they 
       lambda n: F.pad(geometric(below(n)), (0, n - below(n))))
 wrong("slopes.no power of two", "The row of the power of two is begun anew for the missing "
       "slopes.", lambda n: geometric(below(n)).repeat(2)[:n])
+wrong("slopes.no power of two", "Where the heads are a power of two, the row of half as many is "
+      "taken and filled up.", power=lambda n: max(1, below(n) // 2 if n == below(n) else below(n)))
+wrong("slopes.normalised", "The slopes are made to sum to 1.",
+      lambda n: alibi_slopes(n) / alibi_slopes(n).sum())
 wrong("slopes.added in front", "The slopes that are added come first; they come last.",
       lambda n: alibi_slopes(n).roll(n - below(n)))
 for top in (1, 2, 4, 6, 7, 9, 10, 16):
@@ -1111,6 +1124,10 @@ wrong("recurrent.written by the query", "The state is written by the query. Keys
 wrong("linear.no features", "What is written to the state did not go through f.",
       written="plain key")
 wrong("linear.no features", "What is added to the total did not go through f.", plain_total=True)
+wrong("linear.other features", "The queries go through f twice.",
+      of_q=lambda x: positive(positive(x)))
+wrong("linear.other features", "The keys go through f twice.",
+      of_k=lambda x: positive(positive(x)))
 wrong("recurrent.values changed", "The values went through f as well. It is for queries and keys.",
       lambda q, k, v, state, total: linear_steps(q, k, positive(v), state, total))
 wrong("recurrent.old state returned", "State and total come back as they were before the last "

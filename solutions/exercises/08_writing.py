@@ -144,6 +144,8 @@ for name, bend in (("relu", torch.relu), ("silu", F.silu), ("tanh", torch.tanh),
                    ("x sigmoid(1.702 x)", lambda x: x * torch.sigmoid(1.702 * x)),
                    ("a softmax", lambda x: x.softmax(-1)),
                    ("the formula with h**2 for h**3", lambda x: by_tanh(x, x + 0.044715 * x**2)),
+                   ("the formula with - for + before h**3",
+                    lambda x: by_tanh(x, x - 0.044715 * x**3)),
                    ("the formula without h", lambda x: by_tanh(x, 0.044715 * x**3)),
                    ("the formula without h**3", lambda x: by_tanh(x, x)),
                    ("the formula with another number than 0.044715",
@@ -203,6 +205,14 @@ class Block(nn.Module):
                 x = (x if keeps[name] else 0) + norm(part(read))
             elif self.style == "from the start":
                 x = start + part(norm(read))
+            elif self.style == "through both norms":
+                x = x + part(norm(read if name == self.order[0] else self.norm_1(read)))
+            elif self.style == "attention taken away":
+                x = x - part(norm(read)) if name == self.order[0] else x + part(norm(read))
+            elif self.style == "averaged":
+                x = (x + part(norm(read))) / (2 if name == self.order[0] else 1)
+            elif self.style == "scaled":
+                x = (x + part(norm(read))) / (2**0.5 if name == self.order[0] else 1)
             elif self.style == "norm of the norm":
                 read = x if name == self.order[0] else self.norm_1(start)
                 x = x + part(norm(read))
@@ -236,6 +246,14 @@ wrong("block.stream not read", "The MLP reads the normalised input of attention,
       "attention has added to the stream.", style="norm of the norm")
 wrong("block.stream not read", "The MLP reads what attention has added alone. It reads the whole "
       "stream: x and what attention has added to it.", style="alone")
+wrong("block.stream not read", "The MLP reads the stream through both norms.",
+      style="through both norms")
+wrong("block.no sum", "What attention gives is taken away; it is added.",
+      style="attention taken away")
+wrong("block.no sum", "The stream and what attention gives are averaged; they are added.",
+      style="averaged")
+wrong("block.no sum", "The sum with what attention gives is divided by the root of 2. It is added "
+      "as it is.", style="scaled")
 wrong("block.no sum", "Neither part adds to the stream: each replaces it.",
       keep_1=False, keep_2=False)
 wrong("block.no sum", "Attention replaces the stream. It should add to it.", keep_1=False)
@@ -408,6 +426,13 @@ def bigram_loss(ids, held_out, vocab_size, add=1.0, over=-1, log=torch.log, turn
     text = ids if tested == "train" else held_out
     return -total(log(probs[text[:-1], text[1:]])).item()
 
+def bigram_ends(ids, first, second, vocab):
+    counts = torch.ones(vocab, vocab, dtype=torch.float64)
+    one = torch.tensor(1.0, dtype=torch.float64)
+    counts.index_put_((ids[:-1], ids[1:]), one, accumulate=True)
+    return -by_rows(counts)[first, second].log().mean().item()
+
+
 def bigram_of_pairs(first, second, held_out, vocab):
     counts = torch.ones(vocab, vocab, dtype=torch.float64)
     one = torch.tensor(1.0, dtype=torch.float64)
@@ -465,6 +490,16 @@ wrong("bigram.both texts", "The pairs are counted in the held-out text. The tabl
       lambda ids, held_out, vocab: bigram_loss(held_out, held_out, vocab))
 wrong("bigram.both texts", "The two texts are swapped: counted is the held-out one.",
       lambda ids, held_out, vocab: bigram_loss(held_out, ids, vocab))
+wrong("bigram.other smoothing", "The number of kinds is added to each count; asked for is 1.",
+      lambda ids, held_out, vocab: bigram_loss(ids, held_out, vocab, add=vocab))
+wrong("bigram.transposed", "Each pair is counted both ways round.",
+      lambda *a: from_counts(*a, lambda c: by_rows(c + c.T + 1)))
+wrong("bigram.two apart", "The loss is that of predicting the token after the next one.",
+      lambda ids, held_out, vocab: bigram_ends(ids, held_out[:-2], held_out[2:], vocab))
+wrong("bigram.number of pairs", "The last pair of the held-out text is left out.",
+      lambda ids, held_out, vocab: bigram_loss(ids, held_out[:-1], vocab))
+wrong("bigram.number of pairs", "The first pair of the held-out text is left out.",
+      lambda ids, held_out, vocab: bigram_loss(ids, held_out[1:], vocab))
 wrong("bigram.number of pairs", "The sum is divided by the number of tokens; of pairs there is one "
       "less.", total=lambda x: x.sum() / (len(x) + 1))
 wrong("bigram.two apart", "The pairs are two tokens apart.", follows=2)
@@ -571,6 +606,10 @@ wrong("top-k.logits", "What comes back are logits, not probabilities.",
       lambda logits, t, k: logits / t)
 wrong("top-k.logarithms", "What comes back are logarithms of probabilities.",
       lambda logits, t, k: top_k(logits, t, k).log())
+wrong("softmax.dim", "The softmax runs over the rows, which are contexts, before the best are "
+      "chosen.", lambda logits, t, k: (lambda p: p / p.sum(-1, keepdim=True))(
+          (lambda p: p.masked_fill(p < p.topk(min(k, p.shape[-1])).values[..., -1:], 0.0))(
+              (logits / t).softmax(0))))
 wrong("top-k.of all rows", "The k best of all rows together are kept; each row has its own.",
       lambda logits, t, k: top_k(logits, t, k) if k >= logits.numel() else (
           logits.masked_fill(logits < logits.flatten().topk(k).values[-1], -INF) / t).softmax(-1))
@@ -664,6 +703,9 @@ wrong("top-p.logarithms", "What comes back are logarithms of probabilities.",
       lambda logits, p: top_p(logits, p).log())
 wrong("top-p.even", "What is kept is equally probable; its probabilities still count.",
       lambda logits, p: (top_p(logits, p) > 0) / (top_p(logits, p) > 0).sum(-1, True))
+wrong("top-p.order lost", "What is kept was decided in sorted order, and is used for the tokens as "
+      "they stand.", lambda logits, p: (lambda kept: kept / kept.sum(-1, keepdim=True))(
+          logits.softmax(-1) * (top_p(logits, p, back=False) > 0)))
 wrong("top-p.carried over", "The sum goes on from one row to the next; each row begins at 0.",
       lambda logits, p: rows_carried_over(logits, p))
 wrong("top-p.smallest", "The sum begins with the least probable: the tail is kept.", falling=False)

@@ -12,20 +12,24 @@ import functools
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 import torch
 from torch.overrides import TorchFunctionMode
 
 from autograder.course.general.altered import ALTERED, BEGINS
-from autograder.course.general.changes import REDUCES, Asked, changes, words
+from autograder.course.general.asked import REDUCES, Asked, alike, words
+from autograder.course.general.changes import changes
 from autograder.course.general.where import made_there
 
 OPERATION = f"{ALTERED}operation "  # how the checks begin
-MOST = 400  # changes of one answer
-WORK = 250_000  # operations of all of them together: of a long answer fewer are tried
+MOST = 800  # changes of one answer
+WORK = 300_000  # operations of all of them together: of a long answer fewer are tried
 LATE = ("arange", "getitem")  # operations that are changed after the others
+LONGER = 4  # times as many operations as usual, after which a changed answer is stopped
 DEEPEST = 16  # frames between an operation and the answer's own text
 
 Site = tuple  # the code and the place in it that ask for an operation
@@ -56,14 +60,18 @@ def _all(seen: _Seen) -> Iterator[Operation]:
         of_each.append((asked.name in LATE, found))
     of_each.sort(key=lambda each: each[0])  # what is less likely to be a slip comes last
     yield from _of_all_axes(seen)
-    for alike in itertools.zip_longest(*(found for _, found in of_each)):
-        yield from (each for each in alike if each is not None)
+    for row in itertools.zip_longest(*(found for _, found in of_each)):
+        yield from (each for each in row if each is not None)
 
 
 def _of_one(name: str, said: str, way: str, site: Site, asked: Asked, seen) -> Iterator[Operation]:
+    for place, right, other in seen.others[site]:
+        text = f"{BEGINS}{way}`{other}` stands in {said} where `{right}` belongs."
+        taken = {site: _Taken(place, other)}
+        yield f"{OPERATION}{name} {other} for {right}", text, partial(_Changed, seen, taken)
     for what, says, change in changes(asked):
         text = f"{BEGINS}{way}{says.format(said)}."
-        yield f"{OPERATION}{name} {what}", text, partial(_Changed, seen.folder, {site: change})
+        yield f"{OPERATION}{name} {what}", text, partial(_Changed, seen, {site: change})
 
 
 def _of_all_axes(seen: _Seen) -> Iterator[Operation]:
@@ -83,11 +91,13 @@ def _of_all_axes(seen: _Seen) -> Iterator[Operation]:
             over = "everything" if axes == "all" else f"axis {axes}" if axes.isdigit() else (
                 f"axes {axes.strip('()')}")  # fmt: skip
             text = f"{BEGINS}{listed} runs over {over}."
-            yield f"{OPERATION}all {what}", text, partial(_Changed, seen.folder, changed)
+            yield f"{OPERATION}all {what}", text, partial(_Changed, seen, changed)
 
 
 class _Mode(TorchFunctionMode):
     """Knows from which place of an answer's text an operation is asked for."""
+
+    frame: FrameType
 
     def __init__(self, folder: str):
         super().__init__()
@@ -101,6 +111,7 @@ class _Mode(TorchFunctionMode):
                 return None
             code = frame.f_code
             if code.co_filename.startswith(self.folder):
+                self.frame = frame
                 return None if code.co_name == "__init__" else (code, frame.f_lasti)
             if not _is_torch(code.co_filename):
                 return None
@@ -119,6 +130,7 @@ class _Seen(_Mode):
     def __init__(self, folder: str):
         super().__init__(folder)
         self.first: dict[Site, Asked] = {}
+        self.others: dict[Site, list[tuple[int, str, str]]] = {}
         self.count = 0
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -127,18 +139,43 @@ class _Seen(_Mode):
         site = self.site()
         if site is not None and site not in self.first:
             self.first[site] = Asked.of(func, args, kwargs or {}, value)
+            self.others[site] = list(_other_variables(self.frame, args))
         return value
+
+
+def _other_variables(frame: FrameType, args: tuple) -> Iterator[tuple[int, str, str]]:
+    """The variables that could stand in an argument's place: which, its name, and the other's."""
+    local = {n: v for n, v in frame.f_locals.items() if isinstance(v, torch.Tensor)}
+    for place, given in enumerate(args[:2]):
+        name = next((n for n, v in local.items() if v is given), "")
+        for other, value in local.items() if name else ():
+            if value is not given and alike(value, given):
+                yield place, name, other
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """A variable that is taken for an argument."""
+
+    place: int
+    name: str
 
 
 class _Changed(_Mode):
     """Makes some places do something else."""
 
-    def __init__(self, folder: str, changes: Mapping[Site, Callable]):
-        super().__init__(folder)
-        self.changes = changes
+    def __init__(self, seen: _Seen, changes: Mapping[Site, Callable | _Taken]):
+        super().__init__(seen.folder)
+        self.changes, self.left = changes, LONGER * seen.count + 1000
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
+        self.left -= 1
+        if self.left < 0:  # a loop that waited for a number which now never comes
+            raise RuntimeError("a changed operation does not come to an end")
         change = self.changes.get(self.site())
-        if change is not None:
+        if isinstance(change, _Taken):
+            taken = self.frame.f_locals[change.name]
+            args = (*args[: change.place], taken, *args[change.place + 1 :])
+        elif change is not None:
             return change(func, args, kwargs or {})
         return func(*args, **(kwargs or {}))

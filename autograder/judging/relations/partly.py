@@ -19,6 +19,7 @@ from autograder.judging.relations import two
 from autograder.judging.relations.parts import Part, in_one_part, parts_of
 from autograder.judging.relations.two import FEW, TOLERANCE, Named, largest, same
 
+MANY = 24  # wrong numbers in some places, which no accident gives
 DIFFERENT = 3  # numbers that are not equal: of fewer, a mistake may fit by accident
 
 
@@ -93,7 +94,10 @@ def in_places(sight: Sight, seen: Sequence[Sequence[Part]]) -> Named | None:
     told = told[told.isfinite()]
     if len(told) < FEW or len(told.unique()) < DIFFERENT:
         return None
+    enough = len(told) >= MANY and len(told.unique()) >= MANY // 2
     for check, message, outcomes in _single(sight):
+        if check.startswith((EXCHANGED, ALTERED)) and not enough:
+            break  # of hundreds of them one would give a few of the numbers by accident
         whole = _gives_places(outcomes, seen, wrong, sight.expected)
         if whole is not None:
             begin = "" if whole else "Wherever it is wrong, it is wrong in this way: "
