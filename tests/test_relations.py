@@ -255,6 +255,18 @@ def test_results_that_are_wrong_in_different_ways_are_each_told(known_ways):
     assert "Part 2 of the result: It runs down the rows." in found.message
 
 
+def test_an_author_s_mistake_in_one_result_is_told_before_a_changed_operation():
+    def waves(x, y, times=1.0):
+        return (x @ y * times).sin(), (x @ y * times).cumsum(0)
+
+    exercise("task.waves", "waves(x[n, m], y[m, k])", hints=HINTS)(waves)
+    (found,) = told(waves, lambda x, y: ((2 * x @ y).sin(), (x @ y).cumsum(0)))
+    assert found.mistake.startswith("altered.operation")
+    waves.wrong("waves.double", "The product counts twice.", times=2.0)
+    (found,) = told(waves, lambda x, y: ((2 * x @ y).sin(), (x @ y).cumsum(0)))
+    assert found.mistake == "waves.double" and "Only part 1 of the result is" in found.message
+
+
 def test_a_result_that_no_mistake_explains_is_told_to_be_wrong_in_another_way(known_ways):
     (found,) = told(known_ways, lambda x, y: ((x @ y) ** 2, (x @ y).sin()))
     assert "Part 1 of the result: All is squared." in found.message

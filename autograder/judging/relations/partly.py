@@ -8,6 +8,7 @@ And who makes a known mistake and forgets a factor gives the wrong program's num
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -35,6 +36,12 @@ def partly(sight: Sight) -> Named | None:
             return None
         seen.append(pairs)
     return in_each_part(sight, seen) or in_places(sight, seen) or beside(sight, seen)
+
+
+def of_author(sight: Sight) -> Named | None:
+    """The mistake that somebody wrote down, where it explains the one result that is wrong."""
+    own = [m for m in sight.mistakes if not m[0].startswith((EXCHANGED, ALTERED))]
+    return in_one_part(replace(sight, mistakes=own))
 
 
 def _single(sight: Sight) -> Iterator[tuple[str, str, Sequence]]:
