@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -115,7 +116,8 @@ def _inputs_altered(written: Written, calls: Sequence[Call]) -> Iterator[Named]:
 
 def _operations(written: Written, calls: Sequence[Call]) -> Iterator[Named]:
     def run(place: int, mode) -> Outcome:
-        with mode:
+        with warnings.catch_warnings(), mode:
+            warnings.simplefilter("ignore")  # of what a changed operation is given, nobody hears
             return _value(written, calls, place)
 
     def outcomes(changed: Callable) -> Lazy:
