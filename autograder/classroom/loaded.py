@@ -19,12 +19,14 @@ def _load() -> tuple:
     from autograder.sandbox import prepare, probe
 
     prepare()  # what children need is imported beside what this process needs
+    from IPython.core import inputtransformer2  # which is imported where a notebook is read
+
     from autograder.course import build
     from autograder.course.course import Course
     from autograder.grading import marking, work
     from autograder.grading.grade import hidden
 
-    found: tuple = (build, handout, marking, work)
+    found: tuple = (build, handout, inputtransformer2, marking, work)
     with contextlib.suppress(Exception):
         course = Course.find()
         found += (course.lessons, hidden(course), probe())
