@@ -131,6 +131,7 @@ def test_grading_again_keeps_a_persons_marks(classroom):
     assert classroom.scores()["ee_bonus"] == 11.5
 
 
+@pytest.mark.slow
 def test_validate_tells_a_blank_notebook_from_a_right_one(classroom, hand_in):
     answers = model_answers(Course.at(ROOT), "00_shape_gym")
     for name, cells in (("blank.ipynb", {}), ("right.ipynb", answers)):
