@@ -1116,7 +1116,7 @@ show(figure, "Pictures of three QK matrices, two trained and one random, and the
 # %%
 pages = read_books()[0][:200_000].splitlines()  # the beginning of the first book on board
 seen = torch.tensor(sum(tokenizer(pages, verbose=False).input_ids, []))  # [tokens]
-frequent = seen.bincount().topk(400).indices.tolist()
+frequent = seen.bincount().argsort(descending=True)[:400].tolist()
 words = {t: tokenizer.decode(t) for t in frequent}
 table = model.transformer.wte.weight.detach().double()[frequent]  # [400, hidden]
 table = table - table.mean(dim=1, keepdim=True)  # as ln_1 does

@@ -1112,7 +1112,9 @@ draws = 200 if not slow else 3
 chance = torch.stack(
     [circuits.copying_scores(model, seed, embedding) for seed in range(draws)]
 )  # [draws, num_layers, num_heads]
-some = torch.arange(200, 1200)  # [1000], token ids
+some = torch.arange(len(tokenizer))[200:1200]  # [1000], token ids
+if len(some) < 1000:  # a small vocabulary, as that of lesson 08b
+    some = torch.arange(len(tokenizer))  # [vocab_size]
 print("random heads:", f"mean {chance.mean():+.2f}, standard deviation {chance.std():.2f}")
 for n in range(1, n_layers if not slow else 1):
     for h in range(n_heads):
