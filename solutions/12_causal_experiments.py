@@ -1101,14 +1101,14 @@ check("causal.copying")
 # And by the time a head of layer 1 reads the stream, the MLP of layer 0 has rewritten the
 # embeddings, so we take $W_E + \text{MLP}_0(W_E)$ for it. The library's `circuits` does
 # both; beside the score it counts how many tokens get *their own* logit raised most of all.
-# The baseline is 200 random heads of the same shape between the same embeddings.
+# The baseline is 100 draws of random heads of the same shapes between the same embeddings.
 
 # %%
 from transformer_lm import circuits
 
 embedding = circuits.embedding_after_mlp(model)  # [vocab_size, hidden]
 scores = circuits.copying_scores(model, embedding=embedding)  # [num_layers, num_heads]
-draws = 200 if not slow else 3
+draws = 100 if not slow else 3
 chance = torch.stack(
     [circuits.copying_scores(model, seed, embedding) for seed in range(draws)]
 )  # [draws, num_layers, num_heads]
