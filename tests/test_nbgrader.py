@@ -17,6 +17,7 @@ from autograder.grading.grade import FAULT, model_answers
 from autograder.grading.gradebook import Export, open_points
 from autograder.reports.feedback import page
 from autograder.reports.report import Report, Result
+from tests import forms
 from tests.conftest import ROOT
 from tests.journeys.classroom import (
     HOMEWORK,
@@ -51,7 +52,8 @@ def _three(answer: str) -> str:
 @pytest.fixture(scope="module")
 def classroom(tmp_path_factory):
     """A course folder with a class that handed in, after every nbgrader step."""
-    room = Classroom(tmp_path_factory.mktemp("class") / "course", WITH_FIGURES)
+    figures = "" if forms.small else WITH_FIGURES  # drawing takes longer than all marks
+    room = Classroom(tmp_path_factory.mktemp("class") / "course", figures)
     for student, change in STUDENTS.items():
         name = "my homework.ipynb" if student == "zz_right" else NAME
         written = change(right())
