@@ -1182,7 +1182,7 @@ show(figure, "A dot for each head: the norm of the symmetric part over the norm 
 # be symmetric, 0 antisymmetric. The random ones crowd a little above $1/\sqrt2$.
 #
 # Not symmetric, then: all between 0.7000 and 0.7910. That is sensible: "who looks at whom" in a
-# causal model has a direction. But not chance either. Half of the heads lie above their bars, and
+# causal model has a direction. But not chance either. About half of the heads lie above their bars, and
 # layer 0 head 3 by 20.9 standard deviations. **Small but real**, and one random twin could not have
 # told. (Saponati et al.
 # 2025, "The underlying structures of self-attention", arXiv 2502.10927, measure both in many
@@ -1411,7 +1411,7 @@ print(f"b_Q moves up to {b_q.max():.1%} of a head's attention, b_K at most {b_k.
 # | question | how to ask it | random | answer |
 # |---|---|---|---|
 # | Is $W_Q W_K^{\mathsf T}$ the identity? | distance from $cI$, with the rank bound; signed share | ≈ 1; 0 ± 0.0158 | no: -0.1947 at most, and of the wrong sign |
-# | Is it symmetric? | $\lVert S\rVert / \lVert M\rVert$ | 0.7097 ± 0.0039 | no; half of the heads a little above chance, one more |
+# | Is it symmetric? | $\lVert S\rVert / \lVert M\rVert$ | 0.7097 ± 0.0039 | no; about half of the heads a little above chance, one far |
 # | Is $S$ positive semidefinite? | positive share, smallest eigenvalue | 0.4999 ± 0.0090 | no: both signs in every head, in layer 0 more of the negative |
 # | What do the biases add? | leave one out | | $b_K$ nothing, $b_Q$ a preference for some keys |
 #
