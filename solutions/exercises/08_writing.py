@@ -641,8 +641,8 @@ def shares(draw: Draw) -> list[Call]:
               "Sort by probability. How much do those before a token have together?",
               "A token stays where those before it have less than p. So the one that reaches p "
               "stays, and the best always does.",
-              "probs, order = softmax.sort(descending=True); keep = probs.cumsum(-1) - probs < p; "
-              "divide by what is left; put back with scatter(-1, order, kept)."))
+              "probs, order = logits.softmax(-1).sort(descending=True); keep = probs.cumsum(-1) - "
+              "probs < p; divide by what is left; put back with scatter(-1, order, kept)."))
 def top_p(logits, p, inclusive=True, normalised=True, falling=True, back=True, first=True,
           least=None):
     probs = logits.softmax(-1)
