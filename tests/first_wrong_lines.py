@@ -9,7 +9,7 @@ import re
 
 from autograder.reports.findings import where_in_words
 from autograder.tracing.look import SECONDS
-from autograder.tracing.replay import MOST_TRIES
+from autograder.tracing.proof.replay import MOST_TRIES
 from tests.conftest import ROOT
 from tests.tracing.helper import told
 from tests.tracing.programs import PROGRAMS, Program

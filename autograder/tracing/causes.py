@@ -22,8 +22,8 @@ from autograder.tracing.first_wrong import (
     stays_multiplied,
 )
 from autograder.tracing.names import Slip, by_its_name
+from autograder.tracing.proof.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.reference import PRODUCTS, extended
-from autograder.tracing.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.text import Text, means
 
 MOST = 3  # mistakes that are named in one answer

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from autograder.course.steps.bank import KnownSteps
 from autograder.course.steps.traces import LEAF
 from autograder.tracing.first_wrong import LAYOUT, Judged, Wrong, factor_of
-from autograder.tracing.mends import ATTENTION, JOINS
+from autograder.tracing.proof.mends import ATTENTION, JOINS
 from autograder.tracing.reference import PRODUCTS
 from autograder.tracing.text import Text, function_around, means, own_nodes
 

@@ -12,8 +12,8 @@ from autograder.course.asking import Where
 from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.first_wrong import LAYOUT, Judged, factor_of
-from autograder.tracing.mends import JOINS
 from autograder.tracing.names import Slip
+from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.reference import multiple
 from autograder.tracing.text import Text
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from autograder.tracing.alike import Known
 from autograder.tracing.first_wrong import Judged
-from autograder.tracing.mends import arrangements, right_ones
+from autograder.tracing.proof.mends import arrangements, right_ones
+from autograder.tracing.proof.replay import Bench, Proof
 from autograder.tracing.reference import multiple
-from autograder.tracing.replay import Bench, Proof
 
 MOST_AT_ONCE = 3
 MOST_WAYS = (16, 3)  # right tensors tried in the place of each of two steps, and of each of three

@@ -13,7 +13,8 @@ import torch
 from autograder.course.steps.traces import LEAF, Done
 from autograder.tracing.alike import Known, merges
 from autograder.tracing.first_wrong import LAYOUT, Judged
-from autograder.tracing.replay import REDUCED, Replay
+from autograder.tracing.proof.operations import REDUCED
+from autograder.tracing.proof.replay import Replay
 
 OVER_AN_AXIS = REDUCED.split()
 MASKED = ("masked_fill", "masked_fill_", "where", "__mul__", "mul")

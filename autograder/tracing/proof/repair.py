@@ -18,10 +18,11 @@ import torch
 from autograder.course.steps.traces import Trace
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
-from autograder.tracing.mends import JOINS, Mend, right_ones, siblings, ways_to_mend
-from autograder.tracing.pairs import first_of_several, one_after_the_other
+from autograder.tracing.proof.mends import JOINS, Mend, right_ones, siblings, ways_to_mend
+from autograder.tracing.proof.operations import NotAgain
+from autograder.tracing.proof.pairs import first_of_several, one_after_the_other
+from autograder.tracing.proof.replay import REACH, Bench, Proof, Replay
 from autograder.tracing.reference import PRODUCTS, multiple
-from autograder.tracing.replay import REACH, Bench, NotAgain, Proof, Replay
 from autograder.tracing.text import Text
 
 
