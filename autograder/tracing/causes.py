@@ -142,7 +142,8 @@ def _named(
     if proof is not None:
         line = _of_the_call(judged, wrong, text)
         words = "" if cause or proof.mend else in_words(judged, proof, text)
-        return Slip(judged, wrong, proof.number, cause, proof.mend, line, proof.all_right, words)
+        made = proof.mend, line, proof.all_right, words, proof.trace
+        return Slip(judged, wrong, proof.number, cause, *made)
     if strict and (best is None or _made_of_moved(judged, wrong.number)):
         return None
     if best is not None:

@@ -110,6 +110,7 @@ def _with_where(
     pair = _pair(finding, known)
     told = look.both([check for check, _ in pair]) if pair else []
     told = told or look.told(finding.check if named and not pair else "")
+    told = _of_these(told, pair) if pair else told
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None
     if finding.verdict == Verdict.ERROR or unbuilt:
         said = _error(finding, told, look, steps)
@@ -136,6 +137,19 @@ def _pair(finding: Finding, known: Answers) -> tuple[Named, ...]:
             own = [max((m for c, m in said if c == slip), key=len, default="") for slip in slips]
             return tuple(zip(slips, own, strict=True)) if all(own) else ()
     return ()
+
+
+def _of_these(told: list[Told], pair: tuple[Named, ...]) -> list[Told]:
+    """Of what is told, what two known mistakes can be that explain all: each once, and no third."""
+    checks = [check for check, _ in pair]
+    found: list[Told] = []
+    for each in told:
+        own = each.cause[0] if each.cause else ""
+        if own and (own not in checks or own in [t.cause[0] for t in found if t.cause]):
+            continue
+        found.append(each)
+    named = [each for each in found if each.cause]
+    return named if len(named) == len(pair) else found[: len(pair)]
 
 
 def _by_elimination(told: list[Told], pair: tuple[Named, ...]) -> list[Told]:

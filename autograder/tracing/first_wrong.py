@@ -20,6 +20,7 @@ from autograder.tracing.reference import PRODUCTS, Reference, multiple
 PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_select", "gather")
 LAYOUT = ("__get__", "transpose", "permute", "view", "reshape", "unflatten", "flatten", "squeeze")
 LAYOUT += ("unsqueeze", "contiguous", "movedim", "swapaxes", "t", "expand", "clone", "to", "float")
+COPIES = ("cat", "concat", "stack", "repeat", "tile", "repeat_interleave")  # of one tensor
 EXTREMES = ("max", "amax", "min", "amin")  # numbers that a softmax is shifted by
 UNSET = ("empty", "new_empty", "empty_like", "empty_strided")  # whatever was in memory
 MOST_TELLING = 1_000  # steps that are compared
@@ -103,7 +104,9 @@ class Judged:
                 continue
             part = step.op in PARTS and not set(step.inputs) & bad and number not in self.like
             from_outside = step.op == LEAF or step.place is None
-            (unsure if part or from_outside else bad).add(number)
+            copied = step.op in COPIES and len(set(step.inputs)) == 1 and number not in self.like
+            copied = copied and not set(step.inputs) & bad
+            (unsure if part or from_outside or copied else bad).add(number)
         return bad, unsure
 
     def _is_neutral(self, number: int, step: Step) -> bool:

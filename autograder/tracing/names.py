@@ -12,7 +12,7 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from autograder.course.steps.bank import KnownSteps
-from autograder.course.steps.traces import LEAF
+from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.first_wrong import LAYOUT, Judged, Wrong, factor_of
 from autograder.tracing.proof.mends import ATTENTION, JOINS
 from autograder.tracing.reference import PRODUCTS
@@ -36,6 +36,7 @@ class Slip:
     line: int | None = None  # where another line than the step's is to blame
     last: bool = False  # whether all is right with this mended
     words: str = ""  # a small change that makes the result right, where no cause is known
+    mended: Trace | None = None  # the trace with what belongs there, where it is proved
 
 
 def by_its_name(slip: Slip, text: Text) -> Slip | None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from autograder.tracing.alike import Known
 from autograder.tracing.first_wrong import Judged
-from autograder.tracing.proof.mends import arrangements, right_ones
+from autograder.tracing.proof.fillings import arrangements, right_ones
 from autograder.tracing.proof.replay import Bench, Proof
 from autograder.tracing.reference import multiple
 

@@ -252,11 +252,13 @@ class Bench:
         return seen
 
     def suspects(self) -> list[int]:
-        """The steps that are not right and that the result depends on, in order."""
+        """The steps that are not right, or whose numbers stand in no order that moved axes explain,
+        and that the result depends on, in order."""
         judged = self.judged
         roots = self.places_returned_wrong() or list(judged.trace.returned)
         on_the_way = self.ancestors(i for i in roots if i < len(judged.steps))
-        return sorted(i for i in on_the_way & (judged.bad | judged.unsure))
+        shuffled = {i for i, each in judged.like.items() if not each.in_order}
+        return sorted(on_the_way & (judged.bad | judged.unsure | shuffled))
 
     def before(self, number: int) -> list[int]:
         """The right steps that a wrong one was made of, through changes of layout, in order."""

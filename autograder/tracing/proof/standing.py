@@ -1,0 +1,89 @@
+"""How a step stands to the answer's tensors: whether it is one, a part of one, or another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from autograder.tracing.alike import Known, near, plain
+from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
+from autograder.tracing.proof.mends import JOINS
+from autograder.tracing.proof.replay import Proof
+from autograder.tracing.reference import PRODUCTS
+
+
+def is_right_alone(judged: Judged, number: int) -> bool:
+    """Whether one of several steps that a line makes is a whole right tensor of its own: of those
+    that a list is made of, one may be the wrong one."""
+    found = judged.like.get(number)
+    return found is not None and found.whole and found.in_order
+
+
+def is_another(judged: Judged, group: tuple[int, ...], should: Known) -> bool:
+    """Whether these are another right tensor, in order: what they were made of is right then."""
+    own = [judged.like.get(i) for i in group]
+    return all(each and each.whole and each.in_order and each.known is not should for each in own)
+
+
+def lacks_a_vector(judged: Judged, one: Known, other: Known) -> bool:
+    """Whether the answer adds a vector that it was given to one of them and has the other: a bias
+    belongs to the product that it is added to."""
+    own = judged.own
+    steps = own.trace.steps
+    for number, step in enumerate(steps):
+        if own.of_step.get(number) is not other or step.op.strip("_") not in ("add", "radd"):
+            continue
+        product = [i for i in step.inputs if own.of_step.get(i) is one]
+        vectors = [i for i in step.inputs if i not in product and steps[i].value.dim() == 1]
+        if product and steps[product[0]].op in PRODUCTS and vectors:
+            return True
+    return False
+
+
+def merges_in_order(step, like) -> bool:
+    """Whether a step only joined neighbouring axes of a right tensor, as `flatten` does."""
+    long = [sum(n > 1 for n in t.shape) for t in (step.value, like.known.value)]
+    return list(like.order) == sorted(like.order) and long[0] <= long[1]
+
+
+def are_the_same(judged: Judged, group: Sequence[int]) -> bool:
+    """Whether these steps all gave one part of one right tensor."""
+    own = [judged.like.get(i) for i in group]
+    parts = {(each.known.place, each.axes, each.index) for each in own if each and not each.whole}
+    return None not in own and len(parts) == 1 and not any(each.whole for each in own)
+
+
+def is_a_part_as_it_is(judged: Judged, number: int) -> bool:
+    """Whether a step gave a part of a right tensor with its axes in the same order."""
+    found, value = judged.like.get(number), judged.steps[number].value
+    if found is None or found.whole:
+        return False
+    whole = found.known.value
+    parts = whole.movedim(found.axes, tuple(range(len(found.axes)))).flatten(0, len(found.axes) - 1)
+    own = parts[found.index].squeeze()
+    return own.shape == value.squeeze().shape and near(plain(own), plain(value.squeeze()))
+
+
+def may_turn(step, value: torch.Tensor) -> bool:
+    """Whether a step may itself have brought its axes in another order than this one: what it was
+    made of may stand in that order already."""
+    if step.op in (*LAYOUT, *PARTS, *JOINS, "__setitem__", "einsum"):
+        return True
+    turned = step.value.mT if step.value.dim() > 1 else step.value
+    same = turned.shape == value.shape and near(plain(turned), plain(value))
+    return step.op in (*PRODUCTS, "softmax") and same
+
+
+def as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:
+    return any(v.shape == value.shape and torch.equal(v, value) for v in known.shapes)
+
+
+def one_of_the_other(judged: Judged, one: Known, two: Known) -> bool:
+    own = judged.own
+    return one is not two and (own.comes_of(one, two) or own.comes_of(two, one))
+
+
+def took_another(judged: Judged, pivot: Proof) -> bool:
+    """Whether a step gave one right tensor where another belongs."""
+    return pivot.should is not None and is_another(judged, (pivot.number,), pivot.should)
