@@ -19,6 +19,7 @@ from autograder.judging.difference import difference
 from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
+from autograder.tracing.layers import with_lines
 from autograder.tracing.look import Look, Told
 from autograder.tracing.raised import by_cause
 from autograder.tracing.text import Text, half_power, last_assigned, thrown_away, without_return
@@ -92,7 +93,8 @@ def with_where(
 ) -> list[Finding]:
     """The findings, the first that fails with the place where it goes wrong. Never raises."""
     try:
-        return _with_where(found, steps, known, exercise, source)
+        placed = _with_where(found, steps, known, exercise, source)
+        return with_lines(placed, Text(source))
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         logging.getLogger(__name__).exception("looking at the steps failed")
         return found
