@@ -69,6 +69,7 @@ class Known:
     place: int  # in the answer's trace, the first of them
     shapes: list[torch.Tensor]
     name: str = ""
+    called: list[str] = field(default_factory=list)  # all names that it has, short ones too
     _sorted: dict = field(default_factory=dict)
 
     @property

@@ -32,6 +32,8 @@ def differs(value: torch.Tensor, right: torch.Tensor) -> str:
     zeros = int(((one == 0) & (two != 0)).sum())
     if zeros and zeros * 10 >= one.numel():
         return "there are zeros where values were expected"
+    if _one_number(one, two):
+        return "one and the same number is added to all of it, or left out"
     if _one_vector(one - two):
         return "it differs by one vector, the same at all places, as where a bias is left out"
     said = moved(one, two) or _normalised(one, two) or _by_slices(one, two)
@@ -160,6 +162,13 @@ def _by_slices(one: torch.Tensor, two: torch.Tensor) -> str:
     return ""
 
 
+def _one_number(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether one number was added to all."""
+    if one.numel() < 6 or (one.abs() > 1e30).any():
+        return False
+    return _is_the_same_along((one - two).reshape(1, -1), -1, one)
+
+
 def _is_the_same_along(value: torch.Tensor, axis: int, of: torch.Tensor) -> bool:
     spread = value - value.narrow(axis, 0, 1)
     return bool(spread.abs().max() <= 1e-4 * of.abs().max())
@@ -181,11 +190,9 @@ CHANGES = (  # (what was made of the right one, in words)
 
 
 def _changed_one_by_one(one: torch.Tensor, two: torch.Tensor) -> str:
-    """A function of each number, or one number that was added to all."""
+    """A function of each number."""
     if (one.abs() > 1e30).any():
         return ""
-    if one.numel() > 5 and _is_the_same_along((one - two).reshape(1, -1), -1, one):
-        return "one and the same number is added to all of it, or left out"
     for change, words in CHANGES:
         other = plain(change(two))
         if other.abs().max() < 1e30 and near(one, other):

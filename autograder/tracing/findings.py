@@ -110,9 +110,8 @@ def _with_where(
     named = _is_named(finding, exercise)
     look = Look(steps.trace, known.bank, steps.place, Text(source))
     pair = _pair(finding, known)
-    told = look.both([check for check, _ in pair]) if pair else []
-    told = told or look.told(finding.check if named and not pair else "")
-    told = _of_these(told, pair) if pair else told
+    told = look.told(finding.check if named and not pair else "")
+    told = _of_the_pair(told, pair, look) if pair else told
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None
     if finding.verdict == Verdict.ERROR or unbuilt:
         said = _error(finding, told, look, steps)
@@ -139,6 +138,16 @@ def _pair(finding: Finding, known: Answers) -> tuple[Named, ...]:
             own = [max((m for c, m in said if c == slip), key=len, default="") for slip in slips]
             return tuple(zip(slips, own, strict=True)) if all(own) else ()
     return ()
+
+
+def _of_the_pair(told: list[Told], pair: tuple[Named, ...], look: Look) -> list[Told]:
+    """What is told of two known mistakes that explain all; where proofs do not show both, what
+    their own steps show."""
+    checks = sorted(check for check, _ in pair)
+    found = _of_these(told, pair)
+    if sorted(each.cause[0] for each in found if each.cause) == checks:
+        return found
+    return look.both(checks) or found
 
 
 def _of_these(told: list[Told], pair: tuple[Named, ...]) -> list[Told]:

@@ -231,6 +231,8 @@ def _taken_for_another(judged: Judged, number: int):
             continue
         if judged.steps[number].op not in (step.op, *PRODUCTS):
             continue
+        if extra and _size_of(own, min(missing)) != _size_of(own, min(extra)):
+            continue  # one cannot stand in the place of the other
         if best is None or min(common) > best[0]:  # what was made last says what is meant
             best = (min(common), min(missing), extra or given)
     if best is None:
@@ -245,6 +247,10 @@ def _taken_for_another(judged: Judged, number: int):
     if own.comes_of(belongs, taken):  # a step was left out
         return None, (taken, belongs)
     return _idle_maker(judged, source), (taken, belongs)
+
+
+def _size_of(own: Reference, place: int) -> int:
+    return own.trace.steps[place].value.numel()
 
 
 def _idle_maker(judged: Judged, number: int) -> int | None:

@@ -372,7 +372,20 @@ def _joins_a_row(text: Text, line: int, op: str) -> bool:
     calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if statement else []
     calls = [n for n in calls if isinstance(n.func, ast.Attribute) and n.func.attr == op and n.args]
     rows = [n.args[0] for n in calls]
-    return any(isinstance(row, ast.Tuple | ast.List) or not hands_on(row) for row in rows)
+    return any(
+        isinstance(row, ast.Tuple | ast.List) or not hands_on(row) or _turns_a_row(row)
+        for row in rows
+    )
+
+
+def _turns_a_row(row: ast.expr) -> bool:
+    """Whether an expression itself takes a row in another order: `parts[::-1]`, `reversed(...)`."""
+    if isinstance(row, ast.Subscript) and isinstance(row.slice, ast.Slice):
+        return row.slice.step is not None
+    called = row.func if isinstance(row, ast.Call) else None
+    if isinstance(called, ast.Name) and called.id in ("list", "tuple"):
+        return bool(row.args) and _turns_a_row(row.args[0])
+    return isinstance(called, ast.Name) and called.id == "reversed"
 
 
 def _read(node: ast.AST) -> set[str]:

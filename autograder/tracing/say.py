@@ -62,6 +62,8 @@ def _how(judged: Judged, slip: Slip) -> str:
     step = judged.steps[slip.number]
     if slip.wrong.instead is not None:
         taken, wanted = map(called, slip.wrong.instead)
+        if taken and taken == wanted:
+            return "another tensor is taken than the one that belongs there"
         if taken and wanted:
             are, belong = "are" if _many(taken) else "is", "belong" if _many(wanted) else "belongs"
             return f"{taken} {are} taken where {wanted} {belong}"

@@ -66,6 +66,9 @@ def right_ones(judged: Judged, group, steps) -> Iterator[tuple[Known, list[torch
             yield from _each_in_another_order(judged, group, steps)
             return
         yield from _in_turn(judged, group)
+        if len({step.calls[-1].which if step.calls else 0 for step in steps}) > 1:
+            yield from _each_in_another_order(judged, group, steps)
+            return  # the parts that one operation gave
     for each in [should, *known] if should is not None else known:
         for values in _fillings(each, steps):
             yield each, values

@@ -18,6 +18,7 @@ import torch
 from autograder.course.steps.traces import Trace
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.first_wrong import LAYOUT, Judged
+from autograder.tracing.proof.cuts import before_a_move
 from autograder.tracing.proof.fillings import right_ones
 from autograder.tracing.proof.mends import Mend, siblings, ways_to_mend
 from autograder.tracing.proof.operations import NotAgain
@@ -26,10 +27,11 @@ from autograder.tracing.proof.replay import REACH, Bench, Proof, Replay
 from autograder.tracing.proof.standing import (
     are_the_same,
     as_the_answer_has_it,
+    changes_nothing,
     is_a_part_as_it_is,
     is_another,
     is_right_alone,
-    lacks_a_vector,
+    lacks_a_term,
     may_turn,
     merges_in_order,
     one_of_the_other,
@@ -65,9 +67,9 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
         return _mended(bench, suspects) or first_of_several(bench, suspects)
     if bench.one_statement(pivot.suspects):
         return pivot
-    merge = _before_a_merge(bench, pivot)
-    if merge is not None:
-        return merge
+    earlier = _before_a_merge(bench, pivot) or before_a_move(bench, pivot)
+    if earlier is not None:
+        return earlier
     mended = _mended(bench, list(pivot.suspects), pivot)
     if mended is None and pivot.earlier is not None:
         return pivot.earlier
@@ -101,7 +103,7 @@ def _exchanged(bench: Bench, swap: Swap, pivot: Proof | None) -> Proof | None:
     cannot be told."""
     judged, text = bench.judged, bench.text
     one, two = swap.one, swap.two
-    crossed = text.crossed(*((judged.steps[i], judged.like[i].known.name) for i in (one, two)))
+    crossed = text.crossed(*((judged.steps[i], judged.like[i].known.called) for i in (one, two)))
     used = pivot is not None and pivot.all_right and bench.one_statement(pivot.suspects)
     if used and crossed is False:
         return pivot
@@ -125,7 +127,8 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
             if group is None:
                 continue
             found = None
-            for each in (group, bench.wide_group_of[number], (number,)):
+            parts = tuple(siblings(judged, number))
+            for each in dict.fromkeys((group, bench.wide_group_of[number], parts, (number,))):
                 alone = len(each) == 1 and each != bench.group_of[number]
                 if each in tried or (alone and not is_right_alone(judged, number)):
                     continue
@@ -262,9 +265,9 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
         mine = len(there) == len(group) and any(known is own for own in there)
         if mine and not repeated and (exact or not may_turn(steps[0], values[0])):
             continue
-        if any(one_of_the_other(judged, known, own) for own in there) and not any(
-            lacks_a_vector(judged, own, known) for own in there
-        ):
+        missing = any(lacks_a_term(judged, own, known) for own in there)
+        missing = missing or any(changes_nothing(judged, i) for i in group)
+        if any(one_of_the_other(judged, known, own) for own in there) and not missing:
             continue  # what comes between is missing, or is there twice: this one is right
         new = dict(zip(group, values, strict=True))
         if any(v.shape != s.value.shape for v, s in zip(values, steps, strict=True)):

@@ -12,6 +12,9 @@ from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.replay import Proof
 from autograder.tracing.reference import PRODUCTS
 
+TERMS = ("add", "radd", "iadd", "sub", "rsub", "isub")
+FACTORS = ("mul", "rmul", "imul", "div", "truediv", "itruediv", "pow")
+
 
 def is_right_alone(judged: Judged, number: int) -> bool:
     """Whether one of several steps that a line makes is a whole right tensor of its own: of those
@@ -26,19 +29,28 @@ def is_another(judged: Judged, group: tuple[int, ...], should: Known) -> bool:
     return all(each and each.whole and each.in_order and each.known is not should for each in own)
 
 
-def lacks_a_vector(judged: Judged, one: Known, other: Known) -> bool:
-    """Whether the answer adds a vector that it was given to one of them and has the other: a bias
-    belongs to the product that it is added to."""
+def lacks_a_term(judged: Judged, one: Known, other: Known) -> bool:
+    """Whether the answer adds something it was given to one of them and has the other: a bias, or
+    a number, belongs to what it is added to."""
     own = judged.own
     steps = own.trace.steps
     for number, step in enumerate(steps):
-        if own.of_step.get(number) is not other or step.op.strip("_") not in ("add", "radd"):
+        if own.of_step.get(number) is not other or step.op.strip("_") not in TERMS:
             continue
-        product = [i for i in step.inputs if own.of_step.get(i) is one]
-        vectors = [i for i in step.inputs if i not in product and steps[i].value.dim() == 1]
-        if product and steps[product[0]].op in PRODUCTS and vectors:
+        first = [i for i in step.inputs if own.of_step.get(i) is one]
+        rest = [i for i in step.inputs if i not in first]
+        vectors = all(steps[i].value.dim() < 2 for i in rest)
+        if first and vectors and (not rest or steps[first[0]].op in PRODUCTS):
             return True
     return False
+
+
+def changes_nothing(judged: Judged, number: int) -> bool:
+    """Whether an arithmetic step gave what it was given: a factor that is 1, a term that is 0."""
+    step = judged.steps[number]
+    before = [judged.steps[i].value for i in step.inputs]
+    same = any(v.shape == step.value.shape and torch.equal(v, step.value) for v in before)
+    return same and step.op.strip("_") in (*TERMS, *FACTORS)
 
 
 def merges_in_order(step, like) -> bool:
