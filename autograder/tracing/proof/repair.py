@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 import torch
 
 from autograder.course.steps.traces import Trace
-from autograder.tracing.alike import Known, near, plain
-from autograder.tracing.first_wrong import LAYOUT, Judged
+from autograder.tracing.alike import Known, likeness, near, plain
+from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.proof.cuts import before_a_move
-from autograder.tracing.proof.fillings import right_ones
+from autograder.tracing.proof.fillings import in_slices, right_ones
 from autograder.tracing.proof.mends import Mend, siblings, ways_to_mend
 from autograder.tracing.proof.operations import NotAgain
 from autograder.tracing.proof.pairs import first_of_several, one_after_the_other
@@ -70,6 +70,9 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     earlier = _before_a_merge(bench, pivot) or before_a_move(bench, pivot)
     if earlier is not None:
         return earlier
+    same = _same_in_every_round(bench, pivot)
+    if same is not None:
+        return same
     mended = _mended(bench, list(pivot.suspects), pivot)
     if mended is None and pivot.earlier is not None:
         return pivot.earlier
@@ -143,7 +146,7 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
             values, should, changed, all_right = found[:4]
             ahead = bench.ancestors(group) & (judged.bad | judged.unsure)
             moved = set() if is_another(judged, group, should) else _moved_before(judged, group)
-            moved |= _the_same_before(judged, group)
+            moved |= _the_same_before(judged, group) | _handed_in(judged, values)
             to_blame = tuple(sorted(ahead | moved | {min(group)}))
             several = any(not torch.equal(v, values[group[0]]) for v in values.values())
             proof = Proof(
@@ -225,6 +228,47 @@ def _the_same_before(judged: Judged, group: Sequence[int]) -> set[int]:
             continue
         found |= {*operand, *_the_same_before(judged, operand)}
     return found
+
+
+def _handed_in(judged: Judged, values: dict[int, torch.Tensor]) -> set[int]:
+    """The steps before those of several calls or rounds that are another right tensor than what
+    belongs there: what was handed in may be wrong, and not the line."""
+    found: set[int] = set()
+    left = []
+    for number, value in values.items() if len(values) > 1 else ():
+        own, other = judged.like.get(number), likeness(value.double(), judged.own.known)
+        if own is None or other is None or not (own.whole and own.in_order and other.whole):
+            continue
+        if own.known is not other.known:
+            left += judged.steps[number].inputs
+    while left:
+        number = left.pop()
+        own = judged.like.get(number)
+        if number not in found and own is not None and judged.steps[number].place is not None:
+            found.add(number)
+            left += judged.steps[number].inputs if judged.steps[number].op in LAYOUT else ()
+    return found
+
+
+def _same_in_every_round(bench: Bench, pivot: Proof) -> Proof | None:
+    """The one place in a loop that takes the same part of a right tensor in every round, where all
+    is right with one part after the other."""
+    judged, found = bench.judged, []
+    groups = {bench.group_of[i] for i in pivot.suspects if i in bench.group_of}
+    for group in sorted(groups) if pivot.all_right else ():
+        steps = [judged.steps[i] for i in group]
+        if len(group) < 2 or steps[0].op not in PARTS or not are_the_same(judged, group):
+            continue
+        known = judged.like[group[0]].known
+        for values in in_slices(known, [step.value.shape for step in steps]):
+            new = dict(zip(group, values, strict=True))
+            outcome = bench.outcome(new)
+            if outcome is not None and outcome[1]:
+                trace = bench.replay.trace_with(outcome[0])
+                mend = _of_rounds(judged, new)
+                found.append(Proof(group[0], trace, True, None, mend, (group[0],)))
+                break
+    return found[0] if len(found) == 1 and found[0].mend else None
 
 
 def _of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
