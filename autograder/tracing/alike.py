@@ -27,10 +27,10 @@ def plain(value: torch.Tensor) -> torch.Tensor:
     """
     finite = value[value.isfinite()]
     if finite.numel():
-        near = finite[finite > -1e4]
+        near = finite[finite > -5e3]
         rest = near.abs().max().item() if near.numel() else math.inf
         if rest < 1e3:
-            value = torch.where(value <= -1e4, torch.full_like(value, HIDDEN), value)
+            value = torch.where(value <= -5e3, torch.full_like(value, HIDDEN), value)
     return torch.nan_to_num(value, nan=NOT_A_NUMBER, posinf=-HIDDEN, neginf=HIDDEN)
 
 

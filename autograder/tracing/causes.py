@@ -7,6 +7,7 @@ as right, and the next wrong step is looked at: with the same mistake and one mo
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Iterable
 
@@ -14,6 +15,7 @@ import torch
 
 from autograder.course.steps.bank import Bank, KnownSteps
 from autograder.course.steps.traces import Signature, Step, alike, same_order, signature
+from autograder.tracing.binding import names_given
 from autograder.tracing.first_wrong import (
     Judged,
     Wrong,
@@ -158,7 +160,7 @@ def _named(
 
 def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
     """The line that called a function with one tensor in the place of another, where the function's
-    own names show that it expects the other."""
+    own names, or that of what the call gives, show that the other is meant."""
     step = judged.steps[wrong.number]
     if _handed_over(judged, wrong, text):
         names = text.operands(step)
@@ -169,7 +171,9 @@ def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
     if wrong.instead is None or not step.outer:
         return None
     taken, wanted = (known.name for known in wrong.instead)
+    statement = text.around(step.outer[0])
     names = text.names_at(step)
+    names |= {*names_given(statement)} if isinstance(statement, ast.Assign) else set()
     if any(means(n, wanted) and not means(n, taken) for n in names):
         return step.outer[0]
     return None

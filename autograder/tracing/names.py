@@ -55,6 +55,8 @@ def by_its_name(slip: Slip, text: Text) -> Slip | None:
     step, line = judged.steps[number], text.line(judged.steps[number])
     if slip.line is not None or line is None or factor_of(judged, number) is not None:
         return slip
+    if _meet_scaled(judged, number):
+        return _where_scaled_again(slip, text)
     if _in_another_order(judged, number, text):
         return None
     made = {text.line(s) for s in judged.steps}
@@ -72,6 +74,31 @@ def by_its_name(slip: Slip, text: Text) -> Slip | None:
         if _comes_with_the_call(slip, text, line, names, words):
             return None
     return _past_what_hands_on(slip, text, line, made)
+
+
+def _meet_scaled(judged: Judged, number: int) -> bool:
+    """Whether a product is of two tensors that are both scaled, each of them as other right
+    programs scale one alone."""
+    step = judged.steps[number]
+    own = [judged.like[i].known for i in step.inputs if i in judged.like]
+    scaled = [any(known is other for other in judged.own.also) for known in own]
+    return step.op in PRODUCTS and len(own) > 1 and all(scaled)
+
+
+def _where_scaled_again(slip: Slip, text: Text) -> Slip | None:
+    """The slip at the later of the two lines that scaled what meets in a product."""
+    judged = slip.judged
+    makers = []
+    for number in judged.steps[slip.number].inputs:
+        while judged.steps[number].op in LAYOUT and len(judged.steps[number].inputs) == 1:
+            number = judged.steps[number].inputs[0]
+        makers.append(number)
+    last = max(makers)
+    if text.line(judged.steps[last]) is None:
+        return None
+    wrong = replace(slip.wrong, number=last, should=None, maker=None, instead=None)
+    words = "what it is multiplied with is scaled already"
+    return replace(slip, wrong=wrong, number=last, mend=words, words="", mended=None)
 
 
 def _took_another(slip: Slip) -> bool:

@@ -3,12 +3,13 @@ sign or operand, or left out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
 
 from autograder.course.steps.traces import LEAF, Done
+from autograder.tracing.alike import plain
 from autograder.tracing.first_wrong import LAYOUT, Judged
 from autograder.tracing.proof.operations import REDUCED
 from autograder.tracing.proof.replay import Replay
@@ -24,6 +25,7 @@ OPPOSITES = (  # (operations, the one that undoes them, what is wrong then)
     (("mul", "rmul", "multiply"), "div", "it multiplies where it should divide"),
     (("div", "truediv", "true_divide", "divide"), "mul", "it divides where it should multiply"),
 )
+HUGE = 1e37  # what hides a score counts as
 MOST_OTHERS = 12  # steps that are tried in the place of an operand
 
 
@@ -47,7 +49,7 @@ def ways_to_mend(judged: Judged, replay: Replay, group: Sequence[int]) -> Iterat
         yield from _other_axes(group, steps)
     if first.calls[-1].op in MASKED:
         yield from _other_masks(replay, group, steps)
-    if first.calls[-1].op in PRODUCTS:
+    if first.calls[-1].op in (*PRODUCTS, "einsum"):
         yield from _turned_operands(replay, group, steps)
     if first.calls[-1].op == ATTENTION:
         yield from _other_switches(replay, group, steps)
@@ -124,18 +126,33 @@ def _turned_operands(replay: Replay, group, steps) -> Iterator[Mend]:
     ):
         calls = {}
         for i, step in zip(group, steps, strict=True):
-            given = list(step.calls[-1].given)
+            done = step.calls[-1]
+            given, put = _operands_of(done)
             tensors = [replay.value(g[1]) if g[0] == "t" else None for g in given[:2]]
             if len(tensors) < 2 or any(t is None or t.dim() < 2 for t in tensors):
                 break
+            if len(places) == 2 and done.op == "einsum":
+                break  # its letters say which is which
             for place in places:
                 given[place] = ("c", tensors[place].mT)
             if len(places) == 2:
                 given[:2] = ("c", tensors[1].mT), ("c", tensors[0].mT)
                 # (A B)^T: the same product with its axes exchanged
-            calls[i] = (*step.calls[:-1], replace(step.calls[-1], given=tuple(given)))
+            calls[i] = (*step.calls[:-1], replace(done, given=put(given)))
         if len(calls) == len(steps):
             yield Mend({}, calls, words)
+
+
+def _operands_of(done: Done) -> tuple[list, Callable[[list], tuple]]:
+    """The operands of a product, and what makes its arguments of others; those of `einsum` come
+    behind its letters, one by one or in a list."""
+    if done.op != "einsum":
+        return list(done.given), tuple
+    letters, *rest = done.given
+    if rest and rest[0][0] in ("l", "u"):
+        kind, *row = rest[0]
+        return row, lambda own: (letters, (kind, *own), *rest[1:])
+    return rest, lambda own: (letters, *own)
 
 
 def _other_switches(replay: Replay, group, steps) -> Iterator[Mend]:
@@ -219,6 +236,8 @@ def _can_stand_for(judged: Judged, number: int, step) -> bool:
 def _other_signs(group, steps) -> Iterator[Mend]:
     """Added for taken away, and multiplied for divided."""
     done = steps[0].calls[-1]
+    if any((plain(step.value).abs() > HUGE).any() for step in steps):  # a mask is added
+        return
     for one, two, words in OPPOSITES:
         bare = done.op.strip("_").removeprefix("i" if done.op.startswith("__i") else "")
         if bare in one and len(done.given) == 2 and done.given[1][0] != "k":

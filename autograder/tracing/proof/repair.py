@@ -54,6 +54,8 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     if judged.trace.full or not judged.whole or judged.trace.stopped is not None:
         return None
     bench = Bench(judged, until, text)
+    if bench.is_right({}):
+        return None
     suspects = bench.suspects()
     returned = bench.places_returned_wrong()
     if not suspects and not returned:
@@ -141,7 +143,8 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
                 found, group = (again, each) if again is not None else (found, group)
                 if found is not None and found[3]:
                     break
-            if found is None:
+            shuffled = wrong not in judged.bad | judged.unsure  # its order may be meant
+            if found is None or (shuffled and not found[3] and wrong in judged.like):
                 continue
             values, should, changed, all_right = found[:4]
             ahead = bench.ancestors(group) & (judged.bad | judged.unsure)
