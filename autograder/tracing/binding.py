@@ -96,6 +96,14 @@ def joins_a_row(text: Text, line: int, op: str) -> bool:
     )
 
 
+def reorders(node: ast.expr) -> bool:
+    """Whether an expression itself says in which order parts of a row come: it names them one by
+    one, or turns the row."""
+    rows = [n for n in ast.walk(node) if isinstance(n, ast.Tuple | ast.List)]
+    named = any(isinstance(e, ast.Subscript | ast.Name) for row in rows for e in row.elts)
+    return named or any(_turns_a_row(n) for n in ast.walk(node) if isinstance(n, ast.expr))
+
+
 def _turns_a_row(row: ast.expr) -> bool:
     """Whether an expression itself takes a row in another order: `parts[::-1]`, `reversed(...)`."""
     if isinstance(row, ast.Subscript) and isinstance(row.slice, ast.Slice):

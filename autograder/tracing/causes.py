@@ -173,10 +173,18 @@ def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
     taken, wanted = (known.name for known in wrong.instead)
     statement = text.around(step.outer[0])
     names = text.names_at(step)
-    names |= {*names_given(statement)} if isinstance(statement, ast.Assign) else set()
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+        given = names_given(statement)
+        names |= {*given} if len(given) == 1 and _is_own(statement.value, text) else set()
     if any(means(n, wanted) and not means(n, taken) for n in names):
         return step.outer[0]
     return None
+
+
+def _is_own(call: ast.Call, text: Text) -> bool:
+    """Whether a call is of a function of the student's own."""
+    called = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    return text.function(called) is not None
 
 
 def _handed_over(judged: Judged, wrong: Wrong, text: Text) -> bool:

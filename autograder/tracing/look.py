@@ -12,6 +12,7 @@ from autograder.course.asking import Where
 from autograder.course.steps.bank import Bank
 from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known, near, plain
+from autograder.tracing.binding import reorders
 from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import Judged
 from autograder.tracing.reference import Reference, reference
@@ -106,7 +107,9 @@ class Look:
         line = self.text.line(steps[made[-1]])
         last = self.text.return_after(line) if line is not None else None
         node = self.text.around(last) if last is not None else None
-        if not isinstance(node, ast.Return) or isinstance(node.value, ast.Name) or last == line:
+        if not isinstance(node, ast.Return) or last == line or not reorders(node.value):
+            return []
+        if any(reorders(n.value) for n in self.text.between(line, last)):
             return []
         how = "what the loop made comes back in another order"
         where = Where(first_wrong=last, how=how, last_right=line)
@@ -143,8 +146,10 @@ class Look:
             how = how if found.turned else "it comes in another shape than asked for"
         elif name and name != called(wanted):
             how = f"what is returned is {name}"
-        else:
+        elif self.own.comes_of(wanted, found.known):
             how = "a step is missing before what is returned"
+        else:
+            return None
         landmark = name if name != called(wanted) else ""
         where = Where(first_wrong=back, how=how, last_right=line, landmark=landmark)
         return Told(where, self.text.statement(back), None, len(self.trace.steps))

@@ -209,7 +209,8 @@ def _in_another_order(judged: Judged, number: int, text: Text) -> bool:
     """Whether the rounds of a loop take the parts of a right tensor in another order: then what
     chose them may be wrong, and not the line."""
     step = judged.steps[number]
-    rounds = [i for i, s in enumerate(judged.steps) if (s.place, s.op) == (step.place, step.op)]
+    own = step.place, step.op, step.outer
+    rounds = [i for i, s in enumerate(judged.steps) if (s.place, s.op, s.outer) == own]
     taken: dict[tuple, list[int]] = {}
     for each in rounds if len(rounds) > 1 else ():
         for key, place in _taken(judged, each, text).items():

@@ -65,6 +65,10 @@ class Text:
         returns = [n.lineno for n in ast.walk(function) if isinstance(n, ast.Return)]
         return next((n for n in sorted(returns) if n >= line), None)
 
+    def between(self, first: int, last: int) -> list[ast.Assign]:
+        """The assignments behind a line and before another."""
+        return [n for n in self.statements if isinstance(n, ast.Assign) and first < n.lineno < last]
+
     def line(self, step: Step) -> int | None:
         """The line on which the step's statement begins."""
         if step.place is None or step.place[0] > self.source.count("\n") + 1:

@@ -28,10 +28,12 @@ from autograder.tracing.proof.standing import (
     are_the_same,
     as_the_answer_has_it,
     changes_nothing,
+    has_right_siblings,
     is_a_part_as_it_is,
     is_another,
     is_right_alone,
     lacks_a_term,
+    may_be_meant,
     may_turn,
     merges_in_order,
     one_of_the_other,
@@ -137,14 +139,15 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
                 alone = len(each) == 1 and each != bench.group_of[number]
                 if each in tried or (alone and not is_right_alone(judged, number)):
                     continue
+                if len(each) == 1 and has_right_siblings(judged, number, parts):
+                    continue
                 tried.add(each)
                 again = _with_a_right_one(bench, each)
                 again = None if alone and again is not None and not again[3] else again
                 found, group = (again, each) if again is not None else (found, group)
                 if found is not None and found[3]:
                     break
-            shuffled = wrong not in judged.bad | judged.unsure  # its order may be meant
-            if found is None or (shuffled and not found[3] and wrong in judged.like):
+            if found is None or (not found[3] and may_be_meant(judged, found[0])):
                 continue
             values, should, changed, all_right = found[:4]
             ahead = bench.ancestors(group) & (judged.bad | judged.unsure)
@@ -312,7 +315,7 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
         mine = len(there) == len(group) and any(known is own for own in there)
         if mine and not repeated and (exact or not may_turn(steps[0], values[0])):
             continue
-        missing = any(lacks_a_term(judged, own, known) for own in there)
+        missing = any(lacks_a_term(judged, bench.text, own, known) for own in there)
         missing = missing or any(changes_nothing(judged, i) for i in group)
         if any(one_of_the_other(judged, known, own) for own in there) and not missing:
             continue  # what comes between is missing, or is there twice: this one is right

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 import torch
 
+from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import Known, near, plain
+from autograder.tracing.differs import moved
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.replay import Proof
 from autograder.tracing.reference import PRODUCTS
+from autograder.tracing.text import Text
 
+MOST_ROWS = 300  # that are compared
 TERMS = ("add", "radd", "iadd", "sub", "rsub", "isub")
 FACTORS = ("mul", "rmul", "imul", "div", "truediv", "itruediv", "pow")
 
@@ -29,9 +33,10 @@ def is_another(judged: Judged, group: tuple[int, ...], should: Known) -> bool:
     return all(each and each.whole and each.in_order and each.known is not should for each in own)
 
 
-def lacks_a_term(judged: Judged, one: Known, other: Known) -> bool:
+def lacks_a_term(judged: Judged, text: Text, one: Known, other: Known) -> bool:
     """Whether the answer adds something it was given to one of them and has the other: a bias, or
-    a number, belongs to what it is added to."""
+    a number. It belongs to the line of what it is added to, unless the student adds such terms in
+    lines of their own."""
     own = judged.own
     steps = own.trace.steps
     for number, step in enumerate(steps):
@@ -39,10 +44,24 @@ def lacks_a_term(judged: Judged, one: Known, other: Known) -> bool:
             continue
         first = [i for i in step.inputs if own.of_step.get(i) is one]
         rest = [i for i in step.inputs if i not in first]
-        vectors = all(steps[i].value.dim() < 2 for i in rest)
-        if first and vectors and (not rest or steps[first[0]].op in PRODUCTS):
-            return True
+        if first and all(steps[i].value.dim() < 2 for i in rest):
+            together = _added_where_it_is_made(judged, text)
+            product = steps[first[0]].op in PRODUCTS
+            return all(together) and (bool(together) or product)
     return False
+
+
+def _added_where_it_is_made(judged: Judged, text: Text) -> list[bool]:
+    """Of each right tensor to which the student adds a number or a vector, whether that is done in
+    the line that makes it."""
+    found = []
+    for number, step in enumerate(judged.steps):
+        if step.op.strip("_") not in TERMS or number not in judged.like or not step.inputs:
+            continue
+        large = [i for i in step.inputs if judged.steps[i].value.dim() > 1]
+        if len(large) == 1 and judged.steps[large[0]].op != LEAF:
+            found.append(text.line(judged.steps[large[0]]) == text.line(step))
+    return found
 
 
 def changes_nothing(judged: Judged, number: int) -> bool:
@@ -99,3 +118,32 @@ def one_of_the_other(judged: Judged, one: Known, two: Known) -> bool:
 def took_another(judged: Judged, pivot: Proof) -> bool:
     """Whether a step gave one right tensor where another belongs."""
     return pivot.should is not None and is_another(judged, (pivot.number,), pivot.should)
+
+
+def has_right_siblings(judged: Judged, number: int, parts: tuple[int, ...]) -> bool:
+    """Whether a part is no right tensor though others that the same operation gave are used as they
+    should be: what those go through may be missing here."""
+    others = [i for i in parts if i != number]
+    return number not in judged.like and any(i in judged.right for i in others)
+
+
+def may_be_meant(judged: Judged, values: dict[int, torch.Tensor]) -> bool:
+    """Whether steps hold right numbers whose rows, or items, only stand in another order: that may
+    be meant, and undone later. What a `view` scrambles is not."""
+    for number, value in values.items():
+        step = judged.steps[number]
+        one, two = plain(step.value), plain(value.double())
+        if step.op not in LAYOUT and (moved(one, two) or _same_rows(one, two)):
+            return True
+    return False
+
+
+def _same_rows(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether two tensors hold the same rows, in whatever order."""
+    if one.dim() < 2 or one.shape != two.shape or one.shape[-1] < 2:
+        return False
+    rows = [t.reshape(-1, t.shape[-1]) for t in (one, two)]
+    if len(rows[0]) > MOST_ROWS:
+        return False
+    found = [int((rows[1] - row).abs().amax(-1).argmin()) for row in rows[0]]
+    return len(set(found)) == len(found) and near(rows[0], rows[1][found])
