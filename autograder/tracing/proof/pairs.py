@@ -14,6 +14,7 @@ from autograder.tracing.alike import Known
 from autograder.tracing.first_wrong import Judged
 from autograder.tracing.proof.fillings import arrangements, right_ones
 from autograder.tracing.proof.replay import Bench, Proof
+from autograder.tracing.proof.standing import may_be_meant
 from autograder.tracing.reference import multiple
 
 MOST_AT_ONCE = 3
@@ -45,6 +46,8 @@ def first_of_several(bench: Bench, suspects: list[int]) -> Proof | None:
         outcome = bench.outcome({**one, **rest})
         if outcome is None or not outcome[1]:
             continue
+        if sum(may_be_meant(judged, them) for _, them in chosen) > 1:
+            return None  # in one order, and that may be right
         without = bench.outcome(rest)
         done = outcome if together else bench.outcome(one)
         if done is None or without is None or without[1]:
