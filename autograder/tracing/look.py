@@ -146,7 +146,7 @@ class Look:
             how = how if found.turned else "it comes in another shape than asked for"
         elif name and name != called(wanted):
             how = f"what is returned is {name}"
-        elif self.own.comes_of(wanted, found.known):
+        elif self.own.comes_of(wanted, found.known) or any(found.known is k for k in self.own.also):
             how = "a step is missing before what is returned"
         else:
             return None

@@ -16,6 +16,7 @@ from tests.tracing.fresh import (
     LOOKED_AT,
     MISNAMED,
     PROGRAMS,
+    PROVOKED,
     RIGHT,
     THIRD_COUNTED,
     THIRD_LOOKED_AT,
@@ -75,6 +76,27 @@ def test_a_tensor_under_a_wrong_name_is_told_where_it_got_it(program):
 @pytest.mark.parametrize("program", OPEN, ids=[p.what for p in OPEN])
 def test_where_names_leave_it_open_no_line_is_told(program):
     assert failing(program).where is None
+
+
+TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "S38")]
+QUIET = [p for p in PROVOKED if p.what.split()[0] in ("K06", "K07", "K09", "K22")]
+
+
+@pytest.mark.parametrize("program", TOLD, ids=[p.what for p in TOLD])
+def test_weak_but_sound_evidence_is_enough(program):
+    """A return that reorders, a row turned, two numbers, names of one letter, a missing term."""
+    assert is_right(program)
+
+
+@pytest.mark.parametrize("program", QUIET, ids=[p.what for p in QUIET])
+def test_what_another_line_may_have_done_is_not_told_of_this_one(program):
+    assert line_is_right_or_none(program)
+
+
+@pytest.mark.slow
+def test_no_line_is_provoked():
+    assert len(PROVOKED) == 23
+    assert [p.what for p in PROVOKED if not line_is_right_or_none(p)] == []
 
 
 @pytest.mark.slow

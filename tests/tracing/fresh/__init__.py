@@ -3,7 +3,8 @@
 A third of them make two mistakes. They are split in halves, the first by turns, the second
 (`AGAIN`), the third and the fourth by a hash of the name: one was looked at while rules were
 changed, the other only counted. The fifth was written after the fourth was looked at, and counted
-as a whole. `MISNAMED` were written to be told wrongly, and all of them were looked at.
+as a whole. `MISNAMED` and `PROVOKED` were written to be told wrongly, and all of them were looked
+at.
 """
 
 import hashlib
@@ -35,4 +36,5 @@ def _in_the_first_half(program: Program) -> bool:
 FOURTH_LOOKED_AT = [p for p in FOURTH if _in_the_first_half(p)]
 FOURTH_COUNTED = [p for p in FOURTH if not _in_the_first_half(p)]
 MISNAMED = names.ADD.programs
+PROVOKED = programs_in("provoked.txt")
 RIGHT = [*right.ADD.programs, *programs_in("right_again.txt")]
