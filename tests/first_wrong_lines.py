@@ -66,10 +66,10 @@ Of layers under other names, of other sizes or without a bias the line that make
 
 Counted on programs that were written, with their wrong line, before they ran, in styles as odd as
 students' are. Of one half of a set that no rule was made for, 18 of 23 single mistakes and 9 of 12
-pairs got the right line and a right cause, and three a wrong line; all three were mended. Of a set
-that was written afterwards, 37 of 42 single mistakes (88 %) and 12 of 13 pairs, and one a wrong
-line, mended too. Of public code with a slip in each, 14 of 20 and 2 of 4, with one wrong line. Where
-the right line is not told, nothing is.
+pairs got the right line and a right cause, and three programs a wrong line; all three were mended.
+Of a set that was written afterwards, 37 of 42 single mistakes (88 %) and 12 of 13 pairs, and one a
+wrong line, mended too. Of public code with a slip in each, 14 of 20 and 2 of 4, with one wrong
+line. In the rest no line is told, or one without a cause.
 
 ## What it costs
 
