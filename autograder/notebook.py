@@ -123,8 +123,10 @@ def _with_where(found, exercise: Exercise, namespace: dict, calls, outcomes, kno
     """The findings with the line where the answer goes wrong, if its text can be found."""
     place = wrong_call(exercise, calls, outcomes, known)
     source = text_of(namespace.get(exercise.name))
-    if place is None or not source:
+    if not source:
         return found
+    if place is None:  # nothing to record; of layers the text alone says where they are made
+        return with_where(found, None, known, exercise, source)
     state = torch.get_rng_state()
     try:
         trace = trace_here(namespace, [calls[place]])

@@ -28,14 +28,20 @@ def one_thread() -> None:
         torch.set_num_threads(1)
 
 
-def light() -> None:
-    """Leaves out a second of nbformat's import: a grammar of web addresses, which no notebook has.
+# What jsonschema imports, where it is installed, to check web addresses and spans of time.
+FORMATS = ("rfc3987_syntax", "rfc3986_validator", "isoduration")
 
-    Its checker of schemas imports that grammar where it is installed, and does without elsewhere.
+
+def light() -> None:
+    """Leaves out a second of nbformat's import: grammars of what no notebook has.
+
+    Its checker of schemas imports them where they are installed, and does without elsewhere.
     """
     if "jsonschema" not in sys.modules:
-        sys.modules["rfc3987_syntax"] = None  # as if it were not installed
+        missing = [name for name in FORMATS if name not in sys.modules]
+        sys.modules.update(dict.fromkeys(missing))  # as if they were not installed
         try:
             importlib.import_module("jsonschema")
         finally:
-            del sys.modules["rfc3987_syntax"]
+            for name in missing:
+                del sys.modules[name]

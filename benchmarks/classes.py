@@ -132,14 +132,17 @@ def nbgrader(folder: Path, *args: str) -> float:
 
 
 def _run(command: list[str], folder: Path) -> float:
-    start = time.perf_counter()
-    done = subprocess.run(
-        command, cwd=folder, env=environ(folder), capture_output=True, text=True, check=False
-    )
-    seconds = time.perf_counter() - start
-    if done.returncode:
-        tail = "\n".join(done.stderr.splitlines()[-5:])
-        print(f"  ({' '.join(command[-3:])} ended with {done.returncode}: {tail})")
+    """Seconds until the prompt is back: no process that the command leaves to end is waited for."""
+    with tempfile.TemporaryFile("w+") as said:
+        start = time.perf_counter()
+        done = subprocess.run(
+            command, cwd=folder, env=environ(folder), stdout=said, stderr=subprocess.STDOUT
+        )
+        seconds = time.perf_counter() - start
+        if done.returncode:
+            said.seek(0)
+            tail = "\n".join(said.read().splitlines()[-5:])
+            print(f"  ({' '.join(command[-3:])} ended with {done.returncode}: {tail})")
     return seconds
 
 

@@ -36,7 +36,7 @@ def main() -> None:
     from autograder.sandbox.inside.runner import Runner
     from autograder.tracing.findings import Steps, with_where, wrong_call
     from autograder.tracing.first_wrong import Work
-    from autograder.tracing.replay import MOST_TRIES
+    from autograder.tracing.proof.replay import MOST_TRIES
     from tests.tracing import fresh
     from tests.tracing.helper import SETUP
     from tests.tracing.programs import PROGRAMS

@@ -346,7 +346,7 @@ print("after: ", list(swapped.shape), "strides", list(swapped.stride()))
 print("contiguous?", before.is_contiguous(), swapped.is_contiguous())
 
 # %% [markdown]
-# A transposed tensor walks the old street in an odd order: down a column, three
+# A transposed tensor walks the old street in an odd order: down a column, two
 # steps of 4, then back and one to the right. Now ask for a `view` of it as one row.
 # A view needs one fixed stride an axis, and 0, 4, 8, 1, 5, 9, ... has none.
 
@@ -360,7 +360,7 @@ print("reshape:         ", swapped.reshape(12).tolist())
 print("contiguous, view:", swapped.contiguous().view(12).tolist())
 
 # %% [markdown]
-# So there are three verbs, and they are honest once you know what each promises:
+# So there are four verbs, and they are honest once you know what each promises:
 #
 # | verb | moves numbers in memory? | promise |
 # |---|---|---|

@@ -471,7 +471,7 @@ show(figure, "Left: without the scale the entropy of the weights falls towards 0
 # choice, and the gradient dries up. With the scale, both are flat: entropy near 3.7
 # nats, Jacobian near 0.18, at every size.
 #
-# Read the right panel with care. At $h = 16$ the unscaled Jacobian is *larger* than the
+# Read the right panel with care. Up to $h = 64$ the unscaled Jacobian is *larger* than the
 # scaled one: a moderately focused softmax passes more gradient than a spread-out one.
 # The scale does not make gradients large. It makes them **independent of the size**, so
 # that a wide head starts training in the same regime as a narrow one.
@@ -829,7 +829,7 @@ class ShortAttention(Attention):
 check("one_head.three_lines")
 
 # %% [markdown]
-# The check looks at values and gradients. This cell counts the lines for you.
+# The check looks at values and gradients, and at the lines. This cell counts them for you.
 
 # %%
 forward = ast.parse(textwrap.dedent(inspect.getsource(ShortAttention.forward))).body[0]

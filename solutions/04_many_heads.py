@@ -817,26 +817,24 @@ print(f"twelve such layers:      {12 * attention_parameters(768, 768, 12, qkv_bi
 # ## 10 Heads that have read something
 #
 # So far every head was random. What do heads look like after training? A small GPT-2 lies on board:
-# two layers, three heads in each, trained on children's books. (Its attention is the layer you
-# just built; lesson 09 takes it apart.) We give it a sentence that repeats itself.
+# four layers of four heads, trained on children's books and on rows in which a piece comes
+# several times. (Its attention is the layer you just built; lesson 09 takes it apart.) We give it a
+# sentence that repeats itself, and look at its first two layers.
 #
 # **Before you run this:** the tokenizer cuts " rabbit" into " r", "ab" and "bit". What would *you*
 # look at, standing on the second "ab", to guess what comes next?
 
 # %%
 from transformer_lm.activations import attention_patterns
-from transformer_lm.pretrained import guided_heads, load_gpt2
+from transformer_lm.pretrained import load_gpt2
 
-model, tokenizer = load_gpt2("small-on-board", verbose=True)
+model, tokenizer = load_gpt2("large-on-board", verbose=True)
 ids = tokenizer("The white rabbit ran, and Alice ran after the white rabbit",
                 return_tensors="pt").input_ids  # [1, tokens]
-maps = attention_patterns(model, ids)[:, 0]  # [layers, heads, tokens, tokens]
+maps = attention_patterns(model, ids)[:2, 0]  # [layers, heads, tokens, tokens]
 pieces = [tokenizer.decode(t) for t in ids[0]]
-names = [
-    f"layer {n}, head {h}" + (" (guided)" if (n, h) in guided_heads(model) else "")
-    for n in range(maps.shape[0]) for h in range(maps.shape[1])
-]
-fig, axes = plt.subplots(2, 3, figsize=(10.5, 7), layout="constrained")
+names = [f"layer {n}, head {h}" for n in range(maps.shape[0]) for h in range(maps.shape[1])]
+fig, axes = plt.subplots(2, 4, figsize=(12.5, 6.4), layout="constrained")
 for ax, one, name in zip(axes.flat, maps.flatten(0, 1), names, strict=True):
     image = ax.imshow(one, vmin=0, vmax=1)
     ax.set_title(name, fontsize=10)
@@ -845,25 +843,29 @@ for ax, one, name in zip(axes.flat, maps.flatten(0, 1), names, strict=True):
 fig.colorbar(image, ax=axes, label="probability", shrink=0.7)
 show(
     fig,
-    "Six attention maps over the same sentence, one for each head of a small trained model. In "
-    "layer 0, head 0 has a bright line just below the diagonal. In layer 1, head 0, the repeated "
-    "words look at what followed them the first time. The others spread their weight.",
+    "Eight attention maps over the same sentence, one for each head of two layers of a small "
+    "trained model. In layer 0, head 3 has a bright line just below the diagonal. In layer 1, heads "
+    "1 to 3, the repeated words look at what followed them the first time, and other words at the "
+    "first token. The rest spread their weight.",
 )
 later = maps.shape[-1] - 2  # the last token but one
 for name, one in zip(names, maps.flatten(0, 1), strict=True):
     best = one[later].topk(2)
-    print(f"{name:26}", repr(pieces[later]), "looks at",
+    print(name, repr(pieces[later]), "looks at",
           ", ".join(f"{pieces[i]!r} {p:.2f}" for p, i in zip(*best, strict=True)))
 
 # %% [markdown]
-# **Figure.** All six heads on one sentence. Rows are queries, columns keys.
+# **Figure.** The eight heads of the first two layers on one sentence. Rows are queries, columns
+# keys.
 #
-# Head 0 of layer 0 looks at the token before, always: from "ab" 0.99 at " r". Head 0 of layer 1
-# does what you would do. On the second "ab" it looks, with 0.66, at the first "bit": at what
-# *followed* the last time. (These two were shown in training where to look, as the model's
-# card says; lesson 12 finds out what they do with it.) The other four found their own ways:
-# they spread their weight over many tokens, each in a manner of its own, and no single word says
-# what they are for. Most heads of real models are like that, too.
+# Head 3 of layer 0 looks at the token before, always: from "ab" with all its weight at " r". Three
+# heads of layer 1 do what you would do. On the second "ab" heads 1, 2 and 3 look, with 0.40, 0.57
+# and 0.48, at the first "bit": at what *followed* the last time. (Nobody told them to. When in
+# training they began, and what they do with it, lesson 12 finds out.) Where nothing has come
+# before, heads 2 and 3 put their weight on the first token, and lesson 11 says why. The other four
+# have ways of their own. Two spread their weight over many tokens, one gathers around the last few,
+# one looks at "The" and " and", and no single word says what they are for. Most heads of real models
+# are like that, too.
 #
 # ## Did it stick?
 #

@@ -778,7 +778,8 @@ print("sequence 2, head 0, causal:\n", probs_causal[2 * num_heads])
 #
 # Read a map row by row: row $i$ says how query $i$ shares out its attention, and sums
 # to 1. With the mask on, the share of the hidden keys does not vanish: it goes to the
-# keys that are left, in proportion. So the numbers below the diagonal grow.
+# keys that are left, in proportion. So the numbers on and below
+# the diagonal grow, in all rows but the last.
 #
 # ### A trap in the plot
 #

@@ -843,8 +843,8 @@ print(gpt2.config.n_layer, "layers,", gpt2.config.n_head, "heads,",
 # %% [markdown]
 # Lessons 09 to 12 name their model in the first cell that loads one: put the path of this folder
 # in place of that name (or set `COURSE_MODEL` to it), and look into a model that you have made
-# from nothing. (A character is a token there, so their texts must
-# be written in the 79 characters of the books.)
+# from nothing. (A character is a token there, and it reads 64 at most: give the lessons shorter
+# texts, in the 79 characters of the books.)
 #
 # ## Did it stick?
 #

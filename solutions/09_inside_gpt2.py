@@ -35,11 +35,12 @@
 # Nine exercises, twelve points. Stuck? `hint("inside.config", 1)` gives a nudge, `2` a
 # push, `3` nearly the answer. The worked solutions come with the whole course, in
 # `solutions/09_inside_gpt2.ipynb`; look at them after an attempt of your own. Numbers in the
-# text are those of `small-on-board`; with another model, read yours off the output.
+# text are those of `large-on-board`; with another model, read yours off the output.
 #
-# **A warning about this model.** Two of its heads, layer 0 head 0 and layer 1 head 0,
-# were *shown* for a while in training where to look (`models/small-on-board/MODEL_CARD.md`).
-# Do not take what they look at for a finding about GPT-2. Stars mark them in the figure by head.
+# **About this model.** It is a small one, trained for this course: on children's books, and on
+# rows in which a piece comes several times (`models/large-on-board/MODEL_CARD.md`). Nobody chose
+# what its heads look at. In the three smaller models on board two heads were *shown* for a while
+# where to look; if you open one of those, stars mark the two in the figure by head.
 
 # %% role="setup"
 import math
@@ -91,7 +92,7 @@ print("both heads", double.logits.shape, "and", double.mc_logits.shape)
 # the rest of the lesson runs as it is, only the numbers change.
 
 # %%
-NAME = os.environ.get("COURSE_MODEL", "small-on-board")
+NAME = os.environ.get("COURSE_MODEL", "large-on-board")
 model, tokenizer = load_gpt2(NAME, verbose=True)
 config = model.config
 
@@ -819,8 +820,9 @@ show(figure, "One panel a station, from the embedding to the last block, each wi
 # **Figure.** The five most probable tokens at each station. At the embedding the lens
 # reads little but the last token itself: nothing has looked at the context yet, and a
 # tied model that is asked "which word is this vector like?" answers with the word that
-# is there. After block 0 " school" leads, among scraps; after block 1 all five may come
-# next. How smoothly that goes differs from model to model and from prompt to prompt.
+# is there. After block 0 the context has been heard: " bed", " school", " town", places to go to. Then
+# the little words that stand before a place take over, " the" and " a". How smoothly that goes
+# differs from model to model and from prompt to prompt.
 #
 # The same in one line: at which station does the final answer take the lead?
 
@@ -833,7 +835,7 @@ for station, row in enumerate(lens):
           f"log-probability {row[answer]:7.2f}")
 
 # %% [markdown]
-# The last block brings it to the front.
+# Block 2 brings it to the front, and block 3 makes sure of it.
 #
 # ## 9. The attention weights
 #
@@ -930,13 +932,12 @@ axes.set(xlabel="key", ylabel="layer.head", title="What the last token looks at"
 figure.colorbar(image, label="attention weight")
 figure.tight_layout()
 show(figure, "One row for each head of each layer, one column for each token of the prompt: "
-     "the attention weights of the last token. Heads differ in what they look at. Stars mark "
-     "the guided heads.")
+     "the attention weights of the last token. Heads differ in what they look at.")
 
 # %% [markdown]
-# **Figure.** The last query's weights, one row a head, stars for the two guided ones (0.0 was
-# shown the previous token). Each row sums to 1. The heads do
-# not look at the same things; what they look at, and why, is lessons 11 and 12.
+# **Figure.** The last query's weights, one row a head. Each row sums to 1. The heads do
+# not look at the same things: 0.3 has nearly all its weight on the token before, 1.2 and 1.3 on the
+# first one. Why, is lessons 11 and 12.
 #
 # ## 10. Two questions to take along
 #

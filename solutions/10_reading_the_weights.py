@@ -42,14 +42,14 @@
 # Fourteen exercises, fourteen points. Stuck? `hint("weights.params", 1)` gives a nudge,
 # `2` a push, `3` nearly the answer. The worked solutions come with the whole course, in
 # `solutions/10_reading_the_weights.ipynb`; look at them after an attempt of your own.
-# Numbers in the text are those of `base-on-board`; with another model, read yours off the
+# Numbers in the text are those of `large-on-board`; with another model, read yours off the
 # output.
 #
-# **A warning about the models on board.** In all but `large-on-board` two heads, layer 0
-# head 0 and layer 1 head 0, were *shown* for a while in training where to look (see the
-# `MODEL_CARD.md` of each). They have the largest weights of their layers, mostly by far, so they
-# dominate whatever pools the heads of a layer. Their place is no finding. Stars mark them in
-# the figures by head.
+# **About the models on board.** Nobody chose what the heads of `large-on-board` do: its loss was
+# that of the predicted tokens and nothing else. In the three smaller ones, which stand beside it
+# in Parts 3 and 6, two heads were *shown* for a while in training where to look, layer 0 head 0 and
+# layer 1 head 0 (see the `MODEL_CARD.md` of each). If you make one of those the star of this
+# lesson, stars mark the two in the figures by head.
 
 # %% role="setup"
 import copy
@@ -64,6 +64,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from autograder import check, hint
 from transformer_lm import plots
 from transformer_lm.activations import record
+from transformer_lm.books import read_books
 from transformer_lm.figures import show
 from transformer_lm.pretrained import ON_BOARD, guided_heads, load_gpt2
 from transformer_lm.weights import (
@@ -85,7 +86,7 @@ from transformer_lm.weights import (
 # and the model you name joins the family as its star; nothing else changes.
 
 # %%
-NAME = os.environ.get("COURSE_MODEL", "base-on-board")
+NAME = os.environ.get("COURSE_MODEL", "large-on-board")
 model, tokenizer = load_gpt2(NAME, verbose=True)
 config = model.config
 LABEL = os.path.basename(os.path.normpath(NAME))  # NAME may be a folder's path
@@ -221,12 +222,14 @@ layer = min(config.n_layer - 1, max(1, config.n_layer // 2 - 1))
 wide = model.transformer.h[layer].attn.c_attn.weight.detach()  # [hidden, 3 * hidden]
 figure = plots.wide_weight(wide, title=f"c_attn of layer {layer}, {LABEL}")
 show(figure, "A wide picture of one layer's c_attn weight, with two dashed lines between the "
-     "columns of queries, keys and values. Some columns are stronger than others.")
+     "columns of queries, keys and values. The first quarter of each third is paler, and a few rows "
+     "stand out.")
 
 # %% [markdown]
 # **Figure.** The weight of `c_attn`, blue for positive and red for negative. The dashed
-# lines stand at $d$ and $2d$ (the hidden size and twice that). Vertical stripes are
-# columns: output features that the model uses more than others.
+# lines stand at $d$ and $2d$ (the hidden size and twice that). The first quarter of each third
+# is paler: those columns are head 0, which has the smaller numbers. Horizontal stripes are rows:
+# input features that keys or values of all heads treat alike.
 #
 # The lines are vertical because GPT-2's `Conv1D` stores `[inputs, outputs]`. Rows are
 # what the layer *reads*: all of $Q$, $K$ and $V$ read the same features. Columns are
@@ -280,13 +283,14 @@ for name, w in parts.items():
 
 # %% [markdown]
 # **Figure.** Counts of the weights of one layer. All three are centred at zero and have
-# longer tails than a Gaussian, those of $W_V$ the longest. Careful: each curve has bins
+# longer tails than a Gaussian, if only a little. Careful: each curve has bins
 # of its own here, so the *heights* cannot be compared. A wider bin catches more.
 #
-# Long tails invite a story. The printed numbers spoil it. (They are the mean fourth power of the
-# standardised weights, 3 for a Gaussian.) Head by head, the weights of $W_V$ are nearly
-# Gaussian, 3.3; all together, 5.3. The tails are a **mixture**: one head, the guided one, has
-# numbers twice as large as the others. Before you explain a distribution, ask whether it is one.
+# Long tails invite a story. Look at the printed numbers first. (They are the mean fourth power of
+# the standardised weights, 3 for a Gaussian.) Head by head, the weights of $W_V$ are nearly
+# Gaussian, 3.1; all together, 3.4. Those tails are a **mixture** of heads with larger and smaller
+# numbers, as the four standard deviations say. Before you explain a distribution, ask whether it is
+# one. In $W_K$ the tails are there head by head, 3.5: that is the heads' own.
 #
 # For a picture with one row a layer, all layers need the same bins, and heights that
 # can be compared: a **density**, a share per unit of width. There are two ways to get
@@ -351,7 +355,7 @@ for number, shares in enumerate(lost):
 # **Figure.** The distribution of the weights in each layer, one row a layer, layer 0 at
 # the bottom, each map with a colour bar of its own. A bright narrow row has many small
 # weights; a broad faint one has more large ones. And the list below it says what the
-# picture cannot: of $W_Q$ in layer 0 nearly 8 % of the weights lie outside.
+# picture cannot: of $W_Q$ in layer 0 13.23 % of the weights lie outside.
 #
 # ### Exercise 5: mean and standard deviation
 #
@@ -412,7 +416,7 @@ show(two_panels({LABEL: qkv_stats(model)}), "Mean and standard deviation of W_Q,
 
 # %% [markdown]
 # **Figure.** Left the means: look at the scale of the axis before you see a trend, it
-# covers a few thousandths. Right the standard deviations, where the matrices differ:
+# covers a thousandth or so. Right the standard deviations, where the matrices differ:
 # $W_Q$ and $W_K$ are largest in layer 0, $W_V$ in layer 1.
 #
 # ## Part 3. Across models
@@ -635,11 +639,11 @@ show(figure, "Two panels, W_Q and W_K of one layer. Cosines across heads make a 
      "the dashed random curve; those within heads spread wider.")
 
 # %% [markdown]
-# **Figure.** Cosines within and across heads, with the random curve. Across heads they
-# stay nearer to chance; within a head they spread about twice as wide as chance. Features
-# of one head *share* directions.
+# **Figure.** Cosines within and across heads, with the random curve. All spread wider than
+# chance: features *share* directions. Features of one head more than those of different heads?
+# In this layer the queries do not, and of the keys only a few, in the far tails.
 #
-# Now all layers. First the full distributions, as four heat maps; then mean and
+# One layer is an anecdote. Now all layers. First the full distributions, as four heat maps; then mean and
 # standard deviation. In the loop that fills such tables an index is easily turned
 # around: the notebook has `hists[..., within/across, Q/K]` beside `meenz[layer, Q/K,
 # within/across]`. Give axes names in a comment, and keep to one order.
@@ -674,8 +678,8 @@ show(figure, "Four heat maps with one colour scale: W_Q and W_K, within and acro
 
 # %% [markdown]
 # **Figure.** The distributions of the cosines by layer, all with the same colours.
-# Right column: across heads, a bright stripe at zero. Left column: within heads, broad
-# and faint in layers 0 and 1, narrower in the two late layers.
+# Right column: across heads, a bright stripe at zero. Left column: within heads, broader
+# and fainter, but for the queries of layer 1.
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.2))
@@ -698,9 +702,10 @@ show(figure, "Mean and standard deviation of the cosines by layer, for W_Q and W
 # %% [markdown]
 # **Figure.** Left the means, right the standard deviations, with the random baseline
 # ($0$ and $1/\sqrt d$). The means say nothing: cosines come in both signs. The standard
-# deviations across heads stay nearer to chance (the keys of layer 0 least); within heads they
-# are more than twice as large as chance in layers 0 and 1, and fall towards it in layers
-# 2 and 3.
+# deviations do. Across heads they are nearer to chance, within heads farther from it, the
+# keys' more than twice as large in every layer. Layer 1 is the exception: there the lines of the
+# queries cross. Its heads are more alike than those of other layers. (In lesson 12 you will see that
+# three of them do the same thing.)
 #
 # ## Part 6. All columns, all models
 #
@@ -856,7 +861,7 @@ print(f"std of the cosines: as trained {head_cosines(w_q[0])[1].std():.3f}, "
 print(f"std of the weights: as trained {w_q[0].std():.3f}, other gauge {o_q[0].std():.3f}")
 
 # %% [markdown]
-# **Figure.** One head of one model (a guided one), twice. The cosines, left and middle, are as
+# **Figure.** One head of one model, twice. The cosines, left and middle, are as
 # different as can be. The singular values of $W_Q W_K^{\mathsf T}$, right, have not
 # moved.
 #
@@ -908,7 +913,7 @@ for title, more in (("as stored", {}), ("gain folded in", {"fold_layer_norm": Tr
 # features**, the one direction that the head can never see. From here on $W_Q$ and $W_K$ are
 # meant so: `head_weights(..., fold_layer_norm=True, centre=True)`. Their product is a
 # property of the model. (On this model training has hardly used that freedom: centring moves
-# the shares below by two thousandths at most. Nobody could know before.) To that matrix we
+# the shares below by a thousandth or so. Nobody could know before.) To that matrix we
 # now turn.
 #
 # ## Part 8. Is it the identity?
@@ -1013,8 +1018,9 @@ def dots(measure, title, lines):
     ax.errorbar(place, middle, 2 * spread, fmt="none", ecolor="silver", elinewidth=9,
                 label=f"{DRAWS} random twins, 2 std")
     ax.plot(place[~guided], trained[~guided], "o", color="tab:blue", label="trained")
-    ax.plot(place[guided], trained[guided], "*", color="tab:red", markersize=11,
-            label="trained, guided")
+    if guided.any():
+        ax.plot(place[guided], trained[guided], "*", color="tab:red", markersize=11,
+                label="trained, guided")
     for (label, height), style in zip(lines.items(), ("--", ":"), strict=False):
         ax.axhline(height, color="black", linestyle=style, label=label)
     for border in range(1, config.n_layer):
@@ -1040,53 +1046,67 @@ print(f"distances: {distances.min():.4f} to {distances.max():.4f}; rank bound: o
       f"GPT-2's (64 of 768) {(1 - 64 / 768) ** 0.5:.3f}")
 figure, _ = dots(trace_share, "tr M / (||M|| sqrt(head_size))", {"no part along I": 0.0})
 show(figure, "A dot for each head: the signed share of its QK matrix along the identity, with a "
-     "gray bar for 200 random twins. All dots lie between -0.08 and 0.03; several below zero lie "
-     "outside their bars.")
+     "gray bar for 200 random twins. Three heads of layer 0 lie far below their bars, down to -0.19; "
+     "the others lie in them or near.")
 
 # %% [markdown]
 # **Figure.** How much of each head's $W_Q W_K^{\mathsf T}$ is a multiple of $I$, with its
 # sign; 1 and $-1$ would be as near as the rank allows. Gray bars: what 200 random twins give,
-# two standard deviations to either side. Stars: the two guided heads.
+# two standard deviations to either side.
 #
 # So the first question has a clear answer: attention does not compare tokens as they
-# stand. All distances are above 0.999, where the rank would allow 0.816; the part along the
-# identity is a few hundredths. But look at the *sign*. Ten of twelve heads lie below zero, two
-# of them by more than four standard deviations; the other two are the guided ones. It is a
-# small effect and a real one: the ten look, if anything, *away* from tokens like the one that
-# asks. One random twin would have hidden it.
+# stand. All distances are 0.9953 or more, where the rank would allow 0.866; the part along the
+# identity is a few hundredths in most heads. But look at layer 0, and at the *sign*. Three of its
+# four heads lie below chance, by 4.7 to 12.8 standard deviations. It is a
+# small effect and a real one: these heads look, if anything, *away* from tokens like the one that
+# asks. (In layer 0 the stream holds the embeddings and nothing else. Later the tokens have been
+# rewritten, and "like" has another meaning in each layer.)
 #
 # What training changed most shows elsewhere, in the spectrum:
 
 # %%
 generator = torch.Generator().manual_seed(1)
 norms = every_head(lambda a, b: (a @ b.T).norm())  # [n_layer * num_heads]
-order = norms.argsort(descending=True).tolist()
-free = [i for i in order if divmod(i, config.n_head) not in guided_heads(model)]
-number, head = divmod(free[0], config.n_head)
-a, b = (w[head].double() for w in qk_factors(head_weights(model, number, **OWN)))
-twin = [random_like(w[None], generator)[0] for w in (a, b)]
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.3))
-for ax, m, title in ((axes[0], a @ b.T, "trained"), (axes[1], twin[0] @ twin[1].T, "random twin")):
+
+
+def spectrum(a, b):
+    """The singular values of a b^T as shares of its norm: their squares add up to 1."""
+    values = singular_values(a.double(), b.double())  # [head_size]
+    return values / values.norm()  # [head_size]
+
+
+firsts = every_head(lambda a, b: spectrum(a, b)[0])  # [n_layer * num_heads]
+sharp, even = (divmod(int(i), config.n_head) for i in (firsts.argmax(), firsts.argmin()))
+chosen = {}
+for number, head in (sharp, even):
+    a, b = (w[head] for w in qk_factors(head_weights(model, number, **OWN)))
+    # [hidden, head_size] each
+    chosen[f"layer {number} head {head}"] = a, b
+chosen["random twin"] = [random_like(w[None], generator)[0] for w in (a, b)]
+figure, axes = plt.subplots(1, 4, figsize=(13, 3.1), width_ratios=(1, 1, 1, 1.2))
+for ax, (title, (a, b)), style in zip(axes, chosen.items(), ("-", "-.", "--"), strict=False):
+    m = a @ b.T  # [hidden, hidden]
     reach = 3 * m.std().item()
-    image = ax.imshow(m, cmap=plots.SIGNED["light"], vmin=-reach, vmax=reach)
+    ax.imshow(m, cmap=plots.SIGNED["light"], vmin=-reach, vmax=reach)
     ax.set(title=f"$W_Q W_K^T$, {title}", xticks=[], yticks=[])
-    figure.colorbar(image, ax=ax)
-for pair, style, title in (((a, b), "-", "trained"), (twin, "--", "random twin")):
-    axes[2].plot(singular_values(*pair), style, label=title)
-axes[2].set(title="singular values", xlabel="rank, largest first")
-axes[2].legend()
+    axes[3].plot(spectrum(a, b), style, label=title)
+    print(f"{title}: the largest singular value is {spectrum(a, b)[0]:.2f} of the norm, "
+          f"the next {spectrum(a, b)[1]:.2f}")
+axes[3].set(title="singular values / norm", xlabel="rank, largest first")
+axes[3].legend()
 figure.tight_layout()
-show(figure, "Two pictures of a QK matrix, trained and random, and their singular values: the "
-     "trained spectrum starts higher and falls faster than the random one.")
-first, second = singular_values(a, b)[:2]
-print(f"layer {number}, head {head}: largest singular values {first:.2f} and {second:.2f}, "
-      f"random {singular_values(*twin)[0]:.2f}")
+show(figure, "Pictures of three QK matrices, two trained and one random, and their singular values: "
+     "one trained spectrum starts high and falls at once, the other is a long low shelf that breaks "
+     "off, the random one falls evenly.")
 
 # %% [markdown]
-# **Figure.** The QK matrix of the head with the largest norm (of those that were not
-# guided), a random twin with numbers of the same spread, and the singular values of both. No
-# diagonal stands out in either picture. But the trained spectrum starts higher and falls
-# faster: one direction does most of the work. That is what learning looks like here.
+# **Figure.** The QK matrices of two heads, a random twin of the second with numbers of the same
+# spread, and the singular values of all three, as shares of the norm. The heads are the one in
+# which one direction does most of the work, and the one in which it does least. No
+# diagonal stands out in any picture. But neither spectrum is the random one. The first starts
+# high and falls at once: one direction does most of the work. The second is a shelf: some twenty
+# directions of nearly equal strength, and then it breaks off. A head that asks one question, and
+# a head that can tell many things apart. (Lesson 12 finds out what it tells apart.)
 #
 # A *direction* can be read. The singular **vectors** of $M = U \Sigma V^{\mathsf T}$ come in pairs:
 # the first column of $U$ says what a token must have for this head to ask strongly, the first
@@ -1094,12 +1114,14 @@ print(f"layer {number}, head {head}: largest singular values {first:.2f} and {se
 # of it? (Each pair may change its sign together; so there are two readings.)
 
 # %%
-words = {t: tokenizer.decode(t) for t in range(1500)}
-frequent = [t for t, word in words.items() if word.startswith(" ") or word in ".,;:!?"]
-table = model.transformer.wte.weight.detach().double()[frequent]  # [tokens, hidden]
+pages = read_books()[0][:200_000].splitlines()  # the beginning of the first book on board
+seen = torch.tensor(sum(tokenizer(pages, verbose=False).input_ids, []))  # [tokens]
+frequent = seen.bincount().argsort(descending=True)[:400].tolist()
+words = {t: tokenizer.decode(t) for t in frequent}
+table = model.transformer.wte.weight.detach().double()[frequent]  # [400, hidden]
 table = table - table.mean(dim=1, keepdim=True)  # as ln_1 does
 table = table / table.std(dim=1, keepdim=True)
-for number, head in ((0, 1 % config.n_head), divmod(free[0], config.n_head)):
+for number, head in ((0, 0), sharp):
     u, _, v = singular_vectors(*(w[head].double() for w in qk_factors(
         head_weights(model, number, **OWN))))  # [hidden, head_size] each
     for sign in (1, -1):
@@ -1108,9 +1130,10 @@ for number, head in ((0, 1 % config.n_head), divmod(free[0], config.n_head)):
               [words[frequent[i]] for i in asked])
 
 # %% [markdown]
-# On one side of each there are commas, full stops and little words, which ask together. What they
-# look at is harder to name; and for layer 1 the embedding is only a part of what the head reads,
-# for layer 0 has already written to the stream. Singular vectors are a question to the
+# Some of it can be read. In layer 0 head 0 the words that begin a clause, " when", " while", " if",
+# " because", ask together, and what they look for are those of whom it might be told: "She", " you",
+# "They". The rest is harder to name. And for layer 2 the embedding is only a part of what the head
+# reads, for the layers below have written to the stream. Singular vectors are a question to the
 # model, not yet an answer.
 #
 # ## Part 9. Is it symmetric? And then?
@@ -1152,17 +1175,16 @@ figure, shares = dots(
     lambda a, b: symmetric_parts(a, b)[0], "||S|| / ||M||", {"half of the square": 0.5**0.5}
 )
 show(figure, "A dot for each head: the norm of the symmetric part over the norm of its QK matrix. "
-     "All lie between 0.69 and 0.74, near the bars of random matrices; the three heads of layer 0 "
-     "lie outside theirs.")
+     "Most lie a little above the bars of random matrices, layer 0 head 3 far above, at 0.79.")
 
 # %% [markdown]
 # **Figure.** The share of the symmetric part for each head. 1, far above the picture, would
 # be symmetric, 0 antisymmetric. The random ones crowd a little above $1/\sqrt2$.
 #
-# Not symmetric, then: all between 0.69 and 0.74. That is sensible: "who looks at whom" in a
-# causal model has a direction. But not chance either. All three heads of layer 0 are about
-# three standard deviations off or more, heads 0 (guided) and 2 towards symmetric and head 1
-# towards antisymmetric. **Small but real**, and one random twin could not have told. (Saponati et al.
+# Not symmetric, then: all between 0.7000 and 0.7910. That is sensible: "who looks at whom" in a
+# causal model has a direction. But not chance either. About half of the heads lie above their bars, and
+# layer 0 head 3 by 20.9 standard deviations. **Small but real**, and one random twin could not have
+# told. (Saponati et al.
 # 2025, "The underlying structures of self-attention", arXiv 2502.10927, measure both in many
 # models: those that may look both ways become more symmetric in training, those that predict
 # the next word more directed: their columns outgrow their rows.)
@@ -1224,15 +1246,15 @@ check("weights.definite")
 figure, positive = dots(
     lambda a, b: definiteness(a, b)[2], "Positive share", {"as much of both signs": 0.5}
 )
-show(figure, "A dot for each head: the positive share of the spectrum of its symmetric part. All lie "
-     "between 0.43 and 0.52, most of them below the gray bars of random twins around one half.")
+show(figure, "A dot for each head: the positive share of the spectrum of its symmetric part. Three heads of "
+     "layer 0 lie far below the gray bars of random twins around one half, most others near them.")
 
 # %% [markdown]
 # **Figure.** The positive share for each head. At 1, far above the picture, the head would be
 # a comparison after a change of coordinates; at ½ being alike counts for a token as much as
-# against it. Most trained heads lie *below* ½ and below their bars, layer 1 head 1 by six
-# standard deviations: likeness counts against more than for. Above ½ are the two guided heads
-# only. Again small, and again real.
+# against it. No head is anywhere near 1. The three heads of layer 0 that looked away from their
+# like in Part 8 lie *below* ½ here too, head 1 by 15.6 standard deviations: likeness counts against
+# more than for. Of the others none is farther than three. Again small, and again real.
 #
 # The spectra themselves, for all heads of one layer:
 
@@ -1256,8 +1278,9 @@ show(figure, "Eigenvalues of the symmetric part, largest first, one curve a head
 # %% [markdown]
 # **Figure.** All eigenvalues of the symmetric part. Both ends are far from zero: every
 # head has directions with either sign. The flat middle is the rank: at most $2 \cdot$
-# `head_size` eigenvalues can differ from zero. Trained heads reach further on both
-# sides than their random twins.
+# `head_size` eigenvalues can differ from zero. Heads 0 and 1 reach further on both
+# sides than their random twins, and fall faster. Heads 2 and 3 do not: theirs are the shelves of
+# Part 8.
 #
 # How much hangs on the form of $M$ that we chose in part 7, gain folded in and centred? Here
 # are the three forms side by side.
@@ -1376,7 +1399,7 @@ figure = plots.layer_head_grid(b_q, title="Attention moved by b_Q", label="share
 for number, head in guided_heads(model):
     figure.axes[0].plot(head - 0.35, number - 0.25, "*", color="tab:red", markersize=11)
 show(figure, "A grid with one cell for each head of each layer: the share of attention that the "
-     "queries' bias moves. Stars mark the guided heads.")
+     "queries' bias moves.")
 print(f"b_Q moves up to {b_q.max():.1%} of a head's attention, b_K at most {b_k.max():.0e}")
 
 # %% [markdown]
@@ -1387,9 +1410,9 @@ print(f"b_Q moves up to {b_q.max():.1%} of a head's attention, b_K at most {b_k.
 #
 # | question | how to ask it | random | answer |
 # |---|---|---|---|
-# | Is $W_Q W_K^{\mathsf T}$ the identity? | distance from $cI$, with the rank bound; signed share | ≈ 1; 0 ± 0.02 | no: hundredths at most, and mostly negative |
-# | Is it symmetric? | $\lVert S\rVert / \lVert M\rVert$ | 0.711 ± 0.005 | no; layer 0 a little off chance, to both sides |
-# | Is $S$ positive semidefinite? | positive share, smallest eigenvalue | 0.50 ± 0.01 | no: both signs in every head, a little more of the negative |
+# | Is $W_Q W_K^{\mathsf T}$ the identity? | distance from $cI$, with the rank bound; signed share | ≈ 1; 0 ± 0.0158 | no: -0.1947 at most, and of the wrong sign |
+# | Is it symmetric? | $\lVert S\rVert / \lVert M\rVert$ | 0.7097 ± 0.0039 | no; about half of the heads a little above chance, one far |
+# | Is $S$ positive semidefinite? | positive share, smallest eigenvalue | 0.4999 ± 0.0090 | no: both signs in every head, in layer 0 more of the negative |
 # | What do the biases add? | leave one out | | $b_K$ nothing, $b_Q$ a preference for some keys |
 #
 # Here are the numbers, head by head:

@@ -38,13 +38,13 @@
 # `solutions/11_reading_activations.ipynb`; look at them after an attempt of your own.
 # Each exercise has three hints, from a nudge to nearly there:
 # `hint("activations.text", 1)`. Words you do not know are in the
-# [glossary](../../docs/glossary.md). Numbers in the text are those of `small-on-board`; with
+# [glossary](../../docs/glossary.md). Numbers in the text are those of `large-on-board`; with
 # another model, read yours off the output.
 #
-# **A warning about this model.** Two of its heads, layer 0 head 0 and layer 1 head 0,
-# were *shown* for a while in training where to look (`models/small-on-board/MODEL_CARD.md`).
-# Do not take their place, or how clean they are, as a finding. Stars mark them in the
-# figures by head.
+# **About this model.** Nobody chose what its heads do: its loss was that of the predicted tokens and
+# nothing else (`models/large-on-board/MODEL_CARD.md`). In the three smaller models on board two heads
+# were *shown* for a while in training where to look; if you open one of those, stars mark the two
+# in the figures by head.
 
 # %% role="setup"
 import copy
@@ -71,7 +71,7 @@ from transformer_lm.pretrained import guided_heads, load_gpt2
 # so that two runs give the same numbers.
 
 # %%
-MODEL = os.environ.get("COURSE_MODEL", "small-on-board")
+MODEL = os.environ.get("COURSE_MODEL", "large-on-board")
 model, tokenizer = load_gpt2(MODEL, verbose=True)
 
 n_layers = model.config.n_layer
@@ -415,7 +415,7 @@ for name, (zero, later) in spread.items():
 #
 # Token 0 is special in every GPT-2. It always stands in the same place and can see
 # nothing but itself, and in the large ones many heads use it as a parking lot
-# (section 6). Look at the printed numbers: in our small model it is rather tame.
+# (section 6). Look at the printed numbers: in this layer of our small model it is rather tame.
 # Dropping it is a fair choice. Dropping it silently is not: a reader will think that "the distribution of the queries" is that of all queries.
 #
 # ### Exercise 5: densities that own up
@@ -703,7 +703,7 @@ show(figure, "Above, the post's score matrix and its numbers in a row: no mask a
      "heads added up. Below, one head's scores: a lower triangle, and fewer numbers.")
 
 # %% [markdown]
-# **Figure.** Above as posted: every pair has a score. Below the twin (a guided head, ★): the white triangle
+# **Figure.** Above as posted: every pair has a score. Below the twin: the white triangle
 # is the future, and only the visible pairs stand in the row of dots.
 #
 # The dots are in reading order of the matrix. If they show bands or waves, that is the
@@ -792,10 +792,10 @@ show(figure, "Densities of scores (left) and of their softmax on a logarithmic a
 # scores and their softmax; below, the visible scores of each head, and the weights that
 # the model really uses.
 #
-# Above, each layer is one smooth bump, and one is tempted to describe *the layer*:
-# "scores drift upwards with depth". Below, the last layer falls apart into three bumps.
-# They are its three heads, each with a centre and a width of its own (the centres, we just
-# saw, mean nothing to a softmax). The sum over
+# Above, each layer is one bump, and one is tempted to describe *the layer*:
+# "layer 1 has the highest scores". Below, layer 1 falls apart into three bumps. They are its
+# four heads, two of them in one bump, each with a centre and a width of its own (the centres, we
+# just saw, mean nothing to a softmax). The sum over
 # heads has mixed them beyond recognition. On the right the shapes differ too. Which
 # layer has more weights near 1? Read it off both rows; only the lower one answers for
 # the model. (A gap in a curve is an empty bin.)
@@ -840,7 +840,7 @@ for ax in (post, twin):
 figure.tight_layout()
 show(figure, "Left, as posted: mean (squares, left axis) and standard deviation (circles, right "
      "axis) of the summed scores by layer. Right: the spread of row-centred scores, one dot a "
-     "head, stars for the guided heads.")
+     "head; one dot of layer 0 lies far above all others.")
 for n in range(n_layers):
     print(f"layer {n}: mean of raw scores by head {[round(m, 1) for m in means[n].tolist()]}, "
           f"row-centred spread {[round(s, 1) for s in spreads[n].tolist()]}")
@@ -852,11 +852,11 @@ print(f"sqrt(number of heads) = {math.sqrt(n_heads):.1f}, number of heads = {n_h
 # %% [markdown]
 # **Figure.** Left as posted, mean and standard deviation of the summed scores by layer, on
 # two axes. Right the spread of each head's row-centred scores, on an axis that begins at 0.
-# Stars: the guided heads.
 #
 # On the left two lines invite a story about depth. (Two axes, scaled apart, can make any two
-# lines meet.) The right panel asks what a softmax would notice, and answers for each head: the
-# two guided heads spread their scores widely, 3.7 and 2.5, all others about 1 or less. Heads of
+# lines meet.) The right panel asks what a softmax would notice, and answers for each head: one head,
+# layer 0 head 3, spreads its scores widely, 4.0, the next two 1.8 and 1.7, all others 1.3 or less. (It
+# is the head that looks at the token before, and at nothing else: lesson 12.) Heads of
 # one layer differ more than layers do, so a layer's average describes none of its heads. The
 # printed ratio tells how the heads' scores add up: near $\sqrt{\text{heads}}$ if
 # they are unrelated, near the number of heads if all want the same tokens.
@@ -925,8 +925,7 @@ right.set_yticks(range(n_tokens), labels, fontsize=7)
 right.set(title=f"layer {layer}, head {head}", xlabel="key", ylabel="query")
 figure.colorbar(picture, ax=right, label="attention weight", shrink=0.8)
 figure.tight_layout()
-show(figure, "Left, a grid of layers and heads coloured by the mean attention to token 0, "
-     "stars for the guided ones. "
+show(figure, "Left, a grid of layers and heads coloured by the mean attention to token 0. "
      f"Right, the map of layer {layer}, head {head}, whose first column is brightest.")
 print(f"strongest: layer {layer}, head {head}, {sinks.max():.3f}")
 
@@ -934,13 +933,12 @@ print(f"strongest: layer {layer}, head {head}, {sinks.max():.3f}")
 # **Figure.** Left, the mean weight on token 0 for each head, on a scale from 0 to 1.
 # Right, the attention map of the head with most of it: look down its first column.
 #
-# In our small model, briefly trained on rows that begin anywhere in a book, the
-# strongest head gives token 0 about twice the even share, most of it early in the row
-# where there is little else to see. A faint sink. In large models it is a strong one
-# (Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks"): load
-# `gpt2` and compare the grids.
-# Do look at the map's other bright columns, too: one is the first of the six blanks that
-# nobody sees.
+# Even in our small model, briefly trained on rows that begin anywhere in a book, two heads of
+# layer 1 give token 0 six times the even share: a sink, and nobody taught them that. Large models
+# have many (Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks"): load
+# `gpt2` and compare the grids. Do look at the places where the map is bright *elsewhere*, too: below
+# right, where " those" and "'t" come for the second time. There the head has
+# found something to do. (What, is lesson 12's to tell.)
 #
 # A sink is not a mistake of the model, but it is one for a reader. "Head so-and-so
 # attends to the beginning of the sentence" is often just "head so-and-so has nothing to
@@ -961,9 +959,10 @@ print(f"layer {layer}, head {head}: token 0 would add a vector of length {norms[
       f"{norms[1:].max():.2f})")
 
 # %% [markdown]
-# 6.22 against 5.73: no shorter than the others. In this head, looking at token 0 moves as much as
-# looking anywhere. By this test it is no parking lot. (With another model the two numbers may differ
-# widely. That is why the test is worth a cell.)
+# 2.50 against 7.76, and shorter than the shortest of the others: a parking lot. In this head,
+# looking at token 0 moves a third of what looking elsewhere does. (In another head or another model
+# the two lengths may be alike; `small-on-board` is such a case. That is why the test is worth a
+# cell.)
 #
 # ## Did it stick?
 #

@@ -18,10 +18,12 @@ from importlib import import_module
 from autograder.one_thread import light, one_thread
 
 NEEDED = (  # by commands, and imported once for all of them
+    "IPython.core.inputtransformer2",
     "autograder.classroom.again",
     "autograder.classroom.marks",
     "autograder.classroom.run",
     "autograder.exports.report",
+    "autograder.grading.marking",
     "autograder.grading.nbgrader_plugin",
 )
 

@@ -17,7 +17,8 @@ from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
 from autograder.grading.notebooks import cause
 from autograder.reports.cards import Card
-from autograder.reports.feedback import FOLDED, code, descriptions, page, said
+from autograder.reports.feedback import FOLDED, code, page, said
+from autograder.reports.plain import descriptions
 from tests.conftest import ROOT
 
 HOMEWORK = "05_homework"

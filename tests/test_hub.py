@@ -103,4 +103,4 @@ def test_a_download_that_breaks_off_says_so(hub, tmp_path):
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert "could not be downloaded (" in last
-    assert "load_gpt2('small-on-board')" in last
+    assert "load_gpt2('large-on-board')" in last

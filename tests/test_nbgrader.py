@@ -17,6 +17,7 @@ from autograder.grading.grade import FAULT, model_answers
 from autograder.grading.gradebook import Export, open_points
 from autograder.reports.feedback import page
 from autograder.reports.report import Report, Result
+from tests import forms
 from tests.conftest import ROOT
 from tests.journeys.classroom import (
     HOMEWORK,
@@ -51,7 +52,8 @@ def _three(answer: str) -> str:
 @pytest.fixture(scope="module")
 def classroom(tmp_path_factory):
     """A course folder with a class that handed in, after every nbgrader step."""
-    room = Classroom(tmp_path_factory.mktemp("class") / "course", WITH_FIGURES)
+    figures = "" if forms.small else WITH_FIGURES  # drawing takes longer than all marks
+    room = Classroom(tmp_path_factory.mktemp("class") / "course", figures)
     for student, change in STUDENTS.items():
         name = "my homework.ipynb" if student == "zz_right" else NAME
         written = change(right())
@@ -129,6 +131,7 @@ def test_grading_again_keeps_a_persons_marks(classroom):
     assert classroom.scores()["ee_bonus"] == 11.5
 
 
+@pytest.mark.slow
 def test_validate_tells_a_blank_notebook_from_a_right_one(classroom, hand_in):
     answers = model_answers(Course.at(ROOT), "00_shape_gym")
     for name, cells in (("blank.ipynb", {}), ("right.ipynb", answers)):

@@ -226,3 +226,151 @@ def test_a_mistake_that_divides_0_by_0_is_named_where_0_came_back():
     before.wrong("before.itself", "The entry itself does not count.", shifted)
     (found,) = told(before, lambda x: shifted(x).nan_to_num())
     assert found.mistake == "before.itself"
+
+
+# --- a mistake that explains a part --------------------------------------------------------------
+def two_ways(x, y, times=1.0, sign=1.0):
+    return (x @ y) * times, (x @ y).cumsum(1) * sign + x.sum()
+
+
+@pytest.fixture(scope="module")
+def known_ways():
+    exercise("task.two_ways", "two_ways(x[n, m], y[m, k])", hints=HINTS)(two_ways)
+    two_ways.wrong("ways.half", "The product counts half.", times=0.5)
+    two_ways.wrong(
+        "ways.rows", "It runs down the rows.",
+        lambda x, y: (x @ y, (x @ y).cumsum(0) + x.sum()),
+    )  # fmt: skip
+    two_ways.wrong(
+        "ways.both", "All is squared.",
+        lambda x, y: ((x @ y) ** 2, ((x @ y) ** 2).cumsum(1) + x.sum()),
+    )  # fmt: skip
+    return two_ways
+
+
+def test_results_that_are_wrong_in_different_ways_are_each_told(known_ways):
+    (found,) = told(known_ways, lambda x, y: ((x @ y) ** 2, (x @ y).cumsum(0) + x.sum()))
+    assert found.mistake == "ways.both + ways.rows"
+    assert "Part 1 of the result: All is squared." in found.message
+    assert "Part 2 of the result: It runs down the rows." in found.message
+
+
+def test_an_author_s_mistake_in_one_result_is_told_before_a_changed_operation():
+    def waves(x, y, times=1.0):
+        return (x @ y * times).sin(), (x @ y * times).cumsum(0)
+
+    exercise("task.waves", "waves(x[n, m], y[m, k])", hints=HINTS)(waves)
+    (found,) = told(waves, lambda x, y: ((2 * x @ y).sin(), (x @ y).cumsum(0)))
+    assert found.mistake.startswith("altered.operation")
+    waves.wrong("waves.double", "The product counts twice.", times=2.0)
+    (found,) = told(waves, lambda x, y: ((2 * x @ y).sin(), (x @ y).cumsum(0)))
+    assert found.mistake == "waves.double" and "Only part 1 of the result is" in found.message
+
+
+def test_a_result_that_no_mistake_explains_is_told_to_be_wrong_in_another_way(known_ways):
+    (found,) = told(known_ways, lambda x, y: ((x @ y) ** 2, (x @ y).sin()))
+    assert "Part 1 of the result: All is squared." in found.message
+    assert "Wrong in another way: part 2 of the result." in found.message
+
+
+def squares(x, power=2.0):
+    return x**power + x.sum(0)
+
+
+@pytest.fixture(scope="module")
+def known_squares():
+    exercise("task.squares", "squares(x[n, m])", hints=HINTS)(squares)
+    squares.wrong("squares.tanh", "A tanh is taken.", lambda x: x.tanh() + x.sum(0))
+    squares.wrong("squares.huge", "The last row is huge.", lambda x: last(squares(x), 1e9))
+    return squares
+
+
+def last(t, number):
+    t = t.clone()
+    t[-1] = number
+    return t
+
+
+def test_a_mistake_in_some_rows_only_is_named(known_squares):
+    def some(x):
+        return torch.cat((squares(x)[:2], (x.tanh() + x.sum(0))[2:]))
+
+    (found,) = told(known_squares, some)
+    assert found.mistake == "squares.tanh"
+    assert "Wherever it is wrong, it is wrong in this way: A tanh is taken." in found.message
+
+
+def test_a_mistake_with_huge_numbers_elsewhere_explains_nothing(known_squares):
+    def other(x):
+        return torch.cat((x.sin()[:1] * 7 + x.cos()[:1], squares(x)[1:]))
+
+    (found,) = told(known_squares, other)
+    assert found.mistake != "squares.huge" and "huge" not in found.message
+
+
+def test_a_mistake_whose_numbers_come_back_negative_is_named_with_that(known_squares):
+    (found,) = told(known_squares, lambda x: -(x.tanh() + x.sum(0)))
+    assert found.mistake == "squares.tanh + result.sign"
+    assert "Two things at once. A tanh is taken. And beside that: each number has" in found.message
+
+
+# --- the form of several results -----------------------------------------------------------------
+def parted(x):
+    return x.cos(), x.sin(), x.exp()
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        (lambda x: torch.stack(parted(x), 1), "results.in one"),
+        (lambda x: torch.cat(parted(x), -1), "results.in one"),
+        (lambda x: torch.stack((x.sin(), x.exp(), x.cos())), ""),
+    ],
+)
+def test_several_results_in_one_tensor_are_told(program, name):
+    exercise("task.parted", "parted(x[n, m])", hints=HINTS)(parted)
+    (found,) = told(parted, program)
+    assert found.mistake == name
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "says"),
+    [
+        (lambda x: (x.sin().cumsum(0), x), "results.too many", "Number 1 of the 2 things"),
+        (lambda x: list(x.sin().cumsum(0)), "results.in pieces", "stack them, axis 0"),
+        (lambda x: list(x.sin().cumsum(0).split(1, 1)), "results.in pieces", "cat them, axis 1"),
+    ],
+)
+def test_one_result_among_others_or_in_pieces_is_told(program, name, says):
+    def whole(x):
+        return x.sin().cumsum(0)
+
+    exercise("task.whole", "whole(x[n, m])", hints=HINTS)(whole)
+    (found,) = told(whole, program)
+    assert found.mistake == name and says in found.message
+
+
+def test_infinity_where_0_belongs_and_a_mask_of_numbers_are_told():
+    def closed(x, hidden):
+        return x.masked_fill(hidden, 0.0)
+
+    exercise("task.closed", "closed(x[n, m], hidden[n, m].bool())", hints=HINTS)(closed)
+    (found,) = told(closed, lambda x, h: x.masked_fill(h, -torch.inf))
+    assert found.mistake == "result.-inf for 0"
+
+    def later(n):
+        return torch.ones(n, n).triu(1).bool()
+
+    exercise("task.later", "later(n)", hints=HINTS)(later)
+    (found,) = told(later, lambda n: torch.full((n, n), -torch.inf).triu(1))
+    assert "-inf and 0 stand where True and False are asked for, else it is right" in found.message
+
+
+def test_a_size_that_is_used_for_another_is_named():
+    def count(layers, heads, size, tokens):
+        return 2 * layers * heads * size * tokens + size
+
+    exercise("task.count", "count(layers, heads, size, tokens)", times=4, hints=HINTS)(count)
+    (found,) = told(count, lambda a, b, c, d: 2 * a * b * d * d + d)
+    assert found.mistake == "exchanged.tokens for size"
+    assert found.message.startswith("`tokens` is used where `size` belongs.")

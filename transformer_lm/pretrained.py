@@ -16,7 +16,7 @@ import torch
 ON_BOARD = ("tiny", "small-on-board", "base-on-board", "large-on-board")  # by size
 OTHERS_ON_BOARD = ("growing",)  # with another vocabulary, kept at five stages of its training
 HUB = ("gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl")
-DEFAULT_MODEL = "small-on-board"
+DEFAULT_MODEL = "large-on-board"  # no head of it was guided
 
 HUB_OWNER = "openai-community"
 HUB_TIMEOUT_SECONDS = 5

@@ -13,15 +13,20 @@ def _load() -> tuple:
     """Everything that grading needs, the slowest first."""
     one_thread()
     light()  # before anything large is imported
+    # Torch first: by then the process that asked for this one has imported what it needs itself,
+    # and two cores are not asked for three things at once.
+    from autograder.course import handout
     from autograder.sandbox import prepare, probe
 
     prepare()  # what children need is imported beside what this process needs
-    from autograder.course import build, handout
+    from IPython.core import inputtransformer2  # which is imported where a notebook is read
+
+    from autograder.course import build
     from autograder.course.course import Course
     from autograder.grading import marking, work
     from autograder.grading.grade import hidden
 
-    found: tuple = (build, handout, marking, work)
+    found: tuple = (build, handout, inputtransformer2, marking, work)
     with contextlib.suppress(Exception):
         course = Course.find()
         found += (course.lessons, hidden(course), probe())

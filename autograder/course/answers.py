@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 
 import torch
 
-from autograder.course.asking import Fitted, Lazy, Mistake
+from autograder.course.asking import Fitted, Late, Lazy, Mistake
 from autograder.course.calls import Call, Outcome, run_here
 from autograder.course.exercises import Written
 from autograder.course.general.altered import altered
 from autograder.course.general.exchanged import exchanged
+from autograder.course.general.operations import operations
 from autograder.course.steps.bank import Bank, Programs
 from autograder.sandbox.inside.sandbox_wire import Failure
 
@@ -93,16 +96,36 @@ def _exchanged(written: Written, calls: Sequence[Call]) -> tuple[Named, ...]:
     )
 
 
-def _altered(written: Written, calls: Sequence[Call]) -> tuple[Named, ...]:
-    """What the answer gives where one input was changed; not of an exercise by steps either."""
-    if written.exercise.stages or not calls or any(call.on for call in calls):
+def _altered(written: Written, calls: Sequence[Call]) -> Sequence[Named]:
+    """What the answer gives where one input was changed, or one of its operations; not of an
+    exercise by steps either."""
+    if written.exercise.stages or not calls:
         return ()
+    return Late(lambda: (*_inputs_altered(written, calls), *_operations(written, calls)))
 
+
+def _inputs_altered(written: Written, calls: Sequence[Call]) -> Iterator[Named]:
     def outcomes(change: Callable[[Call], Call]) -> Lazy:
         return Lazy(len(calls), lambda place: _value(written, [change(calls[place])], 0))
 
-    found = altered(calls, _names(written))
-    return tuple((check, message, outcomes(change)) for check, message, change in found)
+    if any(call.on for call in calls):  # what one call was given counts in the next
+        return
+    for check, message, change in altered(calls, _names(written)):
+        yield check, message, outcomes(change)
+
+
+def _operations(written: Written, calls: Sequence[Call]) -> Iterator[Named]:
+    def run(place: int, mode) -> Outcome:
+        with warnings.catch_warnings(), mode:
+            warnings.simplefilter("ignore")  # of what a changed operation is given, nobody hears
+            return _value(written, calls, place)
+
+    def outcomes(changed: Callable) -> Lazy:
+        return Lazy(len(calls), lambda place: run(place, changed()))
+
+    folder = Path(written.where.rpartition(":")[0]).parent
+    for check, message, changed in operations(folder, partial(run, 0)):
+        yield check, message, outcomes(changed)
 
 
 def _names(written: Written) -> list[str]:
@@ -116,7 +139,14 @@ def _value(written: Written, calls: Sequence[Call], place: int) -> Outcome:
     """What comes back, alone: gradients go to other layers; an error tells nothing."""
     *before, last = _up_to(calls, place)
     outcome = _run(written.namespace, [*before, replace(last, work=False, gradients=False)])
-    return NOTHING if outcome.error else outcome
+    return NOTHING if outcome.error or _no_numbers(outcome.value) else outcome
+
+
+def _no_numbers(value) -> bool:
+    """Whether half of a result is NaN: many a slip gives that, so that it says nothing of one."""
+    parts = value if isinstance(value, tuple | list) else [value]
+    floats = [p for p in parts if isinstance(p, torch.Tensor) and p.is_floating_point()]
+    return any(2 * int(p.isnan().sum()) >= p.numel() > 0 for p in floats)
 
 
 def program(namespace: Mapping, calls: Sequence[Call]) -> Lazy:

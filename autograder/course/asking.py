@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # findings are read where no torch is needed
@@ -91,6 +92,23 @@ class Lazy(Sequence):
 
     def __iter__(self) -> Iterator:
         return (self[i] for i in range(self._count))
+
+
+class Late(Sequence):
+    """A sequence that is made as a whole when it is first looked at."""
+
+    def __init__(self, make: Callable[[], Iterable]):
+        self._make = make
+
+    @cached_property
+    def _items(self) -> tuple:
+        return tuple(self._make())
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __getitem__(self, place):
+        return self._items[place]
 
 
 @dataclass(frozen=True)

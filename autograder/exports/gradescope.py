@@ -21,7 +21,7 @@ from autograder.course.course import Course
 from autograder.course.settings import CourseError
 from autograder.exports.marked import Class
 from autograder.exports.marked import questions as questions_of
-from autograder.reports.feedback import plain
+from autograder.reports.plain import plain
 from autograder.reports.report import Report, Result, number, questions
 
 ENGINE = Path(__file__).resolve().parents[1]

@@ -15,8 +15,8 @@ from autograder.grading import figures
 from autograder.grading.grade import model_answers
 from autograder.reports.cards import Card
 from autograder.reports.class_table import first_sentence
-from autograder.reports.feedback import ISOLATION, SCHEME, descriptions, inert
 from autograder.reports.findings import SHAPES, TAKEN, first_wrong
+from autograder.reports.plain import ISOLATION, SCHEME, descriptions, inert
 from autograder.reports.report import Report, Result
 
 GRADED = "graded"  # where an autograded notebook's metadata say what was graded

@@ -14,8 +14,6 @@ import re
 import warnings
 from functools import lru_cache
 
-from IPython.core.inputtransformer2 import classic_prompt, ipython_prompt, leading_indent
-
 RUN_THE_BODY = {"time", "timeit", "capture", "prun"}
 LONGEST_MAGIC = 1_000  # characters in a line; longer ones are data, and slow to look at
 REMEMBERED = 4_096  # texts; every cell of a notebook is asked for many times, by every lesson
@@ -96,6 +94,9 @@ def plain_python(source: str) -> str:
 def _without_prompts(lines: list[str]) -> list[str]:
     """Takes away `>>> ` and `In [1]: ` prompts and an indent of the whole cell, as IPython does."""
     start = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    # Only here: who finds a class unchanged reads no cell, and IPython is long to import.
+    from IPython.core.inputtransformer2 import classic_prompt, ipython_prompt, leading_indent
+
     body = [line + "\n" for line in lines[start:]]
     for clean in (leading_indent, classic_prompt, ipython_prompt):
         cleaned = clean(body)

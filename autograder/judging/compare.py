@@ -17,11 +17,12 @@ from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Call, Outcome
 from autograder.course.general.altered import ALTERED
 from autograder.course.general.exchanged import EXCHANGED
+from autograder.course.general.operations import OPERATION
 from autograder.course.sketch import Sketch, weight
 from autograder.judging.difference import Difference, matches, outcome_difference, sentence
 from autograder.judging.explain import explain_error
 from autograder.judging.relation import VAGUE, relation
-from autograder.judging.relations.parts import in_one_part
+from autograder.judging.relations.partly import of_author, partly
 from autograder.judging.relations.two import FEW
 from autograder.judging.relations.where import what_is_right
 
@@ -111,8 +112,9 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
     if found is not None and (named is None or named[0].startswith(ALTERED)):
         stands = relation(sight)
         if stands is None or not stands[0] or stands[0].startswith(VAGUE):
-            # What was done to an input says more, and so does a mistake in one of several results.
-            stands = None if named is not None else in_one_part(sight) or stands
+            # What was done to an input says more, and so does a mistake that explains a part.
+            by_author = named is not None and named[0].startswith(OPERATION) and of_author(sight)
+            stands = by_author or (None if named is not None else partly(sight) or stands)
         if stands is not None:
             named = None
             text = f"{finding.message} {stands[1]}".rstrip()

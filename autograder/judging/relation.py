@@ -28,6 +28,9 @@ VAGUE = (
     "result.moved",
     "result.rows",
     "result.left at 0",
+    "result.NaN instead",
+    "result.inf instead",
+    "result.-inf instead",
     "result.signs",
     "result.alike",
 )
@@ -43,7 +46,7 @@ def relation(sight: Sight) -> Named | None:
             return None
         parts = parts_of(got.value, expected.value)
         if parts is None:
-            return _of_several(sight)
+            return _of_several(sight) or _of_texts(sight)
         differ = [(mine, wanted) for _, mine, wanted in parts if not same(mine, wanted)]
         if differ:
             wrong.append((differ, call.args))
@@ -115,6 +118,18 @@ def _of_one_gradient(got, expected) -> Iterator[Named]:
         yield from two.by_rows(got, expected)
 
 
+# --- texts -------------------------------------------------------------------------------------
+def _of_texts(sight: Sight) -> Named | None:
+    """Right words in another spelling: capital letters, spaces."""
+    pairs = [(o.value, e.value) for o, e in zip(sight.outcomes, sight.expected, strict=True)]
+    if not all(isinstance(text, str) for pair in pairs for text in pair):
+        return None
+    wrong = [(got, wanted) for got, wanted in pairs if got != wanted]
+    if wrong and all("".join(g.split()).lower() == w.lower() for g, w in wrong):
+        return "result.spelling", "The word is right, but for capital letters or spaces."
+    return None
+
+
 # --- several results -----------------------------------------------------------------------------
 def _several(outcome: Outcome) -> list[torch.Tensor] | None:
     value = outcome.value
@@ -126,7 +141,10 @@ def _several(outcome: Outcome) -> list[torch.Tensor] | None:
 
 
 def _of_several(sight: Sight) -> Named | None:
-    """The right results in another order, or some of them missing."""
+    """The right results in another order, some of them missing, all in one, or one of many."""
+    in_one = _the_same(sight, _in_one) or _the_same(sight, _one_of_many)
+    if in_one is not None:
+        return in_one
     said = []
     for got, expected in zip(sight.outcomes, sight.expected, strict=True):
         wanted = _several(expected)
@@ -150,6 +168,53 @@ def _of_several(sight: Sight) -> Named | None:
         text = f"What comes back is right; of {count} results there is no number {which}."
         return "results.missing", text
     return "results.twice", f"One result comes back twice, and there is no number {which}."
+
+
+def _the_same(sight: Sight, told) -> Named | None:
+    """What is told of every call alike."""
+    pairs = zip(sight.outcomes, sight.expected, strict=True)
+    said = {told(got, expected) for got, expected in pairs}
+    return said.pop() if len(said) == 1 else None
+
+
+def _in_one(got: Outcome, expected: Outcome) -> Named | None:
+    """Several right results that come as one tensor."""
+    wanted, whole = _several(expected), as_tensor(got.value)
+    if whole is None or wanted is None or len({w.shape for w in wanted}) != 1 or len(wanted) < 2:
+        return None
+    if not tells(whole):
+        return None
+    for join, how, axes in ((torch.stack, "an axis of their own", 1), (torch.cat, "axis", 0)):
+        for axis in range(wanted[0].dim() + axes):
+            if same(whole, join(wanted, axis)):
+                along = f"{how}, number {axis}" if axes else f"{how} {axis}"
+                text = (
+                    f"The {len(wanted)} results are right, but come as one tensor, along {along}. "
+                    "Each is asked for by itself."
+                )
+                return "results.in one", text
+    return None
+
+
+def _one_of_many(got: Outcome, expected: Outcome) -> Named | None:
+    """One right result among others that nobody asked for, or one that comes in pieces."""
+    parts, wanted = _several(got), as_tensor(expected.value)
+    if not parts or wanted is None or not tells(wanted):
+        return None
+    for place, part in enumerate(parts, 1):
+        if same(part, wanted):
+            text = (
+                f"Number {place} of the {len(parts)} things that come back is right; it is asked "
+                "for alone."
+            )
+            return "results.too many", text
+    if len({p.shape for p in parts}) == 1:
+        for axis in range(wanted.dim()):
+            if any(p.dim() > axis and same(torch.cat(parts, axis), wanted) for p in parts[:1]):
+                return "results.in pieces", f"The result comes in pieces: cat them, axis {axis}."
+            if parts[0].dim() + 1 == wanted.dim() and same(torch.stack(parts, axis), wanted):
+                return "results.in pieces", f"The result comes in pieces: stack them, axis {axis}."
+    return None
 
 
 # --- plain numbers -------------------------------------------------------------------------------
@@ -199,6 +264,7 @@ def _found(sight: Sight, got, expected, args: tuple) -> Iterator[Named]:
         yield from two.put_through(got, expected)
         yield from two.signs(got, expected)
         yield from two.left_at_zero(got, expected)
+        yield from two.one_instead(got, expected)
         yield from two.by_rows(got, expected)
         yield from two.all_alike(got, expected)
         yield from places(got, expected)

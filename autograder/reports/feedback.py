@@ -7,7 +7,6 @@ policy. nbgrader's own template lets Markdown and outputs through as they are.
 
 from __future__ import annotations
 
-import ast
 import base64
 import binascii
 import re
@@ -26,17 +25,10 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from autograder.course.asking import Verdict
-from autograder.intake.magics import plain_python
 from autograder.reports.formulas import Formulas, without_marks
+from autograder.reports.plain import ISOLATION, SCHEME, descriptions, plain
 
-ISOLATION = "isolation: {}\n"  # what stands under each check, for who marks
-MAX_OUTPUT = 20_000  # characters of text shown for one output
-SCHEME = "scheme-"  # how the ids of cells begin that are for the grader only
 PNG = b"\x89PNG\r\n\x1a\n"
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
-_CONTROL = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
 _TEXT_TAGS = {
     "p",
     "br",
@@ -73,26 +65,6 @@ _CARD_TAGS = {"div", "b", "code", "br", "table", "tbody", "tr", "td"}
 _CARD_CLASSES = {"div": {"card", "passed", "wrong"}}  # colours are the page's, light or dark
 PROSE = (3, 3, 4, 4, 4, 4)  # levels of the lesson's headings on the page
 FOLDED = 30  # lines of an output that are shown unfolded
-LONGEST_SOURCE = 20_000  # characters of a cell that is looked through for alternative texts
-
-
-def plain(text) -> str:
-    """Text without terminal codes, control characters and direction overrides."""
-    text = "".join(text) if isinstance(text, list) else str(text)
-    text = _CONTROL.sub("", _ANSI.sub("", text))
-    if len(text) > MAX_OUTPUT:
-        text = text[:MAX_OUTPUT] + f"\n... {len(text) - MAX_OUTPUT} more characters"
-    return text
-
-
-def inert(text: str) -> str:
-    """Markdown whose raw HTML, links and pictures are text wherever it is shown, as in formgrader.
-
-    A tag needs a letter, '/', '!' or '?' behind its '<', a link a '(' or ':' behind its ']':
-    there stands a blank of no width. What the text looks like does not change.
-    """
-    text = _CONTROL.sub("", _ANSI.sub("", text))
-    return re.sub(r"<(?=[A-Za-z/!?])|!(?=\[)|\](?=[(:])", "\\g<0>\u200b", text)
 
 
 def markdown(text: str, levels: tuple[int, ...] = (4,) * 6) -> Markup:
@@ -229,23 +201,6 @@ def folded(text) -> tuple[str, str]:
     """The beginning of a text, and the rest where it is long."""
     lines = plain(text).split("\n")
     return "\n".join(lines[:FOLDED]), "\n".join(lines[FOLDED:]).rstrip()
-
-
-def descriptions(source: str) -> list[str]:
-    """The alternative texts in a cell: the second argument of each `show(figure, "text")`."""
-    try:
-        tree = ast.parse(plain_python(source)) if len(source) <= LONGEST_SOURCE else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        tree = None
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call)] if tree else []
-    found = []
-    for call in sorted(calls, key=lambda n: (n.lineno, n.col_offset)):
-        named = [k.value for k in call.keywords if k.arg == "alt"]
-        texts = named or call.args[1:2]
-        if getattr(call.func, "id", "") == "show" and texts:
-            text = texts[0].value if isinstance(texts[0], ast.Constant) else None
-            found.append(plain(text) if isinstance(text, str) else "A figure of the lesson")
-    return found
 
 
 class FeedbackExporter(Exporter):

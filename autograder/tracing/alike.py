@@ -27,10 +27,10 @@ def plain(value: torch.Tensor) -> torch.Tensor:
     """
     finite = value[value.isfinite()]
     if finite.numel():
-        near = finite[finite > -1e4]
+        near = finite[finite > -5e3]
         rest = near.abs().max().item() if near.numel() else math.inf
         if rest < 1e3:
-            value = torch.where(value <= -1e4, torch.full_like(value, HIDDEN), value)
+            value = torch.where(value <= -5e3, torch.full_like(value, HIDDEN), value)
     return torch.nan_to_num(value, nan=NOT_A_NUMBER, posinf=-HIDDEN, neginf=HIDDEN)
 
 
@@ -69,6 +69,7 @@ class Known:
     place: int  # in the answer's trace, the first of them
     shapes: list[torch.Tensor]
     name: str = ""
+    called: list[str] = field(default_factory=list)  # all names that it has, short ones too
     _sorted: dict = field(default_factory=dict)
 
     @property

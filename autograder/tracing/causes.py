@@ -7,6 +7,7 @@ as right, and the next wrong step is looked at: with the same mistake and one mo
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Iterable
 
@@ -14,6 +15,7 @@ import torch
 
 from autograder.course.steps.bank import Bank, KnownSteps
 from autograder.course.steps.traces import Signature, Step, alike, same_order, signature
+from autograder.tracing.binding import names_given
 from autograder.tracing.first_wrong import (
     Judged,
     Wrong,
@@ -22,8 +24,8 @@ from autograder.tracing.first_wrong import (
     stays_multiplied,
 )
 from autograder.tracing.names import Slip, by_its_name
+from autograder.tracing.proof.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.reference import PRODUCTS, extended
-from autograder.tracing.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.text import Text, means
 
 MOST = 3  # mistakes that are named in one answer
@@ -142,7 +144,8 @@ def _named(
     if proof is not None:
         line = _of_the_call(judged, wrong, text)
         words = "" if cause or proof.mend else in_words(judged, proof, text)
-        return Slip(judged, wrong, proof.number, cause, proof.mend, line, proof.all_right, words)
+        made = proof.mend, line, proof.all_right, words, proof.trace
+        return Slip(judged, wrong, proof.number, cause, *made)
     if strict and (best is None or _made_of_moved(judged, wrong.number)):
         return None
     if best is not None:
@@ -157,7 +160,7 @@ def _named(
 
 def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
     """The line that called a function with one tensor in the place of another, where the function's
-    own names show that it expects the other."""
+    own names, or that of what the call gives, show that the other is meant."""
     step = judged.steps[wrong.number]
     if _handed_over(judged, wrong, text):
         names = text.operands(step)
@@ -168,10 +171,20 @@ def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
     if wrong.instead is None or not step.outer:
         return None
     taken, wanted = (known.name for known in wrong.instead)
+    statement = text.around(step.outer[0])
     names = text.names_at(step)
+    if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
+        given = names_given(statement)
+        names |= {*given} if len(given) == 1 and _is_own(statement.value, text) else set()
     if any(means(n, wanted) and not means(n, taken) for n in names):
         return step.outer[0]
     return None
+
+
+def _is_own(call: ast.Call, text: Text) -> bool:
+    """Whether a call is of a function of the student's own."""
+    called = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    return text.function(called) is not None
 
 
 def _handed_over(judged: Judged, wrong: Wrong, text: Text) -> bool:

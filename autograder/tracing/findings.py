@@ -19,6 +19,7 @@ from autograder.judging.difference import difference
 from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
+from autograder.tracing.layers import with_lines
 from autograder.tracing.look import Look, Told
 from autograder.tracing.raised import by_cause
 from autograder.tracing.text import Text, half_power, last_assigned, thrown_away, without_return
@@ -92,7 +93,8 @@ def with_where(
 ) -> list[Finding]:
     """The findings, the first that fails with the place where it goes wrong. Never raises."""
     try:
-        return _with_where(found, steps, known, exercise, source)
+        placed = _with_where(found, steps, known, exercise, source)
+        return with_lines(placed, Text(source))
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         logging.getLogger(__name__).exception("looking at the steps failed")
         return found
@@ -108,8 +110,8 @@ def _with_where(
     named = _is_named(finding, exercise)
     look = Look(steps.trace, known.bank, steps.place, Text(source))
     pair = _pair(finding, known)
-    told = look.both([check for check, _ in pair]) if pair else []
-    told = told or look.told(finding.check if named and not pair else "")
+    told = look.told(finding.check if named and not pair else "")
+    told = _of_the_pair(told, pair, look) if pair else told
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None
     if finding.verdict == Verdict.ERROR or unbuilt:
         said = _error(finding, told, look, steps)
@@ -136,6 +138,29 @@ def _pair(finding: Finding, known: Answers) -> tuple[Named, ...]:
             own = [max((m for c, m in said if c == slip), key=len, default="") for slip in slips]
             return tuple(zip(slips, own, strict=True)) if all(own) else ()
     return ()
+
+
+def _of_the_pair(told: list[Told], pair: tuple[Named, ...], look: Look) -> list[Told]:
+    """What is told of two known mistakes that explain all; where proofs do not show both, what
+    their own steps show."""
+    checks = sorted(check for check, _ in pair)
+    found = _of_these(told, pair)
+    if sorted(each.cause[0] for each in found if each.cause) == checks:
+        return found
+    return look.both(checks) or found
+
+
+def _of_these(told: list[Told], pair: tuple[Named, ...]) -> list[Told]:
+    """Of what is told, what two known mistakes can be that explain all: each once, and no third."""
+    checks = [check for check, _ in pair]
+    found: list[Told] = []
+    for each in told:
+        own = each.cause[0] if each.cause else ""
+        if own and (own not in checks or own in [t.cause[0] for t in found if t.cause]):
+            continue
+        found.append(each)
+    named = [each for each in found if each.cause]
+    return named if len(named) == len(pair) else found[: len(pair)]
 
 
 def _by_elimination(told: list[Told], pair: tuple[Named, ...]) -> list[Told]:

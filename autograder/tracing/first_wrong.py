@@ -20,6 +20,7 @@ from autograder.tracing.reference import PRODUCTS, Reference, multiple
 PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_select", "gather")
 LAYOUT = ("__get__", "transpose", "permute", "view", "reshape", "unflatten", "flatten", "squeeze")
 LAYOUT += ("unsqueeze", "contiguous", "movedim", "swapaxes", "t", "expand", "clone", "to", "float")
+COPIES = ("cat", "concat", "stack", "repeat", "tile", "repeat_interleave")  # of one tensor
 EXTREMES = ("max", "amax", "min", "amin")  # numbers that a softmax is shifted by
 UNSET = ("empty", "new_empty", "empty_like", "empty_strided")  # whatever was in memory
 MOST_TELLING = 1_000  # steps that are compared
@@ -103,7 +104,9 @@ class Judged:
                 continue
             part = step.op in PARTS and not set(step.inputs) & bad and number not in self.like
             from_outside = step.op == LEAF or step.place is None
-            (unsure if part or from_outside else bad).add(number)
+            copied = step.op in COPIES and len(set(step.inputs)) == 1 and number not in self.like
+            copied = copied and not set(step.inputs) & bad
+            (unsure if part or from_outside or copied else bad).add(number)
         return bad, unsure
 
     def _is_neutral(self, number: int, step: Step) -> bool:
@@ -228,6 +231,8 @@ def _taken_for_another(judged: Judged, number: int):
             continue
         if judged.steps[number].op not in (step.op, *PRODUCTS):
             continue
+        if extra and _size_of(own, min(missing)) != _size_of(own, min(extra)):
+            continue  # one cannot stand in the place of the other
         if best is None or min(common) > best[0]:  # what was made last says what is meant
             best = (min(common), min(missing), extra or given)
     if best is None:
@@ -242,6 +247,10 @@ def _taken_for_another(judged: Judged, number: int):
     if own.comes_of(belongs, taken):  # a step was left out
         return None, (taken, belongs)
     return _idle_maker(judged, source), (taken, belongs)
+
+
+def _size_of(own: Reference, place: int) -> int:
+    return own.trace.steps[place].value.numel()
 
 
 def _idle_maker(judged: Judged, number: int) -> int | None:

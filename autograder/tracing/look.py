@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from functools import cached_property
 from autograder.course.asking import Where
 from autograder.course.steps.bank import Bank
 from autograder.course.steps.traces import LEAF, Trace
-from autograder.tracing.alike import Known
+from autograder.tracing.alike import Known, near, plain
+from autograder.tracing.binding import reorders
 from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import Judged
 from autograder.tracing.reference import Reference, reference
@@ -64,6 +66,9 @@ class Look:
         """
         if self.judged is None:
             return []
+        back = self._back_in_another_order()
+        if back is not None:
+            return back
         told: list[Told] = []
         found, left = slips(self.judged, self.bank, self.place, self.text, named, proofs)
         for slip in found:
@@ -81,6 +86,34 @@ class Look:
         if left is not None and left is not self.judged and len(told) == len(found) < MOST:
             told += self._returned(left)
         return sorted(told, key=lambda each: each.at)
+
+    def _back_in_another_order(self) -> list[Told] | None:
+        """Where the rounds of a loop make what is asked for, one after the other, and another order
+        comes back: the `return` that orders them. None where this is not what is wrong."""
+        steps, back = self.trace.steps, self.trace.returned
+        wanted = [self.own.trace.steps[i].value for i in self.own.trace.returned]
+        if len(back) != len(wanted) or len(set(back)) < 2 or back[-1] >= len(self.judged.steps):
+            return None
+        if len({(steps[i].place, steps[i].op) for i in back}) != 1:
+            return None
+
+        def in_order(numbers: Sequence[int]) -> bool:
+            pairs = [(steps[i].value, w) for i, w in zip(numbers, wanted, strict=True)]
+            return all(a.shape == b.shape and near(plain(a), plain(b)) for a, b in pairs)
+
+        made = sorted(back)
+        if not in_order(made) or in_order(back):
+            return None
+        line = self.text.line(steps[made[-1]])
+        last = self.text.return_after(line) if line is not None else None
+        node = self.text.around(last) if last is not None else None
+        if not isinstance(node, ast.Return) or last == line or not reorders(node.value):
+            return []
+        if any(reorders(n.value) for n in self.text.between(line, last)):
+            return []
+        how = "what the loop made comes back in another order"
+        where = Where(first_wrong=last, how=how, last_right=line)
+        return [Told(where, self.text.statement(last), None, len(steps), last=True)]
 
     def _returned(self, judged: Judged) -> list[Told]:
         """Where all steps are right and another of them is returned than the result."""
@@ -113,8 +146,10 @@ class Look:
             how = how if found.turned else "it comes in another shape than asked for"
         elif name and name != called(wanted):
             how = f"what is returned is {name}"
-        else:
+        elif self.own.comes_of(wanted, found.known) or any(found.known is k for k in self.own.also):
             how = "a step is missing before what is returned"
+        else:
+            return None
         landmark = name if name != called(wanted) else ""
         where = Where(first_wrong=back, how=how, last_right=line, landmark=landmark)
         return Told(where, self.text.statement(back), None, len(self.trace.steps))

@@ -86,6 +86,8 @@ def _known(trace: Trace) -> tuple[list[Known], dict[int, Known]]:
         found.add(step.value)
         if len(step.name) >= SHORTEST and not found.name and step.op != LEAF:
             found.name = step.name
+        if step.name and step.op != LEAF and step.name not in found.called:
+            found.called.append(step.name)
         of_step[number] = found
     return known, of_step
 

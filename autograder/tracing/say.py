@@ -10,14 +10,11 @@ import torch
 
 from autograder.course.asking import Where
 from autograder.course.steps.traces import LEAF
-from autograder.tracing.alike import Known, near, plain
+from autograder.tracing.alike import Known, plain
+from autograder.tracing.differs import differs, has_nan, moved, sums
 from autograder.tracing.first_wrong import LAYOUT, Judged, factor_of
-from autograder.tracing.mends import JOINS
 from autograder.tracing.names import Slip
-from autograder.tracing.reference import multiple
 from autograder.tracing.text import Text
-
-MOST_ITEMS = 16  # that are compared with one another
 
 
 def called(known: Known | None) -> str:
@@ -62,9 +59,11 @@ def _last_right(judged: Judged, slip: Slip, text: Text, first: int) -> tuple[int
 
 # --- how a step differs --------------------------------------------------------------------------
 def _how(judged: Judged, slip: Slip) -> str:
-    step, should = judged.steps[slip.number], slip.wrong.should
+    step = judged.steps[slip.number]
     if slip.wrong.instead is not None:
         taken, wanted = map(called, slip.wrong.instead)
+        if taken and taken == wanted:
+            return "another tensor is taken than the one that belongs there"
         if taken and wanted:
             are, belong = "are" if _many(taken) else "is", "belong" if _many(wanted) else "belongs"
             return f"{taken} {are} taken where {wanted} {belong}"
@@ -73,26 +72,43 @@ def _how(judged: Judged, slip: Slip) -> str:
     found = judged.like.get(slip.number)
     if slip.number not in judged.bad and found is not None and found.turned:
         if step.op == "softmax":
-            return _sums(step.value)
+            return sums(step.value)
         if _last_two(found.order):
             return "its last two axes are exchanged"
         return "its axes are in another order than they are used in"
-    if found is not None and not found.in_order and step.op in JOINS:
-        return "the right numbers come to stand in the wrong places"
+    right = _right_ones(judged, slip)
     if found is not None and not found.in_order:
-        return "the right numbers come to stand in the wrong places: axes are mixed"
+        said = {moved(plain(one), plain(two)) for one, two in right}
+        if len(said) == 1 and "" not in said:
+            return said.pop()
+        axes = ": axes are mixed" if step.op in LAYOUT else ""
+        return f"the right numbers come to stand in the wrong places{axes}"
     new_nan = int(step.value.isnan().sum())
     if new_nan:
-        return _nan(step.value, new_nan)
-    if step.op == "softmax" and _sums(step.value):
-        return _sums(step.value)
+        return has_nan(step.value, new_nan)
+    if step.op == "softmax" and sums(step.value):
+        return sums(step.value)
     factor = factor_of(judged, slip.number)
     if factor is not None and abs(factor + 1) < 1e-3:
         return "the sign is wrong"
-    alike = [v for v in should.shapes if v.shape == step.value.shape] if should is not None else []
-    if alike:
-        return _against(step.value, alike[0])
+    said = {differs(one, two) for one, two in right}
+    if len(said) == 1 and "" not in said:
+        return said.pop()
     return f"it multiplies by {factor:.3g}" if factor is not None else ""
+
+
+def _right_ones(judged: Judged, slip: Slip) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """What a line gave, in each round of a loop, and what belongs there, where that is known."""
+    step, should, mended = judged.steps[slip.number], slip.wrong.should, slip.mended
+    if mended is not None:
+        rounds = [i for i, s in enumerate(judged.steps) if (s.place, s.op) == (step.place, step.op)]
+        pairs = [(judged.steps[i].value, mended.steps[i].value) for i in rounds or [slip.number]]
+        pairs = [(one, two) for one, two in pairs if one.shape == two.shape]
+        pairs = [(one, two) for one, two in pairs if not torch.equal(one, two)]
+        if pairs:
+            return pairs
+    known = should.shapes if should is not None else []
+    return [(step.value, v) for v in known if v.shape == step.value.shape][:1]
 
 
 def _many(words: str) -> bool:
@@ -102,89 +118,3 @@ def _many(words: str) -> bool:
 
 def _last_two(order: tuple[int, ...] | None) -> bool:
     return bool(order) and len(order) > 1 and order[-2] > order[-1] == sorted(order)[-2]
-
-
-def _nan(value: torch.Tensor, count: int) -> str:
-    rows = value.reshape(-1, value.shape[-1]) if value.dim() > 1 else value.reshape(1, -1)
-    if value.dim() > 1:
-        rows = value.reshape(-1, *value.shape[-2:]) if value.dim() > 2 else value[None]
-        hit = rows.isnan().any(-1).any(0).nonzero().flatten().tolist()
-        if len(hit) == 1:
-            return f"after it, {count} numbers are NaN, all in row {hit[0] + 1}"
-        if len(hit) < value.shape[-2]:
-            return f"after it, {count} numbers are NaN, the first in row {hit[0] + 1}"
-    return f"after it, {count} of {value.numel()} numbers are NaN"
-
-
-def _sums_to_one(value: torch.Tensor, axis: int) -> bool:
-    if value.dim() == 0 or value.shape[axis] < 2:
-        return False
-    sums = value.sum(axis)
-    return bool((sums - 1).abs().max() < 1e-3) and bool((value >= 0).all())
-
-
-def _sums(value: torch.Tensor) -> str:
-    """How rows that should sum to 1 do not."""
-    if value.dim() == 0 or _sums_to_one(value, -1):
-        return ""
-    other = [a for a in range(value.dim()) if _sums_to_one(value, a)]
-    if other:
-        return f"the rows do not sum to 1; the sums along axis {other[0]} do"
-    return "the rows do not sum to 1"
-
-
-def _against(value: torch.Tensor, right: torch.Tensor) -> str:
-    """How a tensor differs from the right one of its shape, in words that give no value away."""
-    factor = multiple(value, right)
-    if factor is not None:
-        if abs(factor + 1) < 1e-3:
-            return "the sign is wrong"
-        if factor < 1:
-            return (
-                f"it is too small by a factor of {1 / factor:.3g}"
-                if factor > 0
-                else ("the sign and the size are wrong")
-            )
-        return f"it is too large by a factor of {factor:.3g}"
-    one, two = plain(value), plain(right)
-    shares = bool((one >= 0).all() and (one <= 1).all())
-    unlike = _sums_to_one(right, -1) and not _sums_to_one(value, -1)
-    if shares and unlike:
-        return _sums(value)
-    zeros = int(((one == 0) & (two != 0)).sum())
-    hidden, wanted = one.abs() > 1e37, two.abs() > 1e37
-    if not torch.equal(hidden, wanted):
-        more, fewer = int((hidden & ~wanted).sum()), int((wanted & ~hidden).sum())
-        if more and fewer:
-            return "other places are hidden than should be"
-        return f"{more} places too many are hidden" if more else f"{fewer} places are not hidden"
-    if zeros and zeros * 10 >= one.numel():
-        return "there are zeros where values were expected"
-    if _one_vector(one - two):
-        return "it differs by one vector, the same at all places, as where a bias is left out"
-    axis = _exchanged(one, two)
-    if axis is not None:
-        return f"the values are those of other items along axis {axis}"
-    return _sums(value) if unlike else ""
-
-
-def _one_vector(rest: torch.Tensor) -> bool:
-    """Whether what two tensors differ by is the same for all items and tokens: their first axes."""
-    if rest.dim() < 2 or rest.abs().max() > 1e30 or rest.numel() < 3 * rest.shape[-1]:
-        return False
-    same = (rest - rest[:1, :1]).abs().max() <= 1e-5 * rest.abs().max()
-    return bool(same and rest.abs().max() > 0)
-
-
-def _exchanged(one: torch.Tensor, two: torch.Tensor) -> int | None:
-    """The axis along which two tensors hold the same slices in another order."""
-    for axis in range(one.dim()):
-        count = one.shape[axis]
-        if not 1 < count <= MOST_ITEMS:
-            continue
-        a, b = (t.movedim(axis, 0).reshape(count, -1).sort(-1).values for t in (one, two))
-        equal = [[near(x, y) for y in b] for x in a]
-        moved = any(not equal[i][i] for i in range(count))
-        if moved and all(sum(row) == 1 for row in equal):
-            return axis
-    return None

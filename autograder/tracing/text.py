@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -64,6 +64,10 @@ class Text:
             return None
         returns = [n.lineno for n in ast.walk(function) if isinstance(n, ast.Return)]
         return next((n for n in sorted(returns) if n >= line), None)
+
+    def between(self, first: int, last: int) -> list[ast.Assign]:
+        """The assignments behind a line and before another."""
+        return [n for n in self.statements if isinstance(n, ast.Assign) and first < n.lineno < last]
 
     def line(self, step: Step) -> int | None:
         """The line on which the step's statement begins."""
@@ -164,15 +168,21 @@ class Text:
             return [_root(part) for part in parts] if len(parts) == 2 else []
         return []
 
-    def crossed(self, one: tuple[Step, str], two: tuple[Step, str]) -> bool | None:
+    def crossed(
+        self, one: tuple[Step, Sequence[str]], two: tuple[Step, Sequence[str]]
+    ) -> bool | None:
         """Whether two variables are called by each other's contents; None where their names do not
-        say. Each is given as the step that made it and what it is."""
+        say. Each is given as the step that made it and the names of what it is."""
         names = [self.target(step) for step, _ in (one, two)]
-        words = [word for _, word in (one, two)]
+        words = [own for _, own in (one, two)]
         if not all(names):
             return None if any(names) else False
-        straight = [means(name, word) for name, word in zip(names, words, strict=True)]
-        across = [means(name, word) for name, word in zip(names, reversed(words), strict=True)]
+
+        def any_means(pair: tuple[str, Sequence[str]]) -> bool:
+            return any(means(pair[0], word) for word in pair[1])
+
+        straight = list(map(any_means, zip(names, words, strict=True)))
+        across = list(map(any_means, zip(names, reversed(words), strict=True)))
         if all(across) and not any(straight):
             return True
         return False if all(straight) and not any(across) else None

@@ -186,6 +186,12 @@ softmax_backward.wrong(
     lambda p, g: p * (g - row_total(p * g)[:, -1:]), lambda p, g: p * (g - row_total(p * g)[:, :1]))
 softmax_backward.wrong("softmax.sign", "The sign is turned round.",
                        lambda p, g: -softmax_backward(p, g))
+softmax_backward.wrong(
+    "softmax.p missing in front", "1 - p stands in front of the bracket; it is p.",
+    lambda p, g: (1 - p) * (g - row_total(p * g)))
+softmax_backward.wrong(
+    "softmax.sum of p", "The bracket holds the sum of the squared probabilities. The sum is of the "
+    "products p * g.", lambda p, g: p * (g - row_total(p * p)))
 softmax_backward.wrong("softmax.divided by p", "p stands below the line; it is a factor.",
                        lambda p, g: (g - row_total(p * g)) / p)
 softmax_backward.wrong(
@@ -378,6 +384,16 @@ wrong("dropout.softmax of dropped",
       "them. They are those before dropout.",
       lambda g, probs, hidden, dropped, p: mask_dropout_backward(
           g, probs / (1 - p), hidden, dropped, p))
+wrong("dropout.softmax of dropped", "In the softmax's row sum the probabilities are those after "
+      "dropout; they are those before it.",
+      lambda g, probs, hidden, dropped, p: mask_dropout_backward(
+          g, probs, hidden, dropped, p, soften=lambda probs, grad: probs * (
+              grad - row_total(probs.masked_fill(dropped, 0.0) / (1 - p) * grad))))
+wrong("dropout.ignored", "The softmax's row sum is made of the gradient as it came in, from before "
+      "dropout's mask and factor.",
+      lambda g, probs, hidden, dropped, p: mask_dropout_backward(
+          g, probs, hidden, dropped, p, soften=lambda probs, grad: probs * (
+              grad - row_total(probs * g))))
 wrong("mask.gradient on hidden scores",
       "Hidden scores get a gradient. The mask overwrote them, so nothing depends on them; in a row "
       "that is wholly hidden it shows.", close=lambda g, hidden: g)
@@ -587,6 +603,13 @@ wrong("numeric.all at once",
 wrong("numeric.not put back",
       "An entry that was moved is not put back before the next one moves.", lambda f, x, epsilon:
       not_put_back(f, x.double(), epsilon))
+wrong("numeric.relative step",
+      "Each entry is moved by epsilon times itself. Every entry is moved by epsilon, also a small "
+      "one.", lambda f, x, epsilon: numeric_gradient(f, x, epsilon) * x
+      if epsilon < 1e-3 else by_shares(f, x.double(), epsilon))
+wrong("numeric.precedence", "`/ 2 * epsilon` divides by 2 and then multiplies by epsilon: write "
+      "`/ (2 * epsilon)`.",
+      lambda f, x, epsilon: numeric_gradient(f, x, epsilon) * epsilon**2)
 wrong("numeric.not divided", "The difference is not divided by the step.",
       lambda f, x, epsilon: numeric_gradient(f, x, epsilon) * 2 * epsilon)
 wrong("numeric.divided twice", "The difference is divided by epsilon squared.",
@@ -615,6 +638,15 @@ def by_rows(f, x, epsilon):
         step = torch.zeros_like(x)
         step[i] = epsilon
         grad[i] = (f(x + step) - f(x - step)) / (2 * epsilon)
+    return grad
+
+
+def by_shares(f, x, epsilon):
+    grad = torch.zeros_like(x)
+    for i in range(x.numel()):
+        step = torch.zeros_like(x)
+        step.view(-1)[i] = epsilon * x.view(-1)[i]
+        grad.view(-1)[i] = (f(x + step) - f(x - step)) / (2 * epsilon)
     return grad
 
 
@@ -672,6 +704,12 @@ wrong("mask.float", "The mask came in as numbers, which are *added* to the score
       "score by 1 and hides nothing.", sense=lambda hidden: hidden.to(torch.get_default_dtype()))
 wrong("mask.float", "The mask came in as numbers, which are *added* to the scores: a 1 raises a "
       "score by 1 and hides nothing.", sense=lambda hidden: (~hidden).to(torch.get_default_dtype()))
+wrong("mask.causal for given", "Later tokens are hidden, beside those of the given mask.",
+      sense=lambda hidden: (~hidden).tril())
+for number in (-2.0, -5.0, -10.0):
+    wrong("mask.filled with a number", f"{number:g} is added to hidden scores, and exp of that is "
+          "no 0: it takes -inf.",
+          sense=lambda hidden, n=number: hidden.to(torch.get_default_dtype()) * n)
 wrong("mask.causal for given", "The given mask is replaced by the causal one.",
       sense=lambda hidden: torch.ones_like(hidden).tril())
 wrong("scale.twice", "The scale is applied twice: the function divides by sqrt(head_size) itself.",
@@ -738,6 +776,16 @@ def run_mha(x, weights, num_heads, hidden, order=NAMES, sense=kept, average=kept
 wrong = run_mha.wrong
 wrong("mha.averaged", "The weights are averaged over the heads: that is this module's default. "
       "One map for each head was asked for.", average=lambda p: p.mean(1))
+wrong("mha.averaged", "Each head's map is the mean of all heads: that is this module's default. "
+      "The heads' own maps were asked for.", average=lambda p: p.mean(1, True).expand_as(p))
+for named in ("qkv", ["mix"], "q", "k", "v"):
+    wrong("mha.transposed", f"The weight of {' and '.join(named)} is transposed: this module "
+          "stores weights as nn.Linear does.", lambda x, weights, *more, named=named: run_mha(
+              x, {k: w.T if k in [f"{n}.weight" for n in named] else w
+                  for k, w in weights.items()}, *more))
+for named in ("q", "v"):  # that of k changes nothing
+    wrong("mha.bias lost", f"The bias of {named} is not loaded.",
+          lambda x, weights, *more, named=named: run_mha(x, unbiased(weights, [named]), *more))
 wrong("mha.no weights", "There are no weights: need_weights was switched off.",
       average=lambda p: None)
 wrong("mask.sense", "The mask has the wrong sense: for this module True means *hidden*, unlike "

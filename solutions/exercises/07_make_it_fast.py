@@ -126,6 +126,18 @@ other_count("There are q_len times k_len scores, not k_len times k_len.",
 other_count("The tables are q_len times k_len, not q_len times q_len.",
             right_flops, lambda q, k, d: 2 * (q + k) * d + 4 * q * q,
             check="count.as many keys as queries")
+other_count("Only what is read is counted; scores, probabilities and the output are written, too.",
+            right_flops, lambda q, k, d: (q + 2 * k) * d + 2 * q * k, check="count.reads only")
+other_count("Only what is written is counted; each step reads its inputs, too.",
+            right_flops, lambda q, k, d: q * d + 2 * q * k, check="count.writes only")
+other_count("Each of q, k, v, the output and the two tables is counted once. Scores and "
+            "probabilities are written by one step and read by the next.",
+            right_flops, lambda q, k, d: 2 * (q + k) * d + 2 * q * k, check="count.table forgotten")
+wrong("count.bits", "The bytes are multiplied by 8: these are bits.",
+      lambda b, h, q, k, d, size: attention_cost(b, h, q, k, d, 8 * size))
+wrong("count.intensity of numbers", "The intensity is FLOPs for each number; it is FLOPs for each "
+      "byte.", lambda b, h, q, k, d, size: (
+          *attention_cost(b, h, q, k, d, size)[:2], attention_cost(b, h, q, k, d, 1)[2]))
 wrong("count.numbers for bytes", "The tables are counted in numbers, not in bytes.",
       lambda b, h, q, k, d, size: partly_sized(b, h, q, k, d, tables=1, vectors=size))
 wrong("count.numbers for bytes", "q, k, v and the output are counted in numbers, not in bytes.",
@@ -282,6 +294,18 @@ wrong("online.blocks added",
       "Each block's sum is taken relative to its own maximum, and the sums are added as they are.",
       lambda scores, block: (scores.amax(-1), sum(
           (p - or_zero(p.amax(-1))[:, None]).exp().sum(-1) for p in scores.split(block, -1))))
+wrong("online.blocks added",
+      "The old sum is rescaled to the new maximum, but the new block's terms are relative to the "
+      "block's own maximum.", lambda scores, block: to_the_maximum_of_the_block(scores, block))
+wrong("online.mean for sum", "The sum is divided by the number of keys; it is a sum.",
+      lambda scores, block: (scores.amax(-1), online_softmax(scores, block)[1] / scores.shape[1]))
+wrong("online.first block lost", "The first block is not counted in l.",
+      lambda scores, block: (scores.amax(-1), (
+          scores[:, block:] - scores.amax(-1, True)).exp().sum(-1)))
+wrong("online.logsumexp", "The first result is m + log(l); m itself is asked for.",
+      lambda scores, block: (scores.logsumexp(-1), online_softmax(scores, block)[1]))
+wrong("online.inverse", "1 / l comes back; l is asked for.",
+      lambda scores, block: (scores.amax(-1), 1 / online_softmax(scores, block)[1]))
 wrong("online.whole row", "Whole rows are made at once.",
       lambda scores, block: (scores.amax(-1), (scores - scores.amax(-1, True)).exp().sum(-1)))
 
@@ -304,6 +328,16 @@ def to_the_old_maximum(scores, block):
         new = torch.maximum(m, part.amax(-1))
         added = (part - m[:, None]).exp().nan_to_num(0.0, 0.0)
         total, m = total * grown(m, or_zero(new)) + added.sum(-1), new
+    return m, total
+
+
+def to_the_maximum_of_the_block(scores, block):
+    m = scores.new_full(scores.shape[:1], -INF)
+    total = torch.zeros_like(m)
+    for part in scores.split(block, -1):
+        new = torch.maximum(m, part.amax(-1))
+        own = (part - or_zero(part.amax(-1))[:, None]).exp().sum(-1)
+        total, m = total * grown(m, or_zero(new)) + own, new
     return m, total
 
 
@@ -466,6 +500,18 @@ wrong("tiles.old maximum", "A tile's weights are relative to the old maximum; l 
       "relative to the new one.", lambda q, k, v, block: old_maximum_tiles(q, k, v, block, 0.0))
 
 
+wrong("tiles.divided twice", "Each tile's part of the output is divided by the l so far, and all "
+      "is divided once more at the end.",
+      lambda q, k, v, block: tiles_divided(q, k, v, block, True))
+wrong("tiles.divided each time", "Each tile's part of the output is divided by the l so far, "
+      "which is not yet the whole one. Divide once, at the end.",
+      lambda q, k, v, block: tiles_divided(q, k, v, block, False))
+for name, message in (("total", "l is not set back to 0 for the next block of queries."),
+                      ("out", "The output is not set back to 0 for the next block of queries."),
+                      ("total out", "l and the output are not set back to 0 for the next block of "
+                       "queries.")):
+    wrong("tiles.not reset", message,
+          lambda q, k, v, block, name=name: tiles_carried(q, k, v, block, name.split()))
 wrong("tiles.maximum of the tile", "Each tile's exponentials are relative to the tile's own "
       "maximum, and their sums are added as they are. They do not fit together.",
       lambda q, k, v, block: own_maximum_tiles(q, k, v, block))
@@ -492,6 +538,44 @@ def normalised_tiles(q, k, v, block, rescale=never):
             total = total * (factor[:, 0] if isinstance(factor, torch.Tensor) else factor) + 1.0
             out, m = out * factor + scores.softmax(-1) @ values, new
         outs.append(divided(out, total))
+    return torch.cat(outs)
+
+
+def tiles_divided(q, k, v, block, again):
+    """Each tile's part divided by the running l."""
+    outs = []
+    for rows in q.split(block):
+        m = rows.new_full((len(rows),), -INF)
+        total, out = torch.zeros_like(m), rows.new_zeros(len(rows), v.shape[1])
+        for keys, values in zip(k.split(block), v.split(block), strict=True):
+            scores = rows @ keys.T * root(q)
+            new = torch.maximum(m, scores.amax(-1))
+            weights = (scores - new[:, None]).exp()
+            total = total * grown(m, new) + weights.sum(-1)
+            out = out * grown(m, new)[:, None] + divided(weights @ values, total)
+            m = new
+        outs.append(divided(out, total) if again else out)
+    return torch.cat(outs)
+
+
+def tiles_carried(q, k, v, block, what):
+    """What one block of queries has summed up is not set back for the next one."""
+    outs, kept = [], {}
+    for rows in q.split(block):
+        m = rows.new_full((len(rows),), -INF)
+        sums = {"total": torch.zeros_like(m), "out": rows.new_zeros(len(rows), v.shape[1])}
+        sums |= {name: kept[name][: len(rows)] for name in what if name in kept}
+        for keys, values in zip(k.split(block), v.split(block), strict=True):
+            scores = rows @ keys.T * root(q)
+            new = torch.maximum(m, scores.amax(-1))
+            weights, factor = (scores - new[:, None]).exp(), grown(m, new)
+            if torch.isinf(m).all():  # the first block of keys: exp(-inf) would set all back
+                factor = torch.ones_like(m)
+            sums["total"] = sums["total"] * factor + weights.sum(-1)
+            sums["out"] = sums["out"] * factor[:, None] + weights @ values
+            m = new
+        outs.append(divided(sums["out"], sums["total"]))
+        kept = sums
     return torch.cat(outs)
 
 
@@ -587,6 +671,8 @@ wrong("mask.filled with 0",
       fill=0.0)
 wrong("mask.inverted", "On the diagonal the mask is the wrong way round: the past is hidden.",
       turn=True)
+wrong("mask.inverted", "The mask is the wrong way round: the past is hidden, and where a whole "
+      "tile is, -inf minus -inf gives NaN.", lambda q, k, v, block: past_hidden(q, k, v, block))
 wrong("mask.none", "Nothing is hidden.", masked=False, order=lambda i, rows: range(rows))
 wrong("tiles.diagonal not masked",
       "The tiles on the diagonal are not masked: within its block a token sees the future.",
@@ -619,8 +705,22 @@ wrong("tiles.count", "That is half of the tiles that were computed.",
       counted=lambda done, rows: done // 2)
 wrong("tiles.count", "The rows of tiles are counted, not the tiles.",
       counted=lambda done, rows: rows)
+wrong("tiles.count", "The count is one too many.", counted=lambda done, rows: done + 1)
+wrong("tiles.count", "The count is one too few.", counted=lambda done, rows: done - 1)
+wrong("tiles.count", "Keys are counted, not tiles.", lambda q, k, v, block: (
+    causal_tiles(q, k, v, block)[0],
+    sum(min((i + 1) * block, len(q)) for i in range(math.ceil(len(q) / block)))))
+wrong("tiles.count", "Scores are counted, not tiles.", lambda q, k, v, block: (
+    causal_tiles(q, k, v, block)[0],
+    sum(len(rows) * min((i + 1) * block, len(q)) for i, rows in enumerate(q.split(block)))))
+wrong("tiles.count", "Block times block is counted for each tile; it is the tiles that are asked "
+      "for.", lambda q, k, v, block: (
+          lambda out, tiles: (out, tiles * block**2))(*causal_tiles(q, k, v, block)))
 wrong("mask.in every tile", "Every tile is masked as the one on the diagonal is. Tiles of the "
       "past are in sight as a whole.", local=True)
+wrong("mask.in every tile", "The queries' positions are counted from the beginning of their block, "
+      "the keys' from that of the text: all beyond the first block is hidden.",
+      lambda q, k, v, block: counted_from_the_block(q, k, v, block))
 wrong("tiles.first only", "Only the first block of keys is looked at.",
       order=lambda i, rows: range(1))
 wrong("tiles.first lost", "The first block of keys is left out.",
@@ -637,6 +737,22 @@ wrong("tiles.whole table", "The whole table is made.",
           (q @ k.T * root(q)).masked_fill(
               torch.ones(len(q), len(q)).triu(1).bool(), -INF).softmax(-1) @ v,
           math.ceil(len(q) / block) * (math.ceil(len(q) / block) + 1) // 2))
+
+
+def counted_from_the_block(q, k, v, block):
+    """Query i of a block sees the keys 0 to i of the text."""
+    place = torch.arange(len(q))
+    hidden = place > (place % block)[:, None]
+    rows = math.ceil(len(q) / block)
+    scores = (q @ k.T * root(q)).masked_fill(hidden, -INF)
+    return scores.softmax(-1) @ v, rows * (rows + 1) // 2
+
+
+def past_hidden(q, k, v, block):
+    """Right in nothing: the first block sees what follows, later ones divide nothing by nothing."""
+    out, _ = causal_tiles(q[:block], k[:block], v[:block], block, turn=True)
+    rows = math.ceil(len(q) / block)
+    return F.pad(out, (0, 0, 0, len(q) - len(out)), value=math.nan), rows * (rows + 1) // 2
 
 
 def masked_first(q, k, v, block):
@@ -818,6 +934,13 @@ wrong("cache.unused", "The cache is not looked at: the new tokens see each other
 wrong("cache.unused", "The cache is returned grown, but not looked at: only new tokens are seen.",
       grow=(lambda old, new: new, lambda old, new: new),
       kept=lambda old, new, grown: new if old is None else tuple(map(behind, old, new)))
+wrong("cache.values not cached", "The values of past tokens count as 0: only new ones are used.",
+      grow=(behind, lambda old, new: behind(torch.zeros_like(old), new)))
+wrong("cache.values not cached", "The values of past tokens count as 0, but come back as they are.",
+      grow=(behind, lambda old, new: behind(torch.zeros_like(old), new)),
+      kept=lambda old, new, grown: new if old is None else tuple(map(behind, old, new)))
+wrong("cache.keys not cached", "The keys of past tokens count as 0: past tokens are seen, all "
+      "alike.", grow=(lambda old, new: behind(torch.zeros_like(old), new), behind))
 wrong("cache.two softmaxes", "Past and new keys have a softmax each, and the results are added. "
       "There is one softmax over all keys.", over="each")
 wrong("cache.wrong end", "The new tokens are put in front of the old ones.",
@@ -899,6 +1022,8 @@ wrong("generate.order", "New tokens are put in front; they come last.",
       cut=lambda ids, start: torch.cat([ids[:, start:].flip(1), ids[:, :start]], 1))
 wrong("generate.averaged", "The logits of all positions are averaged; the last one predicts what "
       "comes next.", pick=lambda logits: logits.mean(1))
+wrong("generate.first position", "The logits of the last position but one are taken; the last one "
+      "predicts what comes next.", pick=lambda logits: logits[:, max(-2, -logits.shape[1])])
 wrong("generate.least probable", "The least probable token is taken.",
       pick=lambda logits: -logits[:, -1])
 wrong("generate.prompt again",
@@ -1007,6 +1132,12 @@ wrong("backward.row term", "The row term is the sum of grad_out * out; here it i
       "alone.", row_term=lambda g, out: g)
 wrong("backward.row term", "The row term is the sum of grad_out * out; here it is of out alone.",
       row_term=lambda g, out: out)
+wrong("backward.row term", "The row term is the sum of grad_out * out; here it is of out squared.",
+      row_term=lambda g, out: out * out)
+wrong("backward.row term", "The row term is the sum of grad_out * out; here grad_out is squared.",
+      row_term=lambda g, out: g * g)
+wrong("backward.row term", "The row term is taken away twice.",
+      row_term=lambda g, out: 2 * g * out)
 wrong("backward.row term", "The row term is a mean; it is a sum.",
       row_term=lambda g, out: g * out / out.shape[-1])
 wrong("backward.row term", "The row term is added; it is taken away.",
@@ -1042,6 +1173,10 @@ wrong("backward.softmax of the tile",
       exponent=lambda s, lse: s.log_softmax(-1))
 wrong("tiles.last tile", "The last, shorter tiles are lost.",
       cut=lambda length, block: length // block * block)
+wrong("tiles.last tile", "The last, shorter tiles of keys are lost.",
+      lambda g, q, k, v, out, lse, block: without_tiles(g, q, k, v, out, lse, block, False))
+wrong("tiles.last tile", "The last, shorter tiles of queries are lost.",
+      lambda g, q, k, v, out, lse, block: without_tiles(g, q, k, v, out, lse, block, True))
 wrong("backward.values from out", "grad_v is made of out; it is made of grad_out.",
       lambda g, q, k, v, out, lse, block: (
           *tiled_backward(g, q, k, v, out, lse, block)[:2],
@@ -1049,6 +1184,15 @@ wrong("backward.values from out", "grad_v is made of out; it is made of grad_out
 wrong("backward.order", "The gradients come in another order than q, k, v.",
       lambda *args: tuple(tiled_backward(*args)[i] for i in (1, 0, 2)),
       lambda *args: tuple(tiled_backward(*args)[i] for i in (2, 1, 0)))
+
+
+def without_tiles(grad_out, q, k, v, out, logsumexp, block, of_queries):
+    """The gradients where the last tile of queries, or of keys, gives none."""
+    n = len(q) // block * block if of_queries else len(q)
+    m = len(k) if of_queries else len(k) // block * block
+    found = tiled_backward(grad_out[:n], q[:n], k[:m], v[:m], out[:n], logsumexp[:n], block)
+    pairs = zip(found, (q, k, v), strict=True)
+    return tuple(F.pad(g, (0, 0, 0, len(t) - len(g))) for g, t in pairs)
 
 
 def tile_terms(grad_out, q, k, v, logsumexp, block):

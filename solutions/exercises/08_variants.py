@@ -233,6 +233,13 @@ wrong("group.first only", "All query heads read the first head of keys and value
       spread_k=lambda t, n: t[:, :1], spread_v=lambda t, n: t[:, :1])
 wrong("group.first only", "All query heads read the last head of keys and values.",
       spread_k=lambda t, n: t[:, -1:], spread_v=lambda t, n: t[:, -1:])
+wrong("group.first only", "All query heads read the first head of values.",
+      spread_v=lambda t, n: t[:, :1])
+wrong("group.first only", "All query heads read the first head of keys.",
+      spread_k=lambda t, n: t[:, :1])
+wrong("group.queries shared", "All heads of a group ask with the queries of its first head. Only "
+      "keys and values are shared.", lambda q, k, v: grouped_attention(
+          each_in_turn(q[:, :: q.shape[1] // k.shape[1]], q.shape[1] // k.shape[1]), k, v))
 wrong("group.last for the rest", "Query head h reads head h of keys and values, and where "
       "there is none the last one. Neighbours share: h // (num_heads // kv_heads).",
       spread_k=one_each, spread_v=one_each)
@@ -483,6 +490,12 @@ wrong("rope.not a rotation", "Both sines are added; one of them is taken away.",
       turned_by(lambda a, b, c, s: (a * c + b * s, b * c + a * s)))
 wrong("rope.not a rotation", "In the first half the signs are the wrong way round.",
       turned_by(lambda a, b, c, s: (b * s - a * c, b * c + a * s)))
+wrong("rope.not a rotation", "The cosines are missing: a turn gives (a cos - b sin, b cos + "
+      "a sin).",
+      turned_by(lambda a, b, c, s: (a - b * s, b + a * s)))
+wrong("rope.not a rotation", "The sines are missing on one side.",
+      turned_by(lambda a, b, c, s: (a * c, b * c + a * s)),
+      turned_by(lambda a, b, c, s: (a * c - b * s, b * c)))
 wrong("rope.half only", "Only one half is changed. A turn changes both coordinates.",
       turned_by(lambda a, b, c, s: (a * c - b * s, b)),
       turned_by(lambda a, b, c, s: (a, b * c + a * s)))
@@ -567,10 +580,16 @@ wrong("rope.only the queries", "The keys are not turned, so a score depends on w
 wrong("rope.only the keys", "The queries are not turned, so a score depends on where the key "
       "stands, and not on how far away it is.", turns="k")
 wrong("rope.nothing", "Nothing is turned.", turns="")
+wrong("rope.on the output", "The output is turned, too. Queries and keys are turned, for their "
+      "product knows the distance; what comes out is made of values.",
+      lambda q, k, v, n: merge_heads(turn_at(split_heads(
+          rope_attention(q, k, v, n), n), k.shape[1] - q.shape[1])))
 wrong("attention.keys for values", "The keys are added up where the values belong.",
       lambda q, k, v, n: merge_heads(rope_weights(q, k, n) @ split_heads(k, n)),
       lambda q, k, v, n: merge_heads(
           rope_weights(q, k, n) @ turn_at(split_heads(k, n), 0)))
+for other in (100.0, 1000.0, 1e5, 5e5, 1e6):
+    wrong("rope.frequencies", f"The base is {other:g}; it is 10,000.", base=other)
 wrong("rope.turned twice", "Queries and keys are turned twice, so that each step counts double.",
       lambda q, k, v, n: rope_attention(
           *(merge_heads(turn_at(split_heads(t, n), start))
@@ -636,6 +655,17 @@ wrong("slopes.no power of two", "The missing slopes are every other one, but fro
       "and those are there already.", more=slice(1, None, 2))
 wrong("slopes.no power of two", "The power of two above is taken, and cut.",
       lambda n: geometric(n if n == below(n) else 2 * below(n))[:n])
+wrong("slopes.no power of two", "The slopes beyond the power of two are missing: there is one for "
+      "each head.", more=slice(0, 0))
+wrong("slopes.no power of two", "The slopes beyond the power of two are 0: they come out of the "
+      "row of twice as many heads.",
+      lambda n: F.pad(geometric(below(n)), (0, n - below(n))))
+wrong("slopes.no power of two", "The row of the power of two is begun anew for the missing "
+      "slopes.", lambda n: geometric(below(n)).repeat(2)[:n])
+wrong("slopes.no power of two", "Where the heads are a power of two, the row of half as many is "
+      "taken and filled up.", power=lambda n: max(1, below(n) // 2 if n == below(n) else below(n)))
+wrong("slopes.normalised", "The slopes are made to sum to 1.",
+      lambda n: alibi_slopes(n) / alibi_slopes(n).sum())
 wrong("slopes.added in front", "The slopes that are added come first; they come last.",
       lambda n: alibi_slopes(n).roll(n - below(n)))
 for top in (1, 2, 4, 6, 7, 9, 10, 16):
@@ -700,6 +730,9 @@ wrong("alibi.sign", "Distance is rewarded: far keys get more weight. The sign is
 wrong("alibi.scaled afterwards", "The penalty is added before the scores are scaled, so that it is "
       "divided by sqrt(head_size) too.", late=True)
 wrong("alibi.missing", "There is no penalty.", sign=0.0)
+wrong("alibi.missing", "There is no penalty: the slopes are not used.",
+      lambda q, k, v, slopes: over_keys(
+          q @ k.mT * root(q.shape[-1]), later(q.shape[2], q.shape[2])) @ v)
 wrong("alibi.slopes unused", "Each step costs 1 in all heads: the slopes are not used.",
       own=torch.ones_like)
 wrong("alibi.same for all", "All heads have the first head's slope.", own=lambda s: s[:1])
@@ -853,6 +886,8 @@ wrong("reach.power", "The reach grows by addition, not by multiplication.",
       lambda n, w, s: min(s, w**n))
 wrong("reach.power", "The reach grows by addition; it does not double.",
       lambda n, w, s: min(s, 1 + (w - 1) * (2**n - 1)))
+wrong("reach.power", "The reach grows by addition; it does not double.",
+      lambda n, w, s: min(s, w * 2 ** (n - 1)))
 wrong("reach.longer than the text", "A text has no more tokens than it has.", capped=False)
 wrong("reach.longer than the text", "The larger of the two is taken: a text has no more tokens "
       "than it has.", lambda layers, window, n: max(n, 1 + layers * (window - 1)))
@@ -915,6 +950,18 @@ wrong("linear.no normaliser", "The weights are divided by the root of the size, 
 wrong("linear.normaliser sees the future", "The future is cut off after the rows are normalised: "
       "their sums contain it.", lambda q, k, v: linear_attention(q, k, torch.eye(k.shape[1]).to(k),
                                                                 keep=torch.clone).tril() @ v)
+wrong("mask.none", "What is added up contains later tokens; what it is divided by does not.",
+      lambda q, k, v: positive(q) @ positive(k).mT @ v / (
+          positive(q) @ positive(k).mT).tril().sum(-1, keepdim=True))
+wrong("linear.normaliser", "The outputs are divided by the sum of f(k) over all features. The "
+      "query has a say in it: f(q) times that sum.",
+      lambda q, k, v: (positive(q) @ positive(k).mT).tril() @ v
+      / positive(k).cumsum(1).sum(-1, keepdim=True))
+wrong("linear.normaliser", "The outputs are divided by the sum of f(q) alone.",
+      lambda q, k, v: (positive(q) @ positive(k).mT).tril() @ v
+      / positive(q).sum(-1, keepdim=True))
+wrong("linear.normalised twice", "The rows are divided by their sums twice.",
+      total=lambda w: w.sum(-1, keepdim=True) ** 2)
 wrong("linear.normalised over the queries", "The columns are divided by their sums.",
       total=lambda w: w.sum(-2, keepdim=True))
 wrong("linear.largest for sum", "The weights are divided by the largest of a row, not by its sum.",
@@ -1077,6 +1124,16 @@ wrong("recurrent.written by the query", "The state is written by the query. Keys
 wrong("linear.no features", "What is written to the state did not go through f.",
       written="plain key")
 wrong("linear.no features", "What is added to the total did not go through f.", plain_total=True)
+wrong("linear.other features", "The queries go through f twice.",
+      of_q=lambda x: positive(positive(x)))
+wrong("linear.other features", "The keys go through f twice.",
+      of_k=lambda x: positive(positive(x)))
+wrong("recurrent.values changed", "The values went through f as well. It is for queries and keys.",
+      lambda q, k, v, state, total: linear_steps(q, k, positive(v), state, total))
+wrong("recurrent.old state returned", "State and total come back as they were before the last "
+      "token.", lambda q, k, v, state, total: (
+          linear_steps(q, k, v, state, total)[0],
+          *linear_steps(q[:, :-1], k[:, :-1], v[:, :-1], state, total)[1:]))
 wrong("recurrent.old state returned", "State and total come back as they went in.", returns="old")
 wrong("linear.no features", "Queries and keys go in as they are.", of_q=torch.clone,
       of_k=torch.clone)

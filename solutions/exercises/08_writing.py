@@ -97,7 +97,9 @@ wrong("norm.no weight", "`weight` is not used.", gain=False)
 wrong("norm.no bias", "`bias` is not used.", shift=False)
 wrong("norm.eps outside", "Epsilon is added twice: below the root, where it belongs, and to the "
       "root.", where="both")
-wrong("norm.other eps", "An epsilon of your own is used; `self.eps` is asked for.", own=1e-6)
+for number in (1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0):
+    wrong("norm.other eps", f"An epsilon of your own is used, {number:g}; `self.eps` is asked for.",
+          own=number)
 wrong("norm.bias inside", "The bias is multiplied by the weight; it is added at the end.",
       inside=True)
 wrong("norm.variance", "It is divided by the mean distance from the mean, not by the root of the "
@@ -142,6 +144,8 @@ for name, bend in (("relu", torch.relu), ("silu", F.silu), ("tanh", torch.tanh),
                    ("x sigmoid(1.702 x)", lambda x: x * torch.sigmoid(1.702 * x)),
                    ("a softmax", lambda x: x.softmax(-1)),
                    ("the formula with h**2 for h**3", lambda x: by_tanh(x, x + 0.044715 * x**2)),
+                   ("the formula with - for + before h**3",
+                    lambda x: by_tanh(x, x - 0.044715 * x**3)),
                    ("the formula without h", lambda x: by_tanh(x, 0.044715 * x**3)),
                    ("the formula without h**3", lambda x: by_tanh(x, x)),
                    ("the formula with another number than 0.044715",
@@ -201,6 +205,14 @@ class Block(nn.Module):
                 x = (x if keeps[name] else 0) + norm(part(read))
             elif self.style == "from the start":
                 x = start + part(norm(read))
+            elif self.style == "through both norms":
+                x = x + part(norm(read if name == self.order[0] else self.norm_1(read)))
+            elif self.style == "attention taken away":
+                x = x - part(norm(read)) if name == self.order[0] else x + part(norm(read))
+            elif self.style == "averaged":
+                x = (x + part(norm(read))) / (2 if name == self.order[0] else 1)
+            elif self.style == "scaled":
+                x = (x + part(norm(read))) / (2**0.5 if name == self.order[0] else 1)
             elif self.style == "norm of the norm":
                 read = x if name == self.order[0] else self.norm_1(start)
                 x = x + part(norm(read))
@@ -234,6 +246,14 @@ wrong("block.stream not read", "The MLP reads the normalised input of attention,
       "attention has added to the stream.", style="norm of the norm")
 wrong("block.stream not read", "The MLP reads what attention has added alone. It reads the whole "
       "stream: x and what attention has added to it.", style="alone")
+wrong("block.stream not read", "The MLP reads the stream through both norms.",
+      style="through both norms")
+wrong("block.no sum", "What attention gives is taken away; it is added.",
+      style="attention taken away")
+wrong("block.no sum", "The stream and what attention gives are averaged; they are added.",
+      style="averaged")
+wrong("block.no sum", "The sum with what attention gives is divided by the root of 2. It is added "
+      "as it is.", style="scaled")
 wrong("block.no sum", "Neither part adds to the stream: each replaces it.",
       keep_1=False, keep_2=False)
 wrong("block.no sum", "Attention replaces the stream. It should add to it.", keep_1=False)
@@ -320,8 +340,8 @@ def pages(draw: Draw) -> list[Call]:
 
 
 TOO_FAR = [("out of (bounds|range)|stack expects|same size", "targets.past the end",
-            "A row was read past the end of the text: the targets reach one token further than "
-            "the inputs, and no more.")]
+            "A row was read beyond the text, before its first token or behind its last: the "
+            "targets reach one token further than the inputs, and no more.")]
 
 
 @exercise("writing.batch", pages, judge=partial(named_errors, errors=TOO_FAR),
@@ -406,6 +426,22 @@ def bigram_loss(ids, held_out, vocab_size, add=1.0, over=-1, log=torch.log, turn
     text = ids if tested == "train" else held_out
     return -total(log(probs[text[:-1], text[1:]])).item()
 
+def bigram_ends(ids, first, second, vocab):
+    counts = torch.ones(vocab, vocab, dtype=torch.float64)
+    one = torch.tensor(1.0, dtype=torch.float64)
+    counts.index_put_((ids[:-1], ids[1:]), one, accumulate=True)
+    return -by_rows(counts)[first, second].log().mean().item()
+
+
+def bigram_of_pairs(first, second, held_out, vocab):
+    counts = torch.ones(vocab, vocab, dtype=torch.float64)
+    one = torch.tensor(1.0, dtype=torch.float64)
+    n = min(len(first), len(second))
+    counts.index_put_((first[:n], second[:n]), one, accumulate=True)
+    probs = counts / counts.sum(-1, keepdim=True)
+    return -probs[held_out[:-1], held_out[1:]].log().mean().item()
+
+
 def by_rows(counts):
     return counts / counts.sum(-1, keepdim=True).clamp(min=1)
 
@@ -436,9 +472,36 @@ wrong("bigram.sign", "The sign is wrong: a loss is not negative.", total=lambda 
 wrong("bigram.summed", "The loss is summed, not averaged.", total=torch.sum)
 wrong("bigram.probabilities averaged", "The mean is taken before the logarithm.",
       log=lambda p: p.mean().log())
+wrong("bigram.probabilities averaged", "That is the mean probability; the loss is the mean of "
+      "-log(probability).", log=lambda p: -p)
 wrong("bigram.on its own text", "The loss is measured on the text that was counted.",
       tested="train")
 wrong("bigram.unigram", "The token before is not used: these are frequencies.", pairs=False)
+wrong("bigram.unigram", "The token before is not used: each row holds the same counts.",
+      lambda *a: from_counts(*a, lambda c: ((c.sum(0) + 1) / (c.sum(0) + 1).sum()).expand_as(c)))
+wrong("bigram.two apart", "Every other pair is counted: each token is the first of one pair and "
+      "the second of another.", lambda ids, held_out, vocab: bigram_of_pairs(
+          ids[:-1:2], ids[1::2], held_out, vocab))
+wrong("bigram.both texts", "The held-out text is counted as well. The table may not know it.",
+      lambda ids, held_out, vocab: bigram_of_pairs(
+          torch.cat([ids[:-1], held_out[:-1]]), torch.cat([ids[1:], held_out[1:]]),
+          held_out, vocab))
+wrong("bigram.both texts", "The pairs are counted in the held-out text. The table may not know it.",
+      lambda ids, held_out, vocab: bigram_loss(held_out, held_out, vocab))
+wrong("bigram.both texts", "The two texts are swapped: counted is the held-out one.",
+      lambda ids, held_out, vocab: bigram_loss(held_out, ids, vocab))
+wrong("bigram.other smoothing", "The number of kinds is added to each count; asked for is 1.",
+      lambda ids, held_out, vocab: bigram_loss(ids, held_out, vocab, add=vocab))
+wrong("bigram.transposed", "Each pair is counted both ways round.",
+      lambda *a: from_counts(*a, lambda c: by_rows(c + c.T + 1)))
+wrong("bigram.two apart", "The loss is that of predicting the token after the next one.",
+      lambda ids, held_out, vocab: bigram_ends(ids, held_out[:-2], held_out[2:], vocab))
+wrong("bigram.number of pairs", "The last pair of the held-out text is left out.",
+      lambda ids, held_out, vocab: bigram_loss(ids, held_out[:-1], vocab))
+wrong("bigram.number of pairs", "The first pair of the held-out text is left out.",
+      lambda ids, held_out, vocab: bigram_loss(ids, held_out[1:], vocab))
+wrong("bigram.number of pairs", "The sum is divided by the number of tokens; of pairs there is one "
+      "less.", total=lambda x: x.sum() / (len(x) + 1))
 wrong("bigram.two apart", "The pairs are two tokens apart.", follows=2)
 wrong("bigram.perplexity", "That is the perplexity, exp of the loss. The loss is asked for.",
       total=lambda x: -(-x.mean()).exp())
@@ -541,6 +604,15 @@ wrong("top-k.one threshold", "One threshold is used for all rows; each has its o
 wrong("top-k.missing", "Nothing is taken away.", lambda logits, t, k: (logits / t).softmax(-1))
 wrong("top-k.logits", "What comes back are logits, not probabilities.",
       lambda logits, t, k: logits / t)
+wrong("top-k.logarithms", "What comes back are logarithms of probabilities.",
+      lambda logits, t, k: top_k(logits, t, k).log())
+wrong("softmax.dim", "The softmax runs over the rows, which are contexts, before the best are "
+      "chosen.", lambda logits, t, k: (lambda p: p / p.sum(-1, keepdim=True))(
+          (lambda p: p.masked_fill(p < p.topk(min(k, p.shape[-1])).values[..., -1:], 0.0))(
+              (logits / t).softmax(0))))
+wrong("top-k.of all rows", "The k best of all rows together are kept; each row has its own.",
+      lambda logits, t, k: top_k(logits, t, k) if k >= logits.numel() else (
+          logits.masked_fill(logits < logits.flatten().topk(k).values[-1], -INF) / t).softmax(-1))
 wrong("top-k.order lost", "The probabilities come back sorted, not at their tokens' places.",
       lambda logits, t, k: top_k(logits, t, k).sort(descending=True).values)
 wrong("top-k.order lost", "Only k probabilities come back; each token of the vocabulary has one.",
@@ -569,8 +641,8 @@ def shares(draw: Draw) -> list[Call]:
               "Sort by probability. How much do those before a token have together?",
               "A token stays where those before it have less than p. So the one that reaches p "
               "stays, and the best always does.",
-              "probs, order = softmax.sort(descending=True); keep = probs.cumsum(-1) - probs < p; "
-              "divide by what is left; put back with scatter(-1, order, kept)."))
+              "probs, order = logits.softmax(-1).sort(descending=True); keep = probs.cumsum(-1) - "
+              "probs < p; divide by what is left; put back with scatter(-1, order, kept)."))
 def top_p(logits, p, inclusive=True, normalised=True, falling=True, back=True, first=True,
           least=None):
     probs = logits.softmax(-1)
@@ -590,6 +662,13 @@ def in_one_order(logits, p):
     order = logits.softmax(-1).argsort(-1, descending=True)
     kept = top_p(logits, p, back=False)
     return torch.zeros_like(kept).scatter(-1, order[:1].expand_as(order), kept)
+
+
+def rows_carried_over(logits, p):
+    """What a loop does that never sets the sum back to 0: each later row keeps its best only."""
+    kept = top_p(logits, p)
+    kept[1:] = F.one_hot(logits[1:].argmax(-1), logits.shape[-1]).to(kept)
+    return kept
 
 
 def as_they_stand(probs, p):
@@ -617,6 +696,18 @@ wrong("top-p.back the wrong way", "They are put back to other tokens: gather rea
 wrong("top-p.not normalised", "What is kept does not sum to 1.", normalised=False)
 wrong("top-p.not normalised", "What is kept is divided by one sum for all rows; each has its own.",
       lambda logits, p: (lambda kept: kept / kept.sum())(top_p(logits, p, normalised=False)))
+wrong("top-p.not normalised", "What is kept is divided by the sum of its column; rows sum to 1.",
+      lambda logits, p: (lambda kept: (kept / kept.sum(0)).nan_to_num(0.0))(
+          top_p(logits, p, normalised=False)))
+wrong("top-p.logarithms", "What comes back are logarithms of probabilities.",
+      lambda logits, p: top_p(logits, p).log())
+wrong("top-p.even", "What is kept is equally probable; its probabilities still count.",
+      lambda logits, p: (top_p(logits, p) > 0) / (top_p(logits, p) > 0).sum(-1, True))
+wrong("top-p.order lost", "What is kept was decided in sorted order, and is used for the tokens as "
+      "they stand.", lambda logits, p: (lambda kept: kept / kept.sum(-1, keepdim=True))(
+          logits.softmax(-1) * (top_p(logits, p, back=False) > 0)))
+wrong("top-p.carried over", "The sum goes on from one row to the next; each row begins at 0.",
+      lambda logits, p: rows_carried_over(logits, p))
 wrong("top-p.smallest", "The sum begins with the least probable: the tail is kept.", falling=False)
 wrong("top-p.order lost", "The probabilities come back sorted, not at their tokens' places.",
       back=False)

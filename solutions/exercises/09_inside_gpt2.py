@@ -553,7 +553,7 @@ def final_norm(model, place, row):
           hints=(
               "The last entry gives the model's own logits. What happens to it on the way, and "
               "what has already happened?",
-              "The unembedding is a product with wte, transposed. Before it stands ln_f; the last "
+              "The unembedding is model.lm_head. Before it stands ln_f; the last "
               "hidden state has it behind it, the others have not.",
               "Take position -1 of every state. model.transformer.ln_f for all states but the "
               "last, then model.lm_head for all of them; stack along a new first axis."))

@@ -672,8 +672,8 @@ def blocks_of(t, num_heads):
               "of c_proj's weight. ln_f subtracts the mean, divides by a number that you take from "
               "the clean run, and multiplies by its weight. No bias belongs to a head.",
               "For each head: part - part.mean(-1), times ln_f.weight, dotted with the last "
-              "token's row of wte, over sqrt(var + eps) of ln_f's input at -2. rest = logit - all "
-              "heads."))
+              "token's row of lm_head.weight, over sqrt(var + eps) of ln_f's input at -2. rest = "
+              "logit - all heads."))
 def logit_parts(model, input_ids, read=-2, token=-1, rows=itself, heads_of=blocks_of, bias=0,
                 centre=1, gain=1, shift=0, divisor=deviation, dotted=torch.mul, total=itself,
                 give=lambda parts, logit: (parts, logit - parts.sum((1, 2)))):

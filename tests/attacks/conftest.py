@@ -33,7 +33,8 @@ class HostileClass(Classroom):
     """The folder of a course in which a class has been graded."""
 
     def __init__(self, folder: Path):
-        super().__init__(folder, WITH_FIGURES)
+        # What is drawn takes longer than all marks: the small form draws for one student alone.
+        super().__init__(folder, "" if forms.small else WITH_FIGURES)
         self.honest: list[str] = []
         self.hostile: dict[str, str] = {}  # by student, the entry's name
         self.ran: list[tuple[int, str]] = []  # the status of each command, and what it printed
@@ -55,8 +56,9 @@ def classroom(tmp_path_factory):
     room.honest.append("zz_honest")
     for student in room.honest:
         (room.place(student) / NAME).write_text(honest())
+    room.ran += [room.run(step, HOMEWORK) for step in ("generate_assignment", "autograde")]
     (room.place(hostile.STUDENT) / hostile.FILE).write_text(hostile.notebook())
-    for step in ("generate_assignment", "autograde", "generate_feedback"):
-        room.ran.append(room.run(step, HOMEWORK))
+    room.configure(WITH_FIGURES)
+    room.ran += [room.run(step, HOMEWORK) for step in ("autograde", "generate_feedback")]
     yield room
     room.field.close()

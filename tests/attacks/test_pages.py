@@ -14,7 +14,8 @@ from nbgrader.server_extensions.formgrader import handlers
 from traitlets.config import Config
 
 from autograder.course.course import Course
-from autograder.reports.feedback import inert, page
+from autograder.reports.feedback import page
+from autograder.reports.plain import inert
 from tests.attacks import hostile
 from tests.attacks.entries import HOMEWORK, NAME, ROOT
 

@@ -47,9 +47,9 @@ def told(task: str, source: str, seed: int = 0, steps_too: bool = True) -> tuple
         exercise, calls, outcomes, known, source, lambda calls: run_here(namespace, calls)
     )
     place = wrong_call(exercise, calls, outcomes, known)
-    if place is None or not steps_too:
+    if not steps_too:
         return tuple(found)
-    seen = _steps(namespace, calls, outcomes, place)
+    seen = _steps(namespace, calls, outcomes, place) if place is not None else None
     return tuple(with_where(found, seen, known, exercise, source))
 
 

@@ -1,6 +1,6 @@
 """Of two things that are wrong each gets its line; what runs first is to be mended first."""
 
-from autograder.tracing import replay
+from autograder.tracing.proof import replay
 from tests.tracing.fresh import AGAIN
 from tests.tracing.helper import told
 

@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from autograder.course.steps.traces import Done, Step, Trace, read
-from autograder.tracing.replay import NotAgain, Replay, call
+from autograder.tracing.proof.operations import NotAgain, call
+from autograder.tracing.proof.replay import Replay
 from tests.tracing.test_steps import reply_to
 
 X = torch.arange(12.0).reshape(3, 4) ** 2

@@ -234,6 +234,8 @@ def _along(axis: int, kind: str) -> Iterator[Change]:
             yield f"without the {which} {axis}", text, _emptied(axis, place)
             text = f"along axis {axis} only the {which} entry of {{}} counts"
             yield f"only the {which} {axis}", text, _alone(axis, place)
+        text = f"the running sums of {{}} along axis {axis} stand in its place"
+        yield f"running {axis}", text, lambda t: t.cumsum(axis)
         text = f"along axis {axis} the mean of {{}} stands for each entry"
         yield f"averaged {axis}", text, lambda t: t.mean(axis, keepdim=True).expand_as(t)
     for which, place in (("first", 0), ("last", -1)):
@@ -292,6 +294,7 @@ _OF_KIND: dict[str, tuple[Change, ...]] = {
         ("as exponentials", "{} goes through an exponential first", torch.exp),
         ("absolute", "{} loses its signs", torch.abs),
         ("squared", "{} is squared first", torch.square),
+        ("inverse", "1 / {} stands in its place", torch.reciprocal),
     ),
     "truths": (
         ("inverted", "True and False of {} are taken for one another", torch.logical_not),
@@ -302,6 +305,8 @@ _OF_KIND: dict[str, tuple[Change, ...]] = {
         ("one more", "{} is used as if it were one larger", lambda t: t + 1),
         ("one less", "{} is used as if it were one smaller", lambda t: t - 1),
         ("left out", "{} is left out (as if it were 0)", torch.zeros_like),
+        ("squared", "{} is squared first", torch.square),
+        ("from the first", "{} counts from its first entry", lambda t: t - t.flatten()[:1]),
     ),
     "bool": (("inverted", "{} is taken the other way round", lambda b: not b),),
     "int": (

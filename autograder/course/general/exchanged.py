@@ -17,6 +17,7 @@ from autograder.course.calls import Call
 
 EXCHANGED = "exchanged."  # how the checks begin
 MOST = 6  # inputs or layers; of more, the exchanges would be hundreds
+MOST_NUMBERS = 8  # plain numbers, such as sizes
 MOST_ENTRIES = 12  # tensors in dicts, of which few have one shape
 NOT_THERE = (LookupError, AttributeError, TypeError)  # in a call that has other inputs
 
@@ -33,6 +34,10 @@ def exchanged(calls: Sequence[Call], names: Sequence[str]) -> Iterator[Exchange]
     if len(inputs) <= MOST:
         called = {n: f"`{names[n]}`" for n in inputs}
         yield from _all(called, lambda call, n: [call.args[n]], calls, _inputs)
+    numbers = [n for n in _numbers(calls[0].args) if n < len(names)]
+    if len(numbers) <= MOST_NUMBERS:
+        called = {n: f"`{names[n]}`" for n in numbers}
+        yield from _pairs(called, lambda call, n: [call.args[n]], calls, _inputs)
     entries = {entry: f"`{entry[1]}`" for entry in _entries(calls[0].args)}
     if len(entries) <= MOST_ENTRIES:
         yield from _all(entries, lambda call, e: [call.args[e[0]][e[1]]], calls, _in_dicts)
@@ -44,8 +49,7 @@ def exchanged(calls: Sequence[Call], names: Sequence[str]) -> Iterator[Exchange]
 
 def _all(called: Mapping, of: Callable, calls: Sequence[Call], exchange) -> Iterator[Exchange]:
     """called: what each of these things is called, by the thing. of: the tensors of one."""
-    for one, other in _alike(list(called), of, calls):
-        yield from _both(called, one, other, calls, exchange)
+    yield from _pairs(called, of, calls, exchange)
     groups: dict[tuple, list] = {}
     for thing in called:
         with contextlib.suppress(*NOT_THERE):
@@ -60,6 +64,11 @@ def _all(called: Mapping, of: Callable, calls: Sequence[Call], exchange) -> Iter
             places = dict.fromkeys(others, taken)
             check = f"{EXCHANGED}{_plain(called[taken])} for all"
             yield check, text[:1].upper() + text[1:], [exchange(c, places) for c in calls]
+
+
+def _pairs(called: Mapping, of: Callable, calls: Sequence[Call], exchange) -> Iterator[Exchange]:
+    for one, other in _alike(list(called), of, calls):
+        yield from _both(called, one, other, calls, exchange)
 
 
 def _plain(called: str) -> str:
@@ -81,6 +90,10 @@ def _both(called: Mapping, one, other, calls, exchange) -> Iterator[Exchange]:
 
 def _tensors(args: tuple) -> list[int]:
     return [n for n, value in enumerate(args) if isinstance(value, torch.Tensor) and value.dim()]
+
+
+def _numbers(args: tuple) -> list[int]:
+    return [n for n, v in enumerate(args) if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
 def _entries(args: tuple) -> list[tuple[int, str]]:
@@ -106,7 +119,10 @@ def _alike(things: Sequence, of, calls: Sequence[Call]) -> Iterator[tuple]:
 
 
 def _forms(tensors) -> list[tuple]:
-    return [(tuple(t.shape), t.dtype) for t in tensors]
+    """Of numbers the type: a size may stand where another belongs."""
+    return [
+        (tuple(t.shape), t.dtype) if isinstance(t, torch.Tensor) else ((), type(t)) for t in tensors
+    ]
 
 
 def _inputs(call: Call, places: Mapping[int, int]) -> Call:

@@ -54,7 +54,7 @@ def moved(got, expected) -> Iterator[Named]:
     ordered = got.flatten().sort().values
     if not same(ordered, expected.flatten().sort().values):
         return
-    yield from _transposed(got, expected)
+    yield from transposed(got, expected)
     for axis, size in enumerate(got.shape):
         if size < 2:
             continue
@@ -68,7 +68,7 @@ def moved(got, expected) -> Iterator[Named]:
         yield "result.moved", "The right numbers are there, but at other places."
 
 
-def _transposed(got, expected) -> Iterator[Named]:
+def transposed(got, expected) -> Iterator[Named]:
     if not 2 <= expected.dim() <= 4:
         return
     plain = tuple(range(expected.dim()))
@@ -158,7 +158,7 @@ def other_axes(got, expected) -> Iterator[Named]:
         return
     if same(got.flatten(), expected.flatten()):
         yield "result.form", "The numbers are right; only the form is not."
-    yield from _transposed(got, expected)
+    yield from transposed(got, expected)
     if got.dtype == torch.bool or not tells(got) or not tells(expected):
         return
     for axes, named in _one_or_two(expected.dim()):
@@ -233,6 +233,9 @@ def as_numbers(got, expected) -> Iterator[Named]:
         if torch.equal(got, right.double()):
             said = f"Numbers 1 and 0 stand where True and False are asked for, {text}."
             yield f"result.numbers {text}", said
+        if torch.equal(got == -torch.inf, right) and not got[~right].any():
+            said = f"-inf and 0 stand where True and False are asked for, {text}."
+            yield f"result.numbers -inf {text}", said
 
 
 def signs(got, expected) -> Iterator[Named]:
@@ -246,6 +249,25 @@ def left_at_zero(got, expected) -> Iterator[Named]:
     wrong = (got - expected).abs() > TOLERANCE * largest(expected)
     if not got[wrong].any() and got[~wrong].any():
         yield "result.left at 0", "Wherever a number is wrong, 0 came back."
+
+
+def one_instead(got, expected) -> Iterator[Named]:
+    """Wherever a number is wrong, one and the same came back that no number should be."""
+    if got.dtype == torch.bool:
+        return
+    wrong = ~((got - expected).abs() <= TOLERANCE * max(largest(expected), 1e-9))
+    wrong &= ~(got == expected) & ~(got.isnan() & expected.isnan())
+    if not wrong.any() or wrong.all():
+        return
+    for name, there in (
+        ("NaN", got.isnan()),
+        ("inf", got == torch.inf),
+        ("-inf", got == -torch.inf),
+    ):
+        if there[wrong].all():
+            if not expected[wrong].any():
+                yield f"result.{name} for 0", f"{name} came back where 0 belongs, else it is right."
+            yield f"result.{name} instead", f"Wherever a number is wrong, {name} came back."
 
 
 def cut(got, expected) -> Iterator[Named]:

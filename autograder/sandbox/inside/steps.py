@@ -209,9 +209,11 @@ class Recorder(TorchFunctionMode):
         return super().__enter__()
 
     def __exit__(self, *error):
-        if self.named:
-            sys.setprofile(self.profile)
-        return super().__exit__(*error)
+        try:
+            return super().__exit__(*error)
+        finally:
+            if self.named:
+                sys.setprofile(self.profile)
 
     def returned(self, value) -> list[int]:
         """The rows of what the call returned."""

@@ -1,13 +1,16 @@
 """Wrong programs in odd styles, written before the rules were changed for them.
 
 A third of them make two mistakes. They are split in halves, the first by turns, the second
-(`AGAIN`) and the third by a hash of the name: one was looked at while rules were changed, the other
-only counted. `MISNAMED` were written to be told wrongly, and all of them were looked at.
+(`AGAIN`), the third and the fourth by a hash of the name: one was looked at while rules were
+changed, the other only counted. The fifth was written after the fourth was looked at, and counted
+as a whole. `MISNAMED` and `PROVOKED` were written to be told wrongly, and all of them were looked
+at.
 """
 
 import hashlib
 
 from tests.tracing.fresh import heads, later, names, one_head, pairs, right, singles, third
+from tests.tracing.fresh.program import programs_in
 from tests.tracing.programs import Program
 
 PROGRAMS = [*one_head.ADD.programs, *heads.ADD.programs, *later.ADD.programs]
@@ -23,5 +26,15 @@ AGAIN = [*singles.ADD.programs, *pairs.ADD.programs]
 AGAIN_LOOKED_AT = [p for p in AGAIN if first_half(p)]
 AGAIN_COUNTED = [p for p in AGAIN if not first_half(p)]
 THIRD_LOOKED_AT, THIRD_COUNTED = third.LOOKED_AT, third.COUNTED
+FOURTH, FIFTH = programs_in("fourth.txt"), programs_in("fifth.txt")
+
+
+def _in_the_first_half(program: Program) -> bool:
+    return hashlib.sha256(f"fourth:{program.what}".encode()).digest()[0] % 2 == 0
+
+
+FOURTH_LOOKED_AT = [p for p in FOURTH if _in_the_first_half(p)]
+FOURTH_COUNTED = [p for p in FOURTH if not _in_the_first_half(p)]
 MISNAMED = names.ADD.programs
-RIGHT = right.ADD.programs
+PROVOKED = programs_in("provoked.txt")
+RIGHT = [*right.ADD.programs, *programs_in("right_again.txt")]

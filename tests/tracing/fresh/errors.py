@@ -144,7 +144,7 @@ change(
     CLASS,
     (
         "        self.q = nn.Linear(input_size, hidden)\n",
-        "        self.q = nn.Linear(hidden, input_size)\n",
+        "        self.q = nn.Linear(hidden, input_size)  # <-\n",
     ),
     ("        q = self.q(x)\n", "        q = self.q(x)  # <-\n"),
     causes=("size",),

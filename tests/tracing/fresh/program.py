@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tests.tracing.programs import Program
 
@@ -23,3 +25,16 @@ class Group:
             assert source.count(old) == 1, (what, old)
             source = source.replace(old, new)
         self.add(what, task, source, *causes)
+
+
+def programs_in(name: str) -> list[Program]:
+    """The programs of a text beside this file: `### its name`, `## its task`, a line `## pattern`
+    for each of its causes, and then its source."""
+    text = (Path(__file__).parent / name).read_text(encoding="utf-8")
+    found = []
+    for block in re.split(r"^### ", text, flags=re.MULTILINE)[1:]:
+        what, *lines = block.split("\n")
+        head = [line.removeprefix("## ") for line in lines if line.startswith("## ")]
+        source = [line for line in lines if not line.startswith("## ")]
+        found.append(Program(what, head[0], "\n".join(source), tuple(head[1:])))
+    return found

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 
 from autograder.tracing.alike import Known
 from autograder.tracing.first_wrong import Judged
-from autograder.tracing.mends import arrangements, right_ones
+from autograder.tracing.proof.fillings import arrangements, right_ones
+from autograder.tracing.proof.replay import Bench, Proof
+from autograder.tracing.proof.standing import may_be_meant
 from autograder.tracing.reference import multiple
-from autograder.tracing.replay import Bench, Proof
 
 MOST_AT_ONCE = 3
 MOST_WAYS = (16, 3)  # right tensors tried in the place of each of two steps, and of each of three
@@ -45,6 +46,8 @@ def first_of_several(bench: Bench, suspects: list[int]) -> Proof | None:
         outcome = bench.outcome({**one, **rest})
         if outcome is None or not outcome[1]:
             continue
+        if sum(may_be_meant(judged, them) for _, them in chosen) > 1:
+            return None  # in one order, and that may be right
         without = bench.outcome(rest)
         done = outcome if together else bench.outcome(one)
         if done is None or without is None or without[1]:

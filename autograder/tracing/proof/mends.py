@@ -1,26 +1,31 @@
-"""What may mend steps of a wrong answer: a right tensor in their place, or their operation made in
-another way (an axis, a sign, an operand)."""
+"""What may mend steps of a wrong answer: their operation made in another way, with another axis,
+sign or operand, or left out."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import torch
 
 from autograder.course.steps.traces import LEAF, Done
-from autograder.tracing.alike import Known, merges
+from autograder.tracing.alike import plain
 from autograder.tracing.first_wrong import LAYOUT, Judged
-from autograder.tracing.replay import REDUCED, Replay
+from autograder.tracing.proof.operations import REDUCED
+from autograder.tracing.proof.replay import Replay
 
 OVER_AN_AXIS = REDUCED.split()
 MASKED = ("masked_fill", "masked_fill_", "where", "__mul__", "mul")
 PRODUCTS = ("matmul", "__matmul__", "bmm", "mm")
 ATTENTION = "scaled_dot_product_attention"
 JOINS = ("cat", "concat", "stack", "hstack", "vstack")
-MOST_WAYS = 24  # to lay one right tensor out in one shape
+OPPOSITES = (  # (operations, the one that undoes them, what is wrong then)
+    (("add", "radd"), "sub", "it is added and should be taken away"),
+    (("sub", "subtract"), "add", "it is taken away and should be added"),
+    (("mul", "rmul", "multiply"), "div", "it multiplies where it should divide"),
+    (("div", "truediv", "true_divide", "divide"), "mul", "it divides where it should multiply"),
+)
+HUGE = 1e37  # what hides a score counts as
 MOST_OTHERS = 12  # steps that are tried in the place of an operand
 
 
@@ -44,13 +49,15 @@ def ways_to_mend(judged: Judged, replay: Replay, group: Sequence[int]) -> Iterat
         yield from _other_axes(group, steps)
     if first.calls[-1].op in MASKED:
         yield from _other_masks(replay, group, steps)
-    if first.calls[-1].op in PRODUCTS:
+    if first.calls[-1].op in (*PRODUCTS, "einsum"):
         yield from _turned_operands(replay, group, steps)
     if first.calls[-1].op == ATTENTION:
         yield from _other_switches(replay, group, steps)
     if first.calls[-1].op in JOINS:
         yield from _joined_otherwise(group, steps, replay)
     yield Mend({i: -s.value for i, s in zip(group, steps, strict=True)}, {}, "the sign is wrong")
+    yield from _other_signs(group, steps)
+    yield from _other_diagonals(group, steps)
     yield from _left_out(judged, group, steps)
     yield from _other_operands(judged, group, steps)
 
@@ -119,18 +126,33 @@ def _turned_operands(replay: Replay, group, steps) -> Iterator[Mend]:
     ):
         calls = {}
         for i, step in zip(group, steps, strict=True):
-            given = list(step.calls[-1].given)
+            done = step.calls[-1]
+            given, put = _operands_of(done)
             tensors = [replay.value(g[1]) if g[0] == "t" else None for g in given[:2]]
             if len(tensors) < 2 or any(t is None or t.dim() < 2 for t in tensors):
                 break
+            if len(places) == 2 and done.op == "einsum":
+                break  # its letters say which is which
             for place in places:
                 given[place] = ("c", tensors[place].mT)
             if len(places) == 2:
                 given[:2] = ("c", tensors[1].mT), ("c", tensors[0].mT)
                 # (A B)^T: the same product with its axes exchanged
-            calls[i] = (*step.calls[:-1], replace(step.calls[-1], given=tuple(given)))
+            calls[i] = (*step.calls[:-1], replace(done, given=put(given)))
         if len(calls) == len(steps):
             yield Mend({}, calls, words)
+
+
+def _operands_of(done: Done) -> tuple[list, Callable[[list], tuple]]:
+    """The operands of a product, and what makes its arguments of others; those of `einsum` come
+    behind its letters, one by one or in a list."""
+    if done.op != "einsum":
+        return list(done.given), tuple
+    letters, *rest = done.given
+    if rest and rest[0][0] in ("l", "u"):
+        kind, *row = rest[0]
+        return row, lambda own: (letters, (kind, *own), *rest[1:])
+    return rest, lambda own: (letters, *own)
 
 
 def _other_switches(replay: Replay, group, steps) -> Iterator[Mend]:
@@ -182,19 +204,77 @@ def _joined_otherwise(group, steps, replay: Replay) -> Iterator[Mend]:
 
     if any(not s.calls[-1].given or s.calls[-1].given[0][0] not in ("l", "u") for s in steps):
         return
+    if all(len(set(s.inputs)) < 2 for s in steps):  # copies of one tensor
+        return
     yield Mend({}, joined(lambda parts: parts[::-1]), "what is joined stands in the wrong order")
     yield Mend({}, joined(lambda p: [minus(p[0]), *p[1:]]), "its first part has the wrong sign")
     yield Mend({}, joined(lambda p: [*p[:-1], minus(p[-1])]), "its last part has the wrong sign")
 
 
 def _left_out(judged: Judged, group, steps) -> Iterator[Mend]:
-    values = {}
-    for i, step in zip(group, steps, strict=True):
-        same = [n for n in step.inputs if judged.steps[n].value.shape == step.value.shape]
-        if not same or judged.steps[same[0]].kind != "float":
-            return
-        values[i] = judged.steps[same[0]].value
-    yield Mend(values, {}, "this step is one too many")
+    """Each of what the steps were made of in their place, as if they had not been made."""
+    for place in range(min(len(s.inputs) for s in steps)):
+        own = [s.inputs[place] for s in steps]
+        if all(_can_stand_for(judged, i, step) for i, step in zip(own, steps, strict=True)):
+            values = {i: judged.steps[n].value for i, n in zip(group, own, strict=True)}
+            yield Mend(values, {}, _too_many(steps[0].op))
+
+
+def _too_many(op: str) -> str:
+    """That an operation should not be there, in words."""
+    bare = op.strip("_")
+    if bare in ("add", "radd", "iadd"):
+        return "something is added that is not asked for: this step is one too many"
+    return f"this step is one too many (`{bare}`)" if op == bare else "this step is one too many"
+
+
+def _can_stand_for(judged: Judged, number: int, step) -> bool:
+    other = judged.steps[number]
+    return other.value.shape == step.value.shape and other.kind == "float"
+
+
+def _other_signs(group, steps) -> Iterator[Mend]:
+    """Added for taken away, and multiplied for divided."""
+    done = steps[0].calls[-1]
+    if any((plain(step.value).abs() > HUGE).any() for step in steps):  # a mask is added
+        return
+    for one, two, words in OPPOSITES:
+        bare = done.op.strip("_").removeprefix("i" if done.op.startswith("__i") else "")
+        if bare in one and len(done.given) == 2 and done.given[1][0] != "k":
+            calls = {
+                i: (*s.calls[:-1], replace(s.calls[-1], op=two))
+                for i, s in zip(group, steps, strict=True)
+            }
+            yield Mend({}, calls, words)
+
+
+def _other_diagonals(group, steps) -> Iterator[Mend]:
+    """The triangle that begins a place earlier or later, or that is the other one."""
+    done = steps[0].calls[-1]
+    name = done.op.strip("_")
+    if name not in ("tril", "triu"):
+        return
+    named = dict(next((g[1] for g in done.given if g[0] == "k"), ()))
+    plain = [g for g in done.given[1:] if g[0] == "v" and type(g[1]) is int]
+    now = plain[0][1] if plain else named.get("diagonal", ("v", 0))[1]
+    if type(now) is not int:
+        return
+    other = "triu" if name == "tril" else "tril"
+    for op, diagonal, words in (
+        (name, now - 1, "the diagonal of its triangle is one place off"),
+        (name, now + 1, "the diagonal of its triangle is one place off"),
+        (other, now, "its triangle is the other one"),
+        (other, now - 1, "its triangle is the other one"),
+        (other, now + 1, "its triangle is the other one"),
+    ):
+        calls = {
+            i: (
+                *s.calls[:-1],
+                replace(s.calls[-1], op=op, given=(s.calls[-1].given[0], ("v", diagonal))),
+            )
+            for i, s in zip(group, steps, strict=True)
+        }
+        yield Mend({}, calls, words)
 
 
 def _other_operands(judged: Judged, group, steps) -> Iterator[Mend]:
@@ -287,101 +367,3 @@ def siblings(judged: Judged, number: int) -> list[int]:
         for i, s in enumerate(judged.steps)
         if s.place is not None and (s.op, s.place, s.inputs) == made
     ]
-
-
-# --- right tensors in the place of steps ---------------------------------------------------------
-def arrangements(known: Known, shape: torch.Size) -> Iterator[torch.Tensor]:
-    """A right tensor's numbers in a shape, in each way that its axes can be ordered."""
-    seen = []
-    for value in known.shapes:
-        if value.shape == shape:
-            seen.append(value)
-            yield value
-    fine = known.value.squeeze()
-    if fine.dim() > 5:
-        return
-    coarse = [n for n in shape if n > 1]
-    for order in itertools.permutations(range(fine.dim())):
-        if merges([fine.shape[i] for i in order], coarse):
-            value = fine.permute(order).reshape(shape)
-            if not any(torch.equal(value, other) for other in seen):
-                seen.append(value)
-                yield value
-        if len(seen) >= MOST_WAYS:
-            return
-
-
-def in_slices(known: Known, shapes: list[torch.Size]) -> Iterator[list[torch.Tensor]]:
-    """A right tensor cut in slices, one for each of several steps in a row."""
-    count, size = len(shapes), math.prod(shapes[0])
-    for fine in {tuple(t.shape): t for t in known.shapes}.values():
-        axes = [i for i, n in enumerate(fine.shape) if n > 1]
-        for k in (1, 2, 3):
-            for own in itertools.permutations(axes, k):
-                parts = math.prod(fine.shape[i] for i in own)
-                if parts < 2 or count % parts or fine.numel() // parts != size:
-                    continue
-                rest = [i for i in range(fine.dim()) if i not in own]
-                for order in itertools.permutations(rest):
-                    if [fine.shape[i] for i in order if fine.shape[i] > 1] != [
-                        n for n in shapes[0] if n > 1
-                    ]:
-                        continue
-                    cut = fine.permute(*own, *order).reshape(parts, *shapes[0])
-                    yield [cut[j % parts] for j in range(count)]
-                    if parts != count:
-                        yield [cut[j // (count // parts)] for j in range(count)]
-
-
-def right_ones(judged: Judged, group, steps) -> Iterator[tuple[Known, list[torch.Tensor]]]:
-    """Right tensors in the place of these steps: first what the answer makes there."""
-    should = judged.own.makes(judged.places(group[0])) if len(group) == 1 else None
-    known = [each for each in judged.own.known if each is not should]
-    if len(group) > 1:
-        if len({step.outer for step in steps}) > 1:
-            yield from _each_in_another_order(judged, group, steps)
-            return
-        yield from _in_turn(judged, group)
-    for each in [should, *known] if should is not None else known:
-        for values in _fillings(each, steps):
-            yield each, values
-
-
-def _each_in_another_order(judged: Judged, group, steps) -> Iterator:
-    """Several calls of one function, each tensor with its own axes in another order."""
-    own = [judged.like.get(i) for i in group]
-    if any(each is None or not each.whole for each in own):
-        return
-    ways = [list(arrangements(e.known, s.value.shape)) for e, s in zip(own, steps, strict=True)]
-    for values in zip(*ways, strict=False):
-        yield own[0].known, list(values)
-
-
-def _in_turn(judged: Judged, group: tuple[int, ...]) -> Iterator[tuple[Known, list[torch.Tensor]]]:
-    """What the answer's own rounds give, one after the other; and what is wanted at the end."""
-    own = judged.own
-    shape, returned = judged.steps[group[0]].value.shape, judged.trace.returned
-    rounds: dict = {}
-    for number, step in enumerate(own.trace.steps):
-        if number in own.of_step and step.value.shape == shape:
-            rounds.setdefault((step.op, step.place), []).append(number)
-    rows = [numbers for numbers in rounds.values() if len(numbers) == len(group)]
-    if len(returned) == len(own.trace.returned) and set(group) <= set(returned):
-        rows.append([own.trace.returned[returned.index(i)] for i in group])
-    for numbers in rows:
-        if all(i in own.of_step for i in numbers):
-            yield own.of_step[numbers[0]], [own.trace.steps[i].value for i in numbers]
-
-
-def _fillings(known: Known, steps) -> Iterator[list[torch.Tensor]]:
-    shape = steps[0].value.shape
-    if known.value.numel() == steps[0].value.numel():
-        if len(steps) == 1:
-            for value in arrangements(known, shape):
-                yield [value]
-        else:
-            for value in known.shapes:
-                if value.shape == shape:
-                    yield [value] * len(steps)
-    elif len(steps) > 1:
-        yield from in_slices(known, [s.value.shape for s in steps])

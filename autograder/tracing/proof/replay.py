@@ -10,45 +10,21 @@ is not on the list) is never made again: what depends on it stays unknown.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import torch
-import torch.nn.functional as F
 
 from autograder.course.steps.traces import LEAF, Done, Step, Trace
 from autograder.tracing.alike import Known, likeness, near, plain, tells
 from autograder.tracing.first_wrong import LAYOUT as MOVES
 from autograder.tracing.first_wrong import PARTS, Judged
+from autograder.tracing.proof.operations import NotAgain, call
 from autograder.tracing.text import Text
 
-MOST_NUMBERS = 200_000  # that one operation may touch
 MOST_TRIES = 600  # ways to mend the steps of one answer
 REACH = 10  # steps after a mended one that are looked at
-ARITHMETIC = (
-    "add sub mul div true_divide pow neg reciprocal square sqrt rsqrt exp exp2 log log2 abs"
-)
-ARITHMETIC += " sigmoid tanh relu elu gelu clamp clip clamp_min clamp_max maximum minimum sin cos"
-ARITHMETIC += " outer dot mv mm bmm matmul einsum linear baddbmm addmm rsub"
-REDUCED = "sum mean amax amin max min softmax log_softmax logsumexp norm var std cumsum prod median"
-LAYOUT = "transpose permute view reshape unflatten flatten squeeze unsqueeze contiguous movedim t"
-LAYOUT += " swapaxes swapdims expand expand_as view_as reshape_as moveaxis adjoint flip roll narrow"
-LAYOUT += (
-    " select split chunk unbind tensor_split index_select gather cat concat stack hstack clone"
-)
-LAYOUT += " vstack repeat repeat_interleave tile diagonal diag ravel detach to float double type_as"
-CHOSEN = "masked_fill where tril triu eq ne lt le gt ge logical_not logical_and logical_or bool"
-CHOSEN += " bitwise_not nan_to_num isnan dist any all zeros_like ones_like full_like"
-CHOSEN += " scaled_dot_product_attention"
-CHOSEN += " dropout layer_norm unsafe_chunk unsafe_split multiply divide subtract negative"
-NAMES = frozenset(f"{ARITHMETIC} {REDUCED} {LAYOUT} {CHOSEN}".split())
-SIGNS = (
-    "add sub mul truediv pow matmul neg getitem radd rsub rmul rdiv rtruediv rpow rmatmul invert eq"
-)
-SIGNS += " ne lt le gt ge and or abs iter xor"
-PROPERTIES = (".T", ".mT", ".data", ".real")
 
 
 @dataclass
@@ -65,10 +41,6 @@ class Proof:
     mend: str = ""
     suspects: tuple[int, ...] = ()
     earlier: Proof | None = None  # one that makes more right, where this one is not one statement
-
-
-class NotAgain(Exception):
-    """A step that cannot be made again."""
 
 
 class Replay:
@@ -280,11 +252,13 @@ class Bench:
         return seen
 
     def suspects(self) -> list[int]:
-        """The steps that are not right and that the result depends on, in order."""
+        """The steps that are not right, or whose numbers stand in no order that moved axes explain,
+        and that the result depends on, in order."""
         judged = self.judged
         roots = self.places_returned_wrong() or list(judged.trace.returned)
         on_the_way = self.ancestors(i for i in roots if i < len(judged.steps))
-        return sorted(i for i in on_the_way & (judged.bad | judged.unsure))
+        shuffled = {i for i, each in judged.like.items() if not each.in_order}
+        return sorted(on_the_way & (judged.bad | judged.unsure | shuffled))
 
     def before(self, number: int) -> list[int]:
         """The right steps that a wrong one was made of, through changes of layout, in order."""
@@ -302,91 +276,3 @@ class Bench:
             if step.op in MOVES or step.op in PARTS or moved:
                 left += step.inputs
         return sorted(found - judged.bad)
-
-
-def call(name: str, given: list, named: dict):
-    """An operation by its name, on tensors; raises NotAgain for one that is not on the list."""
-    named = {k: v for k, v in named.items() if k not in ("out", "_stacklevel", "inplace")}
-    if name in PROPERTIES:
-        return given[0] if name in (".data", ".real") else getattr(given[0], name[1:])
-    if name == "__setitem__":
-        new = given[0].clone()
-        new[given[1]] = given[2]
-        return new
-    function = _function(name, given)
-    shapes = [t.shape for t in _flat([*given, *named.values()]) if isinstance(t, torch.Tensor)]
-    if _touched(name, given, named, shapes) > MOST_NUMBERS:
-        raise NotAgain
-    return function(*given, **named)
-
-
-def _function(name: str, given: list):
-    if name == "where" and given[0].dtype == torch.bool:  # also a method, with other places
-        return torch.where
-    if name == "dropout":  # in evaluation; what was dropped does not come out as recorded
-        return lambda x, *_, **__: x
-    if name.startswith("__") and name.endswith("__"):
-        bare = name[2:-2]
-        if bare in SIGNS.split():
-            return getattr(torch.Tensor, name)
-        if bare.startswith("i") and bare[1:] in SIGNS.split():
-            return getattr(torch.Tensor, f"__{bare[1:]}__")
-        raise NotAgain
-    bare = name.rstrip("_")
-    if bare not in NAMES:
-        raise NotAgain
-    homes = (torch.Tensor, F, torch) if given and isinstance(given[0], torch.Tensor) else (torch, F)
-    for home in homes:
-        if hasattr(home, bare):
-            return getattr(home, bare)
-    raise NotAgain
-
-
-def _touched(name: str, given: list, named: dict, shapes: list) -> int:
-    """A bound on the numbers that an operation touches, computed without making one."""
-    sizes = [math.prod(shape) for shape in shapes]
-    if name == "einsum":
-        return _in_einsum(given[0], shapes)
-    if name in ("repeat", "tile", "expand", "repeat_interleave"):
-        meta = [each.to("meta") if isinstance(each, torch.Tensor) else each for each in given]
-        return getattr(torch.Tensor, name)(*meta, **named).numel()
-    if name in ("matmul", "bmm", "mm", "__matmul__", "linear", "outer"):
-        last = shapes[1][-2 if name == "linear" else -1] if len(shapes) > 1 and shapes[1] else 1
-        return sizes[0] * last
-    if name in ("baddbmm", "addmm", "scaled_dot_product_attention"):
-        one, two = (1, 2) if "add" in name else (0, 1)
-        return sizes[one] * max(shapes[two])
-    if name in ("index_select", "gather", "__getitem__"):
-        places = [
-            t for t in _flat(given[1:]) if isinstance(t, torch.Tensor) and not t.is_floating_point()
-        ]
-        counts = [t.numel() for t in places if t.dtype != torch.bool]
-        return max(sizes[0], math.prod(counts) * sizes[0] // max(shapes[0][0], 1) if counts else 0)
-    if name in ("cat", "concat", "stack", "hstack", "vstack"):
-        return sum(sizes)
-    if name == "diag":
-        return sizes[0] ** 2
-    try:
-        wide = torch.broadcast_shapes(*shapes) if len(shapes) > 1 else ()
-    except RuntimeError:
-        wide = ()
-    return max([math.prod(wide), *sizes], default=0)
-
-
-def _in_einsum(words: str, shapes: list) -> int:
-    """All letters' sizes multiplied: no order of the products touches more."""
-    operands = words.replace(" ", "").partition("->")[0].split(",")
-    sizes: dict[str, int] = {}
-    most = 1
-    for letters, shape in zip(operands, shapes, strict=True):
-        front, _, back = letters.partition("...")
-        own = [*zip(front, shape, strict=False)]
-        own += zip(reversed(back), reversed(shape), strict=False)
-        for letter, size in own:
-            sizes[letter] = max(sizes.get(letter, 1), size)
-        most = max(most, math.prod(shape) // max(math.prod(n for _, n in own), 1))
-    return math.prod(sizes.values()) * most
-
-
-def _flat(values: list) -> list:
-    return [t for each in values for t in (each if isinstance(each, list | tuple) else [each])]

@@ -16,12 +16,30 @@ from dataclasses import dataclass, replace
 import torch
 
 from autograder.course.steps.traces import Trace
-from autograder.tracing.alike import Known, near, plain
+from autograder.tracing.alike import Known, likeness, near, plain
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
-from autograder.tracing.mends import JOINS, Mend, right_ones, siblings, ways_to_mend
-from autograder.tracing.pairs import first_of_several, one_after_the_other
+from autograder.tracing.proof.cuts import before_a_move
+from autograder.tracing.proof.fillings import in_slices, right_ones
+from autograder.tracing.proof.mends import Mend, siblings, ways_to_mend
+from autograder.tracing.proof.operations import NotAgain
+from autograder.tracing.proof.pairs import first_of_several, one_after_the_other
+from autograder.tracing.proof.replay import REACH, Bench, Proof, Replay
+from autograder.tracing.proof.standing import (
+    are_the_same,
+    as_the_answer_has_it,
+    changes_nothing,
+    has_right_siblings,
+    is_a_part_as_it_is,
+    is_another,
+    is_right_alone,
+    lacks_a_term,
+    may_be_meant,
+    may_turn,
+    merges_in_order,
+    one_of_the_other,
+    took_another,
+)
 from autograder.tracing.reference import PRODUCTS, multiple
-from autograder.tracing.replay import REACH, Bench, NotAgain, Proof, Replay
 from autograder.tracing.text import Text
 
 
@@ -38,12 +56,14 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     if judged.trace.full or not judged.whole or judged.trace.stopped is not None:
         return None
     bench = Bench(judged, until, text)
+    if bench.is_right({}):
+        return None
     suspects = bench.suspects()
     returned = bench.places_returned_wrong()
     if not suspects and not returned:
         return None
     pivot = _pivot(bench, suspects or returned)
-    likely = pivot is None or pivot.all_right or _took_another(judged, pivot)
+    likely = pivot is None or pivot.all_right or took_another(judged, pivot)
     exchanged = swapped(bench) if likely else None
     if exchanged is not None:
         return _exchanged(bench, exchanged, pivot)
@@ -51,9 +71,12 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
         return _mended(bench, suspects) or first_of_several(bench, suspects)
     if bench.one_statement(pivot.suspects):
         return pivot
-    merge = _before_a_merge(bench, pivot)
-    if merge is not None:
-        return merge
+    earlier = _before_a_merge(bench, pivot) or before_a_move(bench, pivot)
+    if earlier is not None:
+        return earlier
+    same = _same_in_every_round(bench, pivot)
+    if same is not None:
+        return same
     mended = _mended(bench, list(pivot.suspects), pivot)
     if mended is None and pivot.earlier is not None:
         return pivot.earlier
@@ -87,7 +110,7 @@ def _exchanged(bench: Bench, swap: Swap, pivot: Proof | None) -> Proof | None:
     cannot be told."""
     judged, text = bench.judged, bench.text
     one, two = swap.one, swap.two
-    crossed = text.crossed(*((judged.steps[i], judged.like[i].known.name) for i in (one, two)))
+    crossed = text.crossed(*((judged.steps[i], judged.like[i].known.called) for i in (one, two)))
     used = pivot is not None and pivot.all_right and bench.one_statement(pivot.suspects)
     if used and crossed is False:
         return pivot
@@ -111,9 +134,12 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
             if group is None:
                 continue
             found = None
-            for each in (group, bench.wide_group_of[number], (number,)):
+            parts = tuple(siblings(judged, number))
+            for each in dict.fromkeys((group, bench.wide_group_of[number], parts, (number,))):
                 alone = len(each) == 1 and each != bench.group_of[number]
-                if each in tried or (alone and not _is_right_alone(judged, number)):
+                if each in tried or (alone and not is_right_alone(judged, number)):
+                    continue
+                if len(each) == 1 and has_right_siblings(judged, number, parts):
                     continue
                 tried.add(each)
                 again = _with_a_right_one(bench, each)
@@ -121,12 +147,12 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
                 found, group = (again, each) if again is not None else (found, group)
                 if found is not None and found[3]:
                     break
-            if found is None:
+            if found is None or (not found[3] and may_be_meant(judged, found[0])):
                 continue
             values, should, changed, all_right = found[:4]
             ahead = bench.ancestors(group) & (judged.bad | judged.unsure)
-            moved = set() if _is_another(judged, group, should) else _moved_before(judged, group)
-            moved |= _the_same_before(judged, group)
+            moved = set() if is_another(judged, group, should) else _moved_before(judged, group)
+            moved |= _the_same_before(judged, group) | _handed_in(judged, values)
             to_blame = tuple(sorted(ahead | moved | {min(group)}))
             several = any(not torch.equal(v, values[group[0]]) for v in values.values())
             proof = Proof(
@@ -149,39 +175,26 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
     return best
 
 
-def _is_right_alone(judged: Judged, number: int) -> bool:
-    """Whether one of several steps that a line makes is a whole right tensor of its own: of those
-    that a list is made of, one may be the wrong one."""
-    found = judged.like.get(number)
-    return found is not None and found.whole and found.in_order
-
-
 def _before_a_merge(bench: Bench, pivot: Proof) -> Proof | None:
     """The step that moved the axes of a right tensor, where they are merged next as no answer has
     them: once merged, no later step can have put them right."""
     steps, like = bench.judged.steps, bench.judged.like
     *moved, merging = pivot.suspects
-    if not pivot.all_right or merging != pivot.number or len(moved) != 1:
+    if not pivot.all_right or merging != pivot.number or not moved:
         return None
-    first = moved[0]
-    is_next = steps[merging].inputs == (first,) and bench.judged.users[first] == [merging]
+    if not bench.one_statement(moved):
+        return None
+    first, row = moved[0], pivot.suspects
+    is_next = all(
+        steps[after].inputs == (before,) and bench.judged.users[before] == [after]
+        for before, after in itertools.pairwise(row)
+    )
     merges = steps[merging].op in LAYOUT and steps[merging].value.dim() < steps[first].value.dim()
     same = first in like and like[first].known is pivot.should
     if is_next and merges and same and steps[first].op in LAYOUT:
         mend = "its axes are merged next in another order than asked for"
         return replace(pivot, number=first, suspects=(first,), should=None, mend=mend)
     return None
-
-
-def _took_another(judged: Judged, pivot: Proof) -> bool:
-    """Whether a step gave one right tensor where another belongs."""
-    return pivot.should is not None and _is_another(judged, (pivot.number,), pivot.should)
-
-
-def _is_another(judged: Judged, group: tuple[int, ...], should: Known) -> bool:
-    """Whether these are another right tensor, in order: what they were made of is right then."""
-    own = [judged.like.get(i) for i in group]
-    return all(each and each.whole and each.in_order and each.known is not should for each in own)
 
 
 def _moved_before(judged: Judged, group: tuple[int, ...]) -> set[int]:
@@ -199,31 +212,13 @@ def _moved_before(judged: Judged, group: tuple[int, ...]) -> set[int]:
             continue
         if step.op not in LAYOUT and (op in LAYOUT or list(like.order) == sorted(like.order)):
             continue
-        if not any(
+        if not merges_in_order(step, like) and not any(
             v.shape == step.value.shape and near(plain(v), plain(step.value))
             for v in like.known.shapes
         ):
             found.add(number)
             left += step.inputs
     return found
-
-
-def _are_the_same(judged: Judged, group: Sequence[int]) -> bool:
-    """Whether these steps all gave one part of one right tensor."""
-    own = [judged.like.get(i) for i in group]
-    parts = {(each.known.place, each.axes, each.index) for each in own if each and not each.whole}
-    return None not in own and len(parts) == 1 and not any(each.whole for each in own)
-
-
-def _is_a_part_as_it_is(judged: Judged, number: int) -> bool:
-    """Whether a step gave a part of a right tensor with its axes in the same order."""
-    found, value = judged.like.get(number), judged.steps[number].value
-    if found is None or found.whole:
-        return False
-    whole = found.known.value
-    parts = whole.movedim(found.axes, tuple(range(len(found.axes)))).flatten(0, len(found.axes) - 1)
-    own = parts[found.index].squeeze()
-    return own.shape == value.squeeze().shape and near(plain(own), plain(value.squeeze()))
 
 
 def _the_same_before(judged: Judged, group: Sequence[int]) -> set[int]:
@@ -233,12 +228,53 @@ def _the_same_before(judged: Judged, group: Sequence[int]) -> set[int]:
     if len(group) < 2:
         return found
     for operand in zip(*(judged.steps[i].inputs for i in group), strict=False):
-        if not _are_the_same(judged, operand) or judged.steps[operand[0]].place is None:
+        if not are_the_same(judged, operand) or judged.steps[operand[0]].place is None:
             continue
         if len(set(operand)) == 1 and len(siblings(judged, operand[0])) >= len(group):
             continue
         found |= {*operand, *_the_same_before(judged, operand)}
     return found
+
+
+def _handed_in(judged: Judged, values: dict[int, torch.Tensor]) -> set[int]:
+    """The steps before those of several calls or rounds that are another right tensor than what
+    belongs there: what was handed in may be wrong, and not the line."""
+    found: set[int] = set()
+    left = []
+    for number, value in values.items() if len(values) > 1 else ():
+        own, other = judged.like.get(number), likeness(value.double(), judged.own.known)
+        if own is None or other is None or not (own.whole and own.in_order and other.whole):
+            continue
+        if own.known is not other.known:
+            left += judged.steps[number].inputs
+    while left:
+        number = left.pop()
+        own = judged.like.get(number)
+        if number not in found and own is not None and judged.steps[number].place is not None:
+            found.add(number)
+            left += judged.steps[number].inputs if judged.steps[number].op in LAYOUT else ()
+    return found
+
+
+def _same_in_every_round(bench: Bench, pivot: Proof) -> Proof | None:
+    """The one place in a loop that takes the same part of a right tensor in every round, where all
+    is right with one part after the other."""
+    judged, found = bench.judged, []
+    groups = {bench.group_of[i] for i in pivot.suspects if i in bench.group_of}
+    for group in sorted(groups) if pivot.all_right else ():
+        steps = [judged.steps[i] for i in group]
+        if len(group) < 2 or steps[0].op not in PARTS or not are_the_same(judged, group):
+            continue
+        known = judged.like[group[0]].known
+        for values in in_slices(known, [step.value.shape for step in steps]):
+            new = dict(zip(group, values, strict=True))
+            outcome = bench.outcome(new)
+            if outcome is not None and outcome[1]:
+                trace = bench.replay.trace_with(outcome[0])
+                mend = _of_rounds(judged, new)
+                found.append(Proof(group[0], trace, True, None, mend, (group[0],)))
+                break
+    return found[0] if len(found) == 1 and found[0].mend else None
 
 
 def _of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
@@ -252,25 +288,6 @@ def _of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
     if all(sum(near(v, other) for other in new) == 1 for v in old):
         return "what the rounds give comes in another order"
     return ""
-
-
-def _may_turn(step, value: torch.Tensor) -> bool:
-    """Whether a step may itself have brought its axes in another order than this one: what it was
-    made of may stand in that order already."""
-    if step.op in (*LAYOUT, *PARTS, *JOINS, "__setitem__", "einsum"):
-        return True
-    turned = step.value.mT if step.value.dim() > 1 else step.value
-    same = turned.shape == value.shape and near(plain(turned), plain(value))
-    return step.op in (*PRODUCTS, "softmax") and same
-
-
-def _as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:
-    return any(v.shape == value.shape and torch.equal(v, value) for v in known.shapes)
-
-
-def _one_of_the_other(judged: Judged, one: Known, two: Known) -> bool:
-    own = judged.own
-    return one is not two and (own.comes_of(one, two) or own.comes_of(two, one))
 
 
 def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
@@ -290,15 +307,17 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
         for v in own.shapes
         if v.shape == steps[0].value.shape
     )
-    repeated = len(group) > 1 and _are_the_same(judged, group)
-    exact = exact or (len(group) > 1 and all(_is_a_part_as_it_is(judged, i) for i in group))
+    repeated = len(group) > 1 and are_the_same(judged, group)
+    exact = exact or (len(group) > 1 and all(is_a_part_as_it_is(judged, i) for i in group))
     for known, values in right_ones(judged, group, steps):
-        if exact and len(group) == 1 and not _as_the_answer_has_it(known, values[0]):
+        if exact and len(group) == 1 and not as_the_answer_has_it(known, values[0]):
             continue
         mine = len(there) == len(group) and any(known is own for own in there)
-        if mine and not repeated and (exact or not _may_turn(steps[0], values[0])):
+        if mine and not repeated and (exact or not may_turn(steps[0], values[0])):
             continue
-        if any(_one_of_the_other(judged, known, own) for own in there):
+        missing = any(lacks_a_term(judged, bench.text, own, known) for own in there)
+        missing = missing or any(changes_nothing(judged, i) for i in group)
+        if any(one_of_the_other(judged, known, own) for own in there) and not missing:
             continue  # what comes between is missing, or is there twice: this one is right
         new = dict(zip(group, values, strict=True))
         if any(v.shape != s.value.shape for v, s in zip(values, steps, strict=True)):

@@ -1,0 +1,7 @@
+"""Proof that a step is the wrong one: with something else in its place, what follows is right.
+
+`replay`: recorded steps made again, with `operations`, those that may be made. `fillings`: right
+tensors in the place of a step; `mends`: its operation made in another way. `repair`: the step that
+is to blame, with `standing`, how it stands to the answer's tensors; `pairs`: several at once.
+Touches no file and starts no process.
+"""

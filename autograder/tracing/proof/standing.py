@@ -1,0 +1,149 @@
+"""How a step stands to the answer's tensors: whether it is one, a part of one, or another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from autograder.course.steps.traces import LEAF
+from autograder.tracing.alike import Known, near, plain
+from autograder.tracing.differs import moved
+from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
+from autograder.tracing.proof.mends import JOINS
+from autograder.tracing.proof.replay import Proof
+from autograder.tracing.reference import PRODUCTS
+from autograder.tracing.text import Text
+
+MOST_ROWS = 300  # that are compared
+TERMS = ("add", "radd", "iadd", "sub", "rsub", "isub")
+FACTORS = ("mul", "rmul", "imul", "div", "truediv", "itruediv", "pow")
+
+
+def is_right_alone(judged: Judged, number: int) -> bool:
+    """Whether one of several steps that a line makes is a whole right tensor of its own: of those
+    that a list is made of, one may be the wrong one."""
+    found = judged.like.get(number)
+    return found is not None and found.whole and found.in_order
+
+
+def is_another(judged: Judged, group: tuple[int, ...], should: Known) -> bool:
+    """Whether these are another right tensor, in order: what they were made of is right then."""
+    own = [judged.like.get(i) for i in group]
+    return all(each and each.whole and each.in_order and each.known is not should for each in own)
+
+
+def lacks_a_term(judged: Judged, text: Text, one: Known, other: Known) -> bool:
+    """Whether the answer adds something it was given to one of them and has the other: a bias, or
+    a number. It belongs to the line of what it is added to, unless the student adds such terms in
+    lines of their own."""
+    own = judged.own
+    steps = own.trace.steps
+    for number, step in enumerate(steps):
+        if own.of_step.get(number) is not other or step.op.strip("_") not in TERMS:
+            continue
+        first = [i for i in step.inputs if own.of_step.get(i) is one]
+        rest = [i for i in step.inputs if i not in first]
+        if first and all(steps[i].value.dim() < 2 for i in rest):
+            together = _added_where_it_is_made(judged, text)
+            product = steps[first[0]].op in PRODUCTS
+            return all(together) and (bool(together) or product)
+    return False
+
+
+def _added_where_it_is_made(judged: Judged, text: Text) -> list[bool]:
+    """Of each right tensor to which the student adds a number or a vector, whether that is done in
+    the line that makes it."""
+    found = []
+    for number, step in enumerate(judged.steps):
+        if step.op.strip("_") not in TERMS or number not in judged.like or not step.inputs:
+            continue
+        large = [i for i in step.inputs if judged.steps[i].value.dim() > 1]
+        if len(large) == 1 and judged.steps[large[0]].op != LEAF:
+            found.append(text.line(judged.steps[large[0]]) == text.line(step))
+    return found
+
+
+def changes_nothing(judged: Judged, number: int) -> bool:
+    """Whether an arithmetic step gave what it was given: a factor that is 1, a term that is 0."""
+    step = judged.steps[number]
+    before = [judged.steps[i].value for i in step.inputs]
+    same = any(v.shape == step.value.shape and torch.equal(v, step.value) for v in before)
+    return same and step.op.strip("_") in (*TERMS, *FACTORS)
+
+
+def merges_in_order(step, like) -> bool:
+    """Whether a step only joined neighbouring axes of a right tensor, as `flatten` does."""
+    long = [sum(n > 1 for n in t.shape) for t in (step.value, like.known.value)]
+    return list(like.order) == sorted(like.order) and long[0] <= long[1]
+
+
+def are_the_same(judged: Judged, group: Sequence[int]) -> bool:
+    """Whether these steps all gave one part of one right tensor."""
+    own = [judged.like.get(i) for i in group]
+    parts = {(each.known.place, each.axes, each.index) for each in own if each and not each.whole}
+    return None not in own and len(parts) == 1 and not any(each.whole for each in own)
+
+
+def is_a_part_as_it_is(judged: Judged, number: int) -> bool:
+    """Whether a step gave a part of a right tensor with its axes in the same order."""
+    found, value = judged.like.get(number), judged.steps[number].value
+    if found is None or found.whole:
+        return False
+    whole = found.known.value
+    parts = whole.movedim(found.axes, tuple(range(len(found.axes)))).flatten(0, len(found.axes) - 1)
+    own = parts[found.index].squeeze()
+    return own.shape == value.squeeze().shape and near(plain(own), plain(value.squeeze()))
+
+
+def may_turn(step, value: torch.Tensor) -> bool:
+    """Whether a step may itself have brought its axes in another order than this one: what it was
+    made of may stand in that order already."""
+    if step.op in (*LAYOUT, *PARTS, *JOINS, "__setitem__", "einsum"):
+        return True
+    turned = step.value.mT if step.value.dim() > 1 else step.value
+    same = turned.shape == value.shape and near(plain(turned), plain(value))
+    return step.op in (*PRODUCTS, "softmax") and same
+
+
+def as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:
+    return any(v.shape == value.shape and torch.equal(v, value) for v in known.shapes)
+
+
+def one_of_the_other(judged: Judged, one: Known, two: Known) -> bool:
+    own = judged.own
+    return one is not two and (own.comes_of(one, two) or own.comes_of(two, one))
+
+
+def took_another(judged: Judged, pivot: Proof) -> bool:
+    """Whether a step gave one right tensor where another belongs."""
+    return pivot.should is not None and is_another(judged, (pivot.number,), pivot.should)
+
+
+def has_right_siblings(judged: Judged, number: int, parts: tuple[int, ...]) -> bool:
+    """Whether a part is no right tensor though others that the same operation gave are used as they
+    should be: what those go through may be missing here."""
+    others = [i for i in parts if i != number]
+    return number not in judged.like and any(i in judged.right for i in others)
+
+
+def may_be_meant(judged: Judged, values: dict[int, torch.Tensor]) -> bool:
+    """Whether steps hold right numbers whose rows, or items, only stand in another order: that may
+    be meant, and undone later. What a `view` scrambles is not."""
+    for number, value in values.items():
+        step = judged.steps[number]
+        one, two = plain(step.value), plain(value.double())
+        if step.op not in LAYOUT and (moved(one, two) or _same_rows(one, two)):
+            return True
+    return False
+
+
+def _same_rows(one: torch.Tensor, two: torch.Tensor) -> bool:
+    """Whether two tensors hold the same rows, in whatever order."""
+    if one.dim() < 2 or one.shape != two.shape or one.shape[-1] < 2:
+        return False
+    rows = [t.reshape(-1, t.shape[-1]) for t in (one, two)]
+    if len(rows[0]) > MOST_ROWS:
+        return False
+    found = [int((rows[1] - row).abs().amax(-1).argmin()) for row in rows[0]]
+    return len(set(found)) == len(found) and near(rows[0], rows[1][found])

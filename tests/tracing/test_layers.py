@@ -1,0 +1,56 @@
+"""What is said of layers comes with the line that makes them."""
+
+import pytest
+
+from tests.tracing.helper import told
+
+CLASS = """class Attention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+{layers}
+
+    def forward(self, x):
+        q, k, v = {q}(x), {k}(x), {v}(x)
+        return (q @ k.mT / k.shape[-1] ** {root}).softmax(-1) @ v
+"""
+
+
+def written(q="q", k="k", v="v", width="hidden", root="0.5", twice=False) -> str:
+    rows = [
+        f"self.{q} = nn.Linear(input_size, hidden)",
+        f"self.{k} = nn.Linear(input_size, hidden)",
+    ]
+    rows.append(f"self.{v} = nn.Linear(input_size, {width})")
+    rows += [rows[-1]] if twice else []
+    layers = "\n".join(f"        {row}" for row in rows)
+    return CLASS.format(layers=layers, q=f"self.{q}", k=f"self.{k}", v=f"self.{v}", root=root)
+
+
+def said(source: str) -> list[tuple[str, int | None, str]]:
+    """(check, line, how) of each finding."""
+    found = told("one_head.forward", source)
+    return [(f.check, f.line, f.where.how if f.where else "") for f in found]
+
+
+@pytest.mark.parametrize(
+    "source, check, line, how",
+    [
+        (written(k="key"), "layer.name", 5, "another name than asked for"),
+        (written("wq", "wk", "wv"), "layer.name", 4, "so in lines 5 and 6"),
+        (written(width="hidden + 1"), "layer.width", 6, "other sizes than asked for"),
+    ],
+    ids=["one name", "three names", "a width"],
+)
+def test_the_line_is_the_one_that_makes_the_layer(source, check, line, how):
+    found = next(each for each in said(source) if each[0] == check)
+    assert found[1] == line and how in found[2]
+
+
+def test_what_is_wrong_beside_a_name_keeps_its_own_finding():
+    first, second = said(written(v="value", root="1"))
+    assert first[0] == "scale.not a root" and second[:2] == ("layer.name", 6)
+
+
+def test_of_a_layer_that_is_made_twice_no_line_is_told():
+    (found,) = said(written(v="value", twice=True))
+    assert found[:2] == ("layer.name", None)
