@@ -57,15 +57,19 @@ def slips(
         proof = prove(judged, judged.until, text) if proofs else None
         strict = proofs and proof is None and can_prove(judged)
         wrong = _as_wrong(judged, proof) if proof else first_wrong(judged)
-        if wrong is None:
-            break
+        if wrong is None or wrong.maker in [slip.number for slip in found]:
+            break  # what is told already made it, and no tensor in the place of another
         start = None if proof and _is_turned_alone(judged, proof) else _root(judged, wrong)
-        candidates = _reached(judged, start)[: FURTHEST + 1] if start is not None else []
-        sizes = {value.numel() for i in candidates for value in _alone_and_together(judged, i)}
-        mistakes = (
-            bank.wrong(place, (), sizes, named) if proof else bank.wrong(place, told, sizes, named)
-        )
-        slip = _named(judged, wrong, candidates, mistakes, text, proof, strict)
+        seen = judged
+        if proof is not None and proof.alone is not None:
+            seen = Judged(proof.alone, judged.own, judged.until, judged.work)
+            start = _root(seen, wrong)
+        candidates = _reached(seen, start)[: FURTHEST + 1] if start is not None else []
+        values = {i: _alone_and_together(seen, i) for i in candidates}
+        there = told if proof is None or judged.own.goal is not None else ()  # else they are mended
+        sizes = {value.numel() for own in values.values() for value in own}
+        mistakes = bank.wrong(place, there, sizes, named)
+        slip = _named(judged, wrong, values, mistakes, text, proof, strict)
         slip = by_its_name(slip, text) if slip is not None else None
         if slip is None:
             break
@@ -112,7 +116,7 @@ def _is_turned_alone(judged: Judged, proof: Proof) -> bool:
 def _named(
     judged: Judged,
     wrong: Wrong,
-    candidates: list[int],
+    values: dict[int, list[torch.Tensor]],
     mistakes: Iterable[KnownSteps],
     text: Text,
     proof: Proof | None = None,
@@ -120,12 +124,13 @@ def _named(
 ) -> Slip | None:
     """The slip with the known mistake that explains it; None where it cannot be claimed.
 
+    values: what may have a known mistake's numbers, by its steps.
     strict: whether a proof was looked for and none was found. Only a known mistake's own numbers
     count then.
     """
     if _handed_over(judged, wrong, text) and _of_the_call(judged, wrong, text) is None:
         return None  # the call may have exchanged them, or the function
-    values = {i: _alone_and_together(judged, i) for i in candidates}
+    candidates = list(values)
     marks = [(i, [signature(v) for v in own]) for i, own in values.items()]
     sizes = {value.numel() for own in values.values() for value in own}
     own = [k.shapes[0] for k in judged.own.all if k.value.numel() in sizes]
@@ -147,6 +152,8 @@ def _named(
         made = proof.mend, line, proof.all_right, words, proof.trace
         return Slip(judged, wrong, proof.number, cause, *made)
     if strict and (best is None or _made_of_moved(judged, wrong.number)):
+        return None
+    if wrong.number in judged.work.open:
         return None
     if best is not None:
         number = _line_of(judged, wrong, best[1])

@@ -111,7 +111,8 @@ def _with_where(
     look = Look(steps.trace, known.bank, steps.place, Text(source))
     pair = _pair(finding, known)
     told = look.told(finding.check if named and not pair else "")
-    told = _of_the_pair(told, pair, look) if pair else told
+    alone = pair and _one_change(told)
+    told = _of_the_pair(told, pair, look) if pair and not alone else told
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None
     if finding.verdict == Verdict.ERROR or unbuilt:
         said = _error(finding, told, look, steps)
@@ -119,6 +120,7 @@ def _with_where(
         said = _nothing(finding, look, exercise)
     else:
         said = _values(finding, _by_elimination(told, pair), look, named, pair)
+        said = _by_the_change(said, told[0], pair) if alone else said
     return [*found[:number], said, *found[number + 1 :]]
 
 
@@ -161,6 +163,20 @@ def _of_these(told: list[Told], pair: tuple[Named, ...]) -> list[Told]:
         found.append(each)
     named = [each for each in found if each.cause]
     return named if len(named) == len(pair) else found[: len(pair)]
+
+
+def _one_change(told: list[Told]) -> bool:
+    """Whether one small change of one step makes all right. Then that is what is wrong, and no two
+    mistakes that together come to the same."""
+    return len(told) == 1 and told[0].cause is None and bool(told[0].change)
+
+
+def _by_the_change(finding: Finding, told: Told, pair: tuple[Named, ...]) -> Finding:
+    """A finding that tells of one changed step, and of no two mistakes."""
+    line, rest = told.where.first_wrong, _without(pair, finding.message)
+    rest = rest.removeprefix(f"Both come in at line {line}. ")
+    said = f"One thing is wrong, in line {line}: {told.change}."
+    return replace(finding, message=f"{said} {rest}".rstrip())
 
 
 def _by_elimination(told: list[Told], pair: tuple[Named, ...]) -> list[Told]:

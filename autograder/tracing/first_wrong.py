@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
@@ -43,9 +43,13 @@ class Wrong:
 
 @dataclass
 class Work:
-    """How often steps were made again for one question: a bound that no machine's speed moves."""
+    """How often steps were made again for one question: a bound that no machine's speed moves.
+
+    open: steps that could be changed to make all right, and as well another where they come in.
+    """
 
     tries: int = 0
+    open: set[int] = field(default_factory=set)
 
 
 class Judged:

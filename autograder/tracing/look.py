@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from autograder.course.asking import Where
@@ -31,6 +31,9 @@ class Told:
     cause: tuple[str, str] | None = None
     at: int = 0  # its step: the one that is made first is to be mended first
     last: bool = False  # whether all is right with this mended
+    # The right tensor that was taken, and the one that belongs there.
+    instead: tuple[Known, Known] | None = field(default=None, compare=False)
+    change: str = ""  # the one small change that makes all right, in words
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Look:
             return back
         told: list[Told] = []
         found, left = slips(self.judged, self.bank, self.place, self.text, named, proofs)
+        joined = 0
         for slip in found:
             said = where(slip, self.text)
             known = slip.cause is not None or said is None
@@ -80,10 +84,17 @@ class Look:
                 break  # what follows on the same line follows from it
             cause = (slip.cause.check, slip.cause.message) if slip.cause else None
             statement = self.text.statement(said.first_wrong)
-            told.append(Told(said, statement, cause, slip.number, slip.last))
+            change = (slip.mend or slip.words) if slip.last else ""
+            own = Told(said, statement, cause, slip.number, slip.last, slip.wrong.instead, change)
+            other = next((i for i, each in enumerate(told) if _exchanged(each, own)), None)
+            if other is None:
+                told.append(own)
+            else:
+                told[other] = replace(told[other], at=min(told[other].at, own.at))
+                joined += 1
         if not told:
             return self._returned(self.judged)
-        if left is not None and left is not self.judged and len(told) == len(found) < MOST:
+        if left is not None and left is not self.judged and len(told) + joined == len(found) < MOST:
             told += self._returned(left)
         return sorted(told, key=lambda each: each.at)
 
@@ -180,3 +191,10 @@ class Look:
         if best is None:
             return {"last_right": None, "landmark": ""}
         return {"last_right": best[0], "landmark": best[1]}
+
+
+def _exchanged(one: Told, other: Told) -> bool:
+    """Whether one statement gives right tensors to one another's places: that is one mistake."""
+    if not one.instead or not other.instead or one.where.first_wrong != other.where.first_wrong:
+        return False
+    return one.instead[0] is other.instead[1] or one.instead[1] is other.instead[0]

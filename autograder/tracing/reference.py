@@ -28,6 +28,12 @@ class Reference:
     of_step: dict[int, Known]
     also: list[Known]  # forms on the way of other right programs
     told: list[Known] = field(default_factory=list)  # what comes of mistakes that are told already
+    goal: Trace | None = None  # the answer with those mistakes: what comes back if no other is made
+
+    def wanted(self) -> list[torch.Tensor]:
+        """What comes back where nothing is wrong but what is told already."""
+        goal = self.goal or self.trace
+        return [plain(goal.steps[i].value) for i in goal.returned]
 
     @property
     def right(self) -> list[Known]:
@@ -179,4 +185,4 @@ def extended(own: Reference, traces: list[Trace]) -> Reference:
             ordered = each.in_order()
             if not any(_same(k, ordered) for k in [*own.all, *others]):
                 others.append(each)
-    return replace(own, told=[*own.told, *others])
+    return replace(own, told=[*own.told, *others], goal=traces[-1] if traces else own.goal)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 
@@ -19,7 +19,9 @@ from autograder.course.steps.traces import Trace
 from autograder.tracing.alike import Known, likeness, near, plain
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.proof.cuts import before_a_move
+from autograder.tracing.proof.exchanges import exchanged, swapped, turned_before
 from autograder.tracing.proof.fillings import in_slices, right_ones
+from autograder.tracing.proof.meeting import where_they_meet
 from autograder.tracing.proof.mends import Mend, siblings, ways_to_mend
 from autograder.tracing.proof.operations import NotAgain
 from autograder.tracing.proof.pairs import first_of_several, one_after_the_other
@@ -64,11 +66,14 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
         return None
     pivot = _pivot(bench, suspects or returned)
     likely = pivot is None or pivot.all_right or took_another(judged, pivot)
-    exchanged = swapped(bench) if likely else None
-    if exchanged is not None:
-        return _exchanged(bench, exchanged, pivot)
+    swap = swapped(bench) if likely else None
+    if swap is not None:
+        return exchanged(bench, swap, pivot)
     if pivot is None:
         return _mended(bench, suspects) or first_of_several(bench, suspects)
+    crossed = turned_before(bench, pivot)
+    if crossed is not None:
+        return exchanged(bench, crossed, pivot) or one_after_the_other(bench, pivot)
     if bench.one_statement(pivot.suspects):
         return pivot
     earlier = _before_a_merge(bench, pivot) or before_a_move(bench, pivot)
@@ -103,24 +108,6 @@ def in_words(judged: Judged, proof: Proof, text: Text) -> str:
     there = [i for i in unsure if i in bench.group_of and bench.one_statement((i, proof.number))]
     groups = dict.fromkeys(bench.group_of[i] for i in (proof.number, *there))
     return next((mend.words for group in groups for mend, _ in _tried(bench, group)), "")
-
-
-def _exchanged(bench: Bench, swap: Swap, pivot: Proof | None) -> Proof | None:
-    """Two tensors changed places where they were named, or where they are used; None where that
-    cannot be told."""
-    judged, text = bench.judged, bench.text
-    one, two = swap.one, swap.two
-    crossed = text.crossed(*((judged.steps[i], judged.like[i].known.called) for i in (one, two)))
-    used = pivot is not None and pivot.all_right and bench.one_statement(pivot.suspects)
-    if used and crossed is False:
-        return pivot
-    named = all(text.target(judged.steps[i]) for i in (one, two))
-    straight = crossed is False and named
-    if crossed or (not used and not straight and bench.one_statement((one, two))):
-        should = judged.like[two].known
-        trace = bench.replay.trace_with(swap.changed)
-        return Proof(min(one, two), trace, True, should, "", (one, two))
-    return None
 
 
 def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
@@ -352,7 +339,10 @@ def _mended(bench: Bench, suspects: list[int], pivot: Proof | None = None) -> Pr
         if time.thread_time() > bench.until:
             return None
     at = [i for mend, group, _ in found for i in (min(group), *mend.makers)]
-    if not found or not bench.one_statement(at):
+    if not bench.one_statement(at):
+        meet = where_they_meet(bench, [min(group) for _, group, _ in found])
+        found = [each for each in found if min(each[1]) == meet]
+    if not found:
         return None
     mend, group, changed = found[0]
     number = min(group)
@@ -367,31 +357,3 @@ def _tried(bench: Bench, group: tuple[int, ...]) -> list[tuple[Mend, dict]]:
         if outcome is not None and outcome[1]:
             return [(mend, outcome[0])]
     return []
-
-
-@dataclass(frozen=True)
-class Swap:
-    """Two right tensors that stand in each other's place, by the steps that made them."""
-
-    one: int
-    two: int
-    changed: dict
-
-
-def swapped(bench: Bench) -> Swap | None:
-    """Two tensors of the answer's that have only to be exchanged to make the result right."""
-    judged = bench.judged
-    makers: dict[int, int] = {}  # a landmark's place: the first step that gave it
-    for number in sorted(judged.like):
-        found, step = judged.like[number], judged.steps[number]
-        if found.whole and found.in_order and step.place and step.op not in LAYOUT:
-            makers.setdefault(found.known.place, number)
-    for one, two in itertools.combinations(makers.values(), 2):
-        a, b = judged.steps[one].value, judged.steps[two].value
-        known = judged.like[one].known, judged.like[two].known
-        if a.shape != b.shape or judged.own.comes_of(*known) or judged.own.comes_of(*known[::-1]):
-            continue
-        outcome = bench.outcome({one: b, two: a})
-        if outcome is not None and outcome[1]:
-            return Swap(one, two, outcome[0])
-    return None

@@ -41,6 +41,7 @@ class Proof:
     mend: str = ""
     suspects: tuple[int, ...] = ()
     earlier: Proof | None = None  # one that makes more right, where this one is not one statement
+    alone: Trace | None = None  # the trace with all mended but this, where that is known
 
 
 class Replay:
@@ -169,8 +170,7 @@ class Bench:
         self.replay = Replay(self.judged.trace)
         self.group_of = self._groups(lambda step: step.outer)
         self.wide_group_of = self._groups(lambda step: ())
-        own = self.judged.own
-        self.wanted = [plain(own.trace.steps[i].value) for i in own.trace.returned]
+        self.wanted = self.judged.own.wanted()
 
     def _groups(self, more) -> dict[int, tuple[int, ...]]:
         """The steps that one place in the text made, by each of them."""

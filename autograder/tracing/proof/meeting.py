@@ -1,0 +1,63 @@
+"""What is made beside the way to the result, and where it comes in: a penalty that is taken away.
+
+A sign can be changed where such a tensor is made or where it comes in, and all is right either way.
+Where it has the answer's numbers in all places that are not hidden, it is right, and where it comes
+in is wrong. Else nobody can tell, and it is noted that both are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from autograder.course.steps.traces import LEAF
+from autograder.tracing.alike import HIDDEN, near, plain
+from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
+from autograder.tracing.proof.replay import Bench
+
+
+def where_they_meet(bench: Bench, numbers: Sequence[int]) -> int | None:
+    """Of steps each of which could be changed to make all right, the one at which what was made
+    beside the way comes in; None where it is another's affair, or open."""
+    judged = bench.judged
+    beside = [i for i in numbers if not _on_the_way(bench, i)]
+    main = [i for i in numbers if i not in beside]
+    if not beside or not main or not bench.one_statement(main):
+        return None
+    if _is_right_where_it_counts(judged, max(beside)):
+        return min(main)
+    judged.work.open |= {*beside}
+    return None
+
+
+def _on_the_way(bench: Bench, number: int) -> bool:
+    """Whether a step was made of something that the answer computes."""
+    judged = bench.judged
+    before = bench.ancestors(judged.steps[number].inputs)
+    return any(
+        i in judged.like and judged.steps[i].op not in (LEAF, *LAYOUT, *PARTS) for i in before
+    )
+
+
+def _is_right_where_it_counts(judged: Judged, number: int) -> bool:
+    """Whether a step has the numbers of a right tensor in all places that are not hidden."""
+    value = judged.steps[number].value
+    if value.dim() < 2:
+        return False
+    shapes = [shape for known in judged.own.known for shape in known.shapes]
+    hidden = [_hidden(t) for t in shapes if t.dim() > 1 and t.shape[-2:] == value.shape[-2:]]
+    places = next((~each for each in hidden if each.any()), None)
+    if places is None or places.sum() < 2:
+        return False
+    one = value.squeeze()
+    if one.shape[-2:] != places.shape:
+        return False
+    there = plain(one[..., places])
+    alike = (t.squeeze() for t in shapes if t.squeeze().shape == one.shape)
+    return any(near(there, plain(other[..., places])) for other in alike)
+
+
+def _hidden(scores: torch.Tensor) -> torch.Tensor:
+    """The places that are hidden in all of them."""
+    return (plain(scores) == HIDDEN).reshape(-1, *scores.shape[-2:]).all(0)
