@@ -175,7 +175,7 @@ def _by_the_change(finding: Finding, told: Told, pair: tuple[Named, ...]) -> Fin
     """A finding that tells of one changed step, and of no two mistakes."""
     line, rest = told.where.first_wrong, _without(pair, finding.message)
     rest = rest.removeprefix(f"Both come in at line {line}. ")
-    said = f"One thing is wrong, in line {line}: {told.change}."
+    said = f"One thing is wrong, in line {line}: {told.where.how}."
     return replace(finding, message=f"{said} {rest}".rstrip())
 
 

@@ -11,10 +11,13 @@ import torch
 from autograder.course.asking import Where
 from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import Known, plain
-from autograder.tracing.differs import differs, has_nan, moved, sums
-from autograder.tracing.first_wrong import LAYOUT, Judged, factor_of
+from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
+from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, factor_of
 from autograder.tracing.names import Slip
 from autograder.tracing.text import Text
+
+RANDOM = ("rand", "rand_like", "randn", "bernoulli", "uniform", "dropout", "multinomial")
+CHANCE = (OTHER_ZEROS, "there are zeros where values were expected")
 
 
 def called(known: Known | None) -> str:
@@ -92,9 +95,22 @@ def _how(judged: Judged, slip: Slip) -> str:
     if factor is not None and abs(factor + 1) < 1e-3:
         return "the sign is wrong"
     said = {differs(one, two) for one, two in right}
-    if len(said) == 1 and "" not in said:
+    if len(said) == 1 and not said & {"", *(CHANCE if _by_chance(judged, slip.number) else ())}:
         return said.pop()
+    if step.op in PARTS and slip.mended is not None and right:
+        return "other places are taken out than should be"
     return f"it multiplies by {factor:.3g}" if factor is not None else ""
+
+
+def _by_chance(judged: Judged, number: int) -> bool:
+    """Whether random numbers went into a step: its zeros stand anywhere."""
+    left, seen = [number], set()
+    while left:
+        each = left.pop()
+        if each not in seen:
+            seen.add(each)
+            left += judged.steps[each].inputs
+    return any(judged.steps[i].op.strip("_") in RANDOM for i in seen)
 
 
 def _right_ones(judged: Judged, slip: Slip) -> list[tuple[torch.Tensor, torch.Tensor]]:

@@ -58,9 +58,10 @@ def in_slices(known: Known, shapes: list[torch.Size]) -> Iterator[list[torch.Ten
 
 
 def right_ones(judged: Judged, group, steps) -> Iterator[tuple[Known, list[torch.Tensor]]]:
-    """Right tensors in the place of these steps: first what the answer makes there."""
+    """Right tensors in the place of these steps: first what the answer makes there, last what it
+    makes with the mistakes that are told already."""
     should = judged.own.makes(judged.places(group[0])) if len(group) == 1 else None
-    known = [each for each in judged.own.known if each is not should]
+    known = [each for each in (*judged.own.known, *judged.own.told) if each is not should]
     if len(group) > 1:
         if len({step.outer for step in steps}) > 1:
             yield from _each_in_another_order(judged, group, steps)

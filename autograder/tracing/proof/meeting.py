@@ -14,7 +14,10 @@ import torch
 from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import HIDDEN, near, plain
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
-from autograder.tracing.proof.replay import Bench
+from autograder.tracing.proof.mends import OPPOSITES, ways_to_mend
+from autograder.tracing.proof.replay import Bench, Proof
+
+WAYS = tuple(words for *_, words in OPPOSITES)  # in which something may come in
 
 
 def where_they_meet(bench: Bench, numbers: Sequence[int]) -> int | None:
@@ -29,6 +32,23 @@ def where_they_meet(bench: Bench, numbers: Sequence[int]) -> int | None:
         return min(main)
     judged.work.open |= {*beside}
     return None
+
+
+def is_open(bench: Bench, pivot: Proof) -> bool:
+    """Whether what is wrong with a step made beside the way may as well be how it comes in."""
+    judged = bench.judged
+    if not pivot.all_right or _on_the_way(bench, pivot.number):
+        return False
+    for user in judged.users[pivot.number]:
+        if bench.one_statement((user, pivot.number)) or not _on_the_way(bench, user):
+            continue
+        for mend in ways_to_mend(judged, bench.replay, (user,)):
+            if mend.words in WAYS:
+                outcome = bench.outcome(mend.values, mend.calls)
+                if outcome is not None and outcome[1]:
+                    judged.work.open |= {*pivot.suspects, pivot.number}
+                    return True
+    return False
 
 
 def _on_the_way(bench: Bench, number: int) -> bool:

@@ -21,7 +21,7 @@ from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.proof.cuts import before_a_move
 from autograder.tracing.proof.exchanges import exchanged, swapped, turned_before
 from autograder.tracing.proof.fillings import in_slices, right_ones
-from autograder.tracing.proof.meeting import where_they_meet
+from autograder.tracing.proof.meeting import is_open, where_they_meet
 from autograder.tracing.proof.mends import Mend, siblings, ways_to_mend
 from autograder.tracing.proof.operations import NotAgain
 from autograder.tracing.proof.pairs import first_of_several, one_after_the_other
@@ -74,6 +74,8 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     crossed = turned_before(bench, pivot)
     if crossed is not None:
         return exchanged(bench, crossed, pivot) or one_after_the_other(bench, pivot)
+    if is_open(bench, pivot):
+        return None
     if bench.one_statement(pivot.suspects):
         return pivot
     earlier = _before_a_merge(bench, pivot) or before_a_move(bench, pivot)
