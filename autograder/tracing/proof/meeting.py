@@ -39,8 +39,8 @@ def is_open(bench: Bench, pivot: Proof) -> bool:
     judged = bench.judged
     if not pivot.all_right or _on_the_way(bench, pivot.number):
         return False
-    for user in judged.users[pivot.number]:
-        if bench.one_statement((user, pivot.number)) or not _on_the_way(bench, user):
+    for user in _comes_in(bench, pivot.number):
+        if bench.one_statement((user, pivot.number)):
             continue
         for mend in ways_to_mend(judged, bench.replay, (user,)):
             if mend.words in WAYS:
@@ -49,6 +49,17 @@ def is_open(bench: Bench, pivot: Proof) -> bool:
                     judged.work.open |= {*pivot.suspects, pivot.number}
                     return True
     return False
+
+
+def _comes_in(bench: Bench, number: int) -> list[int]:
+    """The steps at which what was made beside the way comes in."""
+    found, seen, left = [], set(), [number]
+    while left:
+        for user in bench.judged.users[left.pop()]:
+            if user not in seen:
+                seen.add(user)
+                (found if _on_the_way(bench, user) else left).append(user)
+    return found
 
 
 def _on_the_way(bench: Bench, number: int) -> bool:

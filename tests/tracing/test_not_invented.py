@@ -1,0 +1,152 @@
+"""No line is told of a mistake that stands elsewhere, and no mistake that nobody made."""
+
+import pytest
+
+from tests.tracing.helper import told
+
+LAYERS = """
+class Attention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+
+    def forward(self, x):
+        wanted, offered = self.q(x), self.k(x)
+        content = self.{layer}(x)
+        table = wanted @ offered.mT / offered.shape[-1] ** 0.5
+        shares = torch.softmax(table, dim=-1)
+        shares = {second}
+        return shares @ content
+"""
+
+
+def said(task: str, source: str):
+    return next(f for f in told(task, source.lstrip()) if f.fails)
+
+
+@pytest.mark.parametrize("layer, whose", [("k", "keys'"), ("q", "queries'")])
+def test_another_layer_before_a_second_softmax_has_the_line_that_calls_it(layer, whose):
+    found = said("one_head.forward", LAYERS.format(layer=layer, second="F.softmax(shares, dim=2)"))
+    assert found.where.first_wrong == 10
+    assert f"Line 10: The values are made with the {whose} projection." in found.message
+    assert "Line 13: The softmax is applied twice." in found.message
+    assert "Mend line 10 first." in found.message
+
+
+GPT2 = """
+def gpt2_attention(x, state, num_heads):
+    batch, seq, width = x.shape
+    mixed = x @ state["c_attn.weight"] + state["c_attn.bias"]
+    {names} = mixed.split(width, dim=2)
+    def heads(t):
+        return t.reshape(batch, seq, num_heads, width // num_heads).transpose(1, 2)
+    table = heads(a) @ heads(b).mT
+    table = table / {size} ** 0.5
+    later = torch.ones(seq, seq).triu(1) > 0
+    shares = table.masked_fill(later, -torch.inf).softmax(-1)
+    out = (shares @ heads(c)).transpose(1, 2).flatten(2)
+    return out @ state["c_proj.weight"] + state["c_proj.bias"]
+"""
+
+
+def test_what_turned_the_scores_comes_before_what_scaled_them():
+    found = said("equal.gpt2", GPT2.format(names="b, a, c", size="width"))
+    assert found.where is None or found.where.first_wrong == 4
+    assert "Line 4: The three parts of c_attn are q, k and v" in found.message
+    assert "Line 8: The scores are divided by the root of hidden" in found.message
+
+
+def test_two_tensors_that_changed_places_are_one_mistake():
+    found = said("equal.gpt2", GPT2.format(names="a, c, b", size="width"))
+    assert found.message.startswith("Two things are wrong. Line 4: The three parts")
+    assert "added up" not in found.message
+
+
+TURNED = """
+class Attention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+
+    def forward(self, x):
+        table = self.q(x) @ self.k(x).mT / self.q.out_features ** 0.5
+        shares = table.softmax(-1)
+        return torch.einsum("nij,nid->njd", shares, self.v(x))
+"""
+
+
+def test_where_one_changed_step_explains_all_no_two_mistakes_are_told():
+    found = said("one_head.forward", TURNED)
+    assert found.where.first_wrong == 11 and "used transposed" in found.message
+    assert "Two things" not in found.message and "swapped" not in found.message
+
+
+OVER_HEADS = """
+def attend(q, k, v, num_heads):
+    b, n, h = q.shape
+    cut = lambda t: t.unflatten(-1, (num_heads, h // num_heads)).movedim(2, 1)
+    table = cut(q) @ cut(k).mT * (h // num_heads) ** -0.5
+    table = table.masked_fill(torch.ones(n, n).triu(1).bool(), -1e20)
+    shares = F.softmax(table, dim=1)
+    return (shares @ cut(v)).movedim(1, 2).flatten(2), shares.flatten(0, 1)
+"""
+
+
+def test_a_softmax_over_the_heads_does_not_fill_with_zeros():
+    found = said("heads.attend", OVER_HEADS)
+    assert found.where.first_wrong == 6 and "set to 0" not in found.message
+    assert "Two things" not in found.message
+
+
+ALIBI = """
+def alibi_attention(q, k, v, slopes):
+    places = torch.arange(q.shape[2])
+    ahead = (places - places[:, None]) * 1.0
+    cost = {sign}slopes[:, None, None] * ahead
+    table = q @ k.mT / q.shape[-1] ** 0.5
+    table = {how}
+    table = table.masked_fill(ahead > 0, -torch.inf)
+    return torch.softmax(table, -1) @ v
+"""
+
+
+def test_what_is_right_where_it_counts_is_not_the_wrong_line():
+    found = said("variants.alibi", ALIBI.format(sign="", how="torch.sub(table, cost)"))
+    assert found.check == "alibi.sign" and found.where.first_wrong == 6
+
+
+def test_a_sign_that_may_belong_in_two_places_has_no_line():
+    found = said("variants.alibi", ALIBI.format(sign="-", how="table + cost"))
+    assert found.check == "alibi.sign" and found.where is None
+
+
+PRUNE = """
+def prune(scores, floor):
+    shares = torch.softmax(scores, -1)
+    whole = shares.sum(-1, keepdim=True)
+    return shares.masked_fill(shares < floor, 0.0) / whole
+"""
+
+
+def test_a_sum_of_ones_went_through_no_softmax():
+    found = said("masks.in_place", PRUNE)
+    assert found.where is None or "softmax" not in found.where.how
+
+
+DROPPED = """
+def dropout(weights, p, training):
+    if not training:
+        return weights
+    stays = torch.rand_like(weights) >= p
+    return stays * weights * (1 - p)
+"""
+
+
+def test_zeros_that_fell_by_chance_are_nothing_wrong():
+    found = said("masks.dropout", DROPPED)
+    assert found.check == "dropout.rescaled the wrong way"
+    assert found.where is None or "zeros" not in found.where.how
