@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import torch
 
-from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import HIDDEN, near, plain
-from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
+from autograder.tracing.first_wrong import Judged
 from autograder.tracing.proof.mends import OPPOSITES, ways_to_mend
 from autograder.tracing.proof.replay import Bench, Proof
+from autograder.tracing.reference import PRODUCTS
 
 WAYS = tuple(words for *_, words in OPPOSITES)  # in which something may come in
 
@@ -63,12 +63,10 @@ def _comes_in(bench: Bench, number: int) -> list[int]:
 
 
 def _on_the_way(bench: Bench, number: int) -> bool:
-    """Whether a step was made of something that the answer computes."""
+    """Whether a step was made of a product that the answer has."""
     judged = bench.judged
     before = bench.ancestors(judged.steps[number].inputs)
-    return any(
-        i in judged.like and judged.steps[i].op not in (LEAF, *LAYOUT, *PARTS) for i in before
-    )
+    return any(i in judged.like and judged.steps[i].op in PRODUCTS for i in before)
 
 
 def _is_right_where_it_counts(judged: Judged, number: int) -> bool:
