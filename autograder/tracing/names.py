@@ -58,7 +58,7 @@ def by_its_name(slip: Slip, text: Text) -> Slip | None:
     if _meet_scaled(judged, number):
         return _where_scaled_again(slip, text)
     if _in_another_order(judged, number, text):
-        return None
+        return slip if _in_one_row(slip, text, line) else None
     made = {text.line(s) for s in judged.steps}
     like, instead = judged.like.get(number), slip.wrong.instead
     makes = like is not None and not (step.op in LAYOUT and _used_there(judged, number, text))
@@ -172,6 +172,30 @@ def _made_or_named(slip: Slip, text: Text, line: int, made: set) -> Slip | None:
         for name, word in zip(given, words, strict=True)
     ]
     return replace(slip, line=own.lineno) if sum(crossed) > 1 else None
+
+
+def _in_one_row(slip: Slip, text: Text, line: int) -> bool:
+    """Whether one statement makes two exchanged tensors out of a row that it holds itself, and
+    gives them names that say nothing of what they are, while they are used in different statements:
+    those would both have to be wrong."""
+    judged, statement = slip.judged, text.around(line)
+    if slip.wrong.instead is None or not isinstance(statement, ast.Assign):
+        return False
+    if calls_one_of_a_row(text, line):
+        return False
+    op, given = judged.steps[slip.number].op, names_given(statement)
+    row = [i for i, s in enumerate(judged.steps) if text.line(s) == line and i in judged.like]
+    row = [i for i in row if judged.steps[i].op == op]
+    if len(given) != len(row) or any(
+        means(name, judged.like[i].known.name) for name in given for i in row
+    ):
+        return False
+    two = [i for i in row if any(judged.like[i].known is known for known in slip.wrong.instead)]
+    if len(two) != 2:
+        return False
+    used = [{text.line(judged.steps[u]) for u in judged.users[i]} for i in two]
+    here = text.line(judged.steps[two[0]])
+    return all(used) and not used[0] & used[1] and here not in used[0] | used[1]
 
 
 # --- what only hands on ---------------------------------------------------------------------------

@@ -97,9 +97,26 @@ def _how(judged: Judged, slip: Slip) -> str:
     said = {differs(one, two) for one, two in right}
     if len(said) == 1 and not said & {"", *(CHANCE if _by_chance(judged, slip.number) else ())}:
         return said.pop()
-    if step.op in PARTS and slip.mended is not None and right:
+    if step.op in PARTS and slip.mended is not None and _lie_in(judged, slip.number, right):
         return "other places are taken out than should be"
     return f"it multiplies by {factor:.3g}" if factor is not None else ""
+
+
+def _lie_in(judged: Judged, number: int, right: list) -> bool:
+    """Whether what belongs in the place of a part lies in what the part was taken from."""
+    inputs = judged.steps[number].inputs
+    if len(inputs) != 1 or not right:
+        return False
+    there = plain(judged.steps[inputs[0]].value).flatten().sort().values
+    for _, wanted in right:
+        one = plain(wanted).flatten()
+        at = torch.searchsorted(there, one).clamp(1, len(there) - 1) if len(there) > 1 else None
+        if at is None:
+            return False
+        apart = torch.minimum((there[at] - one).abs(), (there[at - 1] - one).abs())
+        if apart.max() > 1e-5 * there.abs().max():
+            return False
+    return True
 
 
 def _by_chance(judged: Judged, number: int) -> bool:

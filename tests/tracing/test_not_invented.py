@@ -150,3 +150,52 @@ def test_zeros_that_fell_by_chance_are_nothing_wrong():
     found = said("masks.dropout", DROPPED)
     assert found.check == "dropout.rescaled the wrong way"
     assert found.where is None or "zeros" not in found.where.how
+
+
+ROW = """
+class Attention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+
+    def forward(self, x):
+        one, two, three = {row}
+        table = torch.einsum("nid,njd->nij", one, two) / one.shape[-1] ** 0.5
+        return table.softmax(-1) @ three
+"""
+
+
+def test_a_row_of_layers_that_a_statement_holds_itself_has_its_line():
+    row = "(make(x) for make in [self.q, self.v, self.k])"
+    found = said("one_head.forward", ROW.format(row=row))
+    assert found.where.first_wrong == 9 and "Keys and values are swapped" in found.message
+
+
+def test_a_row_from_elsewhere_is_not_blamed():
+    source = ROW.format(row="(make(x) for make in self.row)")
+    made = "        self.row = [self.q, self.v, self.k]\n\n    def forward"
+    found = said("one_head.forward", source.replace("\n    def forward", made))
+    assert found.where is None
+
+
+SLICED = """
+def attend(q, k, v, num_heads):
+    batch, seq, width = q.shape
+    d = width // num_heads
+    outs, maps = [], []
+    for i in range(num_heads):
+        own = slice(i * d, i * d + d)
+        table = q[..., own] @ k[..., own].mT / d ** 0.5
+        table = table + torch.full((seq, seq), -torch.inf).triu(1)
+        maps.append(table.softmax(-1))
+        part = v[:, :, i:d + i]
+        outs.append(maps[-1] @ part)
+    return torch.cat(outs, -1), torch.stack(maps, 1).flatten(0, 1)
+"""
+
+
+def test_a_slice_of_other_places_is_told_as_such():
+    found = said("heads.attend", SLICED)
+    assert found.where.first_wrong == 10 and "other places are taken out" in found.where.how
