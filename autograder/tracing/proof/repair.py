@@ -35,6 +35,7 @@ from autograder.tracing.proof.standing import (
     is_another,
     is_right_alone,
     lacks_a_term,
+    made_of_others,
     may_be_meant,
     may_turn,
     merges_in_order,
@@ -66,6 +67,7 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
         return None
     pivot = _pivot(bench, suspects or returned)
     likely = pivot is None or pivot.all_right or took_another(judged, pivot)
+    likely = likely or made_of_others(judged, pivot)
     swap = swapped(bench) if likely else None
     if swap is not None:
         return exchanged(bench, swap, pivot)

@@ -120,6 +120,14 @@ def took_another(judged: Judged, pivot: Proof) -> bool:
     return pivot.should is not None and is_another(judged, (pivot.number,), pivot.should)
 
 
+def made_of_others(judged: Judged, pivot: Proof) -> bool:
+    """Whether a product was made of other right tensors than the answer makes it of."""
+    given = [judged.like.get(i) for i in judged.steps[pivot.number].inputs]
+    if judged.steps[pivot.number].op not in PRODUCTS or None in given or pivot.should is None:
+        return False
+    return judged.own.makes(judged.places(pivot.number)) is not pivot.should
+
+
 def has_right_siblings(judged: Judged, number: int, parts: tuple[int, ...]) -> bool:
     """Whether a part is no right tensor though others that the same operation gave are used as they
     should be: what those go through may be missing here."""
