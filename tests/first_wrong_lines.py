@@ -41,6 +41,11 @@ steps that know nothing of each other are mended together. A line is told where 
 in the end, or where a known mistake has the numbers of that very step. Where two known mistakes
 explain all that comes back and the one has its line, the other line is the other's.
 
+Where one changed step makes all right, that one thing is told, and no two known mistakes that come
+to the same. Two tensors that change places in one statement are one mistake. A sign that may stand
+where a penalty is made or where it comes in has no line, unless the penalty has the answer's
+numbers in all places that are not hidden.
+
 Two slips in one statement are told of that statement. Two of which one hides the other (a layer
 that is left out behind a table of NaN) are told as "Two things at once", without lines.
 

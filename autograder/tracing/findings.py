@@ -6,6 +6,7 @@ A finding stays what it is: its name and its verdict decide about marks, and nei
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ import torch
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Verdict, Where
 from autograder.course.calls import Call, Outcome
+from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import MOST_OF_ONE, Trace
 from autograder.judging.difference import difference
 from autograder.judging.explain import CAUSES, RAISED
@@ -24,6 +26,13 @@ from autograder.tracing.look import Look, Told
 from autograder.tracing.raised import by_cause
 from autograder.tracing.text import Text, half_power, last_assigned, thrown_away, without_return
 
+# A number that is made of the length of an axis, as changed operations are told.
+ONE = r"the number of {} is {}the length of axis \d+ of its first side\."
+AGAIN = ONE.format(r"[^.]*?", r"[^.]*?")
+OF_AN_AXIS = re.compile(
+    ONE.format("([^.]*?)", "((?:1 over )?(?:the root of )?)")
+    + rf"(?: Or, what comes to the same: {AGAIN})*"
+)
 Named = tuple[str, str]  # a mistake as (check, message)
 
 
@@ -120,7 +129,7 @@ def _with_where(
         said = _nothing(finding, look, exercise)
     else:
         said = _values(finding, _by_elimination(told, pair), look, named, pair)
-        said = _by_the_change(said, told[0], pair) if alone else said
+        said = _by_the_change(said, told[0], pair) if alone else _with_its_line(said)
     return [*found[:number], said, *found[number + 1 :]]
 
 
@@ -163,6 +172,15 @@ def _of_these(told: list[Told], pair: tuple[Named, ...]) -> list[Told]:
         found.append(each)
     named = [each for each in found if each.cause]
     return named if len(named) == len(pair) else found[: len(pair)]
+
+
+def _with_its_line(finding: Finding) -> Finding:
+    """A finding that speaks of the length of some axis, with the line of that number instead."""
+    line = finding.line if finding.where is not None else None
+    if line is None or not finding.check.startswith(OPERATION):
+        return finding
+    said = rf"in line {line} the number of \1 is \2another size than the one that belongs there."
+    return replace(finding, message=OF_AN_AXIS.sub(said, finding.message, count=1))
 
 
 def _one_change(told: list[Told]) -> bool:

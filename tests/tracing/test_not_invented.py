@@ -199,3 +199,12 @@ def attend(q, k, v, num_heads):
 def test_a_slice_of_other_places_is_told_as_such():
     found = said("heads.attend", SLICED)
     assert found.where.first_wrong == 10 and "other places are taken out" in found.where.how
+
+
+def test_a_number_of_another_size_is_told_with_its_line():
+    source = SLICED.replace("v[:, :, i:d + i]", "v[:, :, own]").replace(
+        "d ** 0.5", "k[..., own].mT.size(-1) ** 0.5"
+    )
+    found = said("heads.attend", source)
+    assert found.where.first_wrong == 7 and "of its first side" not in found.message
+    assert "in line 7 the number of the division is the root of another size" in found.message
