@@ -39,6 +39,8 @@ TOGETHER = {
     "tests/exports/test_answers.py": "a marked class",
     "tests/exports/test_class_report.py": "a marked class",
     "tests/exports/test_exports.py": "a marked class",
+    "tests/test_checks.py": "the known mistakes",
+    "tests/test_judge.py": "the known mistakes",
     "tests/journeys/test_student.py": "the hand-out",
     "tests/test_links.py": "the hand-out",
     "tests/test_release.py": "the hand-out",

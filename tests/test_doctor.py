@@ -76,6 +76,7 @@ def test_a_machine_that_holds_nothing_is_told_what_to_do():
     assert "WSL2" in doctor.advice((gone, weaker, LIMITS), "win32")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quickly")
 def test_without_a_wall_it_is_no_success(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)

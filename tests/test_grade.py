@@ -171,18 +171,21 @@ def impatient(monkeypatch):
 
 @pytest.mark.parametrize(
     ("before", "score"),
-    [
-        ("print('hello')", 10),
-        ("import warnings\nwarnings.warn('careful')", 10),
-        ("import sys\nprint('a note', file=sys.stderr)", 10),
-        ("%matplotlib inline\n!ls", 10),
-        ("x = 1 / 0", 6),
-        ("import os\nos._exit(0)", 6),
-        ("raise SystemExit", 6),
-        ("while True:\n    pass", 6),
-        ("def broken(:", 6),
-        ("import torch\ntorch.allclose = torch.equal = lambda *a, **k: True", 10),
-    ],
+    share(
+        [
+            ("print('hello')", 10),
+            ("import warnings\nwarnings.warn('careful')", 10),
+            ("import sys\nprint('a note', file=sys.stderr)", 10),
+            ("%matplotlib inline\n!ls", 10),
+            ("x = 1 / 0", 6),
+            ("import os\nos._exit(0)", 6),
+            ("raise SystemExit", 6),
+            ("while True:\n    pass", 6),
+            ("def broken(:", 6),
+            ("import torch\ntorch.allclose = torch.equal = lambda *a, **k: True", 10),
+        ],
+        2,
+    ),
 )
 @pytest.mark.usefixtures("impatient")
 def test_what_stands_before_an_answer_costs_that_question_at_most(

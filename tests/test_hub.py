@@ -97,6 +97,7 @@ def test_a_model_of_the_hub_is_downloaded_once_and_then_read_from_the_cache(hub,
     assert hub.asked == []
 
 
+@pytest.mark.slow
 def test_a_download_that_breaks_off_says_so(hub, tmp_path):
     hub.lost.add("model.safetensors")
     done = load(tmp_path, f"http://127.0.0.1:{hub.server_port}")

@@ -8,6 +8,7 @@ from torch import nn
 from autograder import exercise
 from autograder.course.answers import compute
 from autograder.course.calls import Call, Draw, run_here
+from autograder.course.general import operations as operations_module
 from autograder.course.general.operations import MOST, WORK
 from autograder.judging.verdict import findings
 
@@ -189,3 +190,10 @@ def test_a_right_answer_is_not_run_again_with_other_operations(monkeypatch):
 
     monkeypatch.setattr("autograder.course.answers.operations", never)
     assert told(look, by_hand) == []
+
+
+def test_a_matrix_of_nan_puts_nothing_on_the_screen(capfd):
+    changed = operations_module._Changed(operations_module._Seen("nowhere"), {})
+    with changed, pytest.raises(RuntimeError, match="NaN"):
+        torch.linalg.eigvals(torch.full((2, 2), torch.nan))
+    assert capfd.readouterr() == ("", "")

@@ -166,7 +166,9 @@ def _run(namespace: Mapping, calls: list[Call]) -> Outcome:
     state = torch.get_rng_state()
     torch.set_default_dtype(torch.float64)
     try:
-        return run_here(dict(namespace), calls)[-1]
+        with warnings.catch_warnings():  # of programs of ours: nobody is to read them
+            warnings.simplefilter("ignore")
+            return run_here(dict(namespace), calls)[-1]
     finally:
         torch.set_default_dtype(default)
         torch.set_rng_state(state)

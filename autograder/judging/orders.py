@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 
-from autograder.course.asking import Finding, Sight
+from autograder.course.asking import Finding, Lazy, Sight
 from autograder.course.calls import Outcome
 from autograder.judging.compare import compare
 from autograder.judging.difference import difference
@@ -21,8 +22,11 @@ def in_any_order(sight: Sight, *, part: int | None = None) -> list[Finding]:
         judge=partial(in_any_order, part=1)
     """
 
-    def sorted_all(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
-        return tuple(replace(o, value=_with_sorted(o.value, part)) for o in outcomes)
+    def sorted_all(outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+        def one(place: int) -> Outcome:
+            return replace(outcomes[place], value=_with_sorted(outcomes[place].value, part))
+
+        return Lazy(len(outcomes), one)  # a known mistake is run where it is looked at
 
     return compare(
         replace(

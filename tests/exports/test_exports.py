@@ -412,6 +412,7 @@ def test_the_zip_has_both_scripts_at_its_root_and_what_they_name(gradescope):
     assert "autograder/sandbox/inside/runner.py" in names
 
 
+@pytest.mark.slow
 def test_the_zips_own_script_grades_a_submission(gradescope, tmp_path):
     """As Gradescope does, but with this environment in the place of the one of setup.sh."""
     root = tmp_path / "autograder"

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from tests.forms import first_of
+from tests.forms import first_of, share
 from tests.lessons.helper import findings, names
 
 LAYERS = """
@@ -509,7 +509,7 @@ MULTI_WRONG = {
 }
 
 
-@pytest.mark.parametrize("mistake", MULTI_WRONG)
+@pytest.mark.parametrize("mistake", share(MULTI_WRONG, 2))
 def test_a_wrong_multi_head_attention_is_told_which_mistake_it_made(mistake):
     program, lost = MULTI_WRONG[mistake]
     found = {t: names(f"multi_head.{t}", program) for t in ("scores", "mask", "output")}

@@ -25,7 +25,7 @@ def verdict(child, source: str, given: dict, seconds: float) -> tuple[str, list]
     return "ok", header["found"]
 
 
-@pytest.mark.parametrize("attack", share(ATTACKS, 2))
+@pytest.mark.parametrize("attack", share(ATTACKS, 3))
 def test_an_attack_ends_as_expected_and_harms_nobody(box, attack, canary, marker):
     source = (FOLDER / f"{attack}.py").read_text()
     expected = re.search(r"^expected: (.+)$", source, re.MULTILINE)[1].split(" | ")

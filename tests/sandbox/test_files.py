@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from autograder.sandbox import Sandbox, files
+from tests.forms import first_of
 from tests.sandbox.conftest import RUNNER
 
 
@@ -24,7 +25,7 @@ def installed(tmp_path, monkeypatch) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
+@pytest.mark.parametrize("tier", first_of("namespaces", "landlock"))
 def test_our_installed_package_is_hidden_and_others_are_not(light, course, installed, tier):
     source = f"""
 import autograder, somebody_elses.secret

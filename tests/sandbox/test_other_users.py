@@ -36,7 +36,7 @@ class Gone:
     ("who", "tier", "expected"),
     [
         ("ordinary_user", "auto", "namespaces"),
-        ("in_a_container", "auto", "landlock"),
+        in_whole_form(("in_a_container", "auto", "landlock")),
         in_whole_form(("ordinary_user", "landlock", "landlock")),
         in_whole_form(("root_without_sys_admin", "auto", "namespaces")),
         in_whole_form(("old_landlock", "landlock", "landlock")),

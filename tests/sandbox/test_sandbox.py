@@ -15,6 +15,7 @@ import torch
 from autograder.sandbox import ChildFailed, Limits, Sandbox, Tier, memory, probe
 from autograder.sandbox import box as box_module
 from autograder.sandbox.family import family, processor_seconds, waiting_seconds
+from tests.forms import first_of
 from tests.sandbox.conftest import RUNNER, SMALL, ask_honestly, ask_lightly, left_over
 
 
@@ -234,7 +235,7 @@ def test_memory_is_capped_from_outside_where_the_kernel_gives_no_group(box, monk
 
 
 # --- the warm process ----------------------------------------------------------------------------
-@pytest.mark.parametrize("tier", ["namespaces", "landlock"])
+@pytest.mark.parametrize("tier", first_of("namespaces", "landlock"))
 def test_a_dead_warm_process_is_replaced(light, course, tier):
     with Sandbox(course, tier=tier, runner=RUNNER) as box:
         with box.child() as child:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 
-from autograder.course.asking import Finding, Sight, Verdict
+from autograder.course.asking import Finding, Lazy, Sight, Verdict
 from autograder.course.calls import Outcome
 from autograder.judging.compare import compare
 from autograder.judging.difference import difference
@@ -43,8 +44,9 @@ def by_own_modules(sight: Sight) -> list[Finding]:
 
 
 def _without_gradients(sight: Sight) -> Sight:
-    def plain(outcomes: tuple[Outcome, ...]) -> tuple[Outcome, ...]:
-        return tuple(replace(o, gradients=None) for o in outcomes)
+    def plain(outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+        # One by one, as they are looked at: most known mistakes are ruled out by their first call.
+        return Lazy(len(outcomes), lambda place: replace(outcomes[place], gradients=None))
 
     named = tuple((check, text, plain(outcomes)) for check, text, outcomes in sight.mistakes)
     return replace(sight, expected=plain(sight.expected), mistakes=named)
