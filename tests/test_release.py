@@ -73,6 +73,11 @@ def test_the_instructors_side_stays_at_home(hand_out):
     assert not list(hand_out.glob("solutions*"))
 
 
+def test_whoever_may_read_a_file_of_the_hand_out_may_read_all(hand_out):
+    rights = {p.stat().st_mode & 0o444 for p in hand_out.rglob("*") if p.is_file()}
+    assert len(rights) == 1
+
+
 def test_the_zip_holds_the_folder(hand_out):
     with zipfile.ZipFile(hand_out.with_name("attention.zip")) as archive:
         names = {n.removeprefix("attention/") for n in archive.namelist()}

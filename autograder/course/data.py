@@ -61,7 +61,10 @@ def write(course, path: Path, watch: Callable[[list], Iterable] = iter) -> None:
         index |= entries
     path.parent.mkdir(parents=True, exist_ok=True)
     once, same = _once(tensors)
+    path.touch()  # with the rights of any other file; the library's own leave others out
+    rights = path.stat().st_mode
     save_file(once, path, metadata={"index": _small(index), "same": _small(same)})
+    path.chmod(rights)
 
 
 def _once(tensors: Mapping[str, torch.Tensor]) -> tuple[dict[str, torch.Tensor], dict[str, str]]:
