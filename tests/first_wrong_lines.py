@@ -74,7 +74,9 @@ students' are. Of one half of a set that no rule was made for, 18 of 23 single m
 pairs got the right line and a right cause, and three programs a wrong line; all three were mended.
 Of a set that was written afterwards, 37 of 42 single mistakes (88 %) and 12 of 13 pairs, and one a
 wrong line, mended too. Of public code with a slip in each, 14 of 20 and 2 of 4, with one wrong
-line. In the rest no line is told, or one without a cause.
+line. Somebody who knew none of the rules then wrote 52 more: 33 of 40 single mistakes (82 %) and 7
+of 12 pairs got line and cause, two or three a wrong line; those were mended, too. In the rest no
+line is told, or one without a cause.
 
 ## What it costs
 
