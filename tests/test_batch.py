@@ -1,11 +1,15 @@
 """A class graded at once: which notebook counts, what a run returns, what is kept when it stops."""
 
+import io
 import json
 import os
+import re
 import signal
 import zipfile
+from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 from autograder.course.settings import CourseError
 from autograder.grading import batch
@@ -231,3 +235,14 @@ def test_a_thousand_remarks_are_fifty_lines(grader, run, right):
 def test_reading_from_bytes_is_reading_a_file(lessons, right):
     read = read_from(lambda: right, "in a zip", HOMEWORK, lessons)
     assert (read.notebook, read.lesson, read.error) == ("in a zip", HOMEWORK, None)
+
+
+def test_a_terminal_shows_how_far_how_fast_and_how_long(monkeypatch):
+    screen, clock = io.StringIO(), iter((0.0, 60.0))
+    console = Console(file=screen, force_terminal=True, width=100)
+    monkeypatch.setattr(batch, "Console", lambda stderr: console)
+    monkeypatch.setattr(batch, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with batch._bar(10) as advance:
+        advance(3)
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue())
+    assert re.search(r"grading .* 3/10 3 a minute (-:--:--|\d+:\d\d:\d\d)", text)
