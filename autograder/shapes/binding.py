@@ -184,13 +184,13 @@ class Scope:
         size = self.lookup(execution)(name)
         others = self.lines_with(name, execution, line)
         sure = proof not in (CALL, CONSTANT) or (proof == CALL and len(plain) > 2)
-        seen = {**execution.before, **execution.after}
-        if proof == CALL and not {size}.issuperset(names.spelled_like(name, seen)):
-            return False  # `num_label`, and an attribute `num_labels` of another size
+        alike = names.spelled_like(name, {**execution.before, **execution.after})
+        product = "." in name and self.lookup(execution)(name.split(".")[0]) is not None
+        if product or (proof == CALL and not {size}.issuperset(alike)):
+            return False  # `b.t`; `num_label`, and an attribute `num_labels` of another size
         if proof and (sure or others):
             return True  # a letter of the call, or a constant, need not be that of the comments
-        attribute = execution.size(f"self.{name}")
-        if not proof and attribute is not None and attribute == size:
+        if not proof and size is not None and execution.size(f"self.{name}") == size:
             return True
         roles = self.plan.sizes[execution.config] if execution.config < len(self.plan.sizes) else {}
         alike = {s for r, s in roles.items() if names.stem(r) == names.stem(plain)}

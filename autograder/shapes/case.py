@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from autograder.shapes.attach import Sighting
 from autograder.shapes.binding import CODE, Scope
 from autograder.shapes.match import Matcher, results, unpacks
-from autograder.shapes.recording import Execution, tensors
+from autograder.shapes.recording import Execution, Weight, tensors
 from autograder.shapes.text.dims import (
     aligned,
     evaluate,
@@ -66,9 +68,7 @@ class Case:
         wrong = self.claim.terms()
         if len(self.claim.stages) > 1 and not self.claim.others:
             wrong = wrong if self.ends_right() else [self.last]
-        code = (
-            self.matcher.traced.nodes[self.stmt.value].text if self.stmt.value is not None else ""
-        )
+        code = self.matcher.node(self.stmt).text
         strings = "".join(re.findall(r"[\"'][^\"']*[\"']", code)) if "einsum" in code else ""
         return [
             n
@@ -149,12 +149,9 @@ class Case:
 
     def subject(self) -> str:
         """The tensor that a label names, where the statement does not make it; else empty."""
-        value = (
-            self.matcher.traced.nodes[self.stmt.value].text if self.stmt.value is not None else ""
-        )
         own = set(flat(self.stmt.targets))
         if self.stmt.kind == "return":
-            own |= {t.text.split(".")[0] for t in tokens(value)}
+            own |= {t.text.split(".")[0] for t in tokens(self.matcher.node(self.stmt).text)}
         stages = self.claim.stages
         if len(stages) > 1 or len(stages[0].terms) > 1:
             return ""
@@ -205,18 +202,13 @@ class Case:
         return list(found.values())
 
 
-def beside_a_true_one(claim: Claim, stmt: Stmt, true: list[Claim]) -> bool:
+def beside_a_true_one(claim: Claim, stmt: Stmt) -> bool:
     """Whether a claim may be of something else, since another one in the comment is true.
 
-    `# [b, n, n], [b, n, d]`: an operand perhaps. One with the same dimensions is of the same, and
-    so is one behind `out:`.
+    `# [b, n, n], [b, n, d]`: an operand perhaps, `# [b, t, d] ([b, d, t] for the next)`. One behind
+    `out:`, or behind the name of what the line makes, is of the same.
     """
-
-    def end(c: Claim) -> list[str]:
-        return sorted(map(repr, c.stages[-1].terms[-1].dims))
-
-    sure = claim.role == "output" or {t.label for t in claim.terms()} & set(flat(stmt.targets))
-    return not sure and all(end(claim) != end(c) for c in true if c.stages)
+    return claim.role != "output" and not {t.label for t in claim.terms()} & set(flat(stmt.targets))
 
 
 def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
@@ -227,7 +219,7 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
         return tensors((execution.after if own else execution.before).get(subject))
     if case.argument is not None:
         return tensors(execution.last(case.argument))
-    text = case.matcher.traced.nodes[stmt.value].text if stmt.value is not None else ""
+    text = case.matcher.node(stmt).text
     if case.sighting.trailing and unpacks(stmt) and text.endswith((".shape", ".size()")):
         return [s for _, v in execution.events for s in tensors(v)][-1:]
     return results(stmt, execution)
@@ -251,3 +243,78 @@ def _has(dims, stmt: Stmt, execution: Execution, label: str, case: Case) -> bool
     values += [v for _, v in execution.events if not label]
     lookup = case.scope.lookup(execution)
     return any(shape_fits(dims, s, lookup) for v in values for s in tensors(v))
+
+
+# --- the slip that a claim may be -----------------------------------------------------------------
+def compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ...]]]:
+    """The written shapes that do not hold, each with the shapes that it may be a slip for."""
+    shapes = made(case, execution)
+    if not case.subject():
+        shapes = shapes + tensors(execution.last(case.stmt.value))
+    lookup = case.scope.lookup(execution)
+    stages = case.claim.stages
+    wrong = [(case.last, s) for s in shapes if not shape_fits(case.last.dims, s, lookup)]
+    if len(stages[-1].terms) > 1:
+        wrong = []  # a product without its result
+    if wrong or (len(stages) == 1 and len(stages[0].terms) == 1):
+        return wrong
+    seen = [s for _, v in execution.events for s in tensors(v)] + shapes
+    weights = [v.shape[::-1] for _, v in execution.events if isinstance(v, Weight) and v.shape]
+    return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
+
+
+def slip(term: Term, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
+    """Whether a shape was meant: what nothing proves in the written one may be any size."""
+    lookup = case.scope.lookup(execution)
+    dims = opened(term.dims, set(case.unproven), case) if case.unproven else term.dims
+    if any(d[0] == "..." for d in dims):
+        pairs = aligned(dims, len(shape))
+        return pairs is not None and sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
+    sizes = [None if d[0] == "any" else evaluate(d, lookup) for d in dims]
+    if any(size is None and d[0] != "any" for size, d in zip(sizes, dims, strict=True)):
+        return False
+    known = [int(s) for s in sizes if s is not None]
+    if len(known) == len(dims) and math.prod(known) == math.prod(shape) and min(known, default=1):
+        return True  # the same numbers in another order, or split and joined
+    if len(dims) == len(shape):
+        if not Counter(known) - Counter(shape):
+            return True  # in another order
+        wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
+        right = {d for i, d in enumerate(dims) if i not in wrong}
+        named = all(nameable(shape[i], execution, case.scope) or dims[i] in right for i in wrong)
+        reused = any(
+            case.reusable(n, shape[i], execution)
+            for i in wrong
+            if dims[i] not in (*dims[: max(0, i - 1)], *dims[i + 2 :])  # `[b, t, b]`
+            for n in names_of(dims[i])
+        )
+        return named and not reused and len({dims[i] for i in wrong}) == 1
+    if _one_more(sizes, list(shape)) or _one_more(list(shape), sizes):
+        return True
+    past = [s for _, v in execution.events for s in tensors(v)]
+    past += [s for t in flat(case.stmt.targets) for s in tensors(execution.before.get(t))]
+    return any(shape_fits(dims, s, lookup) for s in past)
+
+
+def _one_more(long: list, short: list) -> bool:
+    """Whether one list is the other with one more in it; None is any number."""
+    if len(long) != len(short) + 1:
+        return False
+    rests = (long[:i] + long[i + 1 :] for i in range(len(long)))
+    return any(
+        all(None in pair or pair[0] == pair[1] for pair in zip(rest, short, strict=True))
+        for rest in rests
+    )
+
+
+def nameable(size: int, execution: Execution, scope: Scope) -> bool:
+    """Whether a name, a product of two or a small number would be right for a size."""
+    if size <= 4:
+        return True
+    words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
+    words += list(scope.sizes(execution.config, execution.unit[0]))
+    find = scope.lookup(execution)
+    known = {value for word in words if (value := find(word)) is not None and value > 0}
+    if size in known:
+        return True
+    return any(size % n == 0 and size // n in known for n in known | {2, 3, 4} if n > 1)

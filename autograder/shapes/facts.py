@@ -22,17 +22,21 @@ from autograder.shapes.readings import (
     no_half_is_rounded,
     no_size_is_nameless,
     no_twin_says_it,
+    not_a_pattern_of_its_own,
     not_a_product_on_the_way,
+    not_joined_in_words,
     not_one_item,
+    not_one_of_several,
     not_read_flat,
     not_the_next_step,
     not_the_operands,
+    not_told_in_words,
     not_unpacked,
     nothing_on_the_way,
 )
 from autograder.shapes.recording import Weight, tensors
 from autograder.shapes.text.dims import aligned, alone, evaluate, fits, names_of, shape_fits
-from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.tracer import flat
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
@@ -53,7 +57,9 @@ def written_as_a_shape(case: Case) -> str:
             return "it may be a remark, and no shape"  # `sums (B)`
         if not term.dims and not term.sure:
             return "empty brackets may mean something else"
-        if term.style in ("(", "{", "<") and not term.sure and case.claim.words > REMARK:
+        letters = all(len(n) <= 2 for n in case.names())  # `part (b, c) of the figure`
+        most = 2 if case.claim.tail and letters else REMARK
+        if term.style in ("(", "{", "<") and not term.sure and case.claim.words > most:
             return "it may be a remark, and no shape"
     return ""
 
@@ -69,6 +75,16 @@ def not_set_aside(case: Case) -> str:
         return "it may be what comes out"
     fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
     apart = "aside" in words or ("each" in words and fewer)  # `[t, d] for each sample`
+    behind = tokens(plain(case.sighting.text).rpartition(case.last.text)[2])
+    kinds = [t.kind for t in behind if t.kind not in ("comma", "open", "close")][:1]
+    if kinds and kinds[0] in ("case", "or", "input"):  # `[t, b, d] in another library`
+        return "it is true of another case perhaps"
+    own = {a.text for a, b in itertools.pairwise(behind) if b.text == "="}  # `.., c = hidden`
+    anew = tuple(("any", "?") if names_of(d) & own else d for d in case.last.dims)
+    if anew != case.last.dims and all(
+        any(shape_fits(anew, s, case.scope.lookup(e)) for s in made(case, e)) for e in case.runs
+    ):
+        return "the comment gives a name a meaning of its own"
     if apart or (case.claim.told and "or" in words):
         return "the words around it leave open what is meant"
     return ""
@@ -293,8 +309,8 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     """Whether a comment is false whatever the names that nothing proves stand for.
 
     `[batch, width, seq_len]` cannot be `[batch, seq_len, *]`: one with a name that is not proven
-    counts as any size. Half of the dimensions must be told: by proven names, or behind a line by
-    numbers and the names of one other true comment too.
+    counts as any size. Half of the dimensions must be told: by proven names, or behind a line, and
+    where their number is wrong, by numbers and the names of one other true comment too.
     """
     place = case.sighting.place
     if place not in ("end", "above", "between"):
@@ -303,7 +319,8 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     dims = opened(case.last.dims, unproven, case)
     told = [d[0] not in ("any", "...", "num") for d in dims]
     known = [not names_of(d) & (unproven - once) for d in case.last.dims]
-    if place == "end":
+    apart = all(aligned(dims, len(s)) is None for e in case.runs for s in made(case, e))
+    if place == "end" or apart:
         named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
         told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
     if 2 * sum(told) < len(dims):
@@ -345,6 +362,10 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every reading is false", not_unpacked),
     ("every reading is false", not_one_item),
     ("every reading is false", not_read_flat),
+    ("every reading is false", not_told_in_words),
+    ("every reading is false", not_joined_in_words),
+    ("every reading is false", not_one_of_several),
+    ("every reading is false", not_a_pattern_of_its_own),
     ("every reading is false", not_the_operands),
     ("every reading is false", no_size_is_nameless),
     ("every reading is false", in_order),

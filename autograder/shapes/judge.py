@@ -309,7 +309,7 @@ class _Room:
         why = claim.unreadable
         if not claim.stages:
             why = why or "the comment is not readable as a shape"
-        elif true and beside_a_true_one(claim, stmt, true):
+        elif true and beside_a_true_one(claim, stmt):
             why = "another shape in this comment is true"
         if why:
             return cannot_tell(line, text, sighting.text, why)
@@ -348,8 +348,8 @@ class _Room:
     def _tuple(self, sighting: Sighting, stmt: Stmt) -> Verdict:
         """As many shapes as tensors, and one of them does not fit."""
         text = self._text(stmt)
-        value = self.source.traced.nodes[stmt.value].text if stmt.value is not None else ""
-        mine = {t.text.split(".")[0] for t in tokens(value)} if stmt.kind == "return" else set()
+        value = self.matcher.node(stmt).text if stmt.kind == "return" else ""
+        mine = {t.text.split(".")[0] for t in tokens(value)}
         named = self.tensors - set(flat(stmt.targets)) - mine
         for claim in sighting.claims:
             unproven = self._case(claim, sighting, stmt).unproven

@@ -11,10 +11,11 @@ from autograder.shapes.recording import Execution, Sequence, Tensor, Weight, ten
 from autograder.shapes.text.dims import Expr, shape_fits
 from autograder.shapes.text.reader import Claim, Stage
 from autograder.shapes.text.shapes_in_text import Term
-from autograder.shapes.tracer import Stmt, Traced, flat
+from autograder.shapes.tracer import Node, Stmt, Traced, flat
 
 MOST_TURNED = 5  # dimensions of an operand that may be written in another order
 
+NOTHING = Node(-1, -1, "", 0, 0, "")
 NUMBERS = ((), (("num", 1),))  # how the shape of a number is written
 
 Shape = tuple[int, ...]
@@ -48,6 +49,10 @@ class Matcher:
 
     def __init__(self, traced: Traced, scope, strict: bool = False):
         self.traced, self.scope, self.strict = traced, scope, strict
+
+    def node(self, stmt: Stmt) -> Node:
+        """The expression on the right of a statement; an empty one where there is none."""
+        return self.traced.nodes[stmt.value] if stmt.value is not None else NOTHING
 
     def holds(self, claim: Claim, sighting: Sighting, stmt: Stmt, execution: Execution) -> bool:
         """Whether the claim, or one of its alternatives, is what happened."""
@@ -117,7 +122,7 @@ class Matcher:
 
     def _of_last(self, stage: Stage, stmt, execution, lookup) -> bool:
         """`view(b, -1, n, d) -> [b, t, n, d]`: the last call of the line, as it is written."""
-        last = self.traced.nodes[stmt.value].op if stmt.value is not None else ""
+        last = self.node(stmt).op
         made = results(stmt, execution)
         dims = stage.terms[0].dims
         return bool(last and stage.op == last and made) and all(

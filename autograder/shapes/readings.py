@@ -6,14 +6,15 @@ another reading would make the comment true, or an empty text.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections import Counter
+import operator
 from dataclasses import replace
 
 from autograder.shapes.binding import CODE
-from autograder.shapes.case import Case, made, opened
+from autograder.shapes.case import Case, compared, made, slip
 from autograder.shapes.match import results, unpacks
-from autograder.shapes.recording import Execution, Weight, tensors
+from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
     Expr,
@@ -24,13 +25,11 @@ from autograder.shapes.text.dims import (
     number_apart,
     rounded,
     shape_fits,
-    shape_names,
 )
 from autograder.shapes.text.flat import end_of, pieces_of, segments_of, sizes_in
-from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.text.shapes_in_text import Term
-from autograder.shapes.tracer import Stmt, flat
-from autograder.shapes.wording import nameable
+from autograder.shapes.tracer import flat
 
 REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
 SAID = 2  # other true comments that name the batch by a letter, after which to omit it is a slip
@@ -61,8 +60,7 @@ def no_comma_is_missing(case: Case) -> str:
 
 def no_half_is_rounded(case: Case) -> str:
     """`irfft(x)  # [b, t]` is true of an even `t`, and the sizes of the runs are odd."""
-    node = case.matcher.traced.nodes[case.stmt.value] if case.stmt.value is not None else None
-    if node is None or node.kind != "Call" or case.ends_right():
+    if case.matcher.node(case.stmt).kind != "Call" or case.ends_right():
         return ""
     for e in case.runs:
         sizes = [evaluate(d, case.scope.lookup(e)) for d in case.last.dims]
@@ -130,17 +128,12 @@ def no_twin_says_it(case: Case) -> str:
     """`q = self.q(x)  # [b, t, d]`, and the same of `k`: one length may stand for each."""
     if set(case.proofs()) <= {CODE} or case.exchanged():
         return ""
-    op = _operation(case.stmt, case)
+    op = case.matcher.node(case.stmt).op
     for other, stmt in case.twins:
         alike = other == case.sighting.text and stmt.id != case.stmt.id
-        if alike and op and _operation(stmt, case) == op:
+        if alike and op and case.matcher.node(stmt).op == op:
             return "the same words are true of another line"
     return ""
-
-
-def _operation(stmt: Stmt, case: Case) -> str:
-    node = case.matcher.traced.nodes[stmt.value] if stmt.value is not None else None
-    return node.op if node else ""
 
 
 def in_order(case: Case) -> str:
@@ -164,6 +157,8 @@ def not_one_item(case: Case) -> str:
         for s in made(case, e)
     ):
         return ""
+    if case.claim.told:
+        return "it may be the shape of each item"
     shapes = made(case, case.runs[0])
     words = any(len(n) > 2 for n in case.names())
     whole = {
@@ -193,6 +188,76 @@ def not_read_flat(case: Case) -> str:
         ):
             return "its signs leave open where a shape begins and ends"
     return ""
+
+
+def not_told_in_words(case: Case) -> str:
+    """`[t, d] without the batch`, `[b, t, d] x heads`: words may name the size that is missing."""
+    text = plain(case.sighting.text)
+    for term in case.claim.terms():
+        text = text.replace(term.text, " ")
+    words = [t.text for t in tokens(text) if t.word and t.kind != "times"][:MAX_ATOMS]
+    first = any(names.concept(w) == "batch" for w in words)
+    for e in case.runs:
+        lookup, given = case.scope.lookup(e), case.scope.sizes(e.config, e.unit[0])
+        sizes = {lookup(w) or case.scope.by_concept(names.normal(w), given) for w in words}
+        for s in made(case, e):
+            told = [i for i, n in enumerate(s) if n in sizes or (first and i == 0)]
+            if not any(shape_fits(case.last.dims, s[:i] + s[i + 1 :], lookup) for i in told):
+                return ""
+    return "the words around it may name what is missing"
+
+
+def not_joined_in_words(case: Case) -> str:
+    """`[b * n, t, d] unfolded`: words behind it may tell of dimensions that are joined or split."""
+    for e in case.runs:
+        sizes = [evaluate(d, case.scope.lookup(e)) for d in case.last.dims]
+        for s in made(case, e):
+            if not case.claim.tail or None in sizes or sorted([*sizes, 1]) == sorted([*s, 1]):
+                return ""
+            one, other = (list(itertools.accumulate(n, operator.mul)) for n in (sizes, s))
+            if one[-1:] != other[-1:] or not (set(one) < set(other) or set(other) < set(one)):
+                return ""
+    return "the words behind it may tell of dimensions that are joined"
+
+
+def not_one_of_several(case: Case) -> str:
+    """`n x [b, t, d] -> [b, t, n * d]`, `c x h -> k x h`: a step may be of each of several."""
+    stages = case.claim.stages
+    if len(stages) < 2 or any(len(s.terms) > 1 for s in stages):
+        return ""
+    first, last, right = stages[0].terms[0].dims, case.last.dims, case.ends_right()
+    kinds = {t.kind for t in tokens(case.sighting.text)}
+    counted = any(s.terms[0].count for s in stages[:-1]) or kinds & {"along", "each"}
+    bare = tuple(d for d in first if d != ("num", 1))
+    for e in case.runs:
+        lookup = case.scope.lookup(e)
+        seen = {s for _, v in e.events for s in tensors(v)}
+        ends = {s[-n:] for s in seen for n in range(1, len(s))} - seen
+        ones = {tuple(n for n in s if n != 1) for s in seen}
+        short = len(first) == len(last) and any(shape_fits(first, s, lookup) for s in ends)
+        extra = right and bare != first and any(shape_fits(bare, s, lookup) for s in ones)
+        # `(h, w) -> (1, 1)`, `(n, c, 1, 1) -> (n, c)`
+        if not (short or extra or (counted and right)):
+            return ""
+    return "it may be the shape of each item"
+
+
+def not_a_pattern_of_its_own(case: Case) -> str:
+    """`b t (h d) -> b h t d`: an einops pattern has its own letters, and `d` is what it says."""
+    terms = [t for s in case.claim.stages for t in s.terms]
+    if len(terms) != 2 or not any("(" in t.text and t.style == " " for t in terms):
+        return ""
+    wide, apart = sorted((t.dims for t in terms), key=len)
+    for e in case.runs:
+        seen = {s for _, v in e.events for s in tensors(v)}
+        letters = [
+            {d[1]: n for d, n in zip(apart, s, strict=True) if d[0] == "name"}
+            for s in seen
+            if len(s) == len(apart)
+        ]
+        if not any(shape_fits(wide, s, of.get) for of in letters for s in seen):
+            return ""
+    return "its letters may be those of a pattern"
 
 
 def _spaced(case: Case, shape: tuple[int, ...], execution: Execution) -> bool:
@@ -279,10 +344,6 @@ def no_size_is_nameless(case: Case) -> str:
     return "a name may stand for two sizes"
 
 
-def _free(name: str, execution: Execution, case: Case) -> bool:
-    return case.scope.free(name, execution) and execution.size(f"self.{name}") is None
-
-
 def _short(dim: Expr) -> bool:
     found = names_of(dim)
     return bool(found) and all(len(names.normal(n).rstrip("'")) <= 2 for n in found)
@@ -317,7 +378,7 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
         and lines - {case.sighting.line}
         and s
     }
-    if all(_free(n, execution, case) for n in used):
+    if all(case.scope.free(n, execution) and not execution.size(f"self.{n}") for n in used):
         return size not in sizes  # `[tokens, d]`, where the tokens are those of all sequences
     every = sizes | {case.scope.lookup(execution)(n) for n in used}
     return size not in sizes and not any(
@@ -331,64 +392,6 @@ def explained_by_a_slip(case: Case) -> str:
     wrong = [
         e for e in case.runs if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
     ]
-    if all(any(_slip(t, shape, e, case) for t, shape in _compared(case, e)) for e in wrong):
+    if all(any(slip(t, shape, e, case) for t, shape in compared(case, e)) for e in wrong):
         return ""
     return "it is unlike anything that this line makes"
-
-
-def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ...]]]:
-    """The written shapes that do not hold, each with the shapes that it may be a slip for."""
-    shapes = made(case, execution)
-    if not case.subject():
-        shapes = shapes + tensors(execution.last(case.stmt.value))
-    lookup = case.scope.lookup(execution)
-    stages = case.claim.stages
-    wrong = [(case.last, s) for s in shapes if not shape_fits(case.last.dims, s, lookup)]
-    if len(stages[-1].terms) > 1:
-        wrong = []  # a product without its result
-    if wrong or (len(stages) == 1 and len(stages[0].terms) == 1):
-        return wrong
-    seen = [s for _, v in execution.events for s in tensors(v)] + shapes
-    weights = [v.shape[::-1] for _, v in execution.events if isinstance(v, Weight) and v.shape]
-    return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
-
-
-def _slip(term: Term, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
-    """Whether a shape was meant: what nothing proves in the written one may be any size."""
-    lookup = case.scope.lookup(execution)
-    dims = opened(term.dims, set(case.unproven), case) if case.unproven else term.dims
-    if any(d[0] == "..." for d in dims):
-        pairs = aligned(dims, len(shape))
-        return pairs is not None and sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
-    sizes = [None if d[0] == "any" else evaluate(d, lookup) for d in dims]
-    if any(size is None and d[0] != "any" for size, d in zip(sizes, dims, strict=True)):
-        return False
-    known = [int(s) for s in sizes if s is not None]
-    if len(known) == len(dims) and math.prod(known) == math.prod(shape) and min(known, default=1):
-        return True  # the same numbers in another order, or split and joined
-    if len(dims) == len(shape):
-        if not Counter(known) - Counter(shape):
-            return True  # in another order
-        wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
-        right = {d for i, d in enumerate(dims) if i not in wrong}
-        named = all(nameable(shape[i], execution, case.scope) or dims[i] in right for i in wrong)
-        reused = any(
-            case.reusable(n, shape[i], execution) for i in wrong for n in shape_names((dims[i],))
-        )
-        return named and not reused and len({dims[i] for i in wrong}) == 1
-    if _one_more(sizes, list(shape)) or _one_more(list(shape), sizes):
-        return True
-    past = [s for _, v in execution.events for s in tensors(v)]
-    past += [s for t in flat(case.stmt.targets) for s in tensors(execution.before.get(t))]
-    return any(shape_fits(dims, s, lookup) for s in past)
-
-
-def _one_more(long: list, short: list) -> bool:
-    """Whether one list is the other with one more in it; None is any number."""
-    if len(long) != len(short) + 1:
-        return False
-    rests = (long[:i] + long[i + 1 :] for i in range(len(long)))
-    return any(
-        all(None in pair or pair[0] == pair[1] for pair in zip(rest, short, strict=True))
-        for rest in rests
-    )

@@ -139,16 +139,3 @@ def _word(sizes: Vector, known: dict[Vector, str]) -> str:
         if whole in known and tuple(n * number for n in whole) == sizes:
             return f"{number} * {known[whole]}"
     return ""
-
-
-def nameable(size: int, execution: Execution, scope: Scope) -> bool:
-    """Whether a name, a product of two or a small number would be right for a size."""
-    if size <= 4:
-        return True
-    words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
-    words += list(scope.sizes(execution.config, execution.unit[0]))
-    find = scope.lookup(execution)
-    known = {value for word in words if (value := find(word)) is not None and value > 0}
-    if size in known:
-        return True
-    return any(size % n == 0 and size // n in known for n in known | {2, 3, 4} if n > 1)

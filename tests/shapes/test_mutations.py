@@ -7,6 +7,8 @@ import pytest
 from tests.shapes.mutations import Bench, mutants
 from tests.shapes.reading import snippets
 
+ODD = ("other_readings", "shorthand")  # spellings of which doubt is asked
+
 
 def measure(snippet_of: int = 1, mutant_of: int = 1) -> dict[bool, Counter]:
     """Mutants made and named, by whether the dimensions are words.
@@ -15,8 +17,7 @@ def measure(snippet_of: int = 1, mutant_of: int = 1) -> dict[bool, Counter]:
     """
     counts = {True: Counter(), False: Counter()}
     number = 0
-    # Odd spellings, of which doubt is asked, are left out: `other_readings`.
-    for snippet in [s for s in snippets() if s.file != "other_readings"][::snippet_of]:
+    for snippet in [s for s in snippets() if s.file not in ODD][::snippet_of]:
         bench = None
         for mutant in mutants(snippet):
             number += 1

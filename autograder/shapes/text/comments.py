@@ -174,7 +174,10 @@ def _is_statement(node: ast.stmt) -> bool:
         case ast.Import() | ast.ImportFrom() | ast.Assert() | ast.Raise() | ast.AugAssign():
             return True
         case ast.Assign():
-            if isinstance(node.value, ast.List | ast.Tuple | ast.Set):
+            nested = getattr(node.targets[0], "elts", [])[:1]  # `(b, t), t = 5`
+            if isinstance(node.value, ast.List | ast.Tuple | ast.Set) or any(
+                isinstance(n, ast.Tuple | ast.List) for n in nested
+            ):
                 return False
             return _has_call(node.value) or not isinstance(node.value, ast.BinOp | ast.Name)
         case ast.AnnAssign():

@@ -250,7 +250,8 @@ class _Reader:
         while self.peek(i).word and self.peek(i).kind != "times":
             i += 1
         found = [self.peek(n).text for n in range(i)]
-        if self.peek(i).text == ")" and len(found) > 1 and not names.known("_".join(found)):
+        one = names.known("_".join(found)) and any(len(n) > 1 for n in found)  # `(h d)` are two
+        if self.peek(i).text == ")" and len(found) > 1 and not one:
             self.at += i
             expr: Expr = ("name", found[0])
             for word in found[1:]:

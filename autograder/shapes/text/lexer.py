@@ -77,10 +77,12 @@ TABLE = (
         "",
         "shape, shapes, size, sizes, dim, dims, dimension, dimensions, torch.size, torch.shape, "
         "tensor, tensors, array, float32, float16, int64, floattensor, longtensor, torch.tensor, "
-        "torch.floattensor, torch.longtensor, of shape, of size, forme, vorm, form, taille, forma, "
-        "tamaño, размер, форма, 形状, 形状为, 形状是, 的形状, 维度, 维度为, 维度是, 大小为, 形狀",
+        "torch.floattensor, torch.longtensor, tensortype, of shape, of size, forme, vorm, form, "
+        "taille, forma, tamaño, размер, форма, 形状, 形状为, 形状是, 的形状, 维度, 维度为, 维度是, "
+        "大小为, 形狀",
     ),
     _row("or", "one of two", "[b, t] or [b, 1]", "", "or, otherwise, else, if, when, oder, ou"),
+    _row("case", "a circumstance", "[b, t] without c", "", "for, without, unless, while, during"),
     _row("and", "two shapes, or the last comma of a list", "b, t and c", "&", "and, und"),
     _row(
         "each", "one of several tensors", "[b, t, d] each", "", "each, every, per, all, one, single"

@@ -60,7 +60,8 @@ def looks_like_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     if spaced and sum(named) > 1:  # `heads None F D/heads`
         return True
     parts = split(found, lambda t: t.text == ",")
-    words = all(len(p) == 1 or p[1].kind in ("times", "over", "plus") for p in parts if p)
+    signs = ("times", "over", "plus", "is")  # `b, 1:, d`
+    words = all(len(p) == 1 or p[1].kind in signs for p in parts if p)
     return len(parts) > 2 and words and any(named)  # `nW*B, window, window, C`
 
 
@@ -71,7 +72,8 @@ def perhaps_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     if len(pieces) > 1 and all(map(names.known, pieces)):
         return True
     if len(found) == 1:
-        return words == [found[0].text.upper()] and 1 < len(words[0]) < 6 and words[0] not in MARKS
+        capitals = words == [found[0].text.upper()] and len(words[0]) < 6 and words[0] not in MARKS
+        return capitals or (bool(words) and vocabulary.is_size(words[0]))  # `hidden`
     for before, sign, after in zip(found, found[1:], found[2:], strict=False):
         joined = sign.kind == "arrow" and not sign.word and sign.glued and after.glued
         if joined and before.word and after.word and len(after.text) < 6:
@@ -105,6 +107,8 @@ def _list_of_names(found: list[Token], i: int, end: int, vocabulary: Vocabulary)
     short = alone and len(names_in) == 1 and len(names_in[0]) <= 3  # `(Kc)`
     if (len(parts) < 2 and not short) or any(w.lower() in PROSE for w in names_in):
         return False
+    if any(p and p[0].kind == "dots" for p in parts[:1]):
+        return True  # `[.., i, j]`
     plain = all(len(p) == 1 and p[0].word for p in parts)
     none = set(vocabulary.tensors) | (set() if alone else set(INDICES))
     return plain and none.isdisjoint(names_in)

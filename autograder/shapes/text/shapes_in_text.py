@@ -200,6 +200,8 @@ def _index(found: list[Token]) -> bool:
 
 def _values(dims: Dims, inner: list[Token]) -> bool:
     """Whether the items are values, or positions, and no sizes: nothing has the size 0."""
+    if dims and all(d[0] == "any" for d in dims) and ("any", ":") in dims:
+        return True  # `[:, -1, :]`
     if ("num", 0) in dims or any(t.kind == "number" and "." in t.text for t in inner):
         return True
     if dims and all(d[0] == "*" and d[1][0] == d[2][0] == "num" for d in dims):

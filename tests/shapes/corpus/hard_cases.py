@@ -28,7 +28,7 @@ class Net(nn.Module):
         y = x[:, :-1]  # [bs, seq - 1, input_size]
         y = self.q(x)  # [..., hidden]
         y = self.q(x)  # (*, input_size)  #! false
-        y = self.q(x)  # [bs, hidden, seq] (bs, seq, hidden)  #! false
+        y = self.q(x)  # [bs, hidden, seq] (bs, seq, hidden)  #! cannot tell
         a, b = self.q(x), x.mean(1)  # [bs, seq, hidden], [bs, input_size]
         a, b = self.q(x), x.mean(1)  # [bs, seq, hidden], [bs, hidden]  #! false
         a, b = self.q(x), x.mean(1)  # [bs, seq, hidden]  #! cannot tell
