@@ -87,10 +87,13 @@ def docstring(function: Function, header: int, vocabulary: Vocabulary) -> list[S
 
     One shape in the line that begins with the argument's name is about that argument.
     """
-    found = []
+    found, results = [], False  # what is told under `Returns:` is of no argument
     for line, text in enumerate(function.docstring[:MAX_DOC].splitlines(), function.doc_line):
         name, rest = _described(text)
-        if name not in function.parameters:
+        words = tokens(text)
+        if words and (len(words) == 1 or words[1].text == ":"):
+            results = words[0].kind == "output" and len(words) < 3 or (results and len(words) > 2)
+        if results or name not in function.parameters:
             continue
         claims = read([(line, f"{name}: {rest}")], vocabulary)
         if len(claims) == 1 and len(claims[0].stages) == len(claims[0].terms()) == 1:

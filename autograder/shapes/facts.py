@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from autograder.shapes.attach import MAKES
 from autograder.shapes.case import Case, made, opened
-from autograder.shapes.match import results
+from autograder.shapes.match import results, unpacks
 from autograder.shapes.readings import (
     REMARK,
     explained_by_a_slip,
@@ -31,7 +31,6 @@ from autograder.shapes.readings import (
     not_the_next_step,
     not_the_operands,
     not_told_in_words,
-    not_unpacked,
     nothing_on_the_way,
 )
 from autograder.shapes.recording import Weight, tensors
@@ -75,12 +74,16 @@ def not_set_aside(case: Case) -> str:
         return "it may be what comes out"
     fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
     apart = "aside" in words or ("each" in words and fewer)  # `[t, d] for each sample`
-    behind = tokens(plain(case.sighting.text).rpartition(case.last.text)[2])
+    rest = plain(case.sighting.text).rpartition(case.last.text)[2]
+    behind = tokens(rest)
     kinds = [t.kind for t in behind if t.kind not in ("comma", "open", "close")][:1]
-    if kinds and kinds[0] in ("case", "or", "input"):  # `[t, b, d] in another library`
+    called = rest.startswith(".") and rest[1:2].isalpha()  # `(t, b, d).transpose(0, 1)`
+    if called or (kinds and kinds[0] in ("case", "or", "input", "power")):  # `[t, b] in keras`
         return "it is true of another case perhaps"
-    own = {a.text for a, b in itertools.pairwise(behind) if b.text == "="}  # `.., c = hidden`
-    anew = tuple(("any", "?") if names_of(d) & own else d for d in case.last.dims)
+    own = {a.text for a, b in itertools.pairwise(behind) if b.kind == "is"}  # `.., c = hidden`
+    anew = tuple(
+        ("any", "?") if names_of(d) & own or str(d[-1]) in own else d for d in case.last.dims
+    )
     if anew != case.last.dims and all(
         any(shape_fits(anew, s, case.scope.lookup(e)) for s in made(case, e)) for e in case.runs
     ):
@@ -149,7 +152,8 @@ def one_shape(case: Case) -> str:
     """What it makes has one shape, the same every time."""
     named = case.last.label if case.last.label in flat(case.stmt.targets) else ""
     shapes = [made(case, e) if not named else tensors(e.after.get(named)) for e in case.runs]
-    if any(len(set(m)) > 1 for m in shapes):
+    apart = {len(results(case.stmt, e)) for e in case.runs} if unpacks(case.stmt) else ()
+    if any(len(set(m)) > 1 for m in shapes) or len(apart) > 1:  # `q, k = a, b`
         return "this line makes tensors of several shapes"
     if any(len(set(map(tuple, m))) > 1 for m in case.by_call(shapes)) and any(
         case.scope.free(n, case.runs[0]) for n in case.names()
@@ -213,6 +217,8 @@ def placed_beside_it(case: Case) -> str:
     labels = {t.label for t in case.claim.terms() if t.label}
     if labels & set(flat(case.stmt.targets)):
         return ""
+    if len({c.line for c in case.sighting.claims}) > 1 and case.claim.role != "output":
+        return "it may tell of several steps"
     if place == "inner":
         return "" if case.argument else "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
@@ -320,7 +326,7 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     told = [d[0] not in ("any", "...", "num") for d in dims]
     known = [not names_of(d) & (unproven - once) for d in case.last.dims]
     apart = all(aligned(dims, len(s)) is None for e in case.runs for s in made(case, e))
-    if place == "end" or apart:
+    if place == "end" or (apart and len(case.claim.stages) == 1):
         named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
         told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
     if 2 * sum(told) < len(dims):
@@ -359,7 +365,6 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every reading is false", nothing_on_the_way),
     ("every reading is false", not_a_product_on_the_way),
     ("every reading is false", not_the_next_step),
-    ("every reading is false", not_unpacked),
     ("every reading is false", not_one_item),
     ("every reading is false", not_read_flat),
     ("every reading is false", not_told_in_words),

@@ -25,15 +25,15 @@ from autograder.shapes.text.dims import (
     number_apart,
     rounded,
     shape_fits,
+    uneven,
 )
-from autograder.shapes.text.flat import end_of, pieces_of, segments_of, sizes_in
+from autograder.shapes.text.flat import pieces_of, runs_over, segments_of, spaced
 from autograder.shapes.text.lexer import plain, tokens
-from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import flat
 
 REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
 SAID = 2  # other true comments that name the batch by a letter, after which to omit it is a slip
-MAX_ATOMS = 60  # sizes in one comment that are read without what stands between them
+MAX_WORDS = 60  # words of a comment that may name a size
 
 
 # --- other readings -------------------------------------------------------------------------------
@@ -60,11 +60,19 @@ def no_comma_is_missing(case: Case) -> str:
 
 def no_half_is_rounded(case: Case) -> str:
     """`irfft(x)  # [b, t]` is true of an even `t`, and the sizes of the runs are odd."""
-    if case.matcher.node(case.stmt).kind != "Call" or case.ends_right():
+    if case.ends_right():
         return ""
+    call = case.matcher.node(case.stmt).kind == "Call"
     for e in case.runs:
-        sizes = [evaluate(d, case.scope.lookup(e)) for d in case.last.dims]
-        if not any(rounded(sizes, shape) for shape in made(case, e)):
+        lookup = case.scope.lookup(e)
+        sizes = [evaluate(d, lookup) for d in case.last.dims]
+        even = tuple(("any", "?") if uneven(d, lookup) else d for d in case.last.dims)
+        shapes = [s for s in made(case, e) if not (call and rounded(sizes, s))]
+        if (
+            even == case.last.dims
+            and shapes
+            or not all(shape_fits(even, s, lookup) for s in shapes)
+        ):
             return ""
     return "a size may be rounded"
 
@@ -102,8 +110,8 @@ def not_the_next_step(case: Case) -> str:
         return ""
     first, last = (s.terms[0].dims for s in stages)
     here = all(shape_fits(first, s, case.scope.lookup(e)) for e in case.runs for s in made(case, e))
-    short = {n for n in names_of(("", *last)) if len(n) <= 2} | set(case.unproven)
-    anew = tuple(("any", "?") if names_of(d) & short else d for d in last)  # letters used anew
+    letters = {n for n in names_of(("", *last)) if len(n) == 1} | set(case.unproven)  # used anew
+    anew = tuple(("any", "?") if names_of(d) & letters else d for d in last)
     there = all(
         any(shape_fits(anew, s, case.scope.lookup(e)) for _, v in e.events for s in tensors(v))
         for e in later[0]
@@ -115,13 +123,6 @@ def not_the_next_step(case: Case) -> str:
         for s in tensors(v)
     )
     return "it may be a step of the next line" if here and there and not before else ""
-
-
-def not_unpacked(case: Case) -> str:
-    """`q, k = a, b  # [..]` may be about the one or the other."""
-    if unpacks(case.stmt) and len({len(results(case.stmt, e)) for e in case.runs}) > 1:
-        return "this line makes tensors of several shapes"
-    return ""
 
 
 def no_twin_says_it(case: Case) -> str:
@@ -157,10 +158,10 @@ def not_one_item(case: Case) -> str:
         for s in made(case, e)
     ):
         return ""
-    if case.claim.told:
-        return "it may be the shape of each item"
     shapes = made(case, case.runs[0])
     words = any(len(n) > 2 for n in case.names())
+    if case.claim.told and not words and not case.last.sure:  # `lower triangular (t, t)`
+        return "it may be the shape of each item"
     whole = {
         stmt.id
         for _, stmt in case.twins
@@ -173,19 +174,17 @@ def not_one_item(case: Case) -> str:
 
 def not_read_flat(case: Case) -> str:
     """`batch x t, width`, `[batch, t], width`: read without its signs, it is the right shape."""
-    if all(any(_spaced(case, s, e) for s in made(case, e)) for e in case.runs):
+
+    def each(holds) -> bool:
+        return all(any(holds(s, case.scope.lookup(e)) for s in made(case, e)) for e in case.runs)
+
+    if each(lambda s, lookup: spaced(case.last, s, lookup)):
         return "its signs leave open where a dimension begins and ends"
-    for segment in segments_of(tokens(case.sighting.text)):
-        if all(
-            any(len(s) > 1 and _runs_over(case.last, segment, s, e, case) for s in made(case, e))
-            for e in case.runs
-        ):
-            return "its signs leave open where a shape begins and ends"
-        pieces = pieces_of(segment)
-        if pieces and all(
-            any(shape_fits(pieces, s, case.scope.lookup(e)) for s in made(case, e))
-            for e in case.runs
-        ):
+    segments = segments_of(tokens(case.sighting.text))
+    for part in segments[-1:] if len(case.claim.stages) > 1 else segments:
+        pieces = pieces_of(part)
+        over = each(lambda s, lookup, part=part: runs_over(case.last, part, s, lookup))
+        if over or (pieces and each(lambda s, lookup, p=pieces: shape_fits(p, s, lookup))):
             return "its signs leave open where a shape begins and ends"
     return ""
 
@@ -195,11 +194,13 @@ def not_told_in_words(case: Case) -> str:
     text = plain(case.sighting.text)
     for term in case.claim.terms():
         text = text.replace(term.text, " ")
-    words = [t.text for t in tokens(text) if t.word and t.kind != "times"][:MAX_ATOMS]
+    words = [t.text for t in tokens(text) if t.word and t.kind != "times"][:MAX_WORDS]
     first = any(names.concept(w) == "batch" for w in words)
     for e in case.runs:
         lookup, given = case.scope.lookup(e), case.scope.sizes(e.config, e.unit[0])
-        sizes = {lookup(w) or case.scope.by_concept(names.normal(w), given) for w in words}
+        meant = [w for w in words if names.concept(w)]
+        sizes = {case.scope.by_concept(names.normal(w), given) for w in meant}
+        sizes |= set(map(lookup, words)) - {None}
         for s in made(case, e):
             told = [i for i, n in enumerate(s) if n in sizes or (first and i == 0)]
             if not any(shape_fits(case.last.dims, s[:i] + s[i + 1 :], lookup) for i in told):
@@ -209,10 +210,12 @@ def not_told_in_words(case: Case) -> str:
 
 def not_joined_in_words(case: Case) -> str:
     """`[b * n, t, d] unfolded`: words behind it may tell of dimensions that are joined or split."""
+    dims = case.claim.stages[0].terms[0].dims  # of `[b * n, t] viewed as [b, n, t]` the first
     for e in case.runs:
-        sizes = [evaluate(d, case.scope.lookup(e)) for d in case.last.dims]
+        sizes = [evaluate(d, case.scope.lookup(e)) for d in dims]
         for s in made(case, e):
-            if not case.claim.tail or None in sizes or sorted([*sizes, 1]) == sorted([*s, 1]):
+            told = case.claim.tail or case.ends_right()
+            if not told or None in sizes or sorted([*sizes, 1]) == sorted([*s, 1]):
                 return ""
             one, other = (list(itertools.accumulate(n, operator.mul)) for n in (sizes, s))
             if one[-1:] != other[-1:] or not (set(one) < set(other) or set(other) < set(one)):
@@ -226,8 +229,8 @@ def not_one_of_several(case: Case) -> str:
     if len(stages) < 2 or any(len(s.terms) > 1 for s in stages):
         return ""
     first, last, right = stages[0].terms[0].dims, case.last.dims, case.ends_right()
-    kinds = {t.kind for t in tokens(case.sighting.text)}
-    counted = any(s.terms[0].count for s in stages[:-1]) or kinds & {"along", "each"}
+    counted = any(s.terms[0].count for s in stages[:-1])
+    counted = counted or any(t.kind in ("along", "each") for t in tokens(case.sighting.text))
     bare = tuple(d for d in first if d != ("num", 1))
     for e in case.runs:
         lookup = case.scope.lookup(e)
@@ -258,40 +261,6 @@ def not_a_pattern_of_its_own(case: Case) -> str:
         if not any(shape_fits(wide, s, of.get) for of in letters for s in seen):
             return ""
     return "its letters may be those of a pattern"
-
-
-def _spaced(case: Case, shape: tuple[int, ...], execution: Execution) -> bool:
-    """Whether dimensions with spaces between make the shape, some of them multiplied.
-
-    Those of `n x [b, t]` make it in any order.
-    """
-    lookup, term = case.scope.lookup(execution), case.last
-    sizes = sizes_in(tokens(term.text), lookup)
-    if term.count:
-        return sorted([*sizes_in(tokens(term.count), lookup), *sizes]) == sorted(shape)
-    plain = ("open", "close", "number")
-    if term.style == " " or any(not t.word and t.kind not in plain for t in tokens(term.text)):
-        return False
-    return len(sizes) > 1 and end_of(sizes, 0, shape) == len(sizes)
-
-
-def _runs_over(term: Term, segment, shape: tuple[int, ...], execution, case: Case) -> bool:
-    """Whether sizes of a written shape, and of what stands beside it, follow one another so.
-
-    Some of them may be multiplied.
-    """
-    lookup = case.scope.lookup(execution)
-    own, atoms = sizes_in(tokens(term.text), lookup), sizes_in(segment, lookup)
-    if not len(own) < len(atoms) <= MAX_ATOMS:
-        return False
-    places = [i for i in range(len(atoms)) if own and atoms[i : i + len(own)] == own]
-    mine = {i for p in places[-1:] for i in range(p, p + len(own))}
-    for start in range(len(atoms)):
-        end = end_of(atoms, start, shape)
-        run = set(range(start, end)) if end is not None else set()
-        if run & mine and run - mine:
-            return True
-    return False
 
 
 def not_the_operands(case: Case) -> str:
@@ -332,10 +301,8 @@ def no_size_is_nameless(case: Case) -> str:
             if pairs is None or sorted(map(str, sizes)) == sorted(map(str, shape)):
                 return ""
             for i, j in pairs:
-                again = _short(dims[i]) or dims[i] in (
-                    *dims[max(0, i - 1) : i],
-                    *dims[i + 1 : i + 2],
-                )
+                beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
+                again = dims[i] in beside or _of_many_uses(dims[i], e, case)
                 wrong = not fits(dims[i], shape[j], lookup)
                 if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
                     return ""  # `[b, t, b]`
@@ -344,9 +311,13 @@ def no_size_is_nameless(case: Case) -> str:
     return "a name may stand for two sizes"
 
 
-def _short(dim: Expr) -> bool:
-    found = names_of(dim)
-    return bool(found) and all(len(names.normal(n).rstrip("'")) <= 2 for n in found)
+def _of_many_uses(dim: Expr, execution: Execution, case: Case) -> bool:
+    """Whether its names are letters, or words for a length that the code does not have."""
+    return all(
+        (len(names.normal(n).rstrip("'")) <= 2 and not names.concept(n))  # `bs` means one thing
+        or (names.may_be_length(n) and case.scope.free(n, execution))
+        for n in names_of(dim) or {"one"}
+    )
 
 
 def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bool:
@@ -359,9 +330,9 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
     short = all(len(stem) <= 2 for stem in stems)
     length = any(map(names.may_be_length, used))
     around = {**execution.before, **execution.after}
-    given = case.scope.sizes(execution.config, execution.unit[0])
     known = [(n, v) for n, v in around.items() if "." not in n or not short]
-    known += [] if short else [(n, v) for n, v in given.items()]
+    if not short:
+        known += case.scope.sizes(execution.config, execution.unit[0]).items()
     sizes = {
         v
         for n, v in known

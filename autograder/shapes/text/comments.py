@@ -199,6 +199,8 @@ def _has_call(node: ast.expr) -> bool:
             name = part.func.id if isinstance(part.func, ast.Name) else part.func.attr
             if name.lower() in NO_CALLS:
                 continue
+            if isinstance(part.func, ast.Attribute) and isinstance(part.func.value, ast.Tuple):
+                continue  # `(t, b, d).transpose(0, 1)`
             if isinstance(part.func, ast.Attribute) or part.keywords:
                 return True
             plain = all(isinstance(a, ast.Name | ast.BinOp) for a in part.args)

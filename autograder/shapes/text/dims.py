@@ -287,9 +287,18 @@ def fits(expr: Expr, size: int, lookup: Lookup) -> bool:
         return lookup(expr[1]) == size
     value = evaluate(expr, lookup)
     if kind == "/" and (value is None or value.denominator != 1):
-        rounded = value is not None and int(value) == size  # `L // 2`, as Python divides
+        up = expr[2][0] == "num"  # `L // 2`, as Python divides; or what a stride makes
+        rounded = value is not None and size in (int(value), int(value) + up)
         return rounded or fits(expr[1], size, lookup) or fits(expr[2], size, lookup)  # 'S/T'
     return value == size
+
+
+def uneven(expr: Expr, lookup: Lookup) -> bool:
+    """Whether a part in the expression does not come out even: `h / 2 * w / 2`."""
+    value = evaluate(expr, lookup) if expr[0] == "/" and expr[2][0] == "num" else None
+    if value is not None and value.denominator > 1:
+        return True
+    return any(uneven(e, lookup) for e in expr[1:] if isinstance(e, tuple))
 
 
 def shape_fits(dims: Dims, shape: tuple[int, ...], lookup: Lookup) -> bool:

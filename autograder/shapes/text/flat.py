@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from autograder.shapes.text.dims import Dims, Lookup, NotADim, read_dims, split
-from autograder.shapes.text.lexer import Token
+from autograder.shapes.text.lexer import Token, tokens
+from autograder.shapes.text.shapes_in_text import Term
+
+MAX_ATOMS = 60  # sizes in one comment that are read without what stands between them
 
 
 def segments_of(found: list[Token]) -> list[list[Token]]:
@@ -54,3 +57,35 @@ def pieces_of(found: list[Token]) -> Dims:
         except NotADim:
             return ()
     return dims
+
+
+def spaced(term: Term, shape: tuple[int, ...], lookup: Lookup) -> bool:
+    """Whether dimensions with spaces between make the shape, some of them multiplied.
+
+    Those of `n x [b, t]` make it in any order.
+    """
+    sizes = sizes_in(tokens(term.text), lookup)
+    if term.count:
+        return sorted([*sizes_in(tokens(term.count), lookup), *sizes]) == sorted(shape)
+    plain = ("open", "close", "number")
+    if term.style == " " or any(not t.word and t.kind not in plain for t in tokens(term.text)):
+        return False
+    return len(sizes) > 1 and end_of(sizes, 0, shape) == len(sizes)
+
+
+def runs_over(term: Term, segment: list[Token], shape: tuple[int, ...], lookup: Lookup) -> bool:
+    """Whether sizes of a written shape, and of what stands beside it, follow one another so.
+
+    Some of them may be multiplied.
+    """
+    own, atoms = sizes_in(tokens(term.text), lookup), sizes_in(segment, lookup)
+    if len(shape) < 2 or not own or not len(own) < len(atoms) <= MAX_ATOMS:
+        return False
+    places = [i for i in range(len(atoms)) if atoms[i : i + len(own)] == own]
+    mine = {i for p in places[-1:] for i in range(p, p + len(own))}
+    for start in range(len(atoms)):
+        end = end_of(atoms, start, shape)
+        run = set(range(start, end)) if end is not None else set()
+        if run & mine and run - mine:
+            return True
+    return False

@@ -68,7 +68,7 @@ TABLE = (
         "between a label and its shape",
         "q: [b, t, d]",
         ": = == := ∈ ≡",
-        "is, are, has, have, being",
+        "is, are, has, have, being, equals, equal to",
     ),
     _row(
         "shape",
@@ -82,7 +82,13 @@ TABLE = (
         "大小为, 形狀",
     ),
     _row("or", "one of two", "[b, t] or [b, 1]", "", "or, otherwise, else, if, when, oder, ou"),
-    _row("case", "a circumstance", "[b, t] without c", "", "for, without, unless, while, during"),
+    _row(
+        "case",
+        "a circumstance, or what is done to it yet",
+        "[b, t, c] transposed",
+        "",
+        "for, without, unless, while, during, transposed, permuted",
+    ),
     _row("and", "two shapes, or the last comma of a list", "b, t and c", "&", "and, und"),
     _row(
         "each", "one of several tensors", "[b, t, d] each", "", "each, every, per, all, one, single"
@@ -91,11 +97,12 @@ TABLE = (
         "aside",
         "what follows is not of this line",
         "[b, t] (not [t, b])",
-        "",
+        "!= ≠",
         "not, no longer, instead of, rather than, unlike, broadcast, broadcasts, broadcastable, "
         "broadcasted, needs, need, expects, expect, requires, since, because, would, were, "
         "until, assumes, must, should, vs, was, next, later, earlier, previous, previously, undo, "
-        "undoes, will",
+        "undoes, will, todo, fixme, hack, xxx, could, maybe, perhaps, might, "
+        "wants, default, defaults",
     ),
     _row(
         "input",
@@ -155,7 +162,7 @@ TOKEN = re.compile(
     | (?P<dots>\.\.++|…)
     | (?P<dash>[-=~─—–−<|]*+>++|[-─—–−~]++|=++)
     | (?P<quote>['"`$]++)
-    | (?P<other>\*\*|//|:=|.)""",
+    | (?P<other>\*\*|//|:=|!=|.)""",
     re.X | re.S,
 )
 CLOSES = {"[": "]", "(": ")", "{": "}", "<": ">"}

@@ -101,7 +101,8 @@ def choices(name: str) -> tuple[str, ...]:
 
 def may_be_length(name: str) -> bool:
     """Whether a word may mean the length of a sequence: `seq_len`, `context`, `block_size`."""
-    return "seq" in (concept(name), *choices(name))
+    plain = normal(name).removeprefix("max_")
+    return "seq" in (concept(plain), *choices(plain))
 
 
 def spelled_like(name: str, values: dict[str, object]) -> set[int]:

@@ -7,7 +7,7 @@ from autograder.shapes.text.dims import PROSE, Expr, NotADim, read_dims, shape_n
 from autograder.shapes.text.lexer import Token
 from autograder.shapes.text.shapes_in_text import INDICES, LARGEST, Span, Vocabulary, pairs_of
 
-MARKS = ("TODO", "FIXME", "NOTE", "XXX", "HACK", "MLP", "FFN", "OK")  # no dimensions
+MARKS = ("NOTE", "MLP", "FFN", "OK")  # no dimensions
 
 
 def garbled(found: list[Token], shapes: list[Span], vocabulary: Vocabulary) -> bool:
@@ -71,6 +71,8 @@ def perhaps_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     pieces = [p for w in words for p in (w.split("_") if len(words) == 1 else [w])]
     if len(pieces) > 1 and all(map(names.known, pieces)):
         return True
+    if _crossed_capitals(found) or _underscored(found, vocabulary):
+        return True
     if len(found) == 1:
         capitals = words == [found[0].text.upper()] and len(words[0]) < 6 and words[0] not in MARKS
         return capitals or (bool(words) and vocabulary.is_size(words[0]))  # `hidden`
@@ -82,6 +84,38 @@ def perhaps_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     inner = found[1:-1]
     listed = any(t.text == "," for t in inner)
     return square and listed and all(t.word or t.text == "," for t in inner)
+
+
+def _crossed_capitals(found: list[Token]) -> bool:
+    """`2W-1xC`, `WxW'xE`: crosses without spaces, and no piece begins with a small letter."""
+    chunk = ""
+    for token in [*found, Token("end", "", 0, 0)]:
+        if not token.glued:
+            pieces = chunk.split("x")
+            capitals = any(p[:1].isupper() for p in pieces)
+            if len(pieces) > 1 and capitals and all(p and not p[0].islower() for p in pieces):
+                return True
+            chunk = ""
+        chunk += token.text
+    return False
+
+
+def _underscored(found: list[Token], vocabulary: Vocabulary) -> bool:
+    """`2, w_q * h_q, w_k`: nothing but commas between names of no tensors, numbers and products."""
+    parts = split(found, lambda t: t.text == ",")
+    whole = all(
+        p
+        and all(t.word or t.kind == "number" for t in p[::2])
+        and all(t.kind in ("times", "over", "plus", "minus") for t in p[1::2])
+        for p in parts
+    )
+    words = {t.text for t in found if t.word}
+    return (
+        whole
+        and len(parts) > 1
+        and any("_" in w for w in words)
+        and words.isdisjoint(vocabulary.tensors)
+    )
 
 
 def begins_with_numbers(found: list[Token]) -> bool:
@@ -104,12 +138,15 @@ def _list_of_names(found: list[Token], i: int, end: int, vocabulary: Vocabulary)
     parts = split(found[i + 1 : end], lambda t: t.text == ",")
     names_in = [t.text for p in parts for t in p if t.word]
     alone = i == 0 and end == len(found) - 1  # `[i, j]` and no more, where i and j may be sizes
-    short = alone and len(names_in) == 1 and len(names_in[0]) <= 3  # `(Kc)`
+    product = len(names_in) > 1 and all(t.kind == "times" for t in parts[0][1::2])
+    short = alone and (product or (len(names_in) == 1 and len(names_in[0]) <= 3))  # `(Kc)`
     if (len(parts) < 2 and not short) or any(w.lower() in PROSE for w in names_in):
         return False
     if any(p and p[0].kind == "dots" for p in parts[:1]):
         return True  # `[.., i, j]`
     plain = all(len(p) == 1 and p[0].word for p in parts)
+    if alone and len(parts) == 1:  # `(batch * max_words)`
+        plain = all(t.word and t.kind != "times" for t in parts[0][::2])
     none = set(vocabulary.tensors) | (set() if alone else set(INDICES))
     return plain and none.isdisjoint(names_in)
 

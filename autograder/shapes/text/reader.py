@@ -200,7 +200,7 @@ def _remarks(found: list[Token]) -> list[int]:
                 cuts.append(i)
         if depth == 0 and (token.text == "," or token.kind == "arrow"):
             listed = token.text == ","
-        crossed = crossed or (token.cross and not listed)
+        crossed = crossed or (token.cross and not listed and i > 0)  # `x: b, t * h, c`
         depth += (token.kind == "open") - (token.kind == "close")
     return cuts[:3]
 

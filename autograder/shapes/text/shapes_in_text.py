@@ -207,7 +207,8 @@ def _values(dims: Dims, inner: list[Token]) -> bool:
     if dims and all(d[0] == "*" and d[1][0] == d[2][0] == "num" for d in dims):
         return True  # `(1 x 1, 3 x 3)`
     numbers = sum(d[0] == "num" for d in dims)
-    if ("...",) in dims and numbers and dims.index(("...",)) not in (0, len(dims) - 1):
+    at = dims.index(("...",)) if ("...",) in dims else 0
+    if 0 < at < len(dims) - 1 and numbers and dims[at - 1][0] != "name":
         return True  # `[1, 2, ..., n]`
     if len(dims) == 2 and dims[1][0] in "+-" and dims[1][1] == dims[0]:
         return True  # `[start, start + length]`
@@ -223,6 +224,8 @@ def _told(found: list[Token], i: int) -> bool:
     back = found[max(0, i - 3) : i]
     if not back:
         return False
+    if len(back) > 1 and back[-1].text == "(":  # `torch.Size([2, 5])`
+        back.pop()
     if back[-1].kind == "shape" or back[-1].text in (":", "=", "=="):
         return True
     return back[-1].kind == "is" or (back[-1].text == "of" and len(back) > 1)
