@@ -160,13 +160,17 @@ class Case:
         return label if label in self.tensors and (several or label not in own) else ""
 
     def begins_here(self) -> bool:
-        """Whether a chain above a line begins with what enters that line."""
-        first = self.claim.stages[0]
-        if len(self.claim.stages) < 2:
-            return False
-        start = replace(self.claim, stages=(first,), others=())
-        hold = self.matcher.product if len(first.terms) > 1 else self.matcher.enters
-        return all(hold(start, self.stmt, e) for e in self.runs)
+        """Whether a chain above a line begins with what enters that line.
+
+        Between two lines, whether all of its steps but the last are of the one below.
+        """
+        stages = self.claim.stages
+        for stage in stages[:1] if self.sighting.place == "above" else stages[:-1]:
+            start = replace(self.claim, stages=(stage,), others=())
+            hold = self.matcher.product if len(stage.terms) > 1 else self.matcher.enters
+            if not all(hold(start, self.stmt, e) for e in self.runs):
+                return False
+        return len(stages) > (1 if self.sighting.place == "above" else 2)
 
     def always_above(self) -> bool:
         """Whether the comments above lines are about the next line, in all of this file."""

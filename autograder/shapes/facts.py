@@ -231,6 +231,8 @@ def placed_beside_it(case: Case) -> str:
     if place == "below" and below >= 2 and above * 10 <= below:
         return ""
     most, least = max(above, below), min(above, below)
+    if place == "between" and case.stmt.line > case.sighting.line and case.begins_here():
+        return ""
     if place == "between" and most >= 3 and least * 10 <= most:
         return ""
     return "it may be about another line"

@@ -40,15 +40,16 @@ MAX_WORDS = 60  # words of a comment that may name a size
 def no_comma_is_missing(case: Case) -> str:
     """`[batch seq, hidden]` may be `[batch, seq, hidden]`."""
     for term in case.claim.terms():
-        if any("_" in n and n.replace("_", " ") in term.text for n in case.unproven):
+        apart = (n for n in case.unproven if "_" in n and not names.known(n))
+        if any(n.replace("_", " ") in term.text for n in apart):
             return "a comma may be missing"
-        names = tuple(
+        words = tuple(
             ("name", part)
             for dim in term.dims
             for part in (dim[1].split("_") if dim[0] == "name" and " " in term.text else [None])
             if part
         )
-        for apart in (names, tuple(d for dim in term.dims for d in number_apart(dim))):
+        for apart in (words, tuple(d for dim in term.dims for d in number_apart(dim))):
             if len(apart) > len(term.dims) and any(
                 shape_fits(apart, s, case.scope.lookup(e))
                 for e in case.runs

@@ -77,9 +77,9 @@ TABLE = (
         "",
         "shape, shapes, size, sizes, dim, dims, dimension, dimensions, torch.size, torch.shape, "
         "tensor, tensors, array, float32, float16, int64, floattensor, longtensor, torch.tensor, "
-        "torch.floattensor, torch.longtensor, tensortype, of shape, of size, forme, vorm, form, "
-        "taille, forma, tamaño, размер, форма, 形状, 形状为, 形状是, 的形状, 维度, 维度为, 维度是, "
-        "大小为, 形狀",
+        "torch.floattensor, torch.longtensor, tensortype, of shape, of size, in shape, in size, "
+        "forme, vorm, form, taille, forma, tamaño, размер, форма, 形状, 形状为, 形状是, 的形状, "
+        "维度, 维度为, 维度是, 大小为, 形狀",
     ),
     _row("or", "one of two", "[b, t] or [b, 1]", "", "or, otherwise, else, if, when, oder, ou"),
     _row(
@@ -134,6 +134,7 @@ TABLE = (
         "keeps shape, keeps the shape, preserves shape, preserves the shape, as above, as before",
     ),
     _row("scalar", "a tensor without dimensions", "scalar", "", "scalar, 0-d, 0d, 0-dim"),
+    _row("none", "capitals that are no dimension", "MLP", "", "MLP, FFN, OK, NOTE"),
     _row("dots", "any number of dimensions", "[..., c]", "... .. …"),
     _row("any", "any size", "[b, ?]", "?"),
     _row("open", "the begin of a shape", "[b, t]", "[ ( { <"),

@@ -7,8 +7,6 @@ from autograder.shapes.text.dims import PROSE, Expr, NotADim, read_dims, shape_n
 from autograder.shapes.text.lexer import Token
 from autograder.shapes.text.shapes_in_text import INDICES, LARGEST, Span, Vocabulary, pairs_of
 
-MARKS = ("NOTE", "MLP", "FFN", "OK")  # no dimensions
-
 
 def garbled(found: list[Token], shapes: list[Span], vocabulary: Vocabulary) -> bool:
     """Whether brackets that hold sizes cannot be read: `[batch, seq. hidden]`."""
@@ -74,7 +72,8 @@ def perhaps_one(found: list[Token], vocabulary: Vocabulary) -> bool:
     if _crossed_capitals(found) or _underscored(found, vocabulary):
         return True
     if len(found) == 1:
-        capitals = words == [found[0].text.upper()] and len(words[0]) < 6 and words[0] not in MARKS
+        capitals = words == [found[0].text.upper()] and len(words[0]) < 6
+        capitals = capitals and found[0].kind == "name"
         return capitals or (bool(words) and vocabulary.is_size(words[0]))  # `hidden`
     for before, sign, after in zip(found, found[1:], found[2:], strict=False):
         joined = sign.kind == "arrow" and not sign.word and sign.glued and after.glued

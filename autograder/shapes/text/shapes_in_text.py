@@ -238,8 +238,6 @@ def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bo
     tensors = set(vocabulary.tensors)
     if used and used <= tensors and not any(n in vocabulary.sizes for n in used):
         return False
-    if any(n.count("_") > 3 for n in used):
-        return False
     if used and used <= set(INDICES) - set(vocabulary.sizes):
         return False
     known = {n for n in used if vocabulary.known(n)}
