@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,12 +14,14 @@ from autograder.shapes.binding import CODE, Scope
 from autograder.shapes.match import Matcher, results, unpacks
 from autograder.shapes.recording import Execution, Weight, tensors
 from autograder.shapes.text.dims import (
+    Lookup,
     aligned,
     evaluate,
     fits,
     names_of,
     shape_fits,
     shape_names,
+    without,
 )
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.limits import Clock
@@ -115,10 +118,20 @@ class Case:
 
     def ends_right(self) -> bool:
         """Whether the last shape of the claim is that of the result."""
-        return all(
-            any(shape_fits(self.last.dims, s, self.scope.lookup(e)) for s in made(self, e))
-            for e in self.runs
-        )
+        return self.fits(self.last.dims)
+
+    def fits(self, dims) -> bool:
+        """Whether dimensions are those of a tensor that the statement makes, in each run."""
+        return self.each(lambda shape, lookup: shape_fits(dims, shape, lookup))
+
+    def each(self, holds) -> bool:
+        """Whether something holds of a shape that the statement makes, in each run."""
+        return all(any(holds(s, self.scope.lookup(e)) for s in made(self, e)) for e in self.runs)
+
+    def seen(self) -> Iterator[tuple[Execution, Lookup, tuple[int, ...]]]:
+        """Every shape that the statement makes, with its run, and the sizes of names in it."""
+        for e in self.runs:
+            yield from ((e, self.scope.lookup(e), s) for s in made(self, e))
 
     def exchanged(self) -> bool:
         """Whether the claim has the sizes of what was made, in another order."""
@@ -237,7 +250,7 @@ def opened(dims, unproven: set[str], case: Case):
         for n in shape_names(dims) - local
         if len(n) <= 2 and any(case.lines_with(n, e) < OFTEN for e in case.runs)
     }
-    return tuple(("any", "?") if names_of(d) & open_ else d for d in dims)
+    return without(dims, open_)
 
 
 def _has(dims, stmt: Stmt, execution: Execution, label: str, case: Case) -> bool:

@@ -34,7 +34,15 @@ from autograder.shapes.readings import (
     nothing_on_the_way,
 )
 from autograder.shapes.recording import Weight, tensors
-from autograder.shapes.text.dims import aligned, alone, evaluate, fits, names_of, shape_fits
+from autograder.shapes.text.dims import (
+    aligned,
+    alone,
+    evaluate,
+    fits,
+    names_of,
+    shape_fits,
+    without,
+)
 from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.tracer import flat
 
@@ -84,9 +92,7 @@ def not_set_aside(case: Case) -> str:
     anew = tuple(
         ("any", "?") if names_of(d) & own or str(d[-1]) in own else d for d in case.last.dims
     )
-    if anew != case.last.dims and all(
-        any(shape_fits(anew, s, case.scope.lookup(e)) for s in made(case, e)) for e in case.runs
-    ):
+    if anew != case.last.dims and case.fits(anew):
         return "the comment gives a name a meaning of its own"
     if apart or (case.claim.told and "or" in words):
         return "the words around it leave open what is meant"
@@ -115,16 +121,12 @@ def numbers_that_hold(case: Case) -> str:
 
 def _only_numbers_are_wrong(case: Case) -> bool:
     """Whether a number stands wherever the sizes differ, and there are as many dimensions."""
-    for e in case.runs:
-        for shape in made(case, e):
-            pairs = aligned(case.last.dims, len(shape))
-            wrong = [
-                i
-                for i, j in pairs or ()
-                if not fits(case.last.dims[i], shape[j], case.scope.lookup(e))
-            ]
-            if pairs is None or any(case.last.dims[i][0] != "num" for i in wrong):
-                return False
+    dims = case.last.dims
+    for _, lookup, shape in case.seen():
+        pairs = aligned(dims, len(shape))
+        wrong = [dims[i] for i, j in pairs or () if not fits(dims[i], shape[j], lookup)]
+        if pairs is None or any(d[0] != "num" for d in wrong):
+            return False
     return True
 
 
@@ -282,16 +284,14 @@ def names_are_proven(case: Case) -> str:
 
 def _exchanged(case: Case, unproven: set[str]) -> bool:
     """Whether the proven names are all of this tensor, and stand elsewhere: `[b, h, s]`."""
-    dims = tuple(("any", "?") if names_of(d) & unproven else d for d in case.last.dims)
+    dims = without(case.last.dims, unproven)
     if case.sighting.place not in ("end", "above", "between"):
         return False
-    for e in case.runs:
-        lookup = case.scope.lookup(e)
+    for _, lookup, shape in case.seen():
         known = Counter(evaluate(d, lookup) for d in dims if names_of(d))
-        for shape in made(case, e):
-            apart = len(shape) != len(dims) or shape_fits(dims, shape, lookup)
-            if apart or len(known) < 2 or known - Counter(shape):
-                return False
+        apart = len(shape) != len(dims) or shape_fits(dims, shape, lookup)
+        if apart or len(known) < 2 or known - Counter(shape):
+            return False
     return True
 
 
@@ -300,16 +300,14 @@ def _twice(case: Case) -> bool:
 
     `[b, t, t]` is no such name: who thinks of a square takes two lengths for one.
     """
-    for e in case.runs:
-        for shape in made(case, e):
-            at: dict[str, list[tuple[int, int]]] = {}
-            for i, j in aligned(case.last.dims, len(shape)) or ():
-                for name in alone(case.last.dims[i]):
-                    at.setdefault(name, []).append((i, shape[j]))
-            pairs = (pair for found in at.values() for pair in itertools.combinations(found, 2))
-            apart = (m != n and j > i + 1 for (i, m), (j, n) in pairs)
-            if not any(apart):
-                return False
+    for _, _, shape in case.seen():
+        at: dict[str, list[tuple[int, int]]] = {}
+        for i, j in aligned(case.last.dims, len(shape)) or ():
+            for name in alone(case.last.dims[i]):
+                at.setdefault(name, []).append((i, shape[j]))
+        pairs = (pair for found in at.values() for pair in itertools.combinations(found, 2))
+        if not any(m != n and j > i + 1 for (i, m), (j, n) in pairs):
+            return False
     return True
 
 

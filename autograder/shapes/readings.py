@@ -26,6 +26,7 @@ from autograder.shapes.text.dims import (
     rounded,
     shape_fits,
     uneven,
+    without,
 )
 from autograder.shapes.text.flat import pieces_of, runs_over, segments_of, spaced
 from autograder.shapes.text.lexer import plain, tokens
@@ -110,9 +111,9 @@ def not_the_next_step(case: Case) -> str:
     if len(stages) != 2 or not later or any(len(s.terms) > 1 for s in stages):
         return ""
     first, last = (s.terms[0].dims for s in stages)
-    here = all(shape_fits(first, s, case.scope.lookup(e)) for e in case.runs for s in made(case, e))
+    here = all(shape_fits(first, s, lookup) for _, lookup, s in case.seen())
     letters = {n for n in names_of(("", *last)) if len(n) == 1} | set(case.unproven)  # used anew
-    anew = tuple(("any", "?") if names_of(d) & letters else d for d in last)
+    anew = without(last, letters)
     there = all(
         any(shape_fits(anew, s, case.scope.lookup(e)) for _, v in e.events for s in tensors(v))
         for e in later[0]
@@ -154,9 +155,7 @@ def not_one_item(case: Case) -> str:
     """`x @ x.mT  # [t, t]` may tell of each item, where no other comment names the batch."""
     dims = case.last.dims
     if not dims or not all(
-        len(s) > 1 and shape_fits(dims, s[1:], case.scope.lookup(e))
-        for e in case.runs
-        for s in made(case, e)
+        len(s) > 1 and shape_fits(dims, s[1:], lookup) for _, lookup, s in case.seen()
     ):
         return ""
     shapes = made(case, case.runs[0])
@@ -175,17 +174,13 @@ def not_one_item(case: Case) -> str:
 
 def not_read_flat(case: Case) -> str:
     """`batch x t, width`, `[batch, t], width`: read without its signs, it is the right shape."""
-
-    def each(holds) -> bool:
-        return all(any(holds(s, case.scope.lookup(e)) for s in made(case, e)) for e in case.runs)
-
-    if each(lambda s, lookup: spaced(case.last, s, lookup)):
+    if case.each(lambda s, lookup: spaced(case.last, s, lookup)):
         return "its signs leave open where a dimension begins and ends"
     segments = segments_of(tokens(case.sighting.text))
     for part in segments[-1:] if len(case.claim.stages) > 1 else segments:
         pieces = pieces_of(part)
-        over = each(lambda s, lookup, part=part: runs_over(case.last, part, s, lookup))
-        if over or (pieces and each(lambda s, lookup, p=pieces: shape_fits(p, s, lookup))):
+        over = case.each(lambda s, lookup, part=part: runs_over(case.last, part, s, lookup))
+        if over or (pieces and case.fits(pieces)):
             return "its signs leave open where a shape begins and ends"
     return ""
 
@@ -212,15 +207,14 @@ def not_told_in_words(case: Case) -> str:
 def not_joined_in_words(case: Case) -> str:
     """`[b * n, t, d] unfolded`: words behind it may tell of dimensions that are joined or split."""
     dims = case.claim.stages[0].terms[0].dims  # of `[b * n, t] viewed as [b, n, t]` the first
-    for e in case.runs:
-        sizes = [evaluate(d, case.scope.lookup(e)) for d in dims]
-        for s in made(case, e):
-            told = case.claim.tail or case.ends_right()
-            if not told or None in sizes or sorted([*sizes, 1]) == sorted([*s, 1]):
-                return ""
-            one, other = (list(itertools.accumulate(n, operator.mul)) for n in (sizes, s))
-            if one[-1:] != other[-1:] or not (set(one) < set(other) or set(other) < set(one)):
-                return ""
+    told = case.claim.tail or case.ends_right()
+    for _, lookup, s in case.seen():
+        sizes = [evaluate(d, lookup) for d in dims]
+        if not told or None in sizes or sorted([*sizes, 1]) == sorted([*s, 1]):
+            return ""
+        one, other = (list(itertools.accumulate(n, operator.mul)) for n in (sizes, s))
+        if one[-1:] != other[-1:] or not (set(one) < set(other) or set(other) < set(one)):
+            return ""
     return "the words behind it may tell of dimensions that are joined"
 
 
@@ -294,21 +288,19 @@ def not_the_operands(case: Case) -> str:
 def no_size_is_nameless(case: Case) -> str:
     """`b h n d`, `[b, t, t]`: a name may be used again for a size that has none."""
     dims = case.last.dims
-    for e in case.runs:
-        lookup = case.scope.lookup(e)
+    for e, lookup, shape in case.seen():
         sizes = [evaluate(d, lookup) for d in dims]
-        for shape in made(case, e):
-            pairs = aligned(dims, len(shape))
-            if pairs is None or sorted(map(str, sizes)) == sorted(map(str, shape)):
+        pairs = aligned(dims, len(shape))
+        if pairs is None or sorted(map(str, sizes)) == sorted(map(str, shape)):
+            return ""
+        for i, j in pairs:
+            beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
+            again = dims[i] in beside or _of_many_uses(dims[i], e, case)
+            wrong = not fits(dims[i], shape[j], lookup)
+            if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
+                return ""  # `[b, t, b]`
+            if wrong and not (again and _nameless(shape[j], names_of(dims[i]), e, case)):
                 return ""
-            for i, j in pairs:
-                beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
-                again = dims[i] in beside or _of_many_uses(dims[i], e, case)
-                wrong = not fits(dims[i], shape[j], lookup)
-                if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
-                    return ""  # `[b, t, b]`
-                if wrong and not (again and _nameless(shape[j], names_of(dims[i]), e, case)):
-                    return ""
     return "a name may stand for two sizes"
 
 

@@ -31,11 +31,11 @@ def measure(snippet_of: int = 1, mutant_of: int = 1) -> dict[bool, Counter]:
     return counts
 
 
-def claim(counts, capsys, least: float = 0.97) -> None:
+def claim(counts, capsys) -> None:
     with capsys.disabled():
         for words, count in counts.items():
             print(f"\n{'words' if words else 'letters'}: {dict(count)}")
-    assert counts[True]["named"] >= least * counts[True]["made"] > 20
+    assert counts[True]["named"] >= 0.97 * counts[True]["made"] > 20
     # A letter that stands in one comment alone proves nothing, and accuses nobody.
     assert counts[False]["named"] >= 0.90 * counts[False]["made"] > 10
 
@@ -46,4 +46,4 @@ def test_comments_made_false_are_named(capsys):
 
 @pytest.mark.slow
 def test_all_comments_made_false_are_named(capsys):
-    claim(measure(), capsys, least=0.95)  # what may be an operand or each item is doubted
+    claim(measure(), capsys)

@@ -121,8 +121,6 @@ def _one(part: list[Token]) -> Expr:
         return ("...",)
     if text in ANY:
         return ("any", text)
-    if len(part) == 2 and part[0].text == "*" and part[1].kind == "name":
-        return ("...",)
     reader = _Reader(part)
     expr = reader.alternatives()
     if reader.at != len(part):
@@ -354,6 +352,11 @@ def names_of(expr: Expr) -> set[str]:
     if expr[0] == "name":
         return {expr[1]}
     return set().union(*(names_of(e) for e in expr[1:] if isinstance(e, tuple)))
+
+
+def without(dims: Dims, unknown: set[str]) -> Dims:
+    """The dimensions with any size where one of these names stands."""
+    return tuple(("any", "?") if names_of(d) & unknown else d for d in dims)
 
 
 def shape_names(dims: Dims) -> set[str]:

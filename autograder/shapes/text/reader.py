@@ -218,8 +218,6 @@ def _bare_whole(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim 
     for i, segment in enumerate([first, *segments[1:]]):
         while segment and segment[-1].text in (".", ";", ":"):
             segment = segment[:-1]
-        if i and len(segment) > 2 and segment[0].kind == "name" and segment[1].text == ":":
-            segment = segment[2:]
         if not segment and i == 0 and len(segments) > 1:
             continue
         terms = bare_terms(segment, text, label if i == 0 else "", vocabulary)
