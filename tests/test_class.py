@@ -15,7 +15,7 @@ import pytest
 from autograder.grading import work as graded_by
 from autograder.many.pool import Failed, Pool
 from tests import forms
-from tests.forms import examples
+from tests.forms import examples, first_of
 from tests.journeys.classroom import HOMEWORK, NAME, Classroom, environ, half, right
 from tests.pieces import work
 from tests.typed import typed
@@ -291,12 +291,13 @@ def test_a_damaged_gradebook_is_told_in_a_sentence(tmp_path):
     assert "gradebook" in done.stderr and "file is not a database" in done.stderr
 
 
-def test_the_process_that_keeps_the_marks_imports_nothing_that_judges(rooms):
+@pytest.mark.parametrize("more", first_of([], ["--force", "--student=cy"]))
+def test_the_process_that_keeps_the_marks_imports_nothing_that_judges(rooms, more):
     """Torch takes longer to import than a class that is unchanged takes to be looked through."""
     _, here = rooms
     program = (
         "import sys; from autograder.cli import main; "
-        "status = main(['grade', 'submitted', '--force', '--student=cy', '--jobs=1']); "
+        f"status = main(['grade', 'submitted', '--jobs=1', *{more}]); "
         "print(status, [m for m in ('torch', 'jupytext', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run(

@@ -136,7 +136,9 @@ def test_where_nothing_can_be_written_it_is_built_each_time(small, monkeypatch):
 
 def test_processes_that_start_at_once_do_not_disturb_each_other(small):
     program = (
-        "import hashlib, sys\nfrom pathlib import Path\nfrom autograder.course import released\n"
+        "import hashlib, sys\nfrom pathlib import Path\n"
+        "from autograder.one_thread import light\nlight()\n"
+        "from autograder.course import released\n"
         "texts = released.texts(Path(sys.argv[1]), 'solutions')\n"
         "print(hashlib.sha256(repr(texts).encode()).hexdigest())"
     )
