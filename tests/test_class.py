@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Container
 
 import pytest
 
@@ -40,10 +41,13 @@ CLASS = {"ada": right, "ben": half, "cy": dict, "dev": lambda: exits(right())}
 BONUS_STUDENT = "eve"
 
 
-def fill(room: Classroom) -> None:
-    """A class of six, of which one handed in no notebook that can be read."""
+def fill(room: Classroom, only: Container[str] = CLASS) -> None:
+    """A class of six, of which one handed in no notebook that can be read; or only those named."""
     for name, answers in CLASS.items():
-        room.hand_in(name, answers(), when="2026-03-01 18:30:00 UTC")
+        if name in only:
+            room.hand_in(name, answers(), when="2026-03-01 18:30:00 UTC")
+    if only is not CLASS:
+        return
     room.hand_in(BONUS_STUDENT, three_lines(right()), "my homework.ipynb")
     (room.place("zoe") / NAME).write_text('{"cells": [')
 
@@ -183,9 +187,10 @@ def test_a_persons_marks_comments_and_bonus_survive(rooms):
 def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path, rooms):
     there, _ = rooms
     room = Classroom(tmp_path / "course")
-    fill(room)
+    few = ("ada", "ben", "cy")
+    fill(room, few if forms.small else CLASS)
     graded(room, "--student=cy")  # the lesson is in the gradebook
-    for enough in (3,) if forms.small else (2, 4):
+    for enough in (2,) if forms.small else (2, 4):
         command = [sys.executable, "-m", "autograder.cli", "grade", "submitted", "--jobs=2"]
         running = subprocess.Popen(
             command,
@@ -200,7 +205,10 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path, rooms):
         running.wait()
         _whole(room)
     graded(room)
-    assert tables(room) == tables(there)
+    found, wanted = tables(room), tables(there)
+    if forms.small:
+        wanted = {q: [row for row in rows if row[0] in few] for q, rows in wanted.items()}
+    assert found == wanted
 
 
 def _records(room: Classroom) -> int:
