@@ -58,6 +58,7 @@ def test_a_student_solves_the_hand_out_in_place_and_comes_back(unzipped, right_a
     assert re.search(r"9\s+of\s+10", said) and "[batch_size, hidden, seq_len]" in said
 
 
+@pytest.mark.slow
 def test_a_self_learner_is_told_the_mistake_gets_hints_and_goes_on(course_folder, right_answers):
     lesson, task, cell = "00_shape_gym", "shape_gym.axes", "shape_gym-axes"
     path = course_folder.notebook(lesson)
