@@ -35,7 +35,8 @@ FORMATS = ("rfc3987_syntax", "rfc3986_validator", "isoduration")
 def light() -> None:
     """Leaves out a second of nbformat's import: grammars of what no notebook has.
 
-    Its checker of schemas imports them where they are installed, and does without elsewhere.
+    Its checker of schemas imports them where they are installed, and does without elsewhere. This
+    is called where the first of our modules is imported that needs it.
     """
     if "jsonschema" not in sys.modules:
         missing = [name for name in FORMATS if name not in sys.modules]

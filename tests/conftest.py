@@ -5,6 +5,7 @@ Both spread files over several processes. A file is run by one of them, so that 
 share is made once; what takes longest begins first, so that no process is left with it at the end.
 """
 
+import gc
 import json
 import os
 import sys
@@ -110,6 +111,7 @@ def pytest_unconfigure() -> None:
 
 def pytest_collection_finish() -> None:
     sys.dont_write_bytecode = True
+    gc.freeze()  # what was imported and collected stays: it is not looked through again and again
 
 
 def pytest_collection_modifyitems(items) -> None:

@@ -25,7 +25,7 @@ def in_whole_form(case: object):
 
 def first_of(*cases) -> list:
     """The first case in the small form, all of them in the whole one: such as several draws."""
-    return [cases[0], *map(in_whole_form, cases[1:])]
+    return [cases[0], *([] if small else map(in_whole_form, cases[1:]))]
 
 
 def examples(few: int, many: int) -> int:
@@ -39,7 +39,8 @@ def share(
     """One of `every` case in the small form, and the first of each kind, all in the whole one.
 
     touching: what has to be touched by a case, such as its mistake. Which cases are taken depends
-    on their own text alone: a new case changes nothing for the others.
+    on their own text alone: a new case changes nothing for the others. What the small form leaves
+    out is not even collected by it, since each process would do that anew.
     """
     chosen, touched = [], set()
     for case in cases:
@@ -48,6 +49,6 @@ def share(
         if new or zlib.crc32(repr(case).encode()) % every == 0:
             touched.add(kind)
             chosen.append(case)
-        else:
+        elif not small:
             chosen.append(in_whole_form(case))
     return chosen

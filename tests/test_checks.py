@@ -56,7 +56,7 @@ def test_an_empty_cell_is_told_what_is_missing(task):
     assert EXERCISES[task].name in found[0].message
 
 
-@pytest.mark.parametrize(("task", "place"), share(NAMED, 8, touching=lambda n: n[0]))
+@pytest.mark.parametrize(("task", "place"), share(NAMED, 14, touching=lambda n: n[0]))
 @pytest.mark.parametrize("seed", SEEDS)
 def test_each_known_mistake_is_named_and_costs_its_own_step(task, place, seed):
     """Tasks about single steps of one program share its mistakes: there, a slip in one step

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.conftest import ROOT
-from tests.forms import first_of
+from tests.forms import examples, first_of
 from tests.typed import typed
 
 HOMEWORK = "05_homework"
@@ -204,9 +204,9 @@ def with_one_that_hangs(mistakes, tmp_path):
 
 
 def test_ctrl_c_ends_a_class_with_what_was_graded(with_one_that_hangs):
-    folder = str(with_one_that_hangs)
+    folder, jobs = str(with_one_that_hangs), f"--jobs={examples(1, 2)}"
     with subprocess.Popen(
-        [sys.executable, "-m", "autograder.cli", "grade", "--json", NO_BOOK, folder],
+        [sys.executable, "-m", "autograder.cli", "grade", "--json", NO_BOOK, jobs, folder],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

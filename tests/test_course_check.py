@@ -220,3 +220,13 @@ def test_a_lesson_whose_name_has_no_number_is_refused(small):
     (small / "solutions" / "00_small.py").rename(small / "solutions" / "small.py")
     with pytest.raises(CourseError, match="small.py: a lesson's name begins with two digits"):
         Course.at(small).check()
+
+
+def test_a_made_up_class_that_cannot_be_read_is_told_by_file_and_line(small):
+    from autograder.grading.demo import made_up_class
+
+    settings = SETTINGS.replace('id = "small"', 'id = "small"\ndemo = "solutions/made_up.py"')
+    (small / "pyproject.toml").write_text(settings)
+    (small / "solutions" / "made_up.py").write_text("LESSON = '00_small'\nSTUDENTS = [\n")
+    with pytest.raises(CourseError, match=r"made_up\.py:2: SyntaxError"):
+        made_up_class(Course.at(small))

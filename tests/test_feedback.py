@@ -254,6 +254,7 @@ def test_axe_finds_nothing(html, tmp_path, dark, width):
     assert violations(html, tmp_path, dark, width) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not BROWSER, reason="no browser is installed")
 def test_axe_would_find_something(html, tmp_path):
     worse = html.replace("--quiet: #59636e", "--quiet: #d0d0d0").replace(' lang="en"', "")

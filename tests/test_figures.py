@@ -77,10 +77,15 @@ def test_pictures_are_written_anew():
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"x" * 99, b"<svg onload=x>", png()[:40], png(9000, 9000), b"GIF89a" + b"\0" * 99]
+    "data", [b"", b"x" * 99, b"<svg onload=x>", png()[:40], b"GIF89a" + b"\0" * 99]
 )
-def test_what_is_no_picture_or_too_large_is_left_out(data):
+def test_what_is_no_picture_is_left_out(data):
     assert figures.picture(data) is None
+
+
+def test_a_picture_of_too_many_pixels_is_left_out():
+    assert figures.picture(png(2000, figures.MOST_PIXELS // 2000)) is not None
+    assert figures.picture(png(2000, figures.MOST_PIXELS // 2000 + 1)) is None
 
 
 def test_outputs_are_text_and_png_only():

@@ -166,7 +166,7 @@ def test_pytorchs_own_attention_earns_no_bonus(grader, hand_in, model):
 @pytest.fixture
 def impatient(monkeypatch):
     """Waits less for cells that never end; what they wait for a processor is added as always."""
-    monkeypatch.setattr("autograder.grading.observe.LOAD_SECONDS", 3.0)
+    monkeypatch.setattr("autograder.grading.observe.LOAD_SECONDS", 1.5)
 
 
 @pytest.mark.parametrize(
@@ -289,6 +289,7 @@ def with_cells(path, *cells):
     return path
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.usefixtures("impatient")
 def test_a_cell_of_the_students_own_that_never_ends_costs_nothing(grader, hand_in, model):
     path = with_cells(hand_in(HOMEWORK, model), ("check-self_attention-init", "while True: pass"))

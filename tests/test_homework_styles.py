@@ -2,12 +2,21 @@
 a slip costs its own step whatever the style is."""
 
 import textwrap
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
+from autograder.course.asking import Lazy
+from autograder.course.calls import Draw, run_here
+from autograder.course.course import Course
+from autograder.judging.verdict import findings, right
+from tests.asked import known
+from tests.conftest import ROOT
 from tests.forms import first_of, share
 from tests.here import grade
 from tests.lessons import test_homework
+from tests.tracing.helper import SETUP
 
 SINGLE, MULTI = "self_attention", "multi_head"
 
@@ -431,6 +440,27 @@ def test_other_names_in_many_heads_cost_one_point(style):
     assert got.taken == {"layer.name": -1}
     (said,) = got.said
     assert "the exercise asks for" in said and "verything else is right." in said
+
+
+def test_known_mistakes_are_not_run_where_only_names_of_layers_differ():
+    def never(place):
+        raise AssertionError("a known mistake was run")
+
+    task, namespace = "multi_head.output", {}
+    exec(SETUP + MULTI_NAMES["out_proj"], namespace)
+    exercise, answers = Course.at(ROOT).exercises[task], known(task, 1)
+    calls = exercise.cases(Draw(1))
+    outcomes = run_here(namespace, calls)
+    dear = replace(
+        answers,
+        mistakes=tuple(
+            (check, text, Lazy(len(calls), never)) for check, text, _ in answers.mistakes
+        ),
+        pairs=(),
+    )
+    assert not right(exercise, calls, outcomes, dear, "")
+    (said,) = findings(exercise, calls, outcomes, dear, "", partial(run_here, namespace))
+    assert said.check == "layer.name" and "everything else is right" in said.message
 
 
 # --- a slip in each style ------------------------------------------------------------------------

@@ -82,6 +82,7 @@ def load(home, endpoint: str) -> subprocess.CompletedProcess:
     )
 
 
+@pytest.mark.slow
 def test_a_model_of_the_hub_is_downloaded_once_and_then_read_from_the_cache(hub, tmp_path):
     endpoint = f"http://127.0.0.1:{hub.server_port}"
     first = load(tmp_path, endpoint)

@@ -20,6 +20,7 @@ from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
 from autograder.keep import MARK
 from tests.conftest import ROOT
+from tests.typed import typed
 
 HOMEWORK = "05_homework"
 
@@ -148,6 +149,15 @@ def test_checks_work_in_the_hand_out_without_the_reference(hand_out, tmp_path):
     assert "not scaled" in done.stdout + done.stderr
 
 
+def test_an_instructors_command_says_so_where_the_course_is_a_hand_out(hand_out, tmp_path):
+    """With the whole engine, as somebody has it who installed it beside a hand-out."""
+    environment = {**os.environ, "AUTOGRADER_COURSE": str(hand_out)}
+    done = typed("autograder", "demo", place=tmp_path, environment=environment)
+    assert done.returncode == 2 and "instructor" in done.stderr
+    assert "Traceback" not in done.stderr and not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
 def test_an_instructors_command_says_so_in_the_hand_out(hand_out, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "autograder.cli", "demo"],

@@ -6,13 +6,12 @@ Nothing fails here: what is wrong with the course is said where it is used.
 import contextlib
 import gc
 
-from autograder.one_thread import light, one_thread
+from autograder.one_thread import one_thread
 
 
 def _load() -> tuple:
     """Everything that grading needs, the slowest first."""
     one_thread()
-    light()  # before anything large is imported
     # Torch first: by then the process that asked for this one has imported what it needs itself,
     # and two cores are not asked for three things at once.
     from autograder.course import handout

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-from autograder.one_thread import light
 from autograder.wish import Wish
 
 LOADED = "autograder.classroom.loaded"  # what the processes are copies of
@@ -77,7 +76,6 @@ def grade_class(
     """
     with workers(jobs or cores(), scheduler) as work:
         # Only now: these imports take a second or two, in which the processes start.
-        light()
         from autograder.course.course import Course
         from autograder.grading.batch import grade_source
 

@@ -4,3 +4,7 @@ May touch the course's folder, and nothing of what students hand in. Starts no p
 the notebooks that `build` runs, which are the course's own. Of the other rooms it knows what runs
 beside a student's code (`sandbox.inside`), to make calls.
 """
+
+from autograder.one_thread import light
+
+light()  # before any of the modules here imports nbformat

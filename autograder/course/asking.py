@@ -134,17 +134,35 @@ class Sight:
         def pick(outcomes):
             return Lazy(len(places), lambda i: outcomes[places[i]])
 
-        def mistake(i: int):
-            check, text, outcomes = self.mistakes[i]
-            return check, text, pick(outcomes)
-
         return replace(
             self,
             calls=tuple(self.calls[i] for i in places),
             outcomes=tuple(self.outcomes[i] for i in places),
             expected=pick(self.expected),
-            mistakes=Lazy(len(self.mistakes), mistake),  # thousands, with pairs: few are looked at
+            mistakes=self._mistakes(pick),
         )
+
+    def each(self, change: Callable[[Outcome], Outcome]) -> Sight:
+        """The same with every outcome changed: what came back, what should have, the known ones."""
+
+        def changed(outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
+            return Lazy(len(outcomes), lambda place: change(outcomes[place]))
+
+        return replace(
+            self,
+            outcomes=tuple(map(change, self.outcomes)),
+            expected=changed(self.expected),
+            mistakes=self._mistakes(changed),
+        )
+
+    def _mistakes(self, change: Callable[[Sequence[Outcome]], Sequence[Outcome]]) -> Sequence:
+        """The known mistakes with their outcomes changed: of thousands few are looked at."""
+
+        def mistake(place: int):
+            check, text, outcomes = self.mistakes[place]
+            return check, text, change(outcomes)
+
+        return Lazy(len(self.mistakes), mistake)
 
 
 @dataclass(frozen=True)

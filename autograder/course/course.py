@@ -90,17 +90,19 @@ class Course:
         """Whether expected values can be computed here: not so in the students' hand-out."""
         return (self.folder / self.settings.exercises).is_dir()
 
+    def need_answers(self) -> None:
+        """Raises `CourseError` in the students' hand-out, where there are none."""
+        if not self.has_answers:
+            raise CourseError(
+                "This command is the instructor's; the hand-out has no answers in it."
+            )
+
     @cached_property
     def written(self) -> dict[str, Written]:
         """The exercises as their authors wrote them, by task; empty in the hand-out."""
         if not self.has_answers:
             return {}
-        from autograder.course.exercises import ExerciseError
-
-        try:
-            return dict(self._library)
-        except ExerciseError as error:
-            raise CourseError(str(error)) from None
+        return dict(self._library)
 
     @cached_property
     def _library(self) -> Exercises:
@@ -109,17 +111,9 @@ class Course:
 
         return Exercises(self.folder / self.settings.exercises)
 
-    def _written(self, task: str) -> Written:
-        from autograder.course.exercises import ExerciseError
-
-        try:
-            return self._library[task]
-        except ExerciseError as error:
-            raise CourseError(str(error)) from None
-
     def exercise(self, task: str) -> Exercise:
         """One exercise that a machine marks."""
-        return self._written(task).exercise if self.has_answers else self._checks.exercises[task]
+        return self._library[task].exercise if self.has_answers else self._checks.exercises[task]
 
     @cached_property
     def _checks(self) -> Checks:
@@ -155,7 +149,7 @@ class Course:
         if self.has_answers:
             from autograder.course.answers import compute
 
-            return compute(self._written(exercise.task), calls)
+            return compute(self._library[exercise.task], calls)
         return self._checks.answers(exercise.task)
 
     @cached_property

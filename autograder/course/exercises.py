@@ -28,11 +28,12 @@ from types import ModuleType
 from autograder.course.asking import Exercise, Finding, Fitted, Mistake, Sight
 from autograder.course.calls import Call, Draw
 from autograder.course.cases import cases_from, linear_layers
+from autograder.course.settings import CourseError
 
 Cases = str | Callable[[Draw], Call | list[Call]]
 
 
-class ExerciseError(ValueError):
+class ExerciseError(CourseError):
     """An exercise that cannot be used as it is written; the text says where and why."""
 
 

@@ -106,8 +106,7 @@ def build_release(
     whose answers are computed, to show how far it is. Returns the zip, and the lessons whose file
     in the course's notebooks is another.
     """
-    if not course.has_answers:
-        raise CourseError("This command is the instructor's; the hand-out has no answers in it.")
+    course.need_answers()
     course.check()
     _refuse_to_replace(course, target)
     _refuse_kept_classes(course)

@@ -65,6 +65,7 @@ def put(cell: str, before: str) -> Callable[[Answers], Answers]:
 
 def made_up_class(course: Course) -> ModuleType:
     """The course's module with LESSON, DUE and STUDENTS; `CourseError` where there is none."""
+    course.need_answers()
     if not course.settings.demo:
         raise CourseError(
             f"The course {course.settings.id} has no made-up class. [tool.autograder] demo = "

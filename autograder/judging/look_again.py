@@ -46,22 +46,23 @@ def look_again(
     calls: list[Call],
     outcomes: Sequence[Outcome],
     expected: Sequence[Outcome],
-    found: list[Finding],
+    first: Callable[[], list[Finding]],
     ask: Callable[[list[Call]], Sequence[Outcome]],
     judge: Callable[[Sequence[Outcome]], list[Finding]],
 ) -> list[Finding]:
     """The findings of an answer that is not right, with the slips in its layers told apart.
 
-    found: what was found at the first look. ask: puts calls to the answer. judge: judges outcomes.
+    first: gives what was found at the first look; most answers that have all but the layers right
+    can be told so without it. ask: puts calls to the answer. judge: judges outcomes.
     """
     if not _worth_it(outcomes):
-        return found
+        return first()
     seen = list(zip(outcomes, expected, strict=True))
     ways = [plans(exercise.layers, wanted.parameters, got.parameters) for got, wanted in seen]
     itself = any(call.inspect for call in calls)  # the layers are what is asked for
     said = _say(seen, [each[0] for each in ways], itself)
     if itself and (said is None or not all(_renamed(each[0]) for each in ways)):
-        return [said] if said else found
+        return [said] if said else first()
     likeliest, until = None, time.monotonic() + SECONDS
     for way in range(max(map(len, ways))):
         if time.monotonic() > until:
@@ -69,15 +70,15 @@ def look_again(
         chosen = [each[min(way, len(each) - 1)] for each in ways]
         again = ask([_with(c, plan, itself) for c, plan in zip(calls, chosen, strict=True)])
         if len(again) != len(calls):
-            return found
+            return first()
         others = judge([_back(o, plan) for o, plan in zip(again, chosen, strict=True)])
         if not others:
-            return [_but_for(_say(seen, chosen, itself) or found[0], chosen[0])]
+            return [_but_for(_say(seen, chosen, itself) or first()[0], chosen[0])]
         likeliest = likeliest or others
     if said is None:
-        return found
+        return first()
     if said.check == MISSING:  # it is nowhere, so that nothing can be said of the values
-        return [*[f for f in found if f.verdict == Verdict.ERROR], said]
+        return [*[f for f in first() if f.verdict == Verdict.ERROR], said]
     return [said, *likeliest] if itself else [*likeliest, said]
 
 

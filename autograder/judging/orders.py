@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 
-from autograder.course.asking import Finding, Lazy, Sight
-from autograder.course.calls import Outcome
+from autograder.course.asking import Finding, Sight
 from autograder.judging.compare import compare
 from autograder.judging.difference import difference
 
@@ -21,21 +19,7 @@ def in_any_order(sight: Sight, *, part: int | None = None) -> list[Finding]:
 
         judge=partial(in_any_order, part=1)
     """
-
-    def sorted_all(outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
-        def one(place: int) -> Outcome:
-            return replace(outcomes[place], value=_with_sorted(outcomes[place].value, part))
-
-        return Lazy(len(outcomes), one)  # a known mistake is run where it is looked at
-
-    return compare(
-        replace(
-            sight,
-            outcomes=sorted_all(sight.outcomes),
-            expected=sorted_all(sight.expected),
-            mistakes=tuple((check, text, sorted_all(o)) for check, text, o in sight.mistakes),
-        )
-    )
+    return compare(sight.each(lambda o: replace(o, value=_with_sorted(o.value, part))))
 
 
 def _with_sorted(value, part: int | None):

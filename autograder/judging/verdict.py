@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache, partial
 
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Sight
@@ -25,15 +26,33 @@ def right(
     """Whether there is nothing to find in these outcomes of this source."""
     if _is_right(exercise, calls, outcomes, known, source):
         return True
+    if _by_lost_layers(exercise, calls, outcomes, known, source):
+        return False
     # A judge of its own may need the known mistakes to tell whose fault it is.
     return exercise.judge is not None and not _found(exercise, calls, outcomes, known, source)
 
 
 def _is_right(exercise, calls, outcomes, known: Answers, source: str) -> bool:
     """Whether they are right, whatever mistakes there are."""
-    asked, came = tuple(calls), tuple(outcomes)
-    sight = Sight(exercise, asked, came, known.expected, (), source, known.stages)
+    sight = _nameless(exercise, calls, outcomes, known, source)
     return not failures(sight) and not judge(sight)  # words are for what is wrong
+
+
+def _nameless(exercise, calls, outcomes, known: Answers, source: str) -> Sight:
+    """What was seen, without the known mistakes, which are thousands of programs to run."""
+    asked, came = tuple(calls), tuple(outcomes)
+    return Sight(exercise, asked, came, known.expected, (), source, known.stages)
+
+
+def _by_lost_layers(exercise, calls, outcomes, known: Answers, source: str) -> bool:
+    """Whether it is wrong as its layers stand, and weights of layers found no place.
+
+    No known mistake has these values then: first it is looked at with right layers.
+    """
+    lost = {name.rpartition(".")[0] for outcome in outcomes for name in outcome.unset}
+    if not lost or not lost.issubset(exercise.layers):
+        return False
+    return bool(judge(_nameless(exercise, calls, outcomes, known, source)))
 
 
 def _found(exercise, calls, outcomes, known: Answers, source: str) -> list[Finding]:
@@ -63,11 +82,16 @@ def findings(
     def found_in(outcomes: Sequence[Outcome]) -> list[Finding]:
         return _found(exercise, calls, outcomes, known, source)
 
-    found = found_in(outcomes)
-    if found and ask is not None:
-        found = renamed.look(exercise, calls, outcomes, known.expected, found, ask, found_in)
-    if found and ask is not None and exercise.layers:
-        found = look_again(exercise, calls, outcomes, known.expected, found, ask, found_in)
+    first = cache(partial(found_in, outcomes))
+    if ask is not None and _by_lost_layers(exercise, calls, outcomes, known, source):
+        found = look_again(exercise, calls, outcomes, known.expected, first, ask, found_in)
+    else:
+        found = first()
+        if found and ask is not None:
+            found = renamed.look(exercise, calls, outcomes, known.expected, found, ask, found_in)
+        if found and ask is not None and exercise.layers:
+            seen = partial(list, found)
+            found = look_again(exercise, calls, outcomes, known.expected, seen, ask, found_in)
     if not found:
         return []
     if ask is not None and not found[0].mistake:

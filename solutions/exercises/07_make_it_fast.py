@@ -490,22 +490,24 @@ wrong("tiles.one l for all", "The rows are divided by one number; each row has i
 wrong("tiles.one l for all", "The rows are divided by one number; each row has its own l.",
       end=lambda out, total: out / total.max())
 wrong("tiles.softmax of each", "Each tile's weights are normalised by themselves. Only at the end "
-      "is the whole sum known.", lambda q, k, v, block: normalised_tiles(q, k, v, block))
+      "is the whole sum known.", lambda q, k, v, block: tile_by_tile(q, k, v, block, normalised))
 wrong("tiles.softmax of each", "Each tile's weights are normalised by themselves, and a later tile "
       "is added to a rescaled sum.",
-      lambda q, k, v, block: normalised_tiles(q, k, v, block, grown))
+      lambda q, k, v, block: tile_by_tile(q, k, v, block, partial(normalised, rescale=grown)))
 wrong("tiles.old maximum", "A tile's weights are relative to the old maximum; l and the output are "
-      "relative to the new one.", lambda q, k, v, block: old_maximum_tiles(q, k, v, block))
+      "relative to the new one.", lambda q, k, v, block: tile_by_tile(q, k, v, block, old_maximum))
 wrong("tiles.old maximum", "A tile's weights are relative to the old maximum; l and the output are "
-      "relative to the new one.", lambda q, k, v, block: old_maximum_tiles(q, k, v, block, 0.0))
+      "relative to the new one.",
+      lambda q, k, v, block: tile_by_tile(q, k, v, block, partial(old_maximum, at_first=0.0)))
 
 
 wrong("tiles.divided twice", "Each tile's part of the output is divided by the l so far, and all "
       "is divided once more at the end.",
-      lambda q, k, v, block: tiles_divided(q, k, v, block, True))
+      lambda q, k, v, block: tile_by_tile(q, k, v, block, divided_so_far))
 wrong("tiles.divided each time", "Each tile's part of the output is divided by the l so far, "
       "which is not yet the whole one. Divide once, at the end.",
-      lambda q, k, v, block: tiles_divided(q, k, v, block, False))
+      lambda q, k, v, block: tile_by_tile(
+          q, k, v, block, divided_so_far, end=lambda out, total: out))
 for name, message in (("total", "l is not set back to 0 for the next block of queries."),
                       ("out", "The output is not set back to 0 for the next block of queries."),
                       ("total out", "l and the output are not set back to 0 for the next block of "
@@ -525,8 +527,8 @@ wrong("tiles.library", "The library did it.",
           q[None, None], k[None, None], v[None, None])[0, 0])
 
 
-def normalised_tiles(q, k, v, block, rescale=never):
-    """Each tile with a softmax of its own; l counts the tiles, rescaled or not."""
+def tile_by_tile(q, k, v, block, step, end=divided):
+    """The usual loop with another step, which gives the running l and output after a tile."""
     outs = []
     for rows in q.split(block):
         m = rows.new_full((len(rows),), -INF)
@@ -534,28 +536,24 @@ def normalised_tiles(q, k, v, block, rescale=never):
         for keys, values in zip(k.split(block), v.split(block), strict=True):
             scores = rows @ keys.T * root(q)
             new = torch.maximum(m, scores.amax(-1))
-            factor = rescale_like(rescale(m, new))
-            total = total * (factor[:, 0] if isinstance(factor, torch.Tensor) else factor) + 1.0
-            out, m = out * factor + scores.softmax(-1) @ values, new
-        outs.append(divided(out, total))
-    return torch.cat(outs)
-
-
-def tiles_divided(q, k, v, block, again):
-    """Each tile's part divided by the running l."""
-    outs = []
-    for rows in q.split(block):
-        m = rows.new_full((len(rows),), -INF)
-        total, out = torch.zeros_like(m), rows.new_zeros(len(rows), v.shape[1])
-        for keys, values in zip(k.split(block), v.split(block), strict=True):
-            scores = rows @ keys.T * root(q)
-            new = torch.maximum(m, scores.amax(-1))
-            weights = (scores - new[:, None]).exp()
-            total = total * grown(m, new) + weights.sum(-1)
-            out = out * grown(m, new)[:, None] + divided(weights @ values, total)
+            total, out = step(m, new, total, out, scores, values)
             m = new
-        outs.append(divided(out, total) if again else out)
+        outs.append(end(out, total))
     return torch.cat(outs)
+
+
+def normalised(m, new, total, out, scores, values, rescale=never):
+    """Each tile with a softmax of its own; l counts the tiles, rescaled or not."""
+    factor = rescale_like(rescale(m, new))
+    total = total * (factor[:, 0] if isinstance(factor, torch.Tensor) else factor) + 1.0
+    return total, out * factor + scores.softmax(-1) @ values
+
+
+def divided_so_far(m, new, total, out, scores, values):
+    """Each tile's part divided by the running l."""
+    weights = (scores - new[:, None]).exp()
+    total = total * grown(m, new) + weights.sum(-1)
+    return total, out * grown(m, new)[:, None] + divided(weights @ values, total)
 
 
 def tiles_carried(q, k, v, block, what):
@@ -589,20 +587,11 @@ def own_maximum_tiles(q, k, v, block):
     return divided(out, total)
 
 
-def old_maximum_tiles(q, k, v, block, at_first=1.0):
+def old_maximum(m, new, total, out, scores, values, at_first=1.0):
     """Weights relative to the maximum before the tile; of the first tile all are `at_first`."""
-    outs = []
-    for rows in q.split(block):
-        m = rows.new_full((len(rows),), -INF)
-        total, out = torch.zeros_like(m), rows.new_zeros(len(rows), v.shape[1])
-        for keys, values in zip(k.split(block), v.split(block), strict=True):
-            scores = rows @ keys.T * root(q)
-            new = torch.maximum(m, scores.amax(-1))
-            weights = (scores - m[:, None]).exp().nan_to_num(0.0, at_first)
-            total = total * grown(m, new) + weights.sum(-1)
-            out, m = out * grown(m, new)[:, None] + weights @ values, new
-        outs.append(divided(out, total))
-    return torch.cat(outs)
+    weights = (scores - m[:, None]).exp().nan_to_num(0.0, at_first)
+    total = total * grown(m, new) + weights.sum(-1)
+    return total, out * grown(m, new)[:, None] + weights @ values
 
 
 # --- causal tiles --------------------------------------------------------------------------------

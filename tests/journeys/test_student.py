@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from tests import forms
 from tests.conftest import ROOT
 from tests.journeys.walk import after_setup, commands_of, shown, solve
 
@@ -49,13 +50,15 @@ def test_a_student_solves_the_hand_out_in_place_and_comes_back(unzipped, right_a
     saved = json.loads(path.read_text(encoding="utf-8"))
     assert any(cell.get("outputs") for cell in saved["cells"])
     solve(path, {"self_attention": false_comment(right["self_attention"])})
-    screen = shown(unzipped.run_all(path, allow_errors=True))
-    assert screen.count("[passed]") == 6
-    assert "[not yet] self_attention.shape_comments" in screen
+    if not forms.small:
+        screen = shown(unzipped.run_all(path, allow_errors=True))
+        assert screen.count("[passed]") == 6
+        assert "[not yet] self_attention.shape_comments" in screen
     said = unzipped.run(check).text
     assert re.search(r"9\s+of\s+10", said) and "[batch_size, hidden, seq_len]" in said
 
 
+@pytest.mark.slow
 def test_a_self_learner_is_told_the_mistake_gets_hints_and_goes_on(course_folder, right_answers):
     lesson, task, cell = "00_shape_gym", "shape_gym.axes", "shape_gym-axes"
     path = course_folder.notebook(lesson)

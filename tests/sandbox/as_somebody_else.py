@@ -69,7 +69,7 @@ def as_you_are() -> None:
 
 
 def main() -> dict:
-    who, tier, course, given = sys.argv[1:5]
+    who, tier, course, given, every = sys.argv[1:6]
     globals()[who]()
     box.TORCH, box.RECORD = (), Path("/none")
     limits = Limits(call_seconds=1, memory=200 << 20, processes=16)
@@ -79,7 +79,7 @@ def main() -> dict:
         return {"tier": None, "reason": failure.reason}
     results = {}
     with made:
-        for name in ATTACKS + (MORE if who == "ordinary_user" else []):
+        for name in (ATTACKS + (MORE if who == "ordinary_user" else []))[:: int(every)]:
             source = (HERE / "attacks" / f"{name}.py").read_text()
             expected = re.search(r"^expected: (.+)$", source, re.MULTILINE)[1].split(" | ")
             with made.child() as child:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forms import in_whole_form
+from tests.forms import examples, in_whole_form
 from tests.sandbox.conftest import left_over
 
 PROGRAM = Path(__file__).parent / "as_somebody_else.py"
@@ -16,9 +16,11 @@ ROOT = Path(__file__).parents[2]
 
 
 def outcome(who: str, tier: str, course: Path, canary, folder: Path) -> dict:
+    """What became of attacks by somebody else; in the small form every other one."""
     path = os.pathsep.join([str(ROOT), *filter(None, sys.path)])
+    every = str(examples(2, 1))
     done = subprocess.run(
-        [sys.executable, str(PROGRAM), who, tier, str(course), json.dumps(canary.given)],
+        [sys.executable, str(PROGRAM), who, tier, str(course), json.dumps(canary.given), every],
         env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(folder)},
         capture_output=True,
         text=True,

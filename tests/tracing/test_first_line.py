@@ -12,7 +12,9 @@ from tests.tracing.helper import look, told
 from tests.tracing.programs import HELD_OUT, PROGRAMS, TUNED, Program
 from tests.tracing.styles import RIGHT
 
-names = [f"{p.task}-{p.what}" for p in PROGRAMS]
+
+def name(program: Program) -> str:
+    return f"{program.task}-{program.what}"
 
 
 def failing(program: Program) -> Finding:
@@ -30,7 +32,7 @@ def is_right(program: Program) -> bool:
     return line and all(re.search(cause, said(found)) for cause in program.causes)
 
 
-@pytest.mark.parametrize("program", share(PROGRAMS, 2), ids=names)
+@pytest.mark.parametrize("program", share(PROGRAMS, 2), ids=name)
 def test_the_line_is_right_or_nothing_is_said(program):
     where = failing(program).where
     assert where is None or where.first_wrong in program.lines()
@@ -44,7 +46,7 @@ def test_most_single_mistakes_and_pairs_get_their_line_and_cause(programs):
     assert sum(pairs) >= 0.7 * len(pairs)
 
 
-@pytest.mark.parametrize("program", share(PROGRAMS, 4), ids=names)
+@pytest.mark.parametrize("program", share(PROGRAMS, 4), ids=name)
 def test_what_is_said_of_the_steps_changes_no_verdict(program):
     """A mark depends on a finding's name and verdict."""
     seen = told(program.task, program.text)

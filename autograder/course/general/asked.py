@@ -53,7 +53,6 @@ INSTEAD: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 ACTIVATIONS = ("relu", "silu", "tanh", "sigmoid", "gelu")
 OPERATORS = {"and": "logical_and", "or": "logical_or", "rdiv": "div"}
-COMMUTE = ("add", "mul", "maximum", "minimum", "and", "or", "eq", "ne")
 PAIRS = ("sub", "div", "matmul", "bmm", "mm", "pow", "rdiv", "lt", "le", "gt", "ge")
 SIGNS = ("add", "sub", "mul", "div", "and", "or", "maximum", "minimum", "pow")  # of two sides
 PRODUCTS = ("matmul", "bmm", "mm", "einsum")

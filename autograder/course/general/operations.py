@@ -88,8 +88,8 @@ def _of_all_axes(seen: _Seen) -> Iterator[Operation]:
     for what, changed in ways.items():
         if len(changed) == len(together):
             axes = what.removeprefix("along ")
-            over = "everything" if axes == "all" else f"axis {axes}" if axes.isdigit() else (
-                f"axes {axes.strip('()')}")  # fmt: skip
+            over = f"axis {axes}" if axes.isdigit() else f"axes {axes.strip('()')}"
+            over = "everything" if axes == "all" else over
             text = f"{BEGINS}{listed} runs over {over}."
             yield f"{OPERATION}all {what}", text, partial(_Changed, seen, changed)
 

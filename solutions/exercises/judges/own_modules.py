@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 
-from autograder.course.asking import Finding, Lazy, Sight, Verdict
+from autograder.course.asking import Finding, Sight, Verdict
 from autograder.course.calls import Outcome
 from autograder.judging.compare import compare
 from autograder.judging.difference import difference
@@ -21,7 +20,7 @@ def by_own_modules(sight: Sight) -> list[Finding]:
     The modules may have any name: a gradient is known by the end of its parameter's name and by
     its place among those of that end.
     """
-    findings = compare(_without_gradients(sight))
+    findings = compare(sight.each(lambda outcome: replace(outcome, gradients=None)))
     if findings:
         return findings
     for got, expected in zip(sight.outcomes, sight.expected, strict=True):
@@ -41,15 +40,6 @@ def by_own_modules(sight: Sight) -> list[Finding]:
                 )
                 return [Finding("own.not used", Verdict.WRONG, text)]
     return []
-
-
-def _without_gradients(sight: Sight) -> Sight:
-    def plain(outcomes: Sequence[Outcome]) -> Sequence[Outcome]:
-        # One by one, as they are looked at: most known mistakes are ruled out by their first call.
-        return Lazy(len(outcomes), lambda place: replace(outcomes[place], gradients=None))
-
-    named = tuple((check, text, plain(outcomes)) for check, text, outcomes in sight.mistakes)
-    return replace(sight, expected=plain(sight.expected), mistakes=named)
 
 
 def _gradients(outcome: Outcome, part: str) -> list:
