@@ -58,14 +58,15 @@ class Look:
 
     def both(self, checks: Sequence[str]) -> list[Told]:
         """Two known mistakes that together explain all, each with its line; else nothing."""
-        told = self.told(proofs=False) if self.judged is not None else []
+        told = self.told(proofs=False, among=checks) if self.judged is not None else []
         causes = [each.cause[0] for each in told if each.cause]
         return told if sorted(causes) == sorted(checks) else []
 
-    def told(self, named: str = "", proofs: bool = True) -> list[Told]:
+    def told(self, named: str = "", proofs: bool = True, among: Sequence[str] = ()) -> list[Told]:
         """What is wrong, the first first; empty where nothing can be said for sure.
 
-        named: the known mistake that explains all, where there is one.
+        named: the known mistake that explains all, where there is one; among: those that do so
+        together.
         """
         if self.judged is None:
             return []
@@ -73,15 +74,17 @@ class Look:
         if back is not None:
             return back
         told: list[Told] = []
-        found, left = slips(self.judged, self.bank, self.place, self.text, named, proofs)
+        found, left = slips(self.judged, self.bank, self.place, self.text, named, proofs, among)
         joined = 0
         for slip in found:
             said = where(slip, self.text)
             known = slip.cause is not None or said is None
-            if said is None or (
-                not known and any(t.where.first_wrong == said.first_wrong for t in told)
-            ):
+            again = not known and any(t.where.first_wrong == said.first_wrong for t in told)
+            if said is None or (again and slip.mended is None):
                 break  # what follows on the same line follows from it
+            if again:
+                joined += 1
+                continue
             cause = (slip.cause.check, slip.cause.message) if slip.cause else None
             statement = self.text.statement(said.first_wrong)
             change = (slip.mend or slip.words) if slip.last else ""

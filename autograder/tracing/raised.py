@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import torch
 
-from autograder.course.steps.traces import Stopped, Trace
+from autograder.course.steps.traces import Step, Stopped, Trace
 from autograder.tracing.alike import likeness
 from autograder.tracing.reference import Reference
 from autograder.tracing.say import called
@@ -24,6 +24,7 @@ from autograder.tracing.text import Text, gives_back, overwritten
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm")
 BROADCASTS = ("add", "__add__", "sub", "__sub__", "mul", "__mul__", "div", "__truediv__")
 BROADCASTS += ("__radd__", "__rsub__", "__rmul__", "rsub", "masked_fill", "masked_fill_", "where")
+OVER_AN_AXIS = ("sum", "mean", "amax", "amin", "max", "min", "norm", "logsumexp", "std", "var")
 OPERANDS = 3  # that are told of
 
 
@@ -96,7 +97,22 @@ def _operands(trace: Trace, stopped: Stopped, own: Reference | None, text: Text)
             return said
         return f"The left operand is {named[0]}, the right one {named[1]}."
     if stopped.op in BROADCASTS and len(steps) >= 2:
-        return f"`{_plain(stopped.op)}` is given {named[0]} and {named[1]}."
+        lost = _without_keepdim(trace, steps, text)
+        return f"`{_plain(stopped.op)}` is given {named[0]} and {named[1]}.{lost}"
+    return ""
+
+
+def _without_keepdim(trace: Trace, steps: list[Step], text: Text) -> str:
+    """That an axis was lost where one operand was made, if it is what the other still has."""
+    for one, other in (steps[:2], steps[1::-1]):
+        before = [trace.steps[i].value.shape for i in one.inputs[:1]]
+        if one.op not in OVER_AN_AXIS or before != [other.value.shape] or other is one:
+            continue
+        if one.value.dim() == other.value.dim() - 1 and text.line(one) is not None:
+            return (
+                f" `{one.op}` in line {text.line(one)} took an axis away: with `keepdim=True` it "
+                "stays, with size 1, and the two fit."
+            )
     return ""
 
 
@@ -205,6 +221,10 @@ def a_none(error: Error) -> str:
             return f"`{called}` returns nothing, so that `{name}` is None. End it with a `return`."
         if called == "append":
             return f"`append` changes its list and returns nothing, so that `{name}` is None."
+    silent = [f for f in error.text.functions if not gives_back(f) and error.text.is_used(f)]
+    if len(silent) == 1:
+        name = silent[0].name
+        return f"`{name}` returns nothing, so that its call gives None. End it with a `return`."
     return "One side is None: a function without a `return` gives that."
 
 

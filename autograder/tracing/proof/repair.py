@@ -41,6 +41,7 @@ from autograder.tracing.proof.standing import (
     merges_in_order,
     one_of_the_other,
     took_another,
+    would_turn,
 )
 from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
@@ -167,8 +168,8 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
 
 
 def _before_a_merge(bench: Bench, pivot: Proof) -> Proof | None:
-    """The step that moved the axes of a right tensor, where they are merged next as no answer has
-    them: once merged, no later step can have put them right."""
+    """The step that moved the axes of a right tensor, or gave it in such an order, where they are
+    merged next as no answer has them: once merged, no later step can have put them right."""
     steps, like = bench.judged.steps, bench.judged.like
     *moved, merging = pivot.suspects
     if not pivot.all_right or merging != pivot.number or not moved:
@@ -182,7 +183,7 @@ def _before_a_merge(bench: Bench, pivot: Proof) -> Proof | None:
     )
     merges = steps[merging].op in LAYOUT and steps[merging].value.dim() < steps[first].value.dim()
     same = first in like and like[first].known is pivot.should
-    if is_next and merges and same and steps[first].op in LAYOUT:
+    if is_next and merges and same and steps[first].op in (*LAYOUT, "einsum"):
         mend = "its axes are merged next in another order than asked for"
         return replace(pivot, number=first, suspects=(first,), should=None, mend=mend)
     return None
@@ -290,7 +291,7 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     best = None
     should = judged.own.makes(judged.places(group[0])) if len(group) == 1 else None
     there = [judged.like[i].known for i in group if i in judged.like and judged.like[i].in_order]
-    if any(own is other for own in there for other in (*judged.own.also, *judged.own.told)):
+    if any(own is other for own in there for other in judged.own.also):
         return None  # it stands on the way of another right program
     exact = len(group) == 1 and any(
         near(plain(steps[0].value), plain(v))
@@ -302,6 +303,8 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     exact = exact or (len(group) > 1 and all(is_a_part_as_it_is(judged, i) for i in group))
     for known, values in right_ones(judged, group, steps):
         if exact and len(group) == 1 and not as_the_answer_has_it(known, values[0]):
+            continue
+        if len(group) == 1 and would_turn(judged, group[0], known, values[0]):
             continue
         mine = len(there) == len(group) and any(known is own for own in there)
         if mine and not repeated and (exact or not may_turn(steps[0], values[0])):

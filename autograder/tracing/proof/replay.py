@@ -42,6 +42,7 @@ class Proof:
     suspects: tuple[int, ...] = ()
     earlier: Proof | None = None  # one that makes more right, where this one is not one statement
     alone: Trace | None = None  # the trace with all mended but this, where that is known
+    line: int | None = None  # the line to blame, where it is none that made a step
 
 
 class Replay:

@@ -106,6 +106,22 @@ def may_turn(step, value: torch.Tensor) -> bool:
     return step.op in (*PRODUCTS, "softmax") and same
 
 
+def would_turn(judged: Judged, number: int, known: Known, value: torch.Tensor) -> bool:
+    """Whether a right tensor stands in another order of its axes than what a step was made of,
+    though the step's operation moves no axes: no small change of it could give that."""
+    step = judged.steps[number]
+    if step.op in (*LAYOUT, *PARTS, *PRODUCTS, *JOINS, "__setitem__"):
+        return False
+    before = [(i, judged.steps[i].value) for i in step.inputs if i in judged.like]
+    straight = any(
+        near(plain(own), plain(shape))
+        for i, own in before
+        for shape in judged.like[i].known.shapes
+        if own.shape == shape.shape == step.value.shape
+    )
+    return straight and not as_the_answer_has_it(known, value)
+
+
 def as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:
     return any(v.shape == value.shape and torch.equal(v, value) for v in known.shapes)
 
