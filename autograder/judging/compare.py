@@ -27,6 +27,7 @@ from autograder.judging.relations.parts import parts_of
 from autograder.judging.relations.two import FEW, same
 from autograder.judging.relations.where import what_is_right
 
+WHERE_IT_RUNS = "And where it does not stop: "  # a known mistake that the rest shows
 # What a call may leave behind in a model that it was given: (its trace, what is said of it).
 LEFT = {
     "hook left in": (
@@ -124,14 +125,12 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
             finding = replace(finding, message=f"{finding.message} {right}")
     if named is not None and not (found is not None and found.kind in LEFT):
         check, message = named
-        finding = replace(
-            finding,
-            check=check,
-            verdict=Verdict.WRONG,
-            message=f"{message} ({finding.message})"
-            if found is None
-            else f"{message} {finding.message}",
-        )
+        text = f"{message} {finding.message}"
+        if found is None:
+            text = f"{message} ({finding.message})"
+            if _only_where_it_runs(sight, named, call):
+                text = f"{finding.message} {WHERE_IT_RUNS}{message}"
+        finding = replace(finding, check=check, verdict=Verdict.WRONG, message=text)
     return [finding]
 
 
@@ -177,7 +176,7 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
             if all(_is_same(sight, i, of(outcomes[i])) for i in places):
                 alone = _hidden_by_a_number(sight) if " + " in check else None
                 return alone or (check, message)
-    return None
+    return _hidden_by_a_number(sight)
 
 
 def _hidden_by_a_number(sight: Sight) -> tuple[str, str] | None:
@@ -219,6 +218,13 @@ def _is_equal_share(numbers: torch.Tensor) -> bool:
         return False
     count = (1 / numbers.flatten()[0]).round()
     return same(numbers, torch.full_like(numbers, 1 / count.item()))
+
+
+def _only_where_it_runs(sight: Sight, named: tuple[str, str], stopped: Call) -> bool:
+    """Whether a known mistake says nothing of why a call stopped: it gives a value there."""
+    place = next(i for i, call in enumerate(sight.calls) if call is stopped)
+    own = [m for m in sight.mistakes if m[:2] == named]
+    return bool(own) and all(outcomes[place].error is None for _, _, outcomes in own)
 
 
 def _as_it_is(outcome: Outcome) -> Outcome:

@@ -20,6 +20,7 @@ from autograder.judging.layers import layer_findings
 from autograder.judging.stages import only
 
 SIGMAS = 6
+FEWEST_KINDS = 3  # of outputs for copies that dice give; where two are, an item's place may tell
 FEWEST_TOKENS = 3  # of fewer, dropped weights and dropped scores leave NaN alike
 NAN_OF_SCORES = (
     "In training there is NaN: a score of minus infinity that is dropped is multiplied by 0."
@@ -190,9 +191,20 @@ def _judge_evaluation(sight: Sight, p: int | str) -> list[Finding]:
         if call.train or not _given(call, p) or not isinstance(value, torch.Tensor):
             continue
         copies = isinstance(x, torch.Tensor) and len(x) > 1 and torch.equal(x, x[:1].expand_as(x))
-        if copies and value.dim() and difference(value, value[:1].expand_as(value), 1e-4):
+        if copies and value.dim() and _kinds(value) >= FEWEST_KINDS:
             return _finding("in eval", SAYS_OF_MODULE["in eval"], call)
     return []
+
+
+def _kinds(value: torch.Tensor) -> int:
+    """How many different outputs the items of a batch have, up to a few."""
+    seen: list[torch.Tensor] = []
+    for item in value:
+        if all(difference(item, other, 1e-4) is not None for other in seen):
+            seen.append(item)
+        if len(seen) >= FEWEST_KINDS:
+            break
+    return len(seen)
 
 
 def in_training(

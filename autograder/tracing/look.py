@@ -184,10 +184,13 @@ class Look:
         if self.judged is None:
             return {"last_right": None, "landmark": ""}
         best: tuple[int, str] | None = None
+        wrong = {self.text.line(self.trace.steps[i]) for i in self.judged.bad}
         for number, found in self.judged.like.items():
             step = self.trace.steps[number]
             at = self.text.line(step)
             if step.op == LEAF or at is None or at >= line or not found.in_order:
+                continue
+            if at in wrong:
                 continue
             if best is None or at >= best[0]:
                 best = (at, called(found.known))

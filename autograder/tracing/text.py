@@ -319,15 +319,11 @@ def own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
             left += ast.iter_child_nodes(node)
 
 
-def last_assigned(function: ast.FunctionDef, name: str) -> str:
-    """The name that a function assigns last, at its own level: what it may have meant to return."""
-    names = [
-        target.id
-        for node in function.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    ]
+def last_assigned(function: ast.FunctionDef) -> str:
+    """What a function's last statement assigns: what it may have meant to return."""
+    last = function.body[-1]
+    targets = last.targets if isinstance(last, ast.Assign) else [getattr(last, "target", None)]
+    names = [ast.unparse(t) for t in targets if isinstance(t, ast.Name | ast.Attribute)]
     return names[-1] if names else ""
 
 

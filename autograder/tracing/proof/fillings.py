@@ -10,6 +10,7 @@ import torch
 
 from autograder.tracing.alike import Known, merges
 from autograder.tracing.first_wrong import Judged
+from autograder.tracing.reference import multiple
 
 MOST_WAYS = 24  # to lay one right tensor out in one shape
 
@@ -73,6 +74,11 @@ def right_ones(judged: Judged, group, steps) -> Iterator[tuple[Known, list[torch
     for each in [should, *known] if should is not None else known:
         for values in _fillings(each, steps):
             yield each, values
+    if len(steps) == 1 and group[0] in judged.bad:  # a multiple of what other right programs have
+        for each in judged.own.also:
+            if each.value.numel() == steps[0].value.numel():
+                ways = arrangements(each, steps[0].value.shape)
+                yield from ((each, [v]) for v in ways if multiple(steps[0].value, v) is not None)
     yield from _wanted_back(judged, group)
 
 

@@ -24,7 +24,11 @@ from autograder.tracing.proof.fillings import in_slices, right_ones
 from autograder.tracing.proof.meeting import is_open, where_they_meet
 from autograder.tracing.proof.mends import Mend, siblings, ways_to_mend
 from autograder.tracing.proof.operations import NotAgain
-from autograder.tracing.proof.pairs import first_of_several, one_after_the_other
+from autograder.tracing.proof.pairs import (
+    first_of_several,
+    in_the_place_of_a_missing_one,
+    one_after_the_other,
+)
 from autograder.tracing.proof.replay import REACH, Bench, Proof, Replay
 from autograder.tracing.proof.standing import (
     are_the_same,
@@ -90,7 +94,8 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     mended = _mended(bench, list(pivot.suspects), pivot)
     if mended is None and pivot.earlier is not None:
         return pivot.earlier
-    return mended or one_after_the_other(bench, pivot) or first_of_several(bench, suspects)
+    mended = mended or one_after_the_other(bench, pivot) or first_of_several(bench, suspects)
+    return mended or in_the_place_of_a_missing_one(bench, prove)
 
 
 def put_right(judged: Judged, number: int, should: Known | None) -> Trace | None:
@@ -289,7 +294,7 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     if steps[0].kind != "float" or any(s.value.shape != steps[0].value.shape for s in steps):
         return None
     best = None
-    should = judged.own.makes(judged.places(group[0])) if len(group) == 1 else None
+    should = judged.own.makes(judged.places(group[0]))
     there = [judged.like[i].known for i in group if i in judged.like and judged.like[i].in_order]
     if any(own is other for own in there for other in judged.own.also):
         return None  # it stands on the way of another right program
@@ -325,7 +330,8 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
         if all_right:
             return new, known, changed, True, REACH
         gain = bench.gains(changed, new)
-        if known is should and multiple(steps[0].value, values[0]) is not None:
+        pairs = zip(steps, values, strict=True)
+        if known is should and all(multiple(s.value, v) is not None for s, v in pairs):
             return new, known, changed, False, gain  # it is what should be there, but for a factor
         if gain and (best is None or gain > best[4]):
             best = new, known, changed, False, gain

@@ -12,7 +12,7 @@ from autograder.tracing.differs import moved
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.replay import Proof
-from autograder.tracing.reference import PRODUCTS
+from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
 MOST_ROWS = 300  # that are compared
@@ -119,7 +119,8 @@ def would_turn(judged: Judged, number: int, known: Known, value: torch.Tensor) -
         for shape in judged.like[i].known.shapes
         if own.shape == shape.shape == step.value.shape
     )
-    return straight and not as_the_answer_has_it(known, value)
+    scaled = any(multiple(value, own) is not None for _, own in before)
+    return straight and not scaled and not as_the_answer_has_it(known, value)
 
 
 def as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:
