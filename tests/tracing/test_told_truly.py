@@ -296,3 +296,28 @@ def test_what_goes_wrong_before_an_error_is_not_called_right():
     found = said("multi_head.scores", HEADS.format(scale="*", more="", merge="view(b, n, -1)"))
     assert found.where.first_wrong == 15 and found.where.last_right == 15
     assert "are multiplied" in found.message and "Line 19: RuntimeError" in found.message
+
+
+EARLY = """
+class CausalAttention(nn.Module):
+    def __init__(self, input_size, hidden, context_length, dropout=0.0):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+        self.noise = nn.Dropout(dropout)
+
+    def forward(self, x):
+        asks, offers = self.q(x), self.q(x)
+        table = torch.bmm(asks, offers.mT)
+        table = table.masked_fill(torch.ones_like(table).triu(2) > 0, -torch.inf)
+        shares = F.softmax(table * self.q.out_features ** -0.5, -1)
+        return self.noise(shares) @ self.v(x)
+"""
+
+
+def test_scores_hidden_before_they_are_scaled_are_mended_as_such():
+    """Mended into scores that hide nothing, they would make a third thing wrong behind them."""
+    found = said("masks.attention", EARLY)
+    assert "Line 12: The mask starts one place too late" in found.message
+    assert "Three things" not in found.message and "Nothing is hidden" not in found.message
