@@ -232,7 +232,7 @@ def _values(
         finding, where=first.where, line=first.where.first_wrong, statement=first.statement
     )
     if named and (not pair or len(checks) < 2):
-        message = _both_there(finding.message, told, pair)
+        message = _both_there(finding.message, told, pair, look)
         return replace(placed, message=f"{habit} {message}".strip())
     several = len(told) > 1 and all(each.cause or each.where.how for each in told)
     if not (habit or checks or several):
@@ -240,9 +240,9 @@ def _values(
     return replace(placed, message=_causes(told, habit, _without(pair, finding.message)))
 
 
-def _both_there(message: str, told: list[Told], pair: tuple[Named, ...]) -> str:
+def _both_there(message: str, told: list[Told], pair: tuple[Named, ...], look: Look) -> str:
     """A message of two known mistakes, with the line where one statement mends them both."""
-    if len(told) != 1 or not pair or not told[0].last:
+    if len(told) != 1 or not pair or not told[0].last or look.turned_before(told[0]):
         return message
     last = pair[1][1]
     return message.replace(last, f"{last} Both come in at line {told[0].where.first_wrong}.", 1)

@@ -15,7 +15,7 @@ from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.binding import reorders
 from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import Judged
-from autograder.tracing.reference import Reference, reference
+from autograder.tracing.reference import PRODUCTS, Reference, reference
 from autograder.tracing.say import called, where
 from autograder.tracing.text import Text
 
@@ -167,6 +167,14 @@ class Look:
         landmark = name if name != called(wanted) else ""
         where = Where(first_wrong=back, how=how, last_right=line, landmark=landmark)
         return Told(where, self.text.statement(back), None, len(self.trace.steps))
+
+    def turned_before(self, told: Told) -> bool:
+        """Whether what a told step was made of was turned by another line, as no product needs."""
+        if told.at >= len(self.trace.steps) or self.trace.steps[told.at].op in PRODUCTS:
+            return False
+        likes, steps = self.judged.like, self.trace.steps
+        turned = [i for i in steps[told.at].inputs if i in likes and likes[i].turned]
+        return any(self.text.line(steps[i]) != told.where.first_wrong for i in turned)
 
     def ran(self, line: int) -> bool:
         """Whether a step stands on this line."""

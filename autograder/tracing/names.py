@@ -29,6 +29,7 @@ from autograder.tracing.binding import (
     unpacked,
 )
 from autograder.tracing.first_wrong import LAYOUT, Judged, Wrong, factor_of
+from autograder.tracing.proof.handed import MISSING, called_too_early
 from autograder.tracing.proof.mends import ATTENTION, JOINS
 from autograder.tracing.reference import PRODUCTS
 from autograder.tracing.text import Text, function_around, means, own_nodes
@@ -63,6 +64,9 @@ def by_its_name(slip: Slip, text: Text) -> Slip | None:
     left = _where_places_are_left(slip, text)
     if left is not None:
         return left
+    early = called_too_early(judged, number, text) if step.outer and slip.cause else None
+    if early is not None:
+        return replace(slip, line=early, mend=MISSING, words="")
     skipped = _condition_of_a_mask(judged, number, text)
     if skipped is not None:
         return replace(slip, line=skipped, mend=SKIPPED, words="")

@@ -321,3 +321,27 @@ def test_scores_hidden_before_they_are_scaled_are_mended_as_such():
     found = said("masks.attention", EARLY)
     assert "Line 12: The mask starts one place too late" in found.message
     assert "Three things" not in found.message and "Nothing is hidden" not in found.message
+
+
+SOFTLY = """
+def soften(table):
+    powers = (table - table.amax(-1, keepdim=True)).exp()
+    return powers / powers.sum(-1, keepdim=True)
+
+def batched_attention(q, k, v):
+    rows = []
+    for asks, offers, content in zip(q, k, v):
+        table = {table}
+        rows.append(soften(table{scaled}) @ content)
+    return torch.stack(rows)
+"""
+
+
+def test_a_function_that_gets_what_is_not_scaled_yet_is_not_to_blame():
+    found = said("one_head.batched", SOFTLY.format(table="asks @ offers.T", scaled=""))
+    assert found.where.first_wrong == 9 and "before what is handed over" in found.where.how
+
+
+def test_a_turned_table_and_what_scales_it_do_not_come_in_at_one_line():
+    source = SOFTLY.format(table="offers @ asks.T", scaled=" / q.shape[-1]")
+    assert "Both come in" not in said("one_head.batched", source).message
