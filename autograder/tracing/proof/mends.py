@@ -215,7 +215,8 @@ def _joined_otherwise(group, steps, replay: Replay) -> Iterator[Mend]:
 def _with_keepdim(judged: Judged, group, steps) -> Iterator[Mend]:
     """An operand that lost an axis where it was made, with that axis in its place."""
     for place, each in enumerate(steps[0].calls[-1].given):
-        if each[0] != "t" or any(len(s.calls[-1].given) <= place for s in steps):
+        kinds = {s.calls[-1].given[place][0] for s in steps if place < len(s.calls[-1].given)}
+        if each[0] != "t" or kinds != {"t"} or any(len(s.calls[-1].given) <= place for s in steps):
             continue
         own = [judged.steps[s.calls[-1].given[place][1]] for s in steps]
         if own[0].op not in OVER_AN_AXIS or own[0].value.dim() != steps[0].value.dim() - 1:
