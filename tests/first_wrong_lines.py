@@ -75,8 +75,11 @@ pairs got the right line and a right cause, and three programs a wrong line; all
 Of a set that was written afterwards, 37 of 42 single mistakes (88 %) and 12 of 13 pairs, and one a
 wrong line, mended too. Of public code with a slip in each, 14 of 20 and 2 of 4, with one wrong
 line. Somebody who knew none of the rules then wrote 52 more: 33 of 40 single mistakes (82 %) and 7
-of 12 pairs got line and cause, two or three a wrong line; those were mended, too. In the rest no
-line is told, or one without a cause.
+of 12 pairs got line and cause, two or three a wrong line; those were mended, too. A judge
+who knew none of them either then wrote 85: of 40 single mistakes 27 (68 %) and of 20 pairs 12 got
+all lines and causes and nothing false; nine were told something that was not so (a cause, a second
+mistake, twice a line), and of 25 right programs nothing was said. Those nine were mended as well.
+In the rest no line is told, or one without a cause.
 
 ## What it costs
 

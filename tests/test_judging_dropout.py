@@ -123,3 +123,16 @@ def test_a_function_that_drops_the_wrong_share_is_told():
         return weights * keep / (1 - p) if training and p else weights
 
     assert judged(half_of_it, 0.4, 1) == ["dropout.share"]
+
+
+class Placed(Attention):
+    """Treats the first item of a batch in another way, and drops nothing in evaluation."""
+
+    def forward(self, x):
+        return torch.cat([super().forward(x[:1]) * 2, super().forward(x[1:])])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_depends_on_an_items_place_is_no_dropout_in_evaluation(seed):
+    assert "dropout.in eval" not in found(Placed, seed)
+    assert "dropout.in eval" in found(variant(always=True), seed)

@@ -23,9 +23,11 @@ from autograder.judging.difference import Difference, matches, outcome_differenc
 from autograder.judging.explain import explain_error
 from autograder.judging.relation import VAGUE, relation
 from autograder.judging.relations.partly import of_author, partly
-from autograder.judging.relations.two import FEW
+from autograder.judging.relations.parts import parts_of
+from autograder.judging.relations.two import FEW, same
 from autograder.judging.relations.where import what_is_right
 
+WHERE_IT_RUNS = "And where it does not stop: "  # a known mistake that the rest shows
 # What a call may leave behind in a model that it was given: (its trace, what is said of it).
 LEFT = {
     "hook left in": (
@@ -123,14 +125,12 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
             finding = replace(finding, message=f"{finding.message} {right}")
     if named is not None and not (found is not None and found.kind in LEFT):
         check, message = named
-        finding = replace(
-            finding,
-            check=check,
-            verdict=Verdict.WRONG,
-            message=f"{message} ({finding.message})"
-            if found is None
-            else f"{message} {finding.message}",
-        )
+        text = f"{message} {finding.message}"
+        if found is None:
+            text = f"{message} ({finding.message})"
+            if _only_where_it_runs(sight, named, call):
+                text = f"{finding.message} {WHERE_IT_RUNS}{message}"
+        finding = replace(finding, check=check, verdict=Verdict.WRONG, message=text)
     return [finding]
 
 
@@ -156,8 +156,9 @@ def _left(got: Outcome) -> Difference:
 def name_mistake(sight: Sight) -> tuple[str, str] | None:
     """The first known mistake whose outcomes equal the student's on every call.
 
-    Where there is none, and some calls stopped with an error that only the student's code makes:
-    the first that gives the same wrong values wherever it ran.
+    Two at once are none where one is enough, see `_hidden_by_a_number`. Where there is none, and
+    some calls stopped with an error that only the student's code makes: the first that gives the
+    same wrong values wherever it ran.
     """
     every = range(len(sight.outcomes))
     ran = [i for i in every if not sight.outcomes[i].error or sight.expected[i].error]
@@ -173,8 +174,57 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
             if not wrong and check.startswith(EXCHANGED):
                 continue  # a lost gradient proves nothing of inputs
             if all(_is_same(sight, i, of(outcomes[i])) for i in places):
+                alone = _hidden_by_a_number(sight) if " + " in check else None
+                return alone or (check, message)
+    return _hidden_by_a_number(sight)
+
+
+def _hidden_by_a_number(sight: Sight) -> tuple[str, str] | None:
+    """The one mistake that leaves NaN where the student's answer has equal shares: of hidden scores
+    alone a softmax makes those where a large number hides them, and NaN where infinity does."""
+    for check, message, outcomes in sight.mistakes:
+        if " + " in check or check.startswith((EXCHANGED, ALTERED)):
+            continue
+        shares = 0
+        for got, other in zip(sight.outcomes, outcomes, strict=True):
+            found = _with_equal_shares(got, other, sight.exercise.rtol)
+            if found is None:
+                break
+            shares += found
+        else:
+            if shares >= FEW:
                 return check, message
     return None
+
+
+def _with_equal_shares(got: Outcome, other: Outcome, rtol: float) -> int | None:
+    """How many equal shares stand where a mistake gives NaN; None where the two differ elsewhere.
+    What is made of such shares cannot be compared."""
+    parts = None if got.error or other.error else parts_of(got.value, other.value)
+    if parts is None or any(g.shape != o.shape or g.dtype != o.dtype for _, g, o in parts):
+        return None
+    shares = 0
+    for _, mine, theirs in parts:
+        lost = theirs.isnan()
+        if not same(mine[~lost], theirs[~lost], rtol=rtol):
+            return None
+        shares += int(lost.sum()) if _is_equal_share(mine[lost]) else 0
+    return shares
+
+
+def _is_equal_share(numbers: torch.Tensor) -> bool:
+    """Whether all of these are one over a whole number: each of so many has the same share."""
+    if not numbers.numel() or not 0 < numbers.flatten()[0] <= 1:
+        return False
+    count = (1 / numbers.flatten()[0]).round()
+    return same(numbers, torch.full_like(numbers, 1 / count.item()))
+
+
+def _only_where_it_runs(sight: Sight, named: tuple[str, str], stopped: Call) -> bool:
+    """Whether a known mistake says nothing of why a call stopped: it gives a value there."""
+    place = next(i for i, call in enumerate(sight.calls) if call is stopped)
+    own = [m for m in sight.mistakes if m[:2] == named]
+    return bool(own) and all(outcomes[place].error is None for _, _, outcomes in own)
 
 
 def _as_it_is(outcome: Outcome) -> Outcome:

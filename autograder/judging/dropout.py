@@ -20,6 +20,11 @@ from autograder.judging.layers import layer_findings
 from autograder.judging.stages import only
 
 SIGMAS = 6
+FEWEST_KINDS = 3  # of outputs for copies that dice give; where two are, an item's place may tell
+FEWEST_TOKENS = 3  # of fewer, dropped weights and dropped scores leave NaN alike
+NAN_OF_SCORES = (
+    "In training there is NaN: a score of minus infinity that is dropped is multiplied by 0."
+)
 SAYS = {
     # of a function
     "shape": "The result should be a tensor of the weights' shape.",
@@ -186,9 +191,20 @@ def _judge_evaluation(sight: Sight, p: int | str) -> list[Finding]:
         if call.train or not _given(call, p) or not isinstance(value, torch.Tensor):
             continue
         copies = isinstance(x, torch.Tensor) and len(x) > 1 and torch.equal(x, x[:1].expand_as(x))
-        if copies and value.dim() and difference(value, value[:1].expand_as(value), 1e-4):
+        if copies and value.dim() and _kinds(value) >= FEWEST_KINDS:
             return _finding("in eval", SAYS_OF_MODULE["in eval"], call)
     return []
+
+
+def _kinds(value: torch.Tensor) -> int:
+    """How many different outputs the items of a batch have, up to a few."""
+    seen: list[torch.Tensor] = []
+    for item in value:
+        if all(difference(item, other, 1e-4) is not None for other in seen):
+            seen.append(item)
+        if len(seen) >= FEWEST_KINDS:
+            break
+    return len(seen)
 
 
 def in_training(
@@ -219,6 +235,9 @@ def in_training(
             return compare(only(sight, lambda c, failed=call: c is failed))
         quiet, chance = sight.expected[i - 1].value.double(), _given(call, p)
         form = difference(got.value, quiet, 1e9)
+        if form is not None and alone is not None and _drops_infinity(got.value, chance, alone):
+            text = f"{SAYS_OF_MODULE['on the scores'].format(of=of)} {NAN_OF_SCORES}"
+            return _finding("on the scores", text, call)
         if form is not None:
             text = "In training the result has another form than in evaluation."
             return _finding(form.kind, text, call)
@@ -233,6 +252,20 @@ def in_training(
         if kind:
             return _finding(kind, SAYS_OF_MODULE[kind].format(of=of), call)
     return []
+
+
+def _drops_infinity(value, p: float, alone: int) -> bool:
+    """Whether NaN in training comes of hidden scores: a token that sees one key, beside many that
+    are hidden, gets it oftener than one weight is dropped, and the last one, which sees all, never.
+
+    Weights that are divided by their sum after some were dropped give NaN as well, but to the first
+    only where its one weight is gone."""
+    if not isinstance(value, torch.Tensor) or value.dim() != 3 or value.shape[1] < FEWEST_TOKENS:
+        return False
+    lost = value.isnan().any(-1)  # [batch_size, seq_len]
+    slack = SIGMAS * _deviation(p, len(lost))
+    share = lost[:, alone].double().mean().item()
+    return share > p + slack and not lost[:, -1].any()
 
 
 def _kind_of_factor(factor: torch.Tensor, p: float) -> str:

@@ -47,11 +47,11 @@ def where_in_words(finding: Finding) -> str:
     last, first = finding.where.last_right, finding.where.first_wrong
     landmark, how = finding.where.landmark, finding.where.how
     start = ""
-    if last is not None and last != first:
+    if last is not None and last < first:
         are = "these are" if landmark.endswith("s") else "this is"
         start = f"Line {last} is right so far{f': {are} {landmark}' if landmark else ''}. "
     elif last is not None and landmark:
-        start = f"Line {first} has {landmark} right on its way. "
+        start = f"Line {last} has {landmark} right on its way. "
     return f"{start}{first_wrong(first)}{f': {how}' if how else ''}."
 
 

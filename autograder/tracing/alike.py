@@ -17,6 +17,7 @@ import torch
 RTOL = 2e-4  # of the largest number in a tensor
 FEWEST = 3  # different numbers that make a tensor one that can be recognised
 MOST_SLICES = 128
+MOST_EQUAL = 4  # slices with the same numbers whose order is looked at
 HIDDEN, NOT_A_NUMBER = -8e37, 7e37  # stand for minus infinity (and what serves as it) and NaN
 
 
@@ -115,9 +116,9 @@ class Likeness:
 
     @property
     def turned(self) -> bool:
-        """Whether its last axis is another than the known tensor's."""
+        """Whether its last axis is another than that of the known tensor, or of such a slice."""
         long = [a for a in self.order or () if self.known.value.shape[a] > 1]
-        return bool(long) and self.whole and long[-1] != max(long)
+        return bool(long) and long[-1] != max(long)
 
 
 def likeness(value: torch.Tensor, known: list[Known]) -> Likeness | None:
@@ -128,7 +129,7 @@ def likeness(value: torch.Tensor, known: list[Known]) -> Likeness | None:
     out_of_order = None
     for each in known:
         if each.value.numel() == value.numel() and near(ordered, each.in_order()):
-            order = _order(value, each)
+            order = order_of(value, each.value)
             if order is not None:
                 return Likeness(each, order=order)
             out_of_order = out_of_order or Likeness(each)
@@ -143,9 +144,20 @@ def _slice(value: torch.Tensor, ordered: torch.Tensor, known: list[Known]) -> Li
         for axes in _axes_for(tuple(shape), value.numel()):
             slices = each.slices(axes)
             close = ((slices - ordered).abs() <= RTOL * size + 1e-7).all(-1)
-            for index in close.nonzero().flatten().tolist()[:1]:
-                return Likeness(each, axes, index, order=())
+            found = close.nonzero().flatten().tolist()[:MOST_EQUAL]
+            orders = [(_order_in_slice(value, each, axes, index), index) for index in found]
+            for order, index in sorted(orders, key=lambda one: one[0] is None)[:1]:
+                return Likeness(each, axes, index, order)
     return None
+
+
+def _order_in_slice(value: torch.Tensor, known: Known, axes: tuple[int, ...], index: int):
+    """The order of the axes that are left in a slice, by their places in the known tensor."""
+    fine = known.value
+    left = [i for i in range(fine.dim()) if i not in axes]
+    parts = fine.movedim(axes, tuple(range(len(axes)))).flatten(0, len(axes) - 1)
+    order = order_of(value, parts[index])
+    return None if order is None else tuple(left[i] for i in order)
 
 
 def _axes_for(shape: tuple[int, ...], size: int) -> list[tuple[int, ...]]:
@@ -158,9 +170,8 @@ def _axes_for(shape: tuple[int, ...], size: int) -> list[tuple[int, ...]]:
     return [a for a in several if math.prod(shape[i] for i in a) * size == total]
 
 
-def _order(value: torch.Tensor, known: Known) -> tuple[int, ...] | None:
-    """The order of the known tensor's axes in which its numbers stand in `value`."""
-    fine = known.value
+def order_of(value: torch.Tensor, fine: torch.Tensor) -> tuple[int, ...] | None:
+    """The order of a known tensor's axes in which its numbers stand in `value`."""
     own = plain(value)
     shape = [n for n in value.shape if n > 1]
     long = [i for i, n in enumerate(fine.shape) if n > 1]

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import torch
 
 from autograder.course.steps.bank import Bank, KnownSteps
 from autograder.course.steps.traces import Signature, Step, alike, same_order, signature
+from autograder.tracing.alike import near, plain
 from autograder.tracing.binding import names_given
 from autograder.tracing.first_wrong import (
     Judged,
@@ -44,12 +46,14 @@ def slips(
     text: Text,
     named: str = "",
     proofs: bool = True,
+    among: Sequence[str] = (),
 ) -> tuple[list[Slip], Judged | None]:
     """What is wrong, one after the other, each named where it is known; and the trace as it is with
     that mended, unless all is right then.
 
     named: the one known mistake that explains all, if it is known which.
     proofs: whether a step is looked for that mends the rest; else the bank alone tells.
+    among: the known mistakes that together explain all, if it is known which.
     """
     found: list[Slip] = []
     told: tuple[int, ...] = ()
@@ -69,7 +73,11 @@ def slips(
         there = told if proof is None or judged.own.goal is not None else ()  # else they are mended
         sizes = {value.numel() for own in values.values() for value in own}
         mistakes = bank.wrong(place, there, sizes, named)
+        mistakes = list(mistakes) if among else mistakes
         slip = _named(judged, wrong, values, mistakes, text, proof, strict)
+        if among and slip is not None and slip.cause is None:
+            own = [m for m in mistakes if m.check in among]
+            slip = replace(slip, cause=_the_same_mixed(judged, slip.number, own, bank, place))
         slip = by_its_name(slip, text) if slip is not None else None
         if slip is None:
             break
@@ -92,6 +100,24 @@ def slips(
         own = extended(judged.own, [after])
         judged = Judged(judged.trace, own, judged.until, judged.work)
     return found, judged
+
+
+def _the_same_mixed(
+    judged: Judged, number: int, mistakes: Iterable[KnownSteps], bank: Bank, place: int
+) -> KnownSteps | None:
+    """The one known mistake that brings the numbers of a right tensor to the same wrong places, in
+    the same shape, as a step does that no signature tells from the right one."""
+    like, value = judged.like.get(number), judged.steps[number].value
+    if like is None or like.in_order:
+        return None
+
+    def makes_it(mistake: KnownSteps) -> bool:
+        trace = bank.trace(place, (mistake.number,))
+        own = [s.value for s in trace.steps] if trace is not None else []
+        return any(v.shape == value.shape and near(plain(v), plain(value)) for v in own)
+
+    found = [m for m in mistakes if makes_it(m)]
+    return found[0] if len(found) == 1 else None
 
 
 def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
@@ -147,7 +173,7 @@ def _named(
             break
     cause = best[2] if best is not None else None
     if proof is not None:
-        line = _of_the_call(judged, wrong, text)
+        line = proof.line or _of_the_call(judged, wrong, text)
         words = "" if cause or proof.mend else in_words(judged, proof, text)
         made = proof.mend, line, proof.all_right, words, proof.trace
         return Slip(judged, wrong, proof.number, cause, *made)

@@ -130,7 +130,8 @@ def _exchanged(one: torch.Tensor, two: torch.Tensor, axis: int) -> bool:
     if a.shape[1] < 2:
         return False
     equal = [[near(x, y) for y in b] for x in a]
-    return any(not equal[i][i] for i in range(count)) and all(sum(row) == 1 for row in equal)
+    one_to_one = all(sum(row) == 1 for row in (*equal, *zip(*equal, strict=True)))
+    return one_to_one and not all(equal[i][i] for i in range(count))
 
 
 # --- other numbers --------------------------------------------------------------------------------

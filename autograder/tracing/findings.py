@@ -17,6 +17,7 @@ from autograder.course.asking import Exercise, Finding, Verdict, Where
 from autograder.course.calls import Call, Outcome
 from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import MOST_OF_ONE, Trace
+from autograder.judging.compare import WHERE_IT_RUNS
 from autograder.judging.difference import difference
 from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
@@ -128,6 +129,7 @@ def _with_where(
     elif not named and steps.outcome.error is None and steps.outcome.value is None:
         said = _nothing(finding, look, exercise)
     else:
+        finding = _with_the_error(finding, look, steps)
         said = _values(finding, _by_elimination(told, pair), look, named, pair)
         said = _by_the_change(said, told[0], pair) if alone else _with_its_line(said)
     return [*found[:number], said, *found[number + 1 :]]
@@ -170,6 +172,8 @@ def _of_these(told: list[Told], pair: tuple[Named, ...]) -> list[Told]:
         if own and (own not in checks or own in [t.cause[0] for t in found if t.cause]):
             continue
         found.append(each)
+    if len(found) == 1 and len(told) == len(pair):  # the other line is the other's: see below
+        return [each if each is found[0] else replace(each, cause=None) for each in told]
     named = [each for each in found if each.cause]
     return named if len(named) == len(pair) else found[: len(pair)]
 
@@ -211,6 +215,11 @@ def _values(
     """A finding with what its steps say; as it is, where they tell of something else."""
     checks = {each.cause[0] for each in told if each.cause}
     ours = checks & ({check for check, _ in pair} or {finding.check})
+    if finding.line is not None and told and told[0].where.first_wrong < finding.line:
+        first = told[0]
+        return replace(
+            finding, where=first.where, line=first.where.first_wrong, statement=first.statement
+        )
     if finding.line is not None:  # an error that a known mistake explains
         before = look.right_before(finding.line)
         where = Where(first_wrong=finding.line, how="it stops with an error", **before)
@@ -223,7 +232,7 @@ def _values(
         finding, where=first.where, line=first.where.first_wrong, statement=first.statement
     )
     if named and (not pair or len(checks) < 2):
-        message = _both_there(finding.message, told, pair)
+        message = _both_there(finding.message, told, pair, look)
         return replace(placed, message=f"{habit} {message}".strip())
     several = len(told) > 1 and all(each.cause or each.where.how for each in told)
     if not (habit or checks or several):
@@ -231,9 +240,9 @@ def _values(
     return replace(placed, message=_causes(told, habit, _without(pair, finding.message)))
 
 
-def _both_there(message: str, told: list[Told], pair: tuple[Named, ...]) -> str:
+def _both_there(message: str, told: list[Told], pair: tuple[Named, ...], look: Look) -> str:
     """A message of two known mistakes, with the line where one statement mends them both."""
-    if len(told) != 1 or not pair or not told[0].last:
+    if len(told) != 1 or not pair or not told[0].last or look.turned_before(told[0]):
         return message
     last = pair[1][1]
     return message.replace(last, f"{last} Both come in at line {told[0].where.first_wrong}.", 1)
@@ -290,7 +299,7 @@ def _nothing(finding: Finding, look: Look, exercise: Exercise) -> Finding:
     if function is None:
         return finding
     line = function.body[-1].lineno
-    meant = last_assigned(function, "")
+    meant = last_assigned(function)
     end = f" End it with `return {meant}`." if meant else " End it with a `return`."
     return replace(
         finding,
@@ -301,11 +310,23 @@ def _nothing(finding: Finding, look: Look, exercise: Exercise) -> Finding:
     )
 
 
+def _with_the_error(finding: Finding, look: Look, steps: Steps) -> Finding:
+    """A finding whose known mistake shows only where the code does not stop, with the cause of the
+    error."""
+    error = steps.outcome.error
+    if WHERE_IT_RUNS not in finding.message or error is None or error["line"] != finding.line:
+        return finding
+    cause = by_cause(dict(error), steps.trace, look.own, look.text)
+    said, middle, rest = finding.message.partition(WHERE_IT_RUNS)
+    said = f"{_without_advice(said.rstrip())} {cause} " if cause else said
+    return replace(finding, message=f"{said}{middle}{rest}")
+
+
 def _error(finding: Finding, told: list[Told], look: Look, steps: Steps) -> Finding:
     """An error by its cause, with what is wrong before it."""
     error = steps.outcome.error
-    if error is None or error["line"] != finding.line:
-        return finding
+    if error is None or error["line"] != finding.line or error["type"] not in finding.message:
+        return finding  # another call stops, or with another error
     cause = by_cause(dict(error), steps.trace, look.own, look.text)
     message = finding.message
     if cause:
@@ -315,6 +336,8 @@ def _error(finding: Finding, told: list[Told], look: Look, steps: Steps) -> Find
     if told and told[0].where.first_wrong < finding.line:
         first = told[0]
         what = first.cause[1] if first.cause else ""
+        if not what and first.where.how:
+            what = f"{first.where.how[:1].upper()}{first.where.how[1:]}."
         start = f"Line {first.where.first_wrong} goes wrong before: {what} " if what else ""
         return replace(finding, message=f"{start}{message}", where=first.where)
     before = look.right_before(finding.line)

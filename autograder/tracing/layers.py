@@ -15,6 +15,8 @@ from autograder.judging.look_again import MISSING, PREFIX
 from autograder.tracing.text import Text
 
 KINDS = (MISSING, "wrong width", "shape", "lost bias")  # how checks about layers may end
+# Checks on what dropout is applied to: it is applied, but in the wrong place.
+DROPPED_ELSEWHERE = ("dropout.on the scores", "dropout.not on the weights", "dropout.on features")
 LAYER = r"`(\w[\w.]*)`"
 # (what is said of layers, how their line goes wrong); the groups hold names of the student's own
 SAID = (
@@ -37,6 +39,8 @@ def with_lines(found: list[Finding], text: Text) -> list[Finding]:
 
 
 def _placed(finding: Finding, text: Text) -> Finding:
+    if finding.check in DROPPED_ELSEWHERE and finding.line is None:
+        return _where_it_drops(finding, text)
     kind = finding.check.rpartition(" + ")[2].split(".")[-1]
     if not (finding.check.startswith(PREFIX) or kind in KINDS):
         return finding
@@ -58,6 +62,22 @@ def _placed(finding: Finding, text: Text) -> Finding:
         statement = text.statement(min(lines))
         return replace(finding, where=where, line=min(lines), statement=statement)
     return finding
+
+
+def _where_it_drops(finding: Finding, text: Text) -> Finding:
+    """A finding that something else is dropped than asked for, with the one line that drops."""
+    layers = {name for name in text.attributes if text.sets(name, "Dropout")}
+    lines = set()
+    for call in (n for n in text.nodes if isinstance(n, ast.Call)):
+        called = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        statement = text.around(call.lineno)
+        if statement is not None and (called in layers or called in ("dropout", "dropout_")):
+            lines.add(statement.lineno)
+    if len(lines) != 1:
+        return finding
+    line = lines.pop()
+    where = Where(last_right=None, first_wrong=line, how="what is dropped here is something else")
+    return replace(finding, where=where, line=line, statement=text.statement(line))
 
 
 def _made_in(text: Text, name: str) -> int | None:

@@ -15,7 +15,7 @@ from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.binding import reorders
 from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import Judged
-from autograder.tracing.reference import Reference, reference
+from autograder.tracing.reference import PRODUCTS, Reference, reference
 from autograder.tracing.say import called, where
 from autograder.tracing.text import Text
 
@@ -58,14 +58,15 @@ class Look:
 
     def both(self, checks: Sequence[str]) -> list[Told]:
         """Two known mistakes that together explain all, each with its line; else nothing."""
-        told = self.told(proofs=False) if self.judged is not None else []
+        told = self.told(proofs=False, among=checks) if self.judged is not None else []
         causes = [each.cause[0] for each in told if each.cause]
         return told if sorted(causes) == sorted(checks) else []
 
-    def told(self, named: str = "", proofs: bool = True) -> list[Told]:
+    def told(self, named: str = "", proofs: bool = True, among: Sequence[str] = ()) -> list[Told]:
         """What is wrong, the first first; empty where nothing can be said for sure.
 
-        named: the known mistake that explains all, where there is one.
+        named: the known mistake that explains all, where there is one; among: those that do so
+        together.
         """
         if self.judged is None:
             return []
@@ -73,15 +74,17 @@ class Look:
         if back is not None:
             return back
         told: list[Told] = []
-        found, left = slips(self.judged, self.bank, self.place, self.text, named, proofs)
+        found, left = slips(self.judged, self.bank, self.place, self.text, named, proofs, among)
         joined = 0
         for slip in found:
             said = where(slip, self.text)
             known = slip.cause is not None or said is None
-            if said is None or (
-                not known and any(t.where.first_wrong == said.first_wrong for t in told)
-            ):
+            again = not known and any(t.where.first_wrong == said.first_wrong for t in told)
+            if said is None or (again and slip.mended is None):
                 break  # what follows on the same line follows from it
+            if again:
+                joined += 1
+                continue
             cause = (slip.cause.check, slip.cause.message) if slip.cause else None
             statement = self.text.statement(said.first_wrong)
             change = (slip.mend or slip.words) if slip.last else ""
@@ -165,6 +168,14 @@ class Look:
         where = Where(first_wrong=back, how=how, last_right=line, landmark=landmark)
         return Told(where, self.text.statement(back), None, len(self.trace.steps))
 
+    def turned_before(self, told: Told) -> bool:
+        """Whether what a told step was made of was turned by another line, as no product needs."""
+        if told.at >= len(self.trace.steps) or self.trace.steps[told.at].op in PRODUCTS:
+            return False
+        likes, steps = self.judged.like, self.trace.steps
+        turned = [i for i in steps[told.at].inputs if i in likes and likes[i].turned]
+        return any(self.text.line(steps[i]) != told.where.first_wrong for i in turned)
+
     def ran(self, line: int) -> bool:
         """Whether a step stands on this line."""
         return any(self.text.line(step) == line for step in self.trace.steps)
@@ -181,10 +192,13 @@ class Look:
         if self.judged is None:
             return {"last_right": None, "landmark": ""}
         best: tuple[int, str] | None = None
+        wrong = {self.text.line(self.trace.steps[i]) for i in self.judged.bad}
         for number, found in self.judged.like.items():
             step = self.trace.steps[number]
             at = self.text.line(step)
             if step.op == LEAF or at is None or at >= line or not found.in_order:
+                continue
+            if at in wrong:
                 continue
             if best is None or at >= best[0]:
                 best = (at, called(found.known))

@@ -10,8 +10,11 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, replace
 
+import torch
+
 from autograder.course.steps.bank import KnownSteps
 from autograder.course.steps.traces import LEAF, Trace
+from autograder.tracing.alike import HIDDEN, plain
 from autograder.tracing.binding import (
     Binding,
     bound_last,
@@ -26,10 +29,13 @@ from autograder.tracing.binding import (
     unpacked,
 )
 from autograder.tracing.first_wrong import LAYOUT, Judged, Wrong, factor_of
+from autograder.tracing.proof.handed import MISSING, called_too_early
 from autograder.tracing.proof.mends import ATTENTION, JOINS
 from autograder.tracing.reference import PRODUCTS
-from autograder.tracing.text import Text, function_around, means
+from autograder.tracing.text import Text, function_around, means, own_nodes
 
+HIDES = ("masked_fill", "inf", "where", "-1e")  # what hides scores in a text
+SKIPPED = "what hides scores stands under a condition that did not hold here"
 # How the words of such mends begin.
 OTHER_OPERANDS = ("an operand", "another tensor", "its operands", "what the rounds give")
 
@@ -55,6 +61,15 @@ def by_its_name(slip: Slip, text: Text) -> Slip | None:
     step, line = judged.steps[number], text.line(judged.steps[number])
     if slip.line is not None or line is None or factor_of(judged, number) is not None:
         return slip
+    left = _where_places_are_left(slip, text)
+    if left is not None:
+        return left
+    early = called_too_early(judged, number, text) if step.outer and slip.cause else None
+    if early is not None:
+        return replace(slip, line=early, mend=MISSING, words="")
+    skipped = _condition_of_a_mask(judged, number, text)
+    if skipped is not None:
+        return replace(slip, line=skipped, mend=SKIPPED, words="")
     if _meet_scaled(judged, number):
         return _where_scaled_again(slip, text)
     if _in_another_order(judged, number, text):
@@ -74,6 +89,51 @@ def by_its_name(slip: Slip, text: Text) -> Slip | None:
         if _comes_with_the_call(slip, text, line, names, words):
             return None
     return _past_what_hands_on(slip, text, line, made)
+
+
+def _condition_of_a_mask(judged: Judged, number: int, text: Text) -> int | None:
+    """The line of the `if` in front of a softmax under which scores are hidden, where that did not
+    run and the answer hides them there."""
+    step, line = judged.steps[number], text.line(judged.steps[number])
+    ran, shape = {text.line(s) for s in judged.steps}, step.value.shape
+    if step.op != "softmax" or any(_hides(judged.steps[i].value) for i in step.inputs):
+        return None
+    if not any(_hides(v) for known in judged.own.known for v in known.shapes if v.shape == shape):
+        return None
+    function = function_around(text, line)
+    for node in own_nodes(function) if function is not None else ():
+        if isinstance(node, ast.If) and node.lineno < line:
+            body = ast.unparse(ast.Module(node.body, []))
+            if not ran & {n.lineno for n in node.body} and any(w in body for w in HIDES):
+                return node.lineno
+    return None
+
+
+def _hides(scores: torch.Tensor) -> bool:
+    return bool((plain(scores) == HIDDEN).any())
+
+
+def _where_places_are_left(slip: Slip, text: Text) -> Slip | None:
+    """The slip at the loop that writes into a tensor, where what it writes is right and the rest is
+    as it was: the loop ends too early, or leaves places out. None where this is not so."""
+    judged, number = slip.judged, slip.number
+    while judged.steps[number].op in LAYOUT and len(judged.steps[number].inputs) == 1:
+        number = judged.steps[number].inputs[0]
+    step = judged.steps[number]
+    if step.op != "__setitem__" or step.place is None:
+        return None
+    last = max(i for i, s in enumerate(judged.steps) if (s.place, s.op) == (step.place, step.op))
+    value, should = judged.steps[last].value, slip.wrong.should
+    loops = [n for n in text.nodes if isinstance(n, ast.For) and step.place[0] in lines_of(n)]
+    for right in should.shapes if should is not None and loops else ():
+        if right.shape != value.shape:
+            continue
+        apart = (value - right).abs() > 1e-4 * right.abs().max()
+        if apart.any() and not apart.all() and not value[apart].any():
+            line = min(loops, key=lambda n: step.place[0] - n.lineno).lineno
+            words = "it leaves places out, which stay as they were made"
+            return replace(slip, line=line, mend=words, words="")
+    return None
 
 
 def _meet_scaled(judged: Judged, number: int) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import torch
 
-from autograder.course.steps.traces import Stopped, Trace
+from autograder.course.steps.traces import Step, Stopped, Trace
 from autograder.tracing.alike import likeness
 from autograder.tracing.reference import Reference
 from autograder.tracing.say import called
@@ -24,6 +24,7 @@ from autograder.tracing.text import Text, gives_back, overwritten
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm")
 BROADCASTS = ("add", "__add__", "sub", "__sub__", "mul", "__mul__", "div", "__truediv__")
 BROADCASTS += ("__radd__", "__rsub__", "__rmul__", "rsub", "masked_fill", "masked_fill_", "where")
+OVER_AN_AXIS = ("sum", "mean", "amax", "amin", "max", "min", "norm", "logsumexp", "std", "var")
 OPERANDS = 3  # that are told of
 
 
@@ -35,7 +36,7 @@ def by_cause(error: dict, trace: Trace, own: Reference | None, text: Text) -> st
     if "return_types" in said or (
         kind in ("TypeError", "AttributeError") and "return_type" in said
     ):
-        return _pair(said, text, line)
+        return _pair(said)
     shapes = []
     if trace.stopped is not None:
         given = trace.stopped.inputs[:OPERANDS]
@@ -64,12 +65,11 @@ def _unknown_name(said: str, text: Text) -> str:
     )
 
 
-def _pair(said: str, text: Text, line: int | None) -> str:
+def _pair(said: str) -> str:
     found = re.search(r"return_types\.(\w{1,30})", said)
     name = found.group(1) if found else "max"
-    better = f"`.a{name}(...)`" if name in ("max", "min") else "`.values`"
-    values = f"use {better} or take `.values`" if better != "`.values`" else "take `.values`"
-    return f"`{name}` with `dim` gives a pair, the values and where they stand: {values}."
+    better = f"use `.a{name}(...)` or " if name in ("max", "min") else ""
+    return f"`{name}` with `dim` gives a pair, values and where they stand: {better}take `.values`."
 
 
 def _operands(trace: Trace, stopped: Stopped, own: Reference | None, text: Text) -> str:
@@ -77,9 +77,8 @@ def _operands(trace: Trace, stopped: Stopped, own: Reference | None, text: Text)
     if stopped.place is None or len(stopped.inputs) < 1:
         return ""
     steps = [trace.steps[i] for i in stopped.inputs[:OPERANDS]]
-    shapes = [list(s.value.shape) for s in steps]
+    shapes, line = [list(s.value.shape) for s in steps], stopped.place[0]
     named = [_operand(i, trace, own, text) for i in stopped.inputs[:OPERANDS]]
-    line = stopped.place[0]
     if stopped.op == "linear" and len(steps) >= 2:
         return _linear(shapes, named[0], trace, stopped, text, line)
     if stopped.op in PRODUCTS and len(steps) >= 2:
@@ -94,9 +93,28 @@ def _operands(trace: Trace, stopped: Stopped, own: Reference | None, text: Text)
             elif len(two) > 2 and one[-1] == two[0] and ".T" in text.statement(line):
                 said += " `.T` turns all axes round, the batch too: `.mT` exchanges the last two."
             return said
-        return f"The left operand is {named[0]}, the right one {named[1]}."
+        said = f"The left operand is {named[0]}, the right one {named[1]}."
+        front = [shape[:-2] for shape in (one, two)]
+        if min(len(one), len(two)) > 2 and one[-1] == two[-2] and front[0] != front[1]:
+            said += f" In front of these both need the same sizes: here {front[0]} and {front[1]}."
+            if len(one) != len(two):
+                side = "left" if len(one) < len(two) else "right"
+                said += f" The {side} one has an axis too few: was it split like the other?"
+        return said
     if stopped.op in BROADCASTS and len(steps) >= 2:
-        return f"`{_plain(stopped.op)}` is given {named[0]} and {named[1]}."
+        given = f"`{_plain(stopped.op)}` is given {named[0]} and {named[1]}."
+        return given + _without_keepdim(trace, steps, text)
+    return ""
+
+
+def _without_keepdim(trace: Trace, steps: list[Step], text: Text) -> str:
+    """That an axis was lost where one operand was made, if it is what the other still has."""
+    for one, other in (steps[:2], steps[1::-1]):
+        before = [trace.steps[i].value.shape for i in one.inputs[:1]]
+        lost = before == [other.value.shape] and one.value.dim() == other.value.dim() - 1
+        if one.op in OVER_AN_AXIS and lost and (line := text.line(one)) is not None:
+            keep = "with `keepdim=True` it stays, with size 1, and the two fit."
+            return f" `{one.op}` in line {line} took an axis away: {keep}"
     return ""
 
 
@@ -154,10 +172,14 @@ class Error:
     line: int | None
     shapes: tuple[tuple[int, ...], ...] = ()
 
+    def nodes(self) -> list[ast.AST]:
+        """The syntax of the statement that stopped."""
+        statement = self.text.around(self.line or 0)
+        return list(ast.walk(statement)) if statement is not None else []
+
     def names(self) -> Iterator[tuple[str, ast.expr]]:
         """The variables of the statement, each with what it was assigned last before it."""
-        statement = self.text.around(self.line or 0)
-        for node in ast.walk(statement) if statement is not None else ():
+        for node in self.nodes():
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 value = self.text.assigned(node.id, self.line or 0)
                 if value is not None:
@@ -165,9 +187,7 @@ class Error:
 
     def calls(self, attribute: str) -> bool:
         """Whether the statement calls, or takes, something of this name."""
-        statement = self.text.around(self.line or 0)
-        nodes = ast.walk(statement) if statement is not None else ()
-        return any(isinstance(n, ast.Attribute) and n.attr == attribute for n in nodes)
+        return any(isinstance(n, ast.Attribute) and n.attr == attribute for n in self.nodes())
 
 
 def no_super(error: Error) -> str:
@@ -198,13 +218,16 @@ def a_none(error: Error) -> str:
     for name, value in error.names():
         if not isinstance(value, ast.Call):
             continue
-        called = value.func.attr if isinstance(value.func, ast.Attribute) else ""
-        called = value.func.id if isinstance(value.func, ast.Name) else called
+        called = getattr(value.func, "attr", getattr(value.func, "id", ""))
         function = error.text.function(called)
         if function is not None and not gives_back(function):
             return f"`{called}` returns nothing, so that `{name}` is None. End it with a `return`."
         if called == "append":
             return f"`append` changes its list and returns nothing, so that `{name}` is None."
+    silent = [f for f in error.text.functions if not gives_back(f) and error.text.is_used(f)]
+    if len(silent) == 1:
+        called = f"`{silent[0].name}` returns nothing, so that its call gives None"
+        return f"{called}. End it with a `return`."
     return "One side is None: a function without a `return` gives that."
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from autograder.course.steps.traces import LEAF, Trace
-from autograder.tracing.alike import HIDDEN, Known, near, plain, tells
+from autograder.tracing.alike import HIDDEN, Known, near, order_of, plain, tells
 
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "mv", "dot", "einsum", "linear")
 SHORTEST = 3  # letters of a name that is a word; shorter ones are the author's own affair
@@ -183,6 +183,10 @@ def extended(own: Reference, traces: list[Trace]) -> Reference:
         known, _ = _known(trace)
         for each in known:
             ordered = each.in_order()
-            if not any(_same(k, ordered) for k in [*own.all, *others]):
+            same = [k for k in [*own.all, *others] if _same(k, ordered)]
+            if not same:
                 others.append(each)
+            for value in each.shapes if same else ():  # a mistake may have mixed its axes
+                if all(order_of(value, k.value) is None for k in [*same, *others]):
+                    others.append(Known(each.place, [value]))
     return replace(own, told=[*own.told, *others], goal=traces[-1] if traces else own.goal)

@@ -14,6 +14,7 @@ from autograder.tracing.alike import Known, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, factor_of
 from autograder.tracing.names import Slip
+from autograder.tracing.reference import PRODUCTS
 from autograder.tracing.text import Text
 
 RANDOM = ("rand", "rand_like", "randn", "bernoulli", "uniform", "dropout", "multinomial")
@@ -70,6 +71,8 @@ def _how(judged: Judged, slip: Slip) -> str:
         if taken and wanted:
             are, belong = "are" if _many(taken) else "is", "belong" if _many(wanted) else "belongs"
             return f"{taken} {are} taken where {wanted} {belong}"
+        if not slip.mend:
+            return "another tensor is taken than the one that belongs there"
     if slip.mend:
         return slip.mend
     found = judged.like.get(slip.number)
@@ -96,10 +99,51 @@ def _how(judged: Judged, slip: Slip) -> str:
         return "the sign is wrong"
     said = {differs(one, two) for one, two in right}
     if len(said) == 1 and not said & {"", *(CHANCE if _by_chance(judged, slip.number) else ())}:
-        return said.pop()
+        words = said.pop()
+        added = "not hidden" in words and _adds_zeros_and_ones(judged, slip.number)
+        if "by a factor of" in words and factor is not None and _is_root(factor):
+            return f"{words}; {_times(factor)}"
+        return f"{words}: zeros and ones are added, and minus infinity hides" if added else words
     if step.op in PARTS and slip.mended is not None and _lie_in(judged, slip.number, right):
         return "other places are taken out than should be"
-    return f"it multiplies by {factor:.3g}" if factor is not None else ""
+    if step.op in PRODUCTS and _stand_otherwise(judged, slip.number):
+        return "its operands have their first axes in another order than the product needs"
+    return _times(factor) if factor is not None else ""
+
+
+def _stand_otherwise(judged: Judged, number: int) -> bool:
+    """Whether a product is made of what the answer's is made of, with other axes in front."""
+    own = judged.own
+    made = own.makes(judged.places(number))
+    there = [i for i, known in own.of_step.items() if known is made]
+    if not there or own.trace.steps[there[0]].op not in PRODUCTS:
+        return False
+    fronts = [judged.steps[i].value.shape[:-2] for i in judged.steps[number].inputs]
+    asked = [own.trace.steps[i].value.shape[:-2] for i in own.trace.steps[there[0]].inputs]
+    same_length = len({len(front) for front in (*fronts, *asked)}) == 1
+    return same_length and not {*fronts} & {*asked}
+
+
+def _is_root(factor: float) -> bool:
+    """Whether a factor is one over the root of a whole number that is no square."""
+    size = factor**-2
+    return size > 1.5 and abs(size - round(size)) < 1e-3 and round(size**0.5) ** 2 != round(size)
+
+
+def _times(factor: float) -> str:
+    """A factor in words: as one over the root of a whole number where it is one."""
+    if _is_root(factor):
+        return f"it divides by the root of {round(factor**-2)}"
+    return f"it multiplies by {factor:.3g}"
+
+
+def _adds_zeros_and_ones(judged: Judged, number: int) -> bool:
+    """Whether a step adds, or takes away, a table of zeros and ones."""
+    step = judged.steps[number]
+    if step.op.strip("_") not in ("add", "radd", "iadd", "sub", "isub"):
+        return False
+    values = [judged.steps[i].value for i in step.inputs]
+    return any(v.dim() > 1 and set(v.unique().tolist()) == {0.0, 1.0} for v in values)
 
 
 def _lie_in(judged: Judged, number: int, right: list) -> bool:

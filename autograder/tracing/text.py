@@ -119,6 +119,16 @@ class Text:
             and n.value.id == "self"
         }
 
+    def sets(self, name: str, kind: str) -> bool:
+        """Whether `self.name` is set to a call of this kind somewhere, `nn.Dropout(...)`."""
+        return any(
+            isinstance(n.value, ast.Call)
+            and getattr(n.value.func, "attr", getattr(n.value.func, "id", "")) == kind
+            for n in self.statements
+            if isinstance(n, ast.Assign)
+            if any(isinstance(t, ast.Attribute) and t.attr == name for t in n.targets)
+        )
+
     def assigned(self, name: str, line: int) -> ast.expr | None:
         """What a variable was assigned last before a line, if that was alone on its left."""
         found = [
@@ -133,6 +143,32 @@ class Text:
         """The function of this name, where there is one alone."""
         found = [n for n in self.nodes if isinstance(n, ast.FunctionDef) and n.name == name]
         return found[0] if len(found) == 1 else None
+
+    @cached_property
+    def functions(self) -> list[ast.FunctionDef]:
+        """All functions and methods of the cell."""
+        return [n for n in self.nodes if isinstance(n, ast.FunctionDef)]
+
+    def is_used(self, function: ast.FunctionDef) -> bool:
+        """Whether something is done with what a call of this function gives."""
+        alone = {id(n.value) for n in self.statements if isinstance(n, ast.Expr)}
+        calls = [n for n in self.nodes if isinstance(n, ast.Call) and id(n) not in alone]
+        called = {getattr(n.func, "attr", getattr(n.func, "id", "")) for n in calls}
+        return function.name in called
+
+    def handed(self, call: ast.Call) -> dict[str, str]:
+        """The variables that a call hands to a function of the cell, each with its argument."""
+        function = self.function(getattr(call.func, "attr", getattr(call.func, "id", "")))
+        if function is None:
+            return {}
+        names = [a.arg for a in function.args.args if a.arg != "self"]
+        given = [*zip(call.args, names, strict=False), *((k.value, k.arg) for k in call.keywords)]
+        return {_root(value): name or "" for value, name in given}
+
+    def first_line(self, line: int) -> int:
+        """The line on which the statement begins that a line is in."""
+        found = self.around(line)
+        return found.lineno if found is not None else line
 
     def is_method(self, function: ast.FunctionDef) -> bool:
         """Whether a function stands in a class, and is no static one."""
@@ -283,15 +319,11 @@ def own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
             left += ast.iter_child_nodes(node)
 
 
-def last_assigned(function: ast.FunctionDef, name: str) -> str:
-    """The name that a function assigns last, at its own level: what it may have meant to return."""
-    names = [
-        target.id
-        for node in function.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    ]
+def last_assigned(function: ast.FunctionDef) -> str:
+    """What a function's last statement assigns: what it may have meant to return."""
+    last = function.body[-1]
+    targets = last.targets if isinstance(last, ast.Assign) else [getattr(last, "target", None)]
+    names = [ast.unparse(t) for t in targets if isinstance(t, ast.Name | ast.Attribute)]
     return names[-1] if names else ""
 
 

@@ -1,7 +1,7 @@
 """Right programs in many styles: at none of their steps does anything go wrong."""
 
 SINGLE = """
-class SelfAttention(nn.Module):
+class {name}(nn.Module):
     def __init__(self, input_size, hidden):
         super().__init__()
         self.q = nn.Linear(input_size, hidden)
@@ -12,6 +12,14 @@ class SelfAttention(nn.Module):
     def forward(self, x):
 {body}
 """
+
+
+def single(body: str, name: str = "SelfAttention") -> str:
+    """A class with three layers, its `forward` by these lines: the first of them is line 10."""
+    lines = [f"        {line}".rstrip() for line in body.strip().split("\n")]
+    return SINGLE.format(name=name, body="\n".join(lines)).lstrip()
+
+
 BODIES = {
     "four lines": """
 q, k, v = self.q(x), self.k(x), self.v(x)
@@ -72,7 +80,4 @@ return ((s / self.hidden ** 0.5).softmax(-1).unsqueeze(-1) * v.unsqueeze(1)).sum
 s = self.q(x) @ self.k(x).mT / math.sqrt(self.hidden)
 return s.log_softmax(-1).exp() @ self.v(x)""",
 }
-RIGHT = {
-    name: SINGLE.format(body="\n".join("        " + line for line in body.strip().split("\n")))
-    for name, body in BODIES.items()
-}
+RIGHT = {name: single(body) for name, body in BODIES.items()}

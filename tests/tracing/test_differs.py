@@ -40,3 +40,11 @@ def test_nothing_is_said_of_equal_tensors_or_of_other_numbers():
     other = torch.randn(5, 7, 4, dtype=torch.float64)
     assert differs(RIGHT, RIGHT) == "" and differs(other, RIGHT) == ""
     assert moved(RIGHT, RIGHT) == "" and moved(other, RIGHT) == ""
+
+
+def test_where_several_items_are_one_and_the_same_none_changed_places():
+    """All of the one is like the last item of the other, and of no other item."""
+    falling = torch.linspace(0.1, 1, 7, dtype=torch.float64).expand(5, 7)
+    noise = torch.rand(5, 7, dtype=torch.float64)
+    noise[:, -1] = 0
+    assert "other items" not in differs(torch.ones(5, 7, dtype=torch.float64), falling + noise)

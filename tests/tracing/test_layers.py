@@ -54,3 +54,50 @@ def test_what_is_wrong_beside_a_name_keeps_its_own_finding():
 def test_of_a_layer_that_is_made_twice_no_line_is_told():
     (found,) = said(written(v="value", twice=True))
     assert found[:2] == ("layer.name", None)
+
+
+DROPS = """
+class CausalAttention(nn.Module):
+    def __init__(self, input_size, hidden, context_length, dropout=0.0):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+        self.noise = nn.Dropout(p=dropout)
+
+    def forward(self, x):
+        table = self.q(x) @ self.k(x).mT / self.q.out_features ** 0.5
+        later = torch.ones(x.shape[1], x.shape[1]).triu(1) > 0
+        table = {masked}
+        shares = {shares}
+        return {result}
+"""
+FILLED = "table.masked_fill(later, -torch.inf)"
+
+
+@pytest.mark.parametrize(
+    "masked, shares, result, line, kind",
+    [
+        (f"self.noise({FILLED})", "table.softmax(-1)", "shares @ self.v(x)", 12, "on the scores"),
+        (FILLED, "table.softmax(-1)", "self.noise(shares @ self.v(x))", 14, "not on the weights"),
+        (f"self.noise({FILLED})", "self.noise(table.softmax(-1))", "shares @ self.v(x)", None, ""),
+    ],
+    ids=["hidden scores", "the result", "two places"],
+)
+def test_where_dropout_has_one_line_that_is_where_the_wrong_thing_is_dropped(
+    masked, shares, result, line, kind
+):
+    """Infinity times 0 is NaN, in training alone, where a score that hides is dropped."""
+    source = DROPS.format(masked=masked, shares=shares, result=result).lstrip()
+    (found,) = told("masks.attention", source)
+    assert found.line == line and found.check.startswith(f"dropout.{kind}")
+
+
+def test_weights_divided_by_what_was_not_dropped_are_no_dropped_scores():
+    """A row whose weights are all dropped is NaN then as well."""
+    again = "shares / shares.sum(-1, keepdim=True)"
+    source = DROPS.format(
+        masked=FILLED, shares="self.noise(table.softmax(-1))", result=f"({again}) @ self.v(x)"
+    )
+    (found,) = told("masks.attention", source.lstrip())
+    assert found.check.startswith("dropout.") and found.check != "dropout.on the scores"

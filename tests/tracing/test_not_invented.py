@@ -3,23 +3,15 @@
 import pytest
 
 from tests.tracing.helper import told
+from tests.tracing.styles import single
 
 LAYERS = """
-class Attention(nn.Module):
-    def __init__(self, input_size, hidden):
-        super().__init__()
-        self.q = nn.Linear(input_size, hidden)
-        self.k = nn.Linear(input_size, hidden)
-        self.v = nn.Linear(input_size, hidden)
-
-    def forward(self, x):
-        wanted, offered = self.q(x), self.k(x)
-        content = self.{layer}(x)
-        table = wanted @ offered.mT / offered.shape[-1] ** 0.5
-        shares = torch.softmax(table, dim=-1)
-        shares = {second}
-        return shares @ content
-"""
+wanted, offered = self.q(x), self.k(x)
+content = self.{layer}(x)
+table = wanted @ offered.mT / offered.shape[-1] ** 0.5
+shares = torch.softmax(table, dim=-1)
+shares = {second}
+return shares @ content"""
 
 
 def said(task: str, source: str):
@@ -28,11 +20,12 @@ def said(task: str, source: str):
 
 @pytest.mark.parametrize("layer, whose", [("k", "keys'"), ("q", "queries'")])
 def test_another_layer_before_a_second_softmax_has_the_line_that_calls_it(layer, whose):
-    found = said("one_head.forward", LAYERS.format(layer=layer, second="F.softmax(shares, dim=2)"))
-    assert found.where.first_wrong == 10
-    assert f"Line 10: The values are made with the {whose} projection." in found.message
-    assert "Line 13: The softmax is applied twice." in found.message
-    assert "Mend line 10 first." in found.message
+    body = LAYERS.format(layer=layer, second="F.softmax(shares, dim=2)")
+    found = said("one_head.forward", single(body, "Attention"))
+    assert found.where.first_wrong == 11
+    assert f"Line 11: The values are made with the {whose} projection." in found.message
+    assert "Line 14: The softmax is applied twice." in found.message
+    assert "Mend line 11 first." in found.message
 
 
 GPT2 = """
@@ -65,23 +58,14 @@ def test_two_tensors_that_changed_places_are_one_mistake():
 
 
 TURNED = """
-class Attention(nn.Module):
-    def __init__(self, input_size, hidden):
-        super().__init__()
-        self.q = nn.Linear(input_size, hidden)
-        self.k = nn.Linear(input_size, hidden)
-        self.v = nn.Linear(input_size, hidden)
-
-    def forward(self, x):
-        table = self.q(x) @ self.k(x).mT / self.q.out_features ** 0.5
-        shares = table.softmax(-1)
-        return torch.einsum("nij,nid->njd", shares, self.v(x))
-"""
+table = self.q(x) @ self.k(x).mT / self.q.out_features ** 0.5
+shares = table.softmax(-1)
+return torch.einsum("nij,nid->njd", shares, self.v(x))"""
 
 
 def test_where_one_changed_step_explains_all_no_two_mistakes_are_told():
-    found = said("one_head.forward", TURNED)
-    assert found.where.first_wrong == 11 and "used transposed" in found.message
+    found = said("one_head.forward", single(TURNED, "Attention"))
+    assert found.where.first_wrong == 12 and "used transposed" in found.message
     assert "Two things" not in found.message and "swapped" not in found.message
 
 
@@ -153,28 +137,19 @@ def test_zeros_that_fell_by_chance_are_nothing_wrong():
 
 
 ROW = """
-class Attention(nn.Module):
-    def __init__(self, input_size, hidden):
-        super().__init__()
-        self.q = nn.Linear(input_size, hidden)
-        self.k = nn.Linear(input_size, hidden)
-        self.v = nn.Linear(input_size, hidden)
-
-    def forward(self, x):
-        one, two, three = {row}
-        table = torch.einsum("nid,njd->nij", one, two) / one.shape[-1] ** 0.5
-        return table.softmax(-1) @ three
-"""
+one, two, three = {row}
+table = torch.einsum("nid,njd->nij", one, two) / one.shape[-1] ** 0.5
+return table.softmax(-1) @ three"""
 
 
 def test_a_row_of_layers_that_a_statement_holds_itself_has_its_line():
     row = "(make(x) for make in [self.q, self.v, self.k])"
-    found = said("one_head.forward", ROW.format(row=row))
-    assert found.where.first_wrong == 9 and "Keys and values are swapped" in found.message
+    found = said("one_head.forward", single(ROW.format(row=row), "Attention"))
+    assert found.where.first_wrong == 10 and "Keys and values are swapped" in found.message
 
 
 def test_a_row_from_elsewhere_is_not_blamed():
-    source = ROW.format(row="(make(x) for make in self.row)")
+    source = single(ROW.format(row="(make(x) for make in self.row)"), "Attention")
     made = "        self.row = [self.q, self.v, self.k]\n\n    def forward"
     found = said("one_head.forward", source.replace("\n    def forward", made))
     assert found.where is None
@@ -208,3 +183,79 @@ def test_a_number_of_another_size_is_told_with_its_line():
     found = said("heads.attend", source)
     assert found.where.first_wrong == 7 and "of its first side" not in found.message
     assert "in line 7 the number of the division is the root of another size" in found.message
+
+
+ITEMS = """
+rows = []
+for item in x:
+    asks, offers = self.q(item), self.k(item)
+    table = offers @ asks.T / self.hidden ** 0.5
+    rows.append(table.softmax(dim=-1) @ self.v(item))
+return torch.stack(rows)"""
+
+
+def test_scores_that_a_loop_turned_are_not_blamed_on_their_softmax():
+    """Of one item, too, a table has its axes in an order."""
+    found = said("self_attention.forward", single(ITEMS))
+    assert found.where.first_wrong == 13 and "two axes are exchanged" in found.where.how
+
+
+PADDED = """
+def padded_weights(scores, lengths):
+    beyond = torch.arange(scores.shape[-1]) >= lengths[:, None]
+    scores = torch.where(beyond{axis}, torch.tensor({low}), scores)
+    return scores.softmax(dim={dim})
+"""
+
+
+@pytest.mark.parametrize("low", ["-1e9", "-1e30", "-math.inf"])
+def test_rows_hidden_by_a_large_number_are_not_filled_with_zeros(low):
+    """A softmax over nothing but hidden scores gives equal shares, as one over zeros does."""
+    found = said("masks.padding", PADDED.format(axis="[:, :, None]", low=low, dim=-1))
+    assert found.check == "padding.rows hidden" and "Two things" not in found.message
+
+
+def test_what_explains_a_part_is_not_said_to_explain_all():
+    """The columns that should be hidden are wrong in a way of their own."""
+    found = said("masks.padding", PADDED.format(axis="[:, None] & False", low="-1e9", dim=1))
+    assert "the softmax runs along axis 1" in found.message
+    assert "right but for this" not in found.message and "it is not all" in found.message
+
+
+CALLED = """
+class SelfAttention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+
+    def meet(self, query, key, value):
+        table = torch.einsum("nid,njd->nij", query, key) / key.shape[-1] ** 0.5
+        return torch.softmax(table, dim=2) @ value
+
+    def forward(self, x):
+        queries = self.q(x)
+        keys = self.k(x)
+        values = self.v(x)
+        return self.meet({given})
+"""
+
+
+@pytest.mark.parametrize(
+    "given", ["queries, values, keys", "key=values, query=queries, value=keys"]
+)
+def test_a_call_that_hands_over_two_tensors_crosswise_has_the_line(given):
+    found = said("self_attention.forward", CALLED.format(given=given))
+    assert found.where.first_wrong == 16 and "Keys and values are swapped" in found.message
+
+
+def test_where_names_do_not_say_what_is_handed_over_no_call_is_blamed():
+    source = CALLED.format(given="queries, values, keys")
+    for name, other in (("query", "one"), ("key", "two"), ("value", "three")):
+        source = source.replace(f"{name},", f"{other},").replace(f"{name})", f"{other})")
+        source = source.replace(f"{name}.shape", f"{other}.shape").replace(
+            f"@ {name}\n", f"@ {other}\n"
+        )
+    found = said("self_attention.forward", source)
+    assert found.where is None

@@ -141,3 +141,68 @@ def test_a_function_that_exchanges_what_it_is_given_is_told_itself():
     source = HANDED_OVER.format(order="q, k").replace("(queries @ keys.mT", "(keys @ queries.mT")
     found = said("one_head.batched", source)
     assert found.where is None or found.where.first_wrong == 2
+
+
+CUT = """
+def attend(q, k, v, num_heads):
+    b, n, width = q.shape
+    a = {cut}
+    c = {other}
+    w = v.view(b, n, num_heads, -1).transpose(1, 2)
+    table = a @ c.mT
+    table = table / {root} ** 0.5
+    table = table.masked_fill(torch.ones(n, n).triu(1) == 1, -torch.inf)
+    shares = table.softmax(-1)
+    mixed = torch.einsum("bhij,bhjd->{out}", shares, w)
+    return mixed.reshape(b, n, width), shares.flatten(0, 1)
+"""
+
+
+def test_numbers_that_two_statements_mixed_alike_are_one_mistake_beside_another():
+    """Which of two known mistakes it is shows in the places where the numbers come to stand."""
+    mixed = {"cut": "q.view(b, num_heads, n, -1)", "other": "k.view(b, num_heads, n, -1)"}
+    source = CUT.format(**mixed, root="width", out="bihd").replace(
+        "v.view(b, n, num_heads, -1).transpose(1, 2)", "v.view(b, num_heads, n, -1)"
+    )
+    found = said("heads.attend", source)
+    assert "Line 3: The heads are split" in found.message
+    assert "Line 7: The scores are scaled by the square root of hidden" in found.message
+    assert found.where.first_wrong == 3 and "Mend line 3 first." in found.message
+
+
+def test_heads_that_are_merged_in_another_order_are_told_behind_another_mistake():
+    straight = ".view(b, n, num_heads, -1).transpose(1, 2)"
+    source = CUT.format(cut=f"q{straight}", other=f"k{straight}", root="1", out="bidh")
+    found = said("heads.attend", source)
+    assert "The scores are not scaled." in found.message and "Line 11: Its axes" in found.message
+
+
+TWICE = """
+def batched_attention(q, k, v):
+    root = k.shape[-1] ** 0.5
+    table = torch.bmm(q, k.mT) / root
+    shares = torch.softmax(table, dim=2)
+    shares = torch.softmax(shares, dim=2)
+    return torch.bmm(shares.mT, v)
+"""
+
+
+def test_no_turned_tensor_stands_for_what_a_softmax_gave():
+    """Turned and not softened twice, one tensor would mend two lines."""
+    found = said("one_head.batched", TWICE)
+    assert "Line 5: The softmax is applied twice." in found.message
+    assert "Line 6: " in found.message and "Mend line 5 first." in found.message
+
+
+HALF = """
+def batched_attention(q, k, v):
+    table = q @ k.mT
+    table = table / v.shape[0] ** 1/2
+    return torch.einsum("nij,nid->njd", table.softmax(-1), v)
+"""
+
+
+def test_a_second_slip_in_a_line_hides_no_third_in_another():
+    found = said("one_head.batched", HALF)
+    assert "Line 3: " in found.message and "is no root" in found.message
+    assert "Line 4: Its left operand is used transposed." in found.message

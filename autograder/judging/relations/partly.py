@@ -21,6 +21,7 @@ from autograder.judging.relations.parts import Part, in_one_part, parts_of
 from autograder.judging.relations.two import FEW, TOLERANCE, Named, largest, same
 
 MANY = 24  # wrong numbers in some places, which no accident gives
+PART = "This is wrong, and it is not all: "
 DIFFERENT = 3  # numbers that are not equal: of fewer, a mistake may fit by accident
 
 
@@ -108,6 +109,7 @@ def in_places(sight: Sight, seen: Sequence[Sequence[Part]]) -> Named | None:
         whole = _gives_places(outcomes, seen, wrong, sight.expected)
         if whole is not None:
             begin = "" if whole else "Wherever it is wrong, it is wrong in this way: "
+            begin = PART if _is_more(outcomes, seen, wrong, sight.expected) else begin
             return check, f"{begin}{_plain(check, message)}" if begin else message
     return None
 
@@ -147,6 +149,18 @@ def _gives_places(outcomes, seen, wrong, expected) -> bool | None:
             skipped += int(place.sum() - there.sum())
             whole = whole and bool(fits[~other_got.isnan()].all())
     return whole if compared >= FEW and compared > skipped else None
+
+
+def _is_more(outcomes, seen, wrong, expected) -> bool:
+    """Whether numbers are wrong in places where a mistake gives NaN: what makes those is more."""
+    for pairs, places, other, right in zip(seen, wrong, outcomes, expected, strict=True):
+        theirs = None
+        if not isinstance(other.value, Sketch):
+            theirs = parts_of(other.value, right.value)
+        for (_, got, _), place, (_, lost, _) in zip(pairs, places, theirs or (), strict=False):
+            if lost.dtype != torch.bool and (got[place & lost.isnan()].nan_to_num() != 0).any():
+                return True
+    return False
 
 
 # --- a mistake and something beside it -----------------------------------------------------------

@@ -2,6 +2,7 @@
 
 `replay`: recorded steps made again, with `operations`, those that may be made. `fillings`: right
 tensors in the place of a step; `mends`: its operation made in another way. `repair`: the step that
-is to blame, with `standing`, how it stands to the answer's tensors; `pairs`: several at once.
+is to blame, with `standing`, how it stands to the answer's tensors; `pairs`: several at once;
+`handed`: what a function is given too early.
 Touches no file and starts no process.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from autograder.course.steps.traces import Trace
 from autograder.tracing.first_wrong import LAYOUT
 from autograder.tracing.proof.replay import Bench, Proof
 from autograder.tracing.reference import PRODUCTS, multiple
+from autograder.tracing.text import means
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,34 @@ def exchanged(bench: Bench, swap: Swap, pivot: Proof | None) -> Proof | None:
         return pivot
     named = all(text.target(judged.steps[i]) for i in (one, two))
     straight = crossed is False and named
+    line = _handed_over_in(bench, swap) if straight else None
+    if line is not None:
+        trace = bench.replay.trace_with(swap.changed)
+        proof = Proof(min(one, two), trace, swap.rest is None, judged.like[two].known)
+        return replace(proof, suspects=(one, two), alone=swap.rest, line=line)
     if crossed or (not used and not straight and bench.one_statement((one, two))):
         should = judged.like[two].known
         trace = bench.replay.trace_with(swap.changed)
         own = swap.rest is None, should, "", (one, two), None, swap.rest
         return Proof(min(one, two), trace, *own)
     return None
+
+
+def _handed_over_in(bench: Bench, swap: Swap) -> int | None:
+    """The line of the one call that hands two tensors, called by what they are, to arguments of a
+    function of the student's own that are called by what the other one is."""
+    judged, text = bench.judged, bench.text
+    makers = {text.target(judged.steps[i]): judged.like[i].known.name for i in (swap.one, swap.two)}
+    if len(makers) != 2 or not all(makers.values()):
+        return None
+    (a, first), (b, second) = makers.items()
+    lines = set()
+    for call in (n for n in text.nodes if isinstance(n, ast.Call)):
+        given = text.handed(call)
+        to = [given.get(name, "") for name in (a, b)]
+        if all(map(means, to, (second, first))) and not any(map(means, to, (first, second))):
+            lines.add(call.lineno)
+    return text.first_line(lines.pop()) if len(lines) == 1 else None
 
 
 def turned_before(bench: Bench, pivot: Proof) -> Swap | None:

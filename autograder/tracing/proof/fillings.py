@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import torch
 
-from autograder.tracing.alike import Known, merges
+from autograder.tracing.alike import HIDDEN, Known, merges, plain
 from autograder.tracing.first_wrong import Judged
+from autograder.tracing.reference import multiple
 
 MOST_WAYS = 24  # to lay one right tensor out in one shape
 
@@ -73,7 +74,22 @@ def right_ones(judged: Judged, group, steps) -> Iterator[tuple[Known, list[torch
     for each in [should, *known] if should is not None else known:
         for values in _fillings(each, steps):
             yield each, values
+    if len(steps) == 1 and group[0] in judged.bad:
+        yield from _of_other_programs(judged, steps[0].value)
     yield from _wanted_back(judged, group)
+
+
+def _of_other_programs(judged: Judged, wrong: torch.Tensor) -> Iterator:
+    """What other right programs have in the place of a wrong tensor: where it is a multiple of it,
+    or where both hide something."""
+    hides = bool((plain(wrong) == HIDDEN).any())
+    for each in judged.own.also:
+        if each.value.numel() != wrong.numel():
+            continue
+        for value in arrangements(each, wrong.shape):
+            both = hides and value.shape == each.value.shape and (plain(value) == HIDDEN).any()
+            if both or multiple(wrong, value) is not None:
+                yield each, [value]
 
 
 def _wanted_back(judged: Judged, group) -> Iterator[tuple[Known, list[torch.Tensor]]]:

@@ -58,6 +58,7 @@ def ways_to_mend(judged: Judged, replay: Replay, group: Sequence[int]) -> Iterat
     yield Mend({i: -s.value for i, s in zip(group, steps, strict=True)}, {}, "the sign is wrong")
     yield from _other_signs(group, steps)
     yield from _other_diagonals(group, steps)
+    yield from _with_keepdim(judged, group, steps)
     yield from _left_out(judged, group, steps)
     yield from _other_operands(judged, group, steps)
 
@@ -209,6 +210,25 @@ def _joined_otherwise(group, steps, replay: Replay) -> Iterator[Mend]:
     yield Mend({}, joined(lambda parts: parts[::-1]), "what is joined stands in the wrong order")
     yield Mend({}, joined(lambda p: [minus(p[0]), *p[1:]]), "its first part has the wrong sign")
     yield Mend({}, joined(lambda p: [*p[:-1], minus(p[-1])]), "its last part has the wrong sign")
+
+
+def _with_keepdim(judged: Judged, group, steps) -> Iterator[Mend]:
+    """An operand that lost an axis where it was made, with that axis in its place."""
+    for place, each in enumerate(steps[0].calls[-1].given):
+        kinds = {s.calls[-1].given[place][0] for s in steps if place < len(s.calls[-1].given)}
+        if each[0] != "t" or kinds != {"t"} or any(len(s.calls[-1].given) <= place for s in steps):
+            continue
+        own = [judged.steps[s.calls[-1].given[place][1]] for s in steps]
+        if own[0].op not in OVER_AN_AXIS or own[0].value.dim() != steps[0].value.dim() - 1:
+            continue
+        if own[0].value.dim() and own[0].value.shape[-1] == 1:
+            continue
+        calls = {}
+        for i, step, operand in zip(group, steps, own, strict=True):
+            given = _put(list(step.calls[-1].given), place, operand.value.unsqueeze(-1), "c")
+            calls[i] = (*step.calls[:-1], replace(step.calls[-1], given=given))
+        lost = f"what `{own[0].op}` gave meets the wrong axis: `keepdim=True` keeps its own"
+        yield Mend({}, calls, lost)
 
 
 def _left_out(judged: Judged, group, steps) -> Iterator[Mend]:

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator
 
 from autograder.tracing.alike import Known
-from autograder.tracing.first_wrong import Judged
+from autograder.tracing.first_wrong import LAYOUT, Judged
 from autograder.tracing.proof.fillings import arrangements, right_ones
 from autograder.tracing.proof.replay import Bench, Proof
 from autograder.tracing.proof.standing import may_be_meant
@@ -86,6 +86,43 @@ def one_after_the_other(bench: Bench, pivot: Proof) -> Proof | None:
                     trace = bench.replay.trace_with(one[0])
                     return Proof(first, trace, False, like.known, "", (first,))
     return None
+
+
+def in_the_place_of_a_missing_one(bench: Bench, prove) -> Proof | None:
+    """The one step that makes a right tensor once more, where another that the result comes of is
+    never made: with that in its place, one statement is left that can be proved wrong.
+
+    prove: finds the step that is wrong in a trace.
+    """
+    judged, own = bench.judged, bench.judged.own
+    makers: dict[int, list[int]] = {}
+    for number, found in sorted(judged.like.items()):
+        step = judged.steps[number]
+        if found.whole and found.in_order and step.place and step.op not in LAYOUT:
+            makers.setdefault(found.known.place, []).append(number)
+    missing = [
+        known
+        for known in own.known
+        if known.place not in makers and any(own.comes_of(r, known) for r in own.results())
+    ]
+    proved = []
+    for number in (i for row in makers.values() if len(row) > 1 for i in row):
+        for known in missing:
+            shape = judged.steps[number].value.shape
+            value = next((v for v in known.shapes if v.shape == shape), None)
+            outcome = bench.outcome({number: value}) if value is not None else None
+            if outcome is None or outcome[1] or own.comes_of(known, judged.like[number].known):
+                continue
+            trace = bench.replay.trace_with(outcome[0])
+            rest = prove(Judged(trace, own, bench.until, judged.work), bench.until, bench.text)
+            if rest is None or not rest.all_right or number in bench.ancestors((rest.number,)):
+                continue
+            other = bench.outcome({rest.number: rest.trace.steps[rest.number].value})
+            if other is not None:
+                alone = bench.replay.trace_with(other[0])  # with this mistake and no other
+                found = Proof(number, trace, False, known, "", (number,), None, alone)
+                proved.append(found)
+    return proved[0] if len(proved) == 1 else None
 
 
 def _likely(judged: Judged, group: tuple[int, ...]) -> Iterator[tuple[Known, dict]]:

@@ -24,7 +24,11 @@ from autograder.tracing.proof.fillings import in_slices, right_ones
 from autograder.tracing.proof.meeting import is_open, where_they_meet
 from autograder.tracing.proof.mends import Mend, siblings, ways_to_mend
 from autograder.tracing.proof.operations import NotAgain
-from autograder.tracing.proof.pairs import first_of_several, one_after_the_other
+from autograder.tracing.proof.pairs import (
+    first_of_several,
+    in_the_place_of_a_missing_one,
+    one_after_the_other,
+)
 from autograder.tracing.proof.replay import REACH, Bench, Proof, Replay
 from autograder.tracing.proof.standing import (
     are_the_same,
@@ -41,6 +45,7 @@ from autograder.tracing.proof.standing import (
     merges_in_order,
     one_of_the_other,
     took_another,
+    would_turn,
 )
 from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
@@ -89,7 +94,8 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     mended = _mended(bench, list(pivot.suspects), pivot)
     if mended is None and pivot.earlier is not None:
         return pivot.earlier
-    return mended or one_after_the_other(bench, pivot) or first_of_several(bench, suspects)
+    mended = mended or one_after_the_other(bench, pivot) or first_of_several(bench, suspects)
+    return mended or in_the_place_of_a_missing_one(bench, prove)
 
 
 def put_right(judged: Judged, number: int, should: Known | None) -> Trace | None:
@@ -167,8 +173,8 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
 
 
 def _before_a_merge(bench: Bench, pivot: Proof) -> Proof | None:
-    """The step that moved the axes of a right tensor, where they are merged next as no answer has
-    them: once merged, no later step can have put them right."""
+    """The step that moved the axes of a right tensor, or gave it in such an order, where they are
+    merged next as no answer has them: once merged, no later step can have put them right."""
     steps, like = bench.judged.steps, bench.judged.like
     *moved, merging = pivot.suspects
     if not pivot.all_right or merging != pivot.number or not moved:
@@ -182,7 +188,7 @@ def _before_a_merge(bench: Bench, pivot: Proof) -> Proof | None:
     )
     merges = steps[merging].op in LAYOUT and steps[merging].value.dim() < steps[first].value.dim()
     same = first in like and like[first].known is pivot.should
-    if is_next and merges and same and steps[first].op in LAYOUT:
+    if is_next and merges and same and steps[first].op in (*LAYOUT, "einsum"):
         mend = "its axes are merged next in another order than asked for"
         return replace(pivot, number=first, suspects=(first,), should=None, mend=mend)
     return None
@@ -288,9 +294,9 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     if steps[0].kind != "float" or any(s.value.shape != steps[0].value.shape for s in steps):
         return None
     best = None
-    should = judged.own.makes(judged.places(group[0])) if len(group) == 1 else None
+    should = judged.own.makes(judged.places(group[0]))
     there = [judged.like[i].known for i in group if i in judged.like and judged.like[i].in_order]
-    if any(own is other for own in there for other in (*judged.own.also, *judged.own.told)):
+    if any(own is other for own in there for other in judged.own.also):
         return None  # it stands on the way of another right program
     exact = len(group) == 1 and any(
         near(plain(steps[0].value), plain(v))
@@ -302,6 +308,8 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
     exact = exact or (len(group) > 1 and all(is_a_part_as_it_is(judged, i) for i in group))
     for known, values in right_ones(judged, group, steps):
         if exact and len(group) == 1 and not as_the_answer_has_it(known, values[0]):
+            continue
+        if len(group) == 1 and would_turn(judged, group[0], known, values[0]):
             continue
         mine = len(there) == len(group) and any(known is own for own in there)
         if mine and not repeated and (exact or not may_turn(steps[0], values[0])):
@@ -322,7 +330,8 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
         if all_right:
             return new, known, changed, True, REACH
         gain = bench.gains(changed, new)
-        if known is should and multiple(steps[0].value, values[0]) is not None:
+        pairs = zip(steps, values, strict=True)
+        if known is should and all(multiple(s.value, v) is not None for s, v in pairs):
             return new, known, changed, False, gain  # it is what should be there, but for a factor
         if gain and (best is None or gain > best[4]):
             best = new, known, changed, False, gain

@@ -42,6 +42,7 @@ class Proof:
     suspects: tuple[int, ...] = ()
     earlier: Proof | None = None  # one that makes more right, where this one is not one statement
     alone: Trace | None = None  # the trace with all mended but this, where that is known
+    line: int | None = None  # the line to blame, where it is none that made a step
 
 
 class Replay:
@@ -268,6 +269,8 @@ class Bench:
             each = left.pop()
             step = judged.steps[each]
             if each in found or step.op == LEAF or step.kind != "float" or step.place is None:
+                continue
+            if not step.inputs:  # made of nothing: what is written into it may be wrong
                 continue
             found.add(each)
             like = judged.like.get(each)

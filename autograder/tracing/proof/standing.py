@@ -12,7 +12,7 @@ from autograder.tracing.differs import moved
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.replay import Proof
-from autograder.tracing.reference import PRODUCTS
+from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
 MOST_ROWS = 300  # that are compared
@@ -104,6 +104,23 @@ def may_turn(step, value: torch.Tensor) -> bool:
     turned = step.value.mT if step.value.dim() > 1 else step.value
     same = turned.shape == value.shape and near(plain(turned), plain(value))
     return step.op in (*PRODUCTS, "softmax") and same
+
+
+def would_turn(judged: Judged, number: int, known: Known, value: torch.Tensor) -> bool:
+    """Whether a right tensor stands in another order of its axes than what a step was made of,
+    though the step's operation moves no axes: no small change of it could give that."""
+    step = judged.steps[number]
+    if step.op in (*LAYOUT, *PARTS, *PRODUCTS, *JOINS, "__setitem__"):
+        return False
+    before = [(i, judged.steps[i].value) for i in step.inputs if i in judged.like]
+    straight = any(
+        near(plain(own), plain(shape))
+        for i, own in before
+        for shape in judged.like[i].known.shapes
+        if own.shape == shape.shape == step.value.shape
+    )
+    scaled = any(multiple(value, own) is not None for _, own in before)
+    return straight and not scaled and not as_the_answer_has_it(known, value)
 
 
 def as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:

@@ -259,3 +259,29 @@ def attention_weights(q, k):
 """,
     "3|batch",
 )
+add(
+    "an axis lost in a sum",
+    "masks.renormalise",
+    """
+def mask_weights(scores):
+    shares = scores.softmax(-1).tril()
+    whole = torch.sum(shares, -1)
+    return torch.div(shares, whole)  # <-
+""",
+    r"`sum` in line 3 took an axis away: with `keepdim=True`",
+)
+add(
+    "a helper that returns nothing, handed on",
+    "one_head.batched",
+    """
+def compare(left, right):
+    table = left @ right.mT / right.shape[-1] ** 0.5
+
+def soften(table):
+    return table.softmax(-1)  # <-
+
+def batched_attention(q, k, v):
+    return soften(compare(q, k)) @ v
+""",
+    r"`compare` returns nothing",
+)
