@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from autograder.shapes.attach import MAKES
 from autograder.shapes.case import Case, made, opened
-from autograder.shapes.match import results, unpacks
+from autograder.shapes.match import hides, results, unpacks
 from autograder.shapes.readings import (
     REMARK,
     explained_by_a_slip,
@@ -145,7 +145,8 @@ def makes_a_tensor(case: Case) -> str:
         return "a layer is no tensor"
     if stmt.kind == "expression" and stmt.receiver is None:
         return "this line makes no tensor"
-    if not all(made(case, e) for e in runs):
+    unseen = unpacks(stmt) and any(hides(e.last(stmt.value)) for e in runs)
+    if (unseen and not case.subject()) or not all(made(case, e) for e in runs):
         return "what this line makes has no shape of its own"
     return ""
 
@@ -249,7 +250,9 @@ def nothing_near_has_it(case: Case) -> str:
     if chain and case.ends_right():
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
-        return ""
+        name = {case.last.label} & own
+        was = bool(name) and not case.always_above() and case.alive(case.last.dims, name)
+        return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
     sure = case.always_above() and len(case.sighting.claims) == 1
     claims = (case.claim, *case.claim.others)

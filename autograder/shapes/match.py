@@ -341,9 +341,16 @@ def pairs(claims: tuple[Claim, ...], stmt: Stmt, runs: list[Execution]) -> bool:
     return len(claims) > 1 and any(len(claims) in _lengths(stmt, e) for e in runs)
 
 
+def hides(value) -> bool:
+    """Whether the first of several results has no shape that can be seen: packed sequences."""
+    return isinstance(value, Sequence) and value.length > 1 and value.parts[:1] == (None,)
+
+
 def _lengths(stmt: Stmt, execution: Execution) -> tuple[int, ...]:
     """How many tensors came about, where it was more than one value."""
     value = execution.last(stmt.value)
+    if hides(value):
+        return ()
     if isinstance(value, Sequence):
         return value.length, len(tensors(value))
     return (len(results(stmt, execution)),) if unpacks(stmt) else ()

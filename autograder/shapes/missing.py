@@ -67,10 +67,17 @@ def _as_many_dimensions(sighting: Sighting, stmt: Stmt, room) -> bool:
     return any(len(s) in written for e in room.runs[stmt.id] for s in results(stmt, e))
 
 
+def _alike(sighting: Sighting, stmt: Stmt, room) -> bool:
+    """Whether the lines from the comment on to this one do the same: one each for q, k and v."""
+    block = [i for i in sighting.block if i in room.makers][:NEAR]
+    ops = {room.matcher.node(room.stmts[i]).op for i in block if i <= stmt.id}
+    return stmt.id in block and len(ops) == 1 and "" not in ops
+
+
 def _in_a_row(sighting: Sighting, stmt: Stmt, room) -> bool:
     """Whether no other comment, and no blank line, stands between."""
     low, high = sorted((sighting.line, stmt.line))
-    if high - low > 2 * NEAR:
+    if high - low > 2 * NEAR and not _alike(sighting, stmt, room):
         return False
     between = any(low < other.line < high for other in room.sightings)
     blank = sum(not room.source.lines[i - 1].strip() for i in range(low, high + 1))

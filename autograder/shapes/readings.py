@@ -264,7 +264,7 @@ def not_the_operands(case: Case) -> str:
     several = len(claims) > 1 or (unpacks(case.stmt) and case.last.style == ",")
     if several and all(case.matcher.passes(c, case.stmt, e) for c in claims for e in case.runs):
         return "it may be what comes in"
-    first = tokens(case.sighting.text)[:1]
+    first = tokens(case.sighting.text)[:2]
     signed = bool(first) and first[0].kind in ("times", "plus") and not first[0].word
     foreign = case.last.label and case.last.label not in flat(case.stmt.targets)
     if (signed or foreign) and all(
@@ -273,6 +273,11 @@ def not_the_operands(case: Case) -> str:
         for e in case.runs
     ):
         return "it may be what comes in"  # `* [d]`, `scale: [d]`
+    name = next((a.text for a, b in itertools.pairwise(first) if b.kind == "arrow"), "")
+    if name in case.tensors - set(flat(case.stmt.targets)) and all(
+        case.matcher.passes(case.claim, case.stmt, e) for e in case.runs
+    ):
+        return "it may be what comes in"  # `words -> [b, t]`
     stages = case.claim.stages
     if len(stages) == 1 < len(stages[0].terms):  # `(b * t, d) @ (d, n)`: made flat
         for e in case.runs:

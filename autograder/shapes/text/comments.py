@@ -151,12 +151,12 @@ def is_code(text: str) -> bool:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return text.startswith(BLOCKS) and text.split("#")[0].rstrip().endswith(":")
-    if len(body) == 1 and isinstance(body[0], ast.Expr) and "\n" not in text:
+    if len(body) == 1 and isinstance(body[0], ast.Expr | ast.Assign) and "\n" not in text:
         return _is_statement(body[0]) and not _apart(body[0], text.encode())
     return any(_is_statement(s) for s in body)
 
 
-def _apart(node: ast.Expr, text: bytes) -> bool:
+def _apart(node: ast.stmt, text: bytes) -> bool:
     """Whether a space stands before the brackets: `x * w (b, t, 1)` is no call of w."""
     calls = [c for c in ast.walk(node) if isinstance(c, ast.Call)]
     return any(text[c.func.end_col_offset or 0 :][:1] == b" " for c in calls)
@@ -184,6 +184,8 @@ def _is_statement(node: ast.stmt) -> bool:
             return node.value is not None and _has_call(node.value)
         case ast.Return():
             return node.value is not None and _has_call(node.value)
+        case ast.Expr(value=ast.BinOp(left=ast.List() | ast.Tuple())):
+            return False  # `[(b, t), ...] * len(parts)`
         case ast.Expr(value=ast.Call() | ast.BinOp() as value):
             return _has_call(value)
     return False

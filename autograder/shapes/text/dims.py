@@ -18,6 +18,7 @@ Dims = tuple[Expr, ...]
 Lookup = Callable[[str], int | None]
 
 MAX_DIMS, MAX_TOKENS, MAX_DEPTH = 9, 60, 5
+MAX_BASE = 7  # parts of what has a power: `(2r + 1)^2`
 CALLED = ("len", "max", "min", "int", "sum", "ceil", "floor", "round")
 ANY = ("*", "_", "?", "-1", ":", "-", "...")
 _PROSE = """
@@ -115,6 +116,11 @@ def _spaced(found: list[Token]) -> Dims:
     return _all(parts)
 
 
+def _parts(expr: Expr) -> int:
+    """How many parts an expression has, itself counted."""
+    return 1 + sum(_parts(e) for e in expr[1:] if isinstance(e, tuple))
+
+
 def _one(part: list[Token]) -> Expr:
     text = "".join(t.text for t in part)
     if text == "...":
@@ -174,7 +180,7 @@ class _Reader:
         base = self.atom()
         if self.peek().kind != "power":
             return base
-        if base[0] not in ("name", "num"):
+        if base[0] in ("any", "alt") or _parts(base) > MAX_BASE:
             raise NotADim("power")
         self.take()
         token = self.take() if self.peek().kind == "number" else self.peek()

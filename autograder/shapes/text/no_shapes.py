@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import PROSE, Expr, NotADim, read_dims, shape_names, split
 from autograder.shapes.text.lexer import Token
 from autograder.shapes.text.shapes_in_text import INDICES, LARGEST, Span, Vocabulary, pairs_of
+
+OBJECTS = ("vector", "matrix", "tensor", "array")  # what has a shape
 
 
 def garbled(found: list[Token], shapes: list[Span], vocabulary: Vocabulary) -> bool:
@@ -71,6 +75,8 @@ def perhaps_one(found: list[Token], vocabulary: Vocabulary) -> bool:
         return True
     if _crossed_capitals(found) or _underscored(found, vocabulary):
         return True
+    if _product(found, vocabulary) or _part_known(found, vocabulary) or _in_words(found):
+        return True
     if len(found) == 1:
         capitals = words == [found[0].text.upper()] and len(words[0]) < 6
         capitals = capitals and found[0].kind == "name"
@@ -117,8 +123,49 @@ def _underscored(found: list[Token], vocabulary: Vocabulary) -> bool:
     )
 
 
+def _product(found: list[Token], vocabulary: Vocabulary) -> bool:
+    """`(b * parts) * 1`, `batch size * part num`: nothing but stars between names and numbers."""
+    parts = split([t for t in found if t.text not in ("(", ")")], lambda t: t.text == "*")
+    words = ["_".join(t.text for t in p) for p in parts if p and all(t.word for t in p)]
+    whole = all(p and (p[0].word or p[0].kind == "number") and len(p) < 4 for p in parts)
+    sized = any(len(w) > 2 and vocabulary.is_size(w) for w in words)
+    numbers = [p for p in parts if len(p) == 1 and p[0].kind == "number"]
+    return (
+        whole
+        and sized
+        and len(parts) > 1
+        and len(words) + len(numbers) == len(parts)
+        and set(words).isdisjoint(vocabulary.tensors)
+    )
+
+
+def _part_known(found: list[Token], vocabulary: Vocabulary) -> bool:
+    """`[batch_size, net16(7)=14]`, `b, 1 scalar`: a list in which one size alone is known."""
+    square = found[0].text == "[" and pairs_of(found).get(0) == len(found) - 1
+    parts = split(found[1:-1] if square else found, lambda t: t.text == ",")
+    first = parts[0]
+    if len(parts) < 2 or len(first) != 1 or not first[0].word or not _sized(first[0], vocabulary):
+        return False
+    return square or (len(parts) == 2 and parts[1][:1] != [] and parts[1][0].kind == "number")
+
+
+def _in_words(found: list[Token]) -> bool:
+    """`the shape stays the same`, `a 2n x 1 vector`: told in a sentence."""
+    for i, token in enumerate(found):
+        near = found[max(0, i - 4) : i]
+        if token.kind == "same" and any(t.kind == "shape" for t in near):
+            return True
+        if token.text in OBJECTS and i > 2 and any(t.cross for t in near):
+            return True
+    return False
+
+
 def begins_with_numbers(found: list[Token]) -> bool:
     """`(64, 64, 256) after padding (64, 64, 384)`: perhaps a shape, for somebody's own sizes."""
+    lead = next((i + 1 for i, t in enumerate(found[:4]) if t.text == ":"), 0)  # `e.g.: 32x64`
+    crossed = "".join(t.text for t in itertools.takewhile(_of_numbers, found[lead:])).split("x")
+    if len(crossed) > (1 if lead else 2) and all(c.isdecimal() for c in crossed):
+        return True
     end = pairs_of(found).get(0)
     inner = split(found[1:end], lambda t: t.text == ",") if end else []
     whole = [p[0].text for p in inner if len(p) == 1 and p[0].kind == "number"]
@@ -128,6 +175,11 @@ def begins_with_numbers(found: list[Token]) -> bool:
 def names_in_brackets(found: list[Token], vocabulary: Vocabulary) -> bool:
     """Whether brackets hold names that may be of sizes, whatever they are."""
     return any(_list_of_names(found, i, end, vocabulary) for i, end in pairs_of(found).items())
+
+
+def _of_numbers(token: Token) -> bool:
+    """Whether it may be a piece of `32x64x7`, with or without spaces."""
+    return token.kind in ("number", "pixels") or token.text.lstrip("x").isdecimal() or token.cross
 
 
 def _list_of_names(found: list[Token], i: int, end: int, vocabulary: Vocabulary) -> bool:
@@ -143,7 +195,10 @@ def _list_of_names(found: list[Token], i: int, end: int, vocabulary: Vocabulary)
         return False
     if any(p and p[0].kind == "dots" for p in parts[:1]):
         return True  # `[.., i, j]`
-    plain = all(len(p) == 1 and p[0].word for p in parts)
+    if alone and len(parts) > 1:  # `(n,)`, `(n, 4)`
+        parts = parts[:-1] if not parts[-1] else parts
+        parts = [p for p in parts if len(p) != 1 or p[0].kind != "number"]
+    plain = bool(parts) and all(len(p) == 1 and p[0].word for p in parts)
     if alone and len(parts) == 1:  # `(batch * max_words)`
         plain = all(t.word and t.kind != "times" for t in parts[0][::2])
     none = set(vocabulary.tensors) | (set() if alone else set(INDICES))

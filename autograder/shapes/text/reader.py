@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from autograder.shapes.text.dims import PROSE, Expr
+from autograder.shapes.text.dims import PROSE, Expr, alone
 from autograder.shapes.text.glue import (
     LABELS,
     Glue,
@@ -151,9 +151,14 @@ def _named(found: list[Token], vocabulary: Vocabulary) -> list[Token]:
 def _bare_end(found: list[Token], end: int, text: str, vocabulary: Vocabulary) -> list[Span]:
     """`[b, t, d] -> b, t`: behind the last arrow there may be a shape without brackets."""
     if end < len(found) and found[end].kind == "arrow" and not found[end].word:
-        terms = bare_terms(found[end + 1 :], text, "", vocabulary)
+        rest = found[end + 1 :]
+        terms = bare_terms(rest, text, "", vocabulary)
         if len(terms) == 1:
             return [Span(end + 1, len(found), replace(terms[0], sure=True))]
+        name = rest[0].text if len(rest) == 1 and rest[0].kind == "name" else ""
+        if name and vocabulary.known(name) and name not in vocabulary.tensors:  # `(t, n) -> n`
+            one = Term((("name", name),), name, sure=True, style=",")
+            return [Span(end + 1, len(found), one)]
     return []
 
 
@@ -171,19 +176,40 @@ def _bare(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim | None
     for start in _labels_in_prose(found):
         claim = _bare_whole(found[start:], text, vocabulary)
         if claim and claim.terms()[0].style == "x":
-            return claim
+            in_words = found[start - 1].kind == "shape"
+            return replace(claim, told=True, words=start) if in_words else claim
     cuts = _remarks(found)
     for cut in [*(c for c in cuts if found[c].text != "("), len(found), *cuts]:
-        claim = _bare_whole(found[:cut], text, vocabulary)
+        claim = _starred(found[:cut], text, vocabulary)
         if claim and (cut == len(found) or all(len(t.dims) > 1 for t in claim.terms())):
             return claim
     return None
 
 
+def _starred(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim | None:
+    """`b,t,d * b,d,1 -> b,t`: two operands, or one shape with a product in the middle.
+
+    A name that stands on both sides of the star is of two operands: a shape has it only once.
+    """
+    whole = _bare_whole(found, text, vocabulary)
+    if not any(t.text == "*" and not t.glued for t in found):
+        return whole
+    apart = _bare_whole(found, text, vocabulary, times="*")
+    if not apart or not whole or apart.stages == whole.stages:
+        return whole or apart
+    terms = [{n for d in t.dims for n in alone(d)} for t in apart.stages[0].terms]
+    twice = len(terms) > 1 and terms[0] & terms[1]
+    return replace(apart, others=(whole,)) if twice else replace(whole, others=(apart,))
+
+
 def _labels_in_prose(found: list[Token]) -> list[int]:
-    """Where a label may begin behind other words: `the last item, x: b x n x d`."""
+    """Where a label may begin behind other words: `the last item, x: b x n x d`.
+
+    Or a shape: `should have shape n x n`.
+    """
     last = [i for i, t in enumerate(found) if t.text == ":" and i > 1]
-    return [i - 1 for i in last[-1:] if found[i - 1].word]
+    told = [i + 1 for i, t in enumerate(found) if t.kind == "shape" and i > 1]
+    return [i - 1 for i in last[-1:] if found[i - 1].word] + told[-1:]
 
 
 def _remarks(found: list[Token]) -> list[int]:
@@ -205,8 +231,10 @@ def _remarks(found: list[Token]) -> list[int]:
     return cuts[:3]
 
 
-def _bare_whole(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim | None:
-    """Shapes without brackets, and nothing else."""
+def _bare_whole(
+    found: list[Token], text: str, vocabulary: Vocabulary, times: str = "@"
+) -> Claim | None:
+    """Shapes without brackets, and nothing else. times: the sign between the operands."""
     segments: list[list[Token]] = [[]]
     for token in found:
         if token.kind == "arrow" and (not token.word or token.text == "to"):
@@ -220,10 +248,10 @@ def _bare_whole(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim 
             segment = segment[:-1]
         if not segment and i == 0 and len(segments) > 1:
             continue
-        terms = bare_terms(segment, text, label if i == 0 else "", vocabulary)
+        terms = bare_terms(segment, text, label if i == 0 else "", vocabulary, times)
         if not terms:
             return None
-        sign = "@" if any(t.text == "@" for t in segment) else ","
+        sign = times if any(t.text == times for t in segment) else ","
         stages.append(Stage(terms, sign if len(terms) > 1 else ""))
     told = label and label not in vocabulary.tensors and len(stages) == 1
     if told and stages[0].terms[0].style not in ("x", ","):

@@ -292,9 +292,9 @@ def _names(token: Token) -> bool:
 
 
 def bare_terms(
-    found: list[Token], text: str, label: str, vocabulary: Vocabulary
+    found: list[Token], text: str, label: str, vocabulary: Vocabulary, times: str = "@"
 ) -> tuple[Term, ...]:
-    """One shape, or several: `b h s d, b h d s`, `b,s,h @ b,h,s`."""
+    """One shape, or several: `b h s d, b h d s`, `b,s,h @ b,h,s`; a star stands apart then."""
     inside = spans(found, text, vocabulary)
     if len(inside) == 1 and all(
         t.kind in LEADS or t.text in ("[", "(", "]", ")")
@@ -303,11 +303,12 @@ def bare_terms(
         return (replace(inside[0].term, label=label, sure=True),)
     several = split(found, lambda t: t.text == ",")
     listed = len(several) > 1 and all(len(crosses(p)) > 1 for p in several)  # `b x t, b x d`
-    read = None if listed else _bare_dims(found, vocabulary)
+    starred = times == "*" and any(t.text == times and not t.glued for t in found)
+    read = None if listed or starred else _bare_dims(found, vocabulary)
     if read:
         return (_bare_term(read, found, text, label),)
-    for sign in ("@", ","):
-        parts = split(found, lambda t, s=sign: t.text == s)
+    for sign in (times, ","):
+        parts = split(found, lambda t, s=sign: t.text == s and not (t.glued and s == "*"))
         several = [_bare_dims(part, vocabulary) for part in parts]
         if 1 < len(parts) <= 4 and all(several):
             return tuple(
