@@ -81,7 +81,8 @@ def not_set_aside(case: Case) -> str:
     if case.stmt.kind == "def" and "output" in words:
         return "it may be what comes out"
     fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
-    apart = "aside" in words or ("each" in words and fewer)  # `[t, d] for each sample`
+    item = "each" in words and fewer and case.last.label not in flat(case.stmt.targets)
+    apart = "aside" in words or item  # `[t, d] for each sample`
     rest = plain(case.sighting.text).rpartition(case.last.text)[2]
     behind = tokens(rest)
     kinds = [t.kind for t in behind if t.kind not in ("comma", "open", "close")][:1]
@@ -180,6 +181,8 @@ def labelled_as_it(case: Case) -> str:
     if subject in own:
         return ""
     if subject:
+        if case.claim.words > 2 and not case.claim.tail:  # `the rows of x and y: [t, d]`
+            return "the words around it leave open what is meant"
         values = [(e.before.get(subject), e.after.get(subject)) for e in case.runs]
         if any(a != b and e.finished for (a, b), e in zip(values, case.runs, strict=True)):
             return "the tensor that is named changes here"
@@ -255,14 +258,17 @@ def nothing_near_has_it(case: Case) -> str:
         return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
     sure = case.always_above() and len(case.sighting.claims) == 1
+    begun = case.sighting.place == "above" and case.begins_here()  # then no line before is meant
+    near = [(s, runs) for s, runs in case.near if not begun or s.line > case.stmt.line]
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
         dims = opened(dims, set(case.unproven), case) if case.unproven else dims
         if not chain and case.alive(dims, own if sure else None):
             return "a tensor near this line has that shape"
-        for stmt, runs in case.near:
+        for stmt, runs in near:
+            further = begun and stmt.id in case.sighting.block  # a chain over several lines
             if (
-                not sure
+                (further or not sure)
                 and runs
                 and all(
                     any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e))
@@ -321,8 +327,8 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     counts as any size. Half of the dimensions must be told: by proven names, or behind a line, and
     where their number is wrong, by numbers and the names of one other true comment too.
     """
-    place = case.sighting.place
-    if place not in ("end", "above", "between"):
+    place, own = case.sighting.place, case.last.label in flat(case.stmt.targets)
+    if place not in ("end", "above", "between") and not (place == "named" and own):
         return False
     once = {n for n in unproven if all(case.lines_with(n, e) for e in case.runs)}
     dims = opened(case.last.dims, unproven, case)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from autograder.shapes.text.dims import PROSE
 from autograder.shapes.text.lexer import Token
 from autograder.shapes.text.shapes_in_text import Term
 
@@ -12,6 +13,8 @@ _FILLERS = """
 """
 FILLERS = frozenset(_FILLERS.split())
 LABELS = (":", "=")
+FAR = 2  # names between a word for what comes in and its shape, at most
+COUNTED = ("matrices", "tensors", "arrays", "times", "vectors")
 
 
 @dataclass
@@ -33,6 +36,18 @@ def behind_signs(glue: list[Token]) -> list[Token]:
     """What stands behind the last arrow or colon: in `sum over t -> [b, d]` nothing does."""
     ends = [i for i, t in enumerate(glue) if is_arrow(t) or t.text in LABELS]
     return glue[ends[-1] + 1 :] if ends else glue
+
+
+def roles_in(glue: list[Token]) -> list[Token]:
+    """The words for what comes in or out; no `in the world`, nor one that is far from the shape."""
+    said = last_sentence(glue)
+    found = []
+    for i, token in enumerate(said):
+        behind = sum(t.kind == "name" and t.text not in FILLERS for t in said[i + 1 :])
+        near = behind == 0 if token.text == "in" else behind <= FAR
+        if token.kind == "output" or (token.kind == "input" and near):
+            found.append(token)
+    return found
 
 
 def is_arrow(token: Token) -> bool:
@@ -96,3 +111,35 @@ def in_words(glue: list[Token], term: Term) -> bool:
     """Whether more stands there than the name of a tensor, or a label."""
     words = [t.text for t in glue if t.kind in ("name", "input", "aside") and t.text != term.label]
     return any(len(w) > 1 and w.lower() not in FILLERS for w in words)
+
+
+def labelled(term: Term, glue: list[Token], op: str, kind: str, first: bool) -> Term:
+    """The term with the name, or the number of tensors, that stands before it."""
+    if term.label:
+        return term
+    rest = list(glue)
+    named = False
+    while rest and (rest[-1].kind in ("is", "shape") or rest[-1].text == "of"):
+        named = named or rest[-1].kind == "is" or rest[-1].kind == "shape"
+        rest.pop()
+    if not rest:
+        return term
+    last = rest[-1]
+    counted = last.kind == "times" or last.text in COUNTED or glue[-1].text in COUNTED
+    counted = counted or any(t.text in COUNTED for t in glue[-3:])
+    if counted and kind != "join":
+        number = [t for t in rest[-3:] if t.kind in ("name", "number") and t.text not in COUNTED]
+        if number and (first or kind == "new") and len(rest) <= 6:
+            return replace(term, count=number[-1].text)
+    if last.text.lower() in PROSE:
+        return term
+    if last.kind == "name" or (last.text == "x" and named):
+        text = last.text
+        for end in (".shape", ".size"):
+            text = text.removesuffix(end)
+        if len(rest) > 1 and rest[-2].kind == "power":
+            text = f"{rest[-3].text if len(rest) > 2 else ''}^{text}"
+        if text == op and not named:
+            return term
+        return replace(term, label=text)
+    return term

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from autograder.shapes.text.dims import PROSE, Expr, alone
+from autograder.shapes.text.dims import Expr, alone
 from autograder.shapes.text.glue import (
     LABELS,
     Glue,
@@ -18,9 +18,10 @@ from autograder.shapes.text.glue import (
     in_words,
     is_arrow,
     kind_of,
-    last_sentence,
+    labelled,
     leads_on,
     led_by_words,
+    roles_in,
     without_calls,
 )
 from autograder.shapes.text.lexer import MAX_TEXT, Token, plain, tokens
@@ -43,7 +44,6 @@ from autograder.shapes.text.shapes_in_text import (
     strip_lead,
 )
 
-COUNTED = ("matrices", "tensors", "arrays", "times", "vectors")
 BEFORE = ("before", "original", "originally", "input", "inputs")  # behind a shape
 
 
@@ -127,7 +127,8 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
     if garbled(found, shapes, vocabulary):
         return [Claim(unreadable="the comment is not readable as a shape")]
     if shapes:
-        return _chains(found, [*shapes, *_bare_end(found, shapes[-1].end, text, vocabulary)])
+        ends = _bare_end(found, shapes[-1].end, text, vocabulary)
+        return _of_each(found[: shapes[0].start], _chains(found, [*shapes, *ends]), vocabulary)
     if _scalar(found):
         return [Claim((Stage((Term((), "scalar", sure=True),)),))]
     rest = without_values(found)
@@ -136,6 +137,27 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
     if same or looks_like_one(rest, vocabulary) or names_in_brackets(found, vocabulary):
         return [Claim(unreadable="the comment is not readable as a shape")]
     return []
+
+
+def _of_each(lead: list[Token], claims: list[Claim], vocabulary: Vocabulary) -> list[Claim]:
+    """`q, k: [b, t, d]`, `shapes of q, k and v are all [b, t, d]`: one claim for each of them."""
+    while lead and (lead[-1].kind in ("is", "shape", "each") or lead[-1].text in ("of", "both")):
+        lead = lead[:-1]
+    listed: list[str] = []
+    while lead and (lead[-1].text in (*vocabulary.tensors, ",") or lead[-1].kind == "and"):
+        listed += [lead[-1].text] if lead[-1].word and lead[-1].kind != "and" else []
+        lead = lead[:-1]
+    more = any(t.kind != "shape" and t.text not in ("of", "the", "both") for t in lead)
+    if (
+        more
+        or len(claims) != 1
+        or len(claims[0].terms()) != 1
+        or not 1 < len(listed) == len(set(listed))
+    ):
+        return claims
+    stage = claims[0].stages[0]
+    terms = [replace(stage.terms[0], label=name, sure=True) for name in reversed(listed)]
+    return [replace(claims[0], stages=(replace(stage, terms=(t,)),), words=0) for t in terms]
 
 
 def _named(found: list[Token], vocabulary: Vocabulary) -> list[Token]:
@@ -273,8 +295,8 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
         if not first and span.start == end and found[end].glued:  # `(b, t)(t, d)`: a product
             how = Glue("join", "", ",")
         op = how.op or span.op
-        term = _labelled(span.term, glue, op, how.kind, first)
-        roles = [t for t in last_sentence(glue) if t.kind in ("input", "output")]
+        term = labelled(span.term, glue, op, how.kind, first)
+        roles = roles_in(glue)
         signs = any(is_arrow(t) or t.text in LABELS for t in glue)
         along = (along and not signs) or any(t.kind == "along" for t in behind_signs(glue))
         if first or how.kind in ("new", "or"):
@@ -314,38 +336,6 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
         kept["tail"] = any(t.kind == "name" for t in without_calls(found[end:]))
         made.append(Claim(tuple(stages), **kept))
     return _comma_operands(_with_alternatives(made, joins))
-
-
-def _labelled(term: Term, glue: list[Token], op: str, kind: str, first: bool) -> Term:
-    """The term with the name, or the number of tensors, that stands before it."""
-    if term.label:
-        return term
-    rest = list(glue)
-    named = False
-    while rest and (rest[-1].kind in ("is", "shape") or rest[-1].text == "of"):
-        named = named or rest[-1].kind == "is" or rest[-1].kind == "shape"
-        rest.pop()
-    if not rest:
-        return term
-    last = rest[-1]
-    counted = last.kind == "times" or last.text in COUNTED or glue[-1].text in COUNTED
-    counted = counted or any(t.text in COUNTED for t in glue[-3:])
-    if counted and kind != "join":
-        number = [t for t in rest[-3:] if t.kind in ("name", "number") and t.text not in COUNTED]
-        if number and (first or kind == "new") and len(rest) <= 6:
-            return replace(term, count=number[-1].text)
-    if last.text.lower() in PROSE:
-        return term
-    if last.kind == "name" or (last.text == "x" and named):
-        text = last.text
-        for end in (".shape", ".size"):
-            text = text.removesuffix(end)
-        if len(rest) > 1 and rest[-2].kind == "power":
-            text = f"{rest[-3].text if len(rest) > 2 else ''}^{text}"
-        if text == op and not named:
-            return term
-        return replace(term, label=text)
-    return term
 
 
 def _with_alternatives(claims: list[Claim], joins: list[str]) -> list[Claim]:

@@ -125,6 +125,39 @@ def pairs_of(x):
     return near, left
 
 
+# %% several names for one shape, a word for the place, a chain with a slip at its end | gates_of(x[batch, seq, hidden], y[batch, seq, hidden], heads)
+def gates_of(x, y, heads):
+    # x, y: [batch, seq, hidden]
+    both = torch.stack((x, y))  # [2, batch, seq, hidden]
+    # Shapes of g, t, and z are all [batch, hidden, seq]
+    g = torch.sigmoid(x)  #! false
+    t = torch.relu(y)  #! false
+    z = g * t + (1 - g) * x  #! false
+
+    # Compute the input matrix of the source sentences with shape [batch, hidden, seq]
+    m = z.cumsum(1)  #! false
+
+    # Get the position in the world [batch, seq, 1] + [batch, seq, hidden] -> [batch, hidden, seq]
+    p = m[..., :1] + m  #! false
+
+    # [batch, seq, hidden] -> [batch, seq, heads, head_size] -> [batch, heads, seq, head_size]
+    q = p.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+    # [batch, seq, hidden] -> [batch, seq, heads, head_size] -> [batch, seq, head_size]
+    k = m.unflatten(-1, (heads, -1)).transpose(1, 2)  #! false
+
+    # [batch, heads, seq, head_size] -> [batch, seq, heads, head_size] -> [batch, seq, hidden]
+    v = q.transpose(1, 2)  #! cannot tell
+    v = v.flatten(2)
+
+    # the rows of v and k: [seq, hidden]
+    row = v[0]
+    # Take what is wanted in the end [batch, seq, hidden] -> [batch * seq, hidden]
+    v = v.flatten(0, 1)
+    v = v.view(x.shape)
+    return both, v, k, row  # [2, batch, seq, hidden], [batch, seq, hidden], [batch, heads, seq, head_size], [seq, hidden]
+
+
 # %% a block above three lines that take several lines each | heads_of(x[batch, seq, hidden], heads)
 def heads_of(x, heads):
     B, N, D = x.shape
