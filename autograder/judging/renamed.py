@@ -17,6 +17,7 @@ from functools import partial
 
 from autograder.course.asking import Exercise, Finding, Verdict
 from autograder.course.calls import Call, Outcome
+from autograder.judging.difference import is_nameless
 from autograder.judging.layers import likeness
 from autograder.judging.look_again import NAME, PREFIX, SECONDS, listed
 
@@ -44,7 +45,7 @@ def look(
     found = judge(outcomes, ask)
     if not found:
         return []
-    if found[0].verdict == Verdict.WRONG and not found[0].check.startswith(f"{exercise.task}."):
+    if found[0].verdict == Verdict.WRONG and not is_nameless(found[0].check, exercise.task):
         return found  # a mistake with a name, or a judge that looks at names itself
     likeliest: list[Finding] = []
     said, until = None, time.monotonic() + SECONDS

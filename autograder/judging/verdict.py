@@ -12,7 +12,7 @@ from autograder.course.calls import Call, Outcome
 from autograder.course.general.altered import ALTERED, BEGINS
 from autograder.judging import renamed
 from autograder.judging.compare import failures, judge
-from autograder.judging.difference import matches
+from autograder.judging.difference import is_nameless, matches
 from autograder.judging.look_again import look_again
 
 
@@ -129,7 +129,7 @@ def _at_random(
     asked = [(c, o) for c, o in wrong if c.seed is None and c.on is None and not c.train][:1]
     if any(o.unset for o in outcomes):
         return found  # what got no numbers of the check has its own, drawn anew each time
-    if not asked or not found[0].check.startswith(f"{exercise.task}."):
+    if not asked or not is_nameless(found[0].check, exercise.task):
         return found
     call, before = asked[0]
     again = ask([replace(call, seed=1)])
