@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from autograder.course.asking import Exercise, Sight
+from autograder.course.asking import Exercise, Finding, Sight, Verdict
 from autograder.course.calls import Call, Draw, Outcome, run_here
 from autograder.course.course import Course
 from autograder.judging.compare import compare, judge, name_mistake
@@ -303,3 +303,47 @@ def test_a_missing_key_is_named_where_the_exercise_asks_for_it_and_not_where_it_
     for given, expected in (("a cat sat", {"cat": 1}), ([4, 5], {4: 1, "mean": 2}), ("", {"3": 1})):
         message = told(given, expected)
         assert "other keys" in message and "missing" not in message
+
+
+# --- a judge of its own and numbers that are none ------------------------------------------------
+def near(sight):
+    """As an author writes it: comparisons with NaN are False, so that it finds nothing."""
+    for got, right in zip(sight.outcomes, sight.expected, strict=True):
+        if abs(float(torch.as_tensor(got.value).float().mean()) - float(right.value.mean())) > 99:
+            return [Finding("far", Verdict.WRONG, "Far off.")]
+    return []
+
+
+def judged_by(judge_of_its_own, value, right=2 * X, **keywords):
+    own = replace(EXERCISE, judge=judge_of_its_own, **keywords)
+    return judge(replace(sight(Outcome(value), expected=[Outcome(right)]), exercise=own))
+
+
+@pytest.mark.parametrize(
+    "value", [X * math.nan, math.nan, X / 0, [1.0, math.nan], (X, {"a": X.log() * math.nan})]
+)
+def test_nan_earns_nothing_where_a_judge_of_its_own_looks_past_it(value):
+    (found,) = judged_by(lambda sight: [], value)
+    assert found.fails and found.tried == "call 0" and "only finite numbers" in found.message
+
+
+def test_a_judge_that_compares_with_a_limit_gives_nan_no_points():
+    assert judged_by(near, 2 * X) == []
+    (found,) = judged_by(near, X * math.nan)
+    assert found.fails and "holds NaN" in found.message
+
+
+def test_what_is_not_finite_passes_where_it_is_right_or_belongs_to_another_step():
+    infinite = torch.tensor([0.0, -math.inf])
+    assert judged_by(lambda sight: [], infinite, right=infinite) == []
+    assert judged_by(lambda sight: [], infinite, right=torch.tensor([0.0, -1e9])) == []
+    assert judged_by(lambda sight: [], X * math.nan, stages=("first", "last")) == []
+    assert judged_by(lambda sight: [], torch.tensor([3]), right=torch.tensor([4])) == []
+
+
+@pytest.mark.parametrize("kind", [NameError, AssertionError, StopIteration, ImportError])
+def test_a_wrong_answer_earns_nothing_whatever_a_judge_of_its_own_raises(kind):
+    def stumbles(_):
+        raise kind("a slip of the author's")
+
+    assert judged_by(stumbles, X)[0].fails

@@ -6,6 +6,7 @@ Values are compared in float64 with a tolerance relative to the size of what is 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -16,6 +17,7 @@ from autograder.sandbox.inside.sandbox_values import Other
 
 MOST_EXACT = 2**53  # below it, a whole number is the same in floating point
 FLOOR = 1e-6  # where all that is expected is zero, differences up to this are rounding
+LARGE = 1e4  # from here on a number may stand for infinity, also in half precision
 ORDINALS = {"0": "first", "1": "second", "2": "third", "3": "fourth", "4": "fifth"}
 
 
@@ -151,6 +153,32 @@ def _not_finite(g, e, expected, got, where: str) -> Difference | None:
         text = f"{where} is infinite at other places than expected"
         return Difference("values", text, shape(expected), shape(got))
     return None
+
+
+def odd_numbers(value) -> set[str]:
+    """Which of "NaN" and "infinity" a value holds, at whatever depth."""
+    found: set[str] = set()
+    for numbers in _numbers(value):
+        found |= {"NaN"} if numbers.isnan().any() else set()
+        found |= {"infinity"} if numbers.isinf().any() else set()
+    return found
+
+
+def large(value) -> bool:
+    """Whether a value holds a number that may stand for infinity, as -1e9 does for a score."""
+    return any((numbers.abs() > LARGE).any() for numbers in _numbers(value))
+
+
+def _numbers(value) -> Iterator[torch.Tensor]:
+    """The tensors and plain numbers in a value that may be no number: those in floating point."""
+    if isinstance(value, torch.Tensor):
+        if value.is_floating_point() or value.is_complex():
+            yield value.detach()
+    elif isinstance(value, float | complex):
+        yield torch.tensor(value)
+    elif isinstance(value, dict | list | tuple | set):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(part)
 
 
 def _short(number: float) -> str:
