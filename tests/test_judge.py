@@ -347,3 +347,45 @@ def test_a_wrong_answer_earns_nothing_whatever_a_judge_of_its_own_raises(kind):
         raise kind("a slip of the author's")
 
     assert judged_by(stumbles, X)[0].fails
+
+
+# --- what is told of values that are no tensors --------------------------------------------------
+@pytest.mark.parametrize(
+    "got, expected, said, shown",
+    [
+        ([4, 9, 6], [4, 5, 6], "has another value at place 2", ("", "another value at place 2")),
+        ([4.5, 9.5], [4.5, 5.5], "has another value at place 2", ("", "another value at place 2")),
+        (["a", "b"], ["a", "c"], "has another value at place 2", ("", "another value at place 2")),
+        (
+            {"hits": 9},
+            {"hits": 5},
+            "value under key 'hits'",
+            ("", "another value under key 'hits'"),
+        ),
+        ({"n": [1, 2]}, {"n": [1, 5]}, "result['n'] has another value at", ("", None)),
+        ([[1], [2]], [[1], [5]], "part 2 of the result has another value at place 1", ("", None)),
+        (["5"], [5], "part 1 of the result should be a number", ("a whole number", "text")),
+        ([None], [5], "part 1 of the result is None", ("a whole number", "None")),
+        ([4], [4, 5], "holds 1 things, not 2", ("a list of 2", "a list of 1")),
+        (math.nan, 5, "the result is NaN", ("a whole number", "NaN")),
+        (True, 5, "should be a number", ("a whole number", "True or False")),
+        (torch.tensor(9), 5, "another number", ("", "another value")),
+        (9, 5, "another number", ("", "another value")),
+        ("5", 5, "should be a number", ("a whole number", "text")),
+        (torch.tensor([1, 2]), 5, "has shape [2], expected []", ("shape []", "shape [2]")),
+    ],
+)
+def test_of_lists_and_dicts_the_place_is_told_and_never_the_value(got, expected, said, shown):
+    found = difference(got, expected, RTOL)
+    assert said in found.text
+    assert found.expected == shown[0] and (shown[1] is None or found.got == shown[1])
+    assert "5" not in found.text + found.expected + found.got
+
+
+def test_what_should_only_change_its_input_is_told_to_return_nothing():
+    def halve_and_return(them, rate):
+        halve(them, rate)
+        return them
+
+    (found,) = judge(replace(sight(in_place(halve_and_return)), expected=(in_place(halve),)))
+    assert found.fails and "Return nothing" in found.message
