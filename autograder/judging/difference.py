@@ -82,7 +82,12 @@ def difference(
         same = type(got) is type(expected) and got == expected
         if same:
             return None
-        return Difference("values", f"{where} is not right", word(expected), word(got))
+        if type(got) is not type(expected):
+            text = f"{where} should be {word(expected)}"
+            return Difference("values", text, word(expected), word(got))
+        kind = "text" if isinstance(expected, str) else "value"
+        text = f"{where} is another {kind} than expected"
+        return Difference("values", text, "", f"another {kind}")
     if isinstance(expected, int) and abs(expected) >= MOST_EXACT:
         same = got == expected if isinstance(got, int | float) else False
         return (
