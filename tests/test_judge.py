@@ -9,8 +9,9 @@ import torch
 from autograder.course.asking import Exercise, Finding, Sight, Verdict
 from autograder.course.calls import Call, Draw, Outcome, run_here
 from autograder.course.course import Course
+from autograder.course.sketch import sketch
 from autograder.judging.compare import compare, judge, name_mistake
-from autograder.judging.difference import difference, matches
+from autograder.judging.difference import difference, is_nameless, matches
 from autograder.judging.explain import explain_error
 from autograder.sandbox.inside.sandbox_values import Other
 from tests.asked import known
@@ -393,3 +394,17 @@ def test_what_should_only_change_its_input_is_told_to_return_nothing():
 
     (found,) = judge(replace(sight(in_place(halve_and_return)), expected=(in_place(halve),)))
     assert found.fails and "Return nothing" in found.message
+
+
+# --- two more of mistakes ------------------------------------------------------------------------
+def test_a_mistake_whose_name_begins_with_the_tasks_is_one():
+    assert is_nameless("text.conv.values", "text.conv") and is_nameless("text.dtype", "text")
+    assert not is_nameless("text.conv.no relu", "text.conv")
+    assert not is_nameless("other.values", "text")
+
+
+def test_a_dict_is_known_again_whatever_the_order_of_its_keys():
+    ids, keep = torch.arange(6.0), torch.tensor([True, False, True])
+    one, other = ({"ids": ids, "keep": keep}, {"keep": keep, "ids": ids})
+    assert sketch(Outcome(value=one)) == sketch(Outcome(value=other))
+    assert sketch(Outcome(value=one)) != sketch(Outcome(value={"ids": ids, "keep": ~keep}))
