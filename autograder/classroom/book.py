@@ -269,7 +269,7 @@ class Book:
         except OSError as error:
             if error.filename == "alembic":
                 raise BookError(
-                    "nbgrader starts a program `alembic`, which was not found on the PATH. Turn on "
+                    "nbgrader starts `alembic`, which was not found on the PATH. Activate "
                     f"the environment, or add {Path(sys.executable).parent} to the PATH; run again."
                 ) from None
             place = error.filename or self._folders.root
