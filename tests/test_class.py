@@ -303,7 +303,7 @@ def test_a_damaged_gradebook_is_told_in_a_sentence(tmp_path):
 
 def test_a_program_of_nbgraders_that_is_not_found_is_told_in_a_sentence():
     with (
-        pytest.raises(BookError, match="`alembic`, which was not found on the PATH"),
+        pytest.raises(BookError, match="`alembic`, which is not on the PATH"),
         Book._told(None),
     ):
         subprocess.run(["alembic", "heads"], env={"PATH": ""}, check=True)
