@@ -266,7 +266,7 @@ def _build(args) -> int:
     _rehearse(course, args.only)
     with _writing():
         written = build(course, run=not args.no_run, only=args.only, say=console.print)
-    console.print(f"{len(written)} lessons built")
+    console.print(f"{len(written)} lesson{'s' if len(written) != 1 else ''} built")
     return PASSED
 
 

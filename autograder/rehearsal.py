@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import torch
 
 from autograder.course import data
 from autograder.course.answers import PUBLIC_SEED, Answers, compute
-from autograder.course.asking import Finding, Mistake
+from autograder.course.asking import Exercise, Finding, Mistake, Sight
 from autograder.course.calls import Call, Draw, Outcome, run_here
 from autograder.course.cases import linear_layers
 from autograder.course.course import Course
@@ -34,6 +35,10 @@ MOST_SAID = 12  # problems that are told at once
 KEPT = Path("build") / "rehearsed.json"  # what was tried already, and has not changed since
 # Errors of who wrote the answer; no exercise asks for them.
 SLIPS = {"NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError"}
+# How Python says that a function was called with other arguments than it has.
+WRONGLY_CALLED = re.compile(
+    r"\(\) (got an unexpected keyword|got multiple values|missing \d+ required|takes .* but )"
+)
 
 
 def rehearse(course: Course, only: str = "", watch: Callable[[list], Iterable] = iter) -> None:
@@ -118,6 +123,9 @@ def _of_all(tries: Sequence[Try], mistake: Mistake) -> str | None:
             f"{stopped}"
         )
     told = [each.told(mistake.namespace[written.exercise.name]) for each in tries]
+    slip = next((e for each in tries for e in each.slips if _is_the_authors(e)), None)
+    if slip is not None:
+        return _of_the_judge(written, slip)
     if not all(told):
         often = ", by luck, in some drawings of its calls" if any(told) else ""
         return (
@@ -151,6 +159,7 @@ class Try:
 
     written: Written
     calls: tuple[Call, ...]
+    slips: list[Exception] = field(default_factory=list)  # what the exercise's own judge raised
 
     @cached_property
     def known(self) -> Answers:
@@ -162,6 +171,9 @@ class Try:
         yield from self._of_what_it_gives()
         for number, answer in enumerate((self.written.answer, *self.written.also)):
             found = self.told(answer)
+            if self.slips:
+                yield _of_the_judge(self.written, self.slips[0])
+                return
             if found:
                 which = f"number {number} of `also=`" if number else "the answer"
                 yield f"{where}: {which} of {task!r} fails its own check: {_said(found[0])}"
@@ -240,11 +252,49 @@ class Try:
 
         try:
             found = findings(
-                self.written.exercise, self.calls, ask(list(self.calls)), self.known, ask=ask
+                self._watched(), self.calls, ask(list(self.calls)), self.known, ask=ask
             )
         finally:
             torch.set_rng_state(state)
         return [f for f in found if f.fails]
+
+    def _watched(self) -> Exercise:
+        """The exercise, whose judge leaves what it raises in `slips`: students never see that."""
+        exercise = self.written.exercise
+        if exercise.judge is None:
+            return exercise
+
+        def watched(sight: Sight) -> list[Finding]:
+            try:
+                return exercise.judge(sight)
+            except Exception as error:
+                self.slips.append(error)
+                raise
+
+        return replace(exercise, judge=watched)
+
+
+def _is_the_authors(error: Exception) -> bool:
+    """Whether an error of a judge is a slip in its text, whatever it was given.
+
+    A wrong program may give what the judge cannot read; then the plain comparison speaks for it.
+    """
+    wrongly_called = isinstance(error, TypeError) and WRONGLY_CALLED.search(str(error))
+    return isinstance(error, NameError | ImportError) or bool(wrongly_called)
+
+
+def _of_the_judge(written: Written, error: Exception) -> str:
+    """An error of the exercise's own judge, with the author's line that it came from."""
+    folder = Path(written.where.rpartition(":")[0]).parent
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f"{f.filename}:{f.lineno}" for f in frames if Path(f.filename).is_relative_to(folder)]
+    name = getattr(written.exercise.judge, "func", written.exercise.judge)
+    name = getattr(name, "__name__", type(name).__name__)
+    return (
+        f"{own[-1] if own else written.where}: the judge {name!r} of {written.exercise.task!r} "
+        f"stops with an error: {type(error).__name__}: {error}. Students would be judged by the "
+        "plain comparison of values in its place."
+    )
 
 
 def _tells_something(call: Call, outcome: Outcome) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Container
 
 import pytest
 
+from autograder.classroom.book import Book, BookError
 from autograder.grading import work as graded_by
 from autograder.many.pool import Failed, Pool
 from tests import forms
@@ -298,6 +299,14 @@ def test_a_damaged_gradebook_is_told_in_a_sentence(tmp_path):
     done = grade(room)
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "gradebook" in done.stderr and "file is not a database" in done.stderr
+
+
+def test_a_program_of_nbgraders_that_is_not_found_is_told_in_a_sentence():
+    with (
+        pytest.raises(BookError, match="`alembic`, which is not on the PATH"),
+        Book._told(None),
+    ):
+        subprocess.run(["alembic", "heads"], env={"PATH": ""}, check=True)
 
 
 @pytest.mark.parametrize("more", first_of([], ["--force", "--student=cy"]))

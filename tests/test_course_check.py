@@ -204,7 +204,8 @@ def test_a_lesson_without_slips_has_none(small):
         ("sign=-1)", 'sign=-1, stage="x")', 9, "the steps are none"),
         ('"b is taken off."', '" "', 9, "a name and a message"),
         ("add.wrong(", "ad.wrong(", 9, "NameError: name 'ad' is not defined"),
-        ("hints=", "hint=", 4, "unexpected keyword argument 'hint'"),
+        ("hints=", "hint=", 4, "has no keyword 'hint'. Did you mean 'hints'?"),
+        (', hints=("one", "two", "three")', "", 4, "'sum.value': hints= are three texts"),
     ],
 )
 def test_a_slip_in_an_exercise_is_said_with_its_line(small, was, becomes, line, said):
@@ -214,6 +215,49 @@ def test_a_slip_in_an_exercise_is_said_with_its_line(small, was, becomes, line, 
     with pytest.raises(CourseError) as raised:
         Course.at(small).check()
     assert f"00_small.py:{line}: " in str(raised.value) and said in str(raised.value)
+
+
+SECOND = """
+
+@exercise("sum", "twice(a[n])", hints=("one", "two", "three"))
+def twice(a):
+    return 2 * a
+"""
+
+
+def test_an_exercise_that_a_cell_is_for_but_no_check_asks_for_is_said(small):
+    path = small / "solutions" / "exercises" / "00_small.py"
+    path.write_text(EXERCISES + SECOND, encoding="utf-8")
+    with pytest.raises(CourseError) as raised:
+        Course.at(small).check()
+    line = EXERCISES.count("\n") + 3
+    assert f"exercises/00_small.py:{line}: no lesson asks for 'sum'" in str(raised.value)
+    assert '# %% check="sum" points=1' in str(raised.value)
+
+
+def test_a_check_without_points_asks_for_its_exercise(small):
+    path = small / "solutions" / "00_small.py"
+    path.write_text(LESSON.replace(" points=1", ""), encoding="utf-8")
+    (small / "pyproject.toml").write_text("[tool.autograder]\n", encoding="utf-8")
+    Course.at(small).check()
+
+
+@pytest.mark.parametrize("start", ["# solutions/00_small.py\n", "# %%\n# # Sums\n#\n# Of two.\n\n"])
+def test_a_lesson_that_begins_with_comments_in_no_text_cell_is_refused(small, start):
+    path = small / "solutions" / "00_small.py"
+    path.write_text(start + LESSON, encoding="utf-8")
+    with pytest.raises(CourseError) as raised:
+        Course.at(small).check()
+    assert "00_small.py:1: " in str(raised.value) and "# %% [markdown]" in str(raised.value)
+
+
+def test_a_syntax_error_in_a_file_that_exercises_share_is_said_with_its_own_line(small):
+    folder = small / "solutions" / "exercises"
+    (folder / "_shared.py").write_text("one = 1\ntwo = (\n", encoding="utf-8")
+    text = "from ._shared import two\n" + EXERCISES
+    (folder / "00_small.py").write_text(text, encoding="utf-8")
+    with pytest.raises(CourseError, match=r"_shared\.py:2: SyntaxError"):
+        Course.at(small).check()
 
 
 def test_a_lesson_whose_name_has_no_number_is_refused(small):

@@ -48,6 +48,21 @@ def test_what_is_handed_over_by_name_is_said(tmp_path):
     assert [c.says for c in calls] == [f"n {len(c.args[0])}, sign=1.0" for c in calls] != []
 
 
+PLAIN = """
+from autograder import exercise
+
+@exercise("t.label", 'label("abc")', "label(3, short=True)", hints=("one", "two", "three"))
+def label(name, short=False):
+    return "short" if short else "fine"
+"""
+
+
+def test_a_call_in_which_nothing_is_drawn_is_said_as_it_stands(tmp_path):
+    (tmp_path / "01_lesson.py").write_text(PLAIN)
+    calls = load(tmp_path)["t.label"].exercise.cases(Draw(1))
+    assert list(dict.fromkeys(c.says for c in calls)) == ['label("abc")', "label(3, short=True)"]
+
+
 # --- the files of this course ---------------------------------------------------------------------
 EXERCISES = ROOT / "solutions" / "exercises"
 LATER = ("06_", "07_", "08_", "backward.py", "speed.py", "variants.py")  # lessons that came later

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from autograder.course.asking import Exercise, Sight
+from autograder.course.asking import Exercise, Finding, Sight, Verdict
 from autograder.course.calls import Call, Draw, Outcome, run_here
 from autograder.course.course import Course
 from autograder.course.sketch import sketch
@@ -306,6 +306,97 @@ def test_a_missing_key_is_named_where_the_exercise_asks_for_it_and_not_where_it_
         assert "other keys" in message and "missing" not in message
 
 
+# --- a judge of its own and numbers that are none ------------------------------------------------
+def near(sight):
+    """As an author writes it: comparisons with NaN are False, so that it finds nothing."""
+    for got, right in zip(sight.outcomes, sight.expected, strict=True):
+        if abs(float(torch.as_tensor(got.value).float().mean()) - float(right.value.mean())) > 99:
+            return [Finding("far", Verdict.WRONG, "Far off.")]
+    return []
+
+
+def judged_by(judge_of_its_own, value, right=2 * X, **keywords):
+    own = replace(EXERCISE, judge=judge_of_its_own, **keywords)
+    return judge(replace(sight(Outcome(value), expected=[Outcome(right)]), exercise=own))
+
+
+@pytest.mark.parametrize(
+    "value", [X * math.nan, math.nan, X / 0, [1.0, math.nan], (X, {"a": X.log() * math.nan})]
+)
+def test_nan_earns_nothing_where_a_judge_of_its_own_looks_past_it(value):
+    (found,) = judged_by(lambda sight: [], value)
+    assert found.fails and found.tried == "call 0" and "only finite numbers" in found.message
+
+
+def test_a_judge_that_compares_with_a_limit_gives_nan_no_points():
+    assert judged_by(near, 2 * X) == []
+    (found,) = judged_by(near, X * math.nan)
+    assert found.fails and "holds NaN" in found.message
+
+
+def test_what_is_not_finite_passes_where_it_is_right_or_belongs_to_another_step():
+    infinite = torch.tensor([0.0, -math.inf])
+    assert judged_by(lambda sight: [], infinite, right=infinite) == []
+    assert judged_by(lambda sight: [], infinite, right=torch.tensor([0.0, -1e9])) == []
+    assert judged_by(lambda sight: [], X * math.nan, stages=("first", "last")) == []
+    assert judged_by(lambda sight: [], torch.tensor([3]), right=torch.tensor([4])) == []
+
+
+@pytest.mark.parametrize("kind", [NameError, AssertionError, StopIteration, ImportError])
+def test_a_wrong_answer_earns_nothing_whatever_a_judge_of_its_own_raises(kind):
+    def stumbles(_):
+        raise kind("a slip of the author's")
+
+    assert judged_by(stumbles, X)[0].fails
+
+
+# --- what is told of values that are no tensors --------------------------------------------------
+@pytest.mark.parametrize(
+    "got, expected, said, shown",
+    [
+        ([4, 9, 6], [4, 5, 6], "has another value at place 2", ("", "another value at place 2")),
+        ([4.5, 9.5], [4.5, 5.5], "has another value at place 2", ("", "another value at place 2")),
+        (["a", "b"], ["a", "c"], "has another value at place 2", ("", "another value at place 2")),
+        (
+            {"hits": 9},
+            {"hits": 5},
+            "value under key 'hits'",
+            ("", "another value under key 'hits'"),
+        ),
+        ({"n": [1, 2]}, {"n": [1, 5]}, "result['n'] has another value at", ("", None)),
+        ([[1], [2]], [[1], [5]], "part 2 of the result has another value at place 1", ("", None)),
+        (["5"], [5], "part 1 of the result should be a number", ("a whole number", "text")),
+        ([None], [5], "part 1 of the result is None", ("a whole number", "None")),
+        ([4], [4, 5], "holds 1 things, not 2", ("a list of 2", "a list of 1")),
+        (math.nan, 5, "the result is NaN", ("a whole number", "NaN")),
+        (True, 5, "should be a number", ("a whole number", "True or False")),
+        (torch.tensor(9), 5, "another number", ("", "another value")),
+        (9, 5, "another number", ("", "another value")),
+        ("fine", "five", "is another text than expected", ("", "another text")),
+        (True, False, "is another value than expected", ("", "another value")),
+        (["a"], "a", "should be text", ("text", "a list of 1")),
+        (5, None, "should be None", ("None", "a whole number")),
+        ("5", 5, "should be a number", ("a whole number", "text")),
+        (torch.tensor([1, 2]), 5, "has shape [2], expected []", ("shape []", "shape [2]")),
+    ],
+)
+def test_of_lists_and_dicts_the_place_is_told_and_never_the_value(got, expected, said, shown):
+    found = difference(got, expected, RTOL)
+    assert said in found.text
+    assert found.expected == shown[0] and (shown[1] is None or found.got == shown[1])
+    assert "5" not in found.text + found.expected + found.got
+
+
+def test_what_should_only_change_its_input_is_told_to_return_nothing():
+    def halve_and_return(them, rate):
+        halve(them, rate)
+        return them
+
+    (found,) = judge(replace(sight(in_place(halve_and_return)), expected=(in_place(halve),)))
+    assert found.fails and "Return nothing" in found.message
+
+
+# --- two more of mistakes ------------------------------------------------------------------------
 def test_a_mistake_whose_name_begins_with_the_tasks_is_one():
     assert is_nameless("text.conv.values", "text.conv") and is_nameless("text.dtype", "text")
     assert not is_nameless("text.conv.no relu", "text.conv")

@@ -208,3 +208,57 @@ def test_more_slips_of_an_exercise_are_said(tmp_path):
     assert "nothing that it is given has any" in said(made(tmp_path / "grads", **no_gradients))
     clash = made(tmp_path / "clash", 'add.wrong("slip", "Something.", b=3)\n')
     assert "'slip' cannot be called as the answer can: add() got multiple" in said(clash)
+
+
+JUDGE = """\
+from autograder import Finding
+from autograder.judging.compare import compare
+
+
+def close(sight, *, slack):
+    for got, right in zip(sight.outcomes, sight.expected, strict=True):
+        if got.error:
+            return compare(sight)
+        far = (got.value - right.value).abs().max()
+        if not float(far) <= slack:
+            return [Finding("far", "wrong", "It is far off.")]
+    return []
+"""
+WRONG = (
+    'add.wrong("difference", "b is taken off.", sign=-1)\n'
+    'add.wrong("nothing", "Nothing comes back.", lambda a, b: None)\n'
+)
+
+
+def with_judge(folder: Path, judge: str = JUDGE, given: str = "slack=0.1") -> Course:
+    made(folder, WRONG, more=f", judge=partial(close, {given})")
+    path = folder / "solutions" / "exercises" / "00_small.py"
+    text = path.read_text(encoding="utf-8")
+    start = "from functools import partial\nfrom .judges.near import close\n"
+    path.write_text(start + text, encoding="utf-8")
+    (path.parent / "judges").mkdir()
+    (path.parent / "judges" / "near.py").write_text(judge, encoding="utf-8")
+    return Course.at(folder)
+
+
+def test_a_judge_of_its_own_without_slips_is_not_mentioned(tmp_path):
+    """Also where a wrong program gives what the judge cannot read."""
+    rehearse(with_judge(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "was, becomes, place, words",
+    [
+        ("slack=0.1", "slak=0.1", "00_small.py:7: ", "unexpected keyword argument 'slak'"),
+        (".abs()", ".abbs()", "judges/near.py:9: ", "AttributeError: 'Tensor' object has no"),
+        ("strict=True", "strict=1 / 0", "judges/near.py:6: ", "ZeroDivisionError"),
+        ('[Finding("far"', '[Findin("far"', "judges/near.py:11: ", "name 'Findin' is not defined"),
+        ('"wrong", ', '"wrong", chek=1, message=', "judges/near.py:11: ", "argument 'chek'"),
+    ],
+)
+def test_a_slip_in_a_judge_of_its_own_is_said_with_its_line(tmp_path, was, becomes, place, words):
+    assert was in JUDGE + "slack=0.1"
+    given = "slack=0.1".replace(was, becomes)
+    text = said(with_judge(tmp_path, JUDGE.replace(was, becomes), given))
+    assert place in text and "the judge 'close' of 'sum.value' stops" in text and words in text
+    assert "fails its own check" not in text

@@ -53,6 +53,18 @@ def test_an_unknown_task_is_told_the_nearest_name():
         check("self_atention.forward")
 
 
+def test_no_name_is_told_where_none_is_near():
+    with pytest.raises(UnknownTask) as raised:
+        check("nothing")
+    assert "Did you mean" not in str(raised.value)
+
+
+@pytest.mark.parametrize("names", [("a", "b"), (3,), (None,)])
+def test_a_check_of_no_or_two_names_is_told_in_a_sentence(names):
+    with pytest.raises(UnknownTask, match="check takes one name"):
+        check(*names)
+
+
 def test_an_exercise_not_filled_in_is_told_so(answer, capsys):
     class Empty(modeling_attention.SelfAttention):
         def forward(self, x):

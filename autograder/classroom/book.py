@@ -269,9 +269,8 @@ class Book:
         except OSError as error:
             if error.filename == "alembic":
                 raise BookError(
-                    "nbgrader starts a program `alembic`, which was not found on the PATH. "
-                    "Activate the environment that autograder is installed in, or add its folder "
-                    f"{Path(sys.executable).parent} to the PATH, and run this again."
+                    "nbgrader starts `alembic`, which is not on the PATH nor beside "
+                    f"{sys.executable}. Install autograder anew, or put its folder on the PATH."
                 ) from None
             place = error.filename or self._folders.root
             raise BookError(

@@ -62,11 +62,23 @@ def parse_source(text: str, path: Path) -> NotebookNode:
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": KERNEL, "language_info": LANGUAGE})
     if not any(c.source.strip() or HEADER_KEYS & set(c.metadata) for c in parsed.cells):
         raise CourseError(f"{path} has no cells. A cell begins with a line `# %%`.")
+    _check_start(parsed.cells[0], path)
     places = [f"{path}:{line}" for line in _first_lines(text, len(parsed.cells))]
     notebook.cells = [_cell(c, i, places[i]) for i, c in enumerate(parsed.cells)]
     _link_checks(notebook, places)
     nbformat.validate(notebook)
     return notebook
+
+
+def _check_start(cell: NotebookNode, path: Path) -> None:
+    """Raises `CourseError` where a lesson begins with comments that are in no text cell."""
+    lines = [line for line in cell.source.split("\n") if line.strip()]
+    comments = lines and all(line.startswith("#") for line in lines)
+    if cell.cell_type == "code" and comments and not HEADER_KEYS & set(cell.metadata):
+        raise CourseError(
+            f"{path}:1: the lesson begins with comments, which would be a code cell without code. "
+            "A text begins with a line `# %% [markdown]`; what students need not read is left out."
+        )
 
 
 def _first_lines(text: str, count: int) -> list[int]:

@@ -68,6 +68,8 @@ def _reader(text: str, answer: Callable, name: str, sizes: Mapping) -> Callable[
     def draw_one(draw: Draw) -> Call:
         known = _draw_sizes(draw, names, given)
         says = ", ".join([*(f"{n} {known[n]}" for n in names), *_given_by_name(tree)])
+        if not names:  # nothing is drawn: the call as it stands says all
+            says = text.strip()
         return replace(_call(tree, name, is_class, answer, draw, known), says=says)
 
     draw_one(Draw(0))  # what cannot be drawn is said when the course is opened

@@ -168,7 +168,8 @@ class Course:
                     f"01_{name}.py. A file that is no lesson begins with an underscore."
                 )
         tasks = {c.task for lesson in self.lessons.values() for c in lesson.with_role(Role.CHECK)}
-        asked = {c.task: lesson for lesson in self.lessons.values() for c in lesson.cells}
+        checks = (Role.CHECK, Role.DEMO)  # the latter without points: for the student only
+        asked = {c.task for x in self.lessons.values() for c in x.cells if c.role in checks}
         for lesson in self.lessons.values():
             for cell in lesson.with_role(Role.CHECK):
                 if cell.task not in self.exercises:
@@ -180,7 +181,8 @@ class Course:
             if task not in asked:
                 raise CourseError(
                     f"{each.where}: no lesson asks for {task!r}: a cell "
-                    f'`# %% check="{task}" points=1` would.{did_you_mean(task, tasks)}'
+                    f'`# %% check="{task}" points=1` would, with check("{task}") in it.'
+                    f"{did_you_mean(task, tasks)}"
                 )
             _check_stages(each)
         cells = {c.id for lesson in self.lessons.values() for c in lesson.with_role(Role.EXERCISE)}

@@ -28,7 +28,7 @@ from types import ModuleType
 from autograder.course.asking import Exercise, Finding, Fitted, Mistake, Sight
 from autograder.course.calls import Call, Draw
 from autograder.course.cases import cases_from, linear_layers
-from autograder.course.settings import CourseError
+from autograder.course.settings import CourseError, did_you_mean
 
 Cases = str | Callable[[Draw], Call | list[Call]]
 
@@ -78,7 +78,7 @@ class Written:
 def exercise(
     task: str,
     *cases: Cases,
-    hints: Sequence[str],
+    hints: Sequence[str] = (),
     name: str = "",
     times: int = 3,
     sizes: Mapping[str, int | str | Sequence[int]] | None = None,
@@ -88,6 +88,7 @@ def exercise(
     rtol: float = 1e-4,
     stages: Sequence[str] = (),
     layers: Sequence[str] | None = None,
+    **unknown,
 ):
     """Makes what it decorates the answer to `task`.
 
@@ -101,6 +102,12 @@ def exercise(
     attributes that must be `nn.Linear` layers, by default those that are in the answer.
     """
     where = _caller()
+    if unknown:
+        wrong, known = min(unknown), list(inspect.signature(exercise).parameters)[2:-1]
+        raise ExerciseError(
+            f"{where}: @exercise({task!r}) has no keyword {wrong!r}.{did_you_mean(wrong, known)} "
+            f"There are {', '.join(known)}."
+        )
 
     def decorate(answer):
         if not callable(answer):
@@ -334,9 +341,9 @@ def _module(name: str, path: Path) -> ModuleType:
         raise
     except Exception as error:
         line = next((f.lineno for f in _frames(error) if f.filename == str(path)), None)
-        if isinstance(error, SyntaxError) and error.filename == str(path):
-            line = error.lineno
         place = f"{path}:{line}" if line else str(path)
+        if isinstance(error, SyntaxError) and error.filename:  # perhaps in a file that it imports
+            place = f"{error.filename}:{error.lineno}"
         raise ExerciseError(f"{place}: {type(error).__name__}: {error}") from error
     return module
 

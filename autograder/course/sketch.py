@@ -24,7 +24,7 @@ def sketch(outcome: Outcome) -> list[float] | None:
     """The numbers of an outcome: how large, of what shape, and `SIZE` sums; None for an error."""
     if outcome.error is not None:
         return None
-    parts = list(_tensors([outcome.value, *outcome.after.values()]))
+    parts = list(_tensors([outcome.value, dict(outcome.after)]))
     if not parts:
         return None
     total = torch.zeros(SIZE, dtype=torch.float64)
@@ -83,14 +83,14 @@ class Sketch:
 
 
 def _tensors(value):
-    """All numbers of a value, as tensors, in order."""
+    """All numbers of a value, as tensors, in order; those of a dict in the order of its keys."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, bool | int | float):
         yield torch.tensor(_as_float(value))
     elif isinstance(value, dict):
-        for each in value.values():
-            yield from _tensors(each)
+        for key in sorted(value, key=repr):
+            yield from _tensors(value[key])
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _tensors(each)

@@ -19,7 +19,14 @@ from autograder.course.general.altered import ALTERED
 from autograder.course.general.exchanged import EXCHANGED
 from autograder.course.general.operations import OPERATION
 from autograder.course.sketch import Sketch, weight
-from autograder.judging.difference import Difference, matches, outcome_difference, sentence
+from autograder.judging.difference import (
+    Difference,
+    large,
+    matches,
+    odd_numbers,
+    outcome_difference,
+    sentence,
+)
 from autograder.judging.explain import explain_error
 from autograder.judging.relation import VAGUE, relation
 from autograder.judging.relations.partly import of_author, partly
@@ -263,8 +270,9 @@ def judge(sight: Sight) -> list[Finding]:
     if sight.outcomes and all(o.missing for o in sight.outcomes):
         return [explain_error(sight.outcomes[0].error, sight.exercise.name, sight.source)]
     try:
-        return (sight.exercise.judge or compare)(sight)
-    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+        found = (sight.exercise.judge or compare)(sight)
+        return found or _not_finite(sight)
+    except Exception:
         # A custom judge met a value of a kind it did not expect: the plain comparison says which.
         return compare(sight) or [
             Finding(
@@ -274,6 +282,33 @@ def judge(sight: Sight) -> list[Finding]:
                 "kind of thing. Look at what the exercise asks you to return.",
             )
         ]
+
+
+def _not_finite(sight: Sight) -> list[Finding]:
+    """NaN or infinity where the right answer has neither, which a judge of its own let pass.
+
+    Comparisons with NaN are all False, so that `if abs(value - right) > slack` finds nothing in it.
+    Where tasks share steps, what is not finite may be another step's.
+    """
+    if sight.exercise.judge is None or sight.exercise.stages:
+        return []
+    for call, got, expected in zip(sight.calls, sight.outcomes, sight.expected, strict=True):
+        if got.error or expected.error:
+            continue
+        pairs = [(got.value, expected.value)]
+        pairs += [(got.after.get(name), value) for name, value in expected.after.items()]
+        for mine, right in pairs:
+            odd, allowed = odd_numbers(mine), odd_numbers(right)
+            if odd and not allowed and not (odd == {"infinity"} and large(right)):
+                which = " and ".join(sorted(odd))
+                text = (
+                    f"What comes back holds {which}, where only finite numbers are right. Look for "
+                    "a division by zero, a root or logarithm of what has none, or a softmax over "
+                    "nothing."
+                )
+                name = f"{sight.exercise.task}.nan"
+                return [Finding(name, Verdict.WRONG, text, tried=call.says)]
+    return []
 
 
 def named_errors(sight: Sight, *, errors: Sequence[tuple[str, str, str]]) -> list[Finding]:

@@ -6,6 +6,7 @@ Values are compared in float64 with a tolerance relative to the size of what is 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
@@ -16,6 +17,8 @@ from autograder.sandbox.inside.sandbox_values import Other
 
 MOST_EXACT = 2**53  # below it, a whole number is the same in floating point
 FLOOR = 1e-6  # where all that is expected is zero, differences up to this are rounding
+LARGE = 1e4  # from here on a number may stand for infinity, also in half precision
+PLAIN = (bool, int, float, complex, str)
 ORDINALS = {"0": "first", "1": "second", "2": "third", "3": "fourth", "4": "fifth"}
 
 
@@ -69,7 +72,10 @@ def difference(
             text = f"{where} holds {len(got)} things, not {len(expected)}"
             return Difference("length", text, word(expected), word(got))
         pairs = enumerate(zip(got, expected, strict=True), 1)
-        return _first(difference(g, e, rtol, f"part {i} of {where}") for i, (g, e) in pairs)
+        return _first(
+            _at(difference(g, e, rtol, f"part {i} of {where}"), g, e, where, f"at place {i}")
+            for i, (g, e) in pairs
+        )
     if isinstance(expected, dict):
         if not isinstance(got, dict):
             return Difference("type", f"{where} should be a dict", word(expected), word(got))
@@ -78,13 +84,23 @@ def difference(
         if lost or len(got) != len(expected):
             text = f"{where} has other keys than it should"
             return Difference("length", text, word(expected), word(got), tuple(lost))
-        return _first(difference(got[k], e, rtol, f"{where}[{k!r}]") for k, e in expected.items())
+        return _first(
+            _at(
+                difference(got[k], e, rtol, f"{where}[{k!r}]"), got[k], e, where, f"under key {k!r}"
+            )
+            for k, e in expected.items()
+        )
     if isinstance(expected, bool) or expected is None or isinstance(expected, str):
         got = got.item() if isinstance(got, torch.Tensor) and got.numel() == 1 else got
         same = type(got) is type(expected) and got == expected
         if same:
             return None
-        return Difference("values", f"{where} is not right", word(expected), word(got))
+        if type(got) is not type(expected):
+            text = f"{where} should be {word(expected)}"
+            return Difference("values", text, word(expected), word(got))
+        kind = "text" if isinstance(expected, str) else "value"
+        text = f"{where} is another {kind} than expected"
+        return Difference("values", text, "", f"another {kind}")
     if isinstance(expected, int) and abs(expected) >= MOST_EXACT:
         same = got == expected if isinstance(got, int | float) else False
         return (
@@ -92,7 +108,24 @@ def difference(
             if same
             else Difference("values", f"{where} is not right", word(expected), word(got))
         )
-    return _tensor_difference(got, torch.tensor(expected), rtol, where)
+    found = _tensor_difference(got, torch.tensor(expected), rtol, where)
+    if found is None or isinstance(got, torch.Tensor) and got.dim():
+        return found
+    if found.kind == "type":
+        return replace(found, text=f"{where} should be a number", expected=word(expected))
+    if found.kind == "nan":
+        return replace(found, text=f"{where} is NaN", expected=word(expected), got="NaN")
+    return replace(found, expected="", got="another value")  # more would tell the number
+
+
+def _at(found: Difference | None, got, expected, where: str, place: str) -> Difference | None:
+    """The difference of one part of a list or dict; of a plain value the place alone is told."""
+    if found is None or found.kind != "values" or type(got) is not type(expected):
+        return found
+    if not isinstance(expected, PLAIN):
+        return found
+    text = f"{where} has another value {place}"
+    return replace(found, text=text, expected="", got=f"another value {place}")
 
 
 def _first(differences):
@@ -166,6 +199,32 @@ def _not_finite(g, e, expected, got, where: str) -> Difference | None:
     return None
 
 
+def odd_numbers(value) -> set[str]:
+    """Which of "NaN" and "infinity" a value holds, at whatever depth."""
+    found: set[str] = set()
+    for numbers in _numbers(value):
+        found |= {"NaN"} if numbers.isnan().any() else set()
+        found |= {"infinity"} if numbers.isinf().any() else set()
+    return found
+
+
+def large(value) -> bool:
+    """Whether a value holds a number that may stand for infinity, as -1e9 does for a score."""
+    return any((numbers.abs() > LARGE).any() for numbers in _numbers(value))
+
+
+def _numbers(value) -> Iterator[torch.Tensor]:
+    """The tensors and plain numbers in a value that may be no number: those in floating point."""
+    if isinstance(value, torch.Tensor):
+        if value.is_floating_point() or value.is_complex():
+            yield value.detach()
+    elif isinstance(value, float | complex):
+        yield torch.tensor(value)
+    elif isinstance(value, dict | list | tuple | set):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _numbers(part)
+
+
 def _short(number: float) -> str:
     return f"{number:.2g}" if math.isfinite(number) else str(number)
 
@@ -194,6 +253,9 @@ def word(value) -> str:
 def outcome_difference(got: Outcome, expected: Outcome, rtol: float) -> Difference | None:
     """How an outcome without an error differs: its value, what it changed in place, gradients."""
     found = difference(got.value, expected.value, rtol)
+    if found is not None and expected.value is None and expected.after:
+        text = "return nothing: what your code is given is to be changed in place, and that is all"
+        found = replace(found, text=text)
     if found is None:
         found = _first(_change(got, n, v, rtol) for n, v in expected.after.items())
     if found is None and expected.gradients is not None:
