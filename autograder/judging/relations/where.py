@@ -127,14 +127,11 @@ def _in_common(right: Sequence[Call], wrong: Sequence[Call]) -> str:
 
 
 def _ones(call: Call) -> list[str]:
-    """Which axes of a call's tensors have size 1, and which of the numbers it builds with are."""
-    tensors = [(n, t) for n, t in enumerate(call.args, 1) if isinstance(t, torch.Tensor)]
-    axes = [
-        f"size 1 along axis {axis} of {'the input' if len(tensors) == 1 else f'input {n}'}"
-        for n, tensor in tensors
-        for axis, size in enumerate(tensor.shape)
-        if size == 1
-    ]
+    """Along which axes all tensors of a call have size 1, and which numbers that it is built with
+    or given by name are 1."""
+    shapes = [t.shape for t in call.args if isinstance(t, torch.Tensor)]
+    least = min((len(shape) for shape in shapes), default=0)
+    axes = [axis for axis in range(least) if all(shape[axis] == 1 for shape in shapes)]
     given = {**call.kwargs, **call.init_kwargs}
     numbers = [f"{name}=1" for name, n in given.items() if type(n) is int and n == 1]
-    return [*axes, *numbers]
+    return [*(f"size 1 along axis {axis}" for axis in axes), *numbers]
