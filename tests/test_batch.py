@@ -121,7 +121,11 @@ def test_ctrl_c_in_the_middle_of_a_line_leaves_it_whole(grader, run, right, monk
         return whole(row)
 
     monkeypatch.setattr(batch.Row, "to_json", stopped)
-    status, lines, said = run({f"{n}.ipynb": right for n in "abc"})
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's `&` ignores it
+    try:
+        status, lines, said = run({f"{n}.ipynb": right for n in "abc"})
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert status == batch.STOPPED
     assert len(lines) >= 1
     assert f"stopped; {len(lines)} of 3 students were graded" in said

@@ -9,8 +9,9 @@ import torch
 from autograder.course.asking import Exercise, Sight
 from autograder.course.calls import Call, Draw, Outcome, run_here
 from autograder.course.course import Course
+from autograder.course.sketch import sketch
 from autograder.judging.compare import compare, judge, name_mistake
-from autograder.judging.difference import difference, matches
+from autograder.judging.difference import difference, is_nameless, matches
 from autograder.judging.explain import explain_error
 from autograder.sandbox.inside.sandbox_values import Other
 from tests.asked import known
@@ -303,3 +304,16 @@ def test_a_missing_key_is_named_where_the_exercise_asks_for_it_and_not_where_it_
     for given, expected in (("a cat sat", {"cat": 1}), ([4, 5], {4: 1, "mean": 2}), ("", {"3": 1})):
         message = told(given, expected)
         assert "other keys" in message and "missing" not in message
+
+
+def test_a_mistake_whose_name_begins_with_the_tasks_is_one():
+    assert is_nameless("text.conv.values", "text.conv") and is_nameless("text.dtype", "text")
+    assert not is_nameless("text.conv.no relu", "text.conv")
+    assert not is_nameless("other.values", "text")
+
+
+def test_a_dict_is_known_again_whatever_the_order_of_its_keys():
+    ids, keep = torch.arange(6.0), torch.tensor([True, False, True])
+    one, other = ({"ids": ids, "keep": keep}, {"keep": keep, "ids": ids})
+    assert sketch(Outcome(value=one)) == sketch(Outcome(value=other))
+    assert sketch(Outcome(value=one)) != sketch(Outcome(value={"ids": ids, "keep": ~keep}))

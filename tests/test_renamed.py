@@ -88,3 +88,69 @@ def test_a_parameter_of_another_shape_is_no_other_name():
 
 def test_the_right_names_are_right():
     assert told() == []
+
+
+# --- a layer beside other parameters -------------------------------------------------------------
+@exercise(
+    "words.score",
+    "Scores(rows, size, out)(ids[n].long(rows))",
+    hints=("one", "two", "three"),
+)
+class Scores(nn.Module):
+    rectified = True
+
+    def __init__(self, rows, size, out):
+        super().__init__()
+        self.embed = nn.Embedding(rows, size)
+        self.conv = nn.Conv1d(size, size, 3, padding=1)
+        self.out = nn.Linear(size, out)
+
+    def forward(self, ids):
+        mixed = self.conv(self.embed(ids).T)
+        return self.out((mixed.relu() if self.rectified else mixed).T)
+
+
+Scores.wrong("no relu", "There is no relu.", rectified=False)
+(SCORED,) = Scores.exercises
+
+
+def told_of_scores(embed="embed", conv="conv", out="out", rectified=True, kernel=3):
+    """What a student is told whose layers go by these names."""
+
+    class Own(nn.Module):
+        def __init__(self, rows, size, classes):
+            super().__init__()
+            setattr(self, embed, nn.Embedding(rows, size))
+            setattr(self, conv, nn.Conv1d(size, size, kernel, padding="same"))
+            setattr(self, out, nn.Linear(size, classes))
+
+        def forward(self, ids):
+            mixed = getattr(self, conv)(getattr(self, embed)(ids).T)
+            return getattr(self, out)((mixed.relu() if rectified else mixed).T)
+
+    calls = SCORED.exercise.cases(Draw(3))
+
+    def ask(calls):
+        return run_here({"Scores": Own}, calls)
+
+    return findings(SCORED.exercise, calls, ask(calls), compute(SCORED, calls), ask=ask)
+
+
+def test_a_layer_under_another_name_is_told_beside_parameters_that_are_no_layers():
+    (name,) = told_of_scores(out="fc")
+    assert name.check == "layer.name" and "`fc`; the exercise asks for `out`" in name.message
+    mistake, name = told_of_scores(out="fc", rectified=False)
+    assert (mistake.check, name.check) == ("no relu", "layer.name")
+
+
+def test_layers_and_other_parameters_may_go_by_other_names_at_once():
+    found = told_of_scores(embed="table", conv="mix", out="fc")
+    assert {f.check for f in found} == {"layer.name"}
+    said = " ".join(f.message for f in found)
+    assert all(name in said for name in ("`table.weight`", "`mix.weight`", "`fc`"))
+
+
+def test_a_parameter_of_another_shape_is_told_with_both_and_is_no_dice():
+    (found,) = told_of_scores(kernel=5)
+    assert "`conv.weight` has shape [" in found.message and found.mistake == "layer.shape"
+    assert "at random" not in found.message

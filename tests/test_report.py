@@ -202,3 +202,22 @@ def test_columns_that_say_nothing_are_left_out():
     text = printed((print_class, one))
     for word in ("id", "late", "section", "lesson", "not marked yet"):
         assert word not in text.split("isolation")[0].split()
+
+
+def test_a_sentence_that_only_counts_is_followed_by_what_it_counts():
+    text = "Two things at once. There is no relu. And: It is not scaled. The result has NaN."
+    one = report(Result("a", 0, 1, False, findings=(Finding("x + y", "wrong", text),)))
+    assert happened(one) == "Two things at once. There is no relu. (a)"
+    text = "Two things are wrong. Line 4: There is no relu. Line 7: It is not scaled."
+    one = report(Result("a", 0, 1, False, findings=(Finding("x + y", "wrong", text),)))
+    assert happened(one) == "Two things are wrong. Line 4: There is no relu. (a)"
+
+
+def test_layers_of_two_classes_are_told_apart():
+    names = {"gru": "Your layer is called `W`.", "run": "Your layer is called `lin`."}
+    wrong = [
+        Result(task, 0, 1, False, findings=(Finding("layer.name", "wrong", text),))
+        for task, text in names.items()
+    ]
+    said = happened(report(*wrong)).splitlines()
+    assert said == [f"{text} ({task})" for task, text in names.items()]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -266,6 +267,12 @@ class Book:
         try:
             yield
         except OSError as error:
+            if error.filename == "alembic":
+                raise BookError(
+                    "nbgrader starts a program `alembic`, which was not found on the PATH. "
+                    "Activate the environment that autograder is installed in, or add its folder "
+                    f"{Path(sys.executable).parent} to the PATH, and run this again."
+                ) from None
             place = error.filename or self._folders.root
             raise BookError(
                 f"{place} cannot be written ({error.strerror}). What was graded before is kept; "

@@ -48,7 +48,7 @@ class Call:
     for later calls. method: a method or a part to call, by default the object itself. train: in
     training mode. seed: set before the call. gradients: also return gradients. work: count the
     work that it does (instead of gradients). inspect: build only. mend: build
-    even where `__init__` stops with an error, and put right layers where weights belong.
+    even where `__init__` stops with an error, and put right layers in these places.
     says: what is tried, in words ('3 sequences of 5 tokens').
     """
 
@@ -65,7 +65,7 @@ class Call:
     gradients: bool = False
     work: bool = False
     inspect: bool = False
-    mend: bool = False
+    mend: tuple[str, ...] = ()
     says: str = ""
 
     def double(self) -> Call:
@@ -154,7 +154,8 @@ def to_request(calls: list[Call]) -> tuple[dict, dict[str, torch.Tensor]]:
                 "kwargs": {k: _wire(v, tensors) for k, v in call.kwargs.items()},
                 "weights": {k: _wire(v, tensors) for k, v in call.weights.items()},
                 **{k: getattr(call, k) for k in ("on", "method", "train", "seed")},
-                **{k: getattr(call, k) for k in ("gradients", "work", "inspect", "mend")},
+                **{k: getattr(call, k) for k in ("gradients", "work", "inspect")},
+                "mend": list(call.mend),
             }
         )
     return {"op": "call", "calls": wired}, tensors

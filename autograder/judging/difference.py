@@ -19,6 +19,19 @@ FLOOR = 1e-6  # where all that is expected is zero, differences up to this are r
 ORDINALS = {"0": "first", "1": "second", "2": "third", "3": "fourth", "4": "fifth"}
 
 
+KINDS = (
+    *("type", "length", "shape", "dtype", "nan", "values", "gradient", "not in place"),
+    *("no error", "input changed", "hook left in", "model changed", "another mode"),
+)
+
+
+def is_nameless(check: str, task: str) -> bool:
+    """Whether a finding tells how a value differs, and no mistake that somebody named: an author's
+    own name may begin with the task's, too."""
+    start, _, kind = check.rpartition(".")
+    return start == task and kind in KINDS
+
+
 @dataclass(frozen=True)
 class Difference:
     """How a value differs from what was expected; `text` says it without showing the value.
@@ -26,7 +39,7 @@ class Difference:
     lost: the keys that are missing in a dict.
     """
 
-    kind: str  # type | length | shape | dtype | nan | values
+    kind: str  # one of KINDS
     text: str
     expected: str = ""
     got: str = ""

@@ -105,7 +105,7 @@ def plans(layers: Sequence[str], wanted: Mapping, own: Mapping) -> list[Plan]:
     asked = {n: tuple(wanted[f"{n}.weight"]) for n in layers if f"{n}.weight" in wanted}
     mine = _linear(own)
     missing = [n for n in asked if n not in mine]
-    spare = {n: shape for n, shape in mine.items() if n not in asked}
+    spare = {n: s for n, s in mine.items() if n not in asked and f"{n}.weight" not in wanted}
     ways: list[Plan] = [{}]
     for shape in dict.fromkeys(asked[n] for n in missing):
         group = [n for n in missing if asked[n] == shape]
@@ -223,16 +223,16 @@ def _likeness(name: str, layer: str) -> int:
 def _with(call: Call, plan: Plan, itself: bool) -> Call:
     """The call with its weights under the student's names, in right layers unless the layers
     themselves are what is asked for."""
-    weights = {}
+    layers = _layers_in(plan)
+    weights = {n: w for n, w in call.weights.items() if n.rpartition(".")[0] not in layers}
     for name, parts in plan.items():
         for kind in ("weight", "bias"):
             held = [_cut(call.weights.get(f"{p.layer}.{kind}"), p) for p in parts]
             if all(t is not None for t in held):
                 weights[f"{name}.{kind}"] = torch.cat(held)
     named = {p.layer: name for name, (p, *more) in plan.items() if p.count == 1 and not more}
-    return replace(
-        call, weights=weights, method=named.get(call.method, call.method), mend=not itself
-    )
+    method = named.get(call.method, call.method)
+    return replace(call, weights=weights, method=method, mend=() if itself else tuple(plan))
 
 
 def _cut(tensor: torch.Tensor | None, part: Part) -> torch.Tensor | None:

@@ -8,7 +8,7 @@ import torch
 
 from autograder.course.asking import Finding, Sight
 from autograder.judging.compare import compare
-from autograder.judging.difference import difference
+from autograder.judging.difference import difference, is_nameless
 
 
 def in_any_order(sight: Sight, *, part: int | None = None) -> list[Finding]:
@@ -49,7 +49,7 @@ def line_by_line(sight: Sight, *, what: str, message: str) -> list[Finding]:
     counted from 1. Lists of another length than expected are left to the usual judge.
     """
     findings = compare(sight)
-    if not findings or not findings[0].check.startswith(f"{sight.exercise.task}."):
+    if not findings or not is_nameless(findings[0].check, sight.exercise.task):
         return findings
     for got, expected in zip(sight.outcomes, sight.expected, strict=True):
         if not isinstance(got.value, (list, tuple)) or len(got.value) != len(expected.value):

@@ -13,14 +13,17 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from autograder.course.asking import Exercise, Finding, Verdict
 from autograder.course.calls import Call, Outcome
+from autograder.judging.difference import is_nameless
 from autograder.judging.layers import likeness
 from autograder.judging.look_again import NAME, PREFIX, SECONDS, listed
 
 TRIES = 2  # ways to match names that are tried
 MOST = 30  # ways that are looked at
+Ask = Callable[[list[Call]], Sequence[Outcome]]  # puts calls to an answer
 Names = dict[str, str]  # what the exercise calls a parameter, and what the student does
 
 
@@ -29,27 +32,31 @@ def look(
     calls: Sequence[Call],
     outcomes: Sequence[Outcome],
     expected: Sequence[Outcome],
-    found: list[Finding],
-    ask: Callable[[list[Call]], Sequence[Outcome]],
-    judge: Callable[[Sequence[Outcome]], list[Finding]],
+    ask: Ask,
+    judge: Callable[[Sequence[Outcome], Ask], list[Finding]],
 ) -> list[Finding]:
-    """The findings of an answer that is not right, with other names of parameters told apart.
+    """The findings of an answer whose parameters go by other names; [] where they do not.
 
-    found: what was found at the first look. ask: puts calls to the answer. judge: judges outcomes.
+    ask: puts calls to the answer. judge: judges outcomes, given how to ask for more of them.
     """
-    if not found or any(call.inspect for call in calls):
-        return found
-    if found[0].verdict == Verdict.WRONG and not found[0].check.startswith(f"{exercise.task}."):
+    ways = _ways(exercise, calls, outcomes, expected)
+    if not ways or any(call.inspect for call in calls):
+        return []
+    found = judge(outcomes, ask)
+    if not found:
+        return []
+    if found[0].verdict == Verdict.WRONG and not is_nameless(found[0].check, exercise.task):
         return found  # a mistake with a name, or a judge that looks at names itself
     likeliest: list[Finding] = []
     said, until = None, time.monotonic() + SECONDS
-    for names in _ways(exercise, calls, outcomes, expected):
+    for names in ways:
         if said and time.monotonic() > until:
             break
-        again = ask([_with(call, names) for call in calls])
+        put = partial(_asked, ask, names)
+        again = put(calls)
         if len(again) != len(calls):
             return found
-        others = judge([_back(outcome, names) for outcome in again])
+        others = judge(again, put)
         said = said or _said(names)
         if not others:
             which = "that name" if len(names) == 1 else "those names"
@@ -115,6 +122,11 @@ def _is_name(text: str) -> bool:
 def _with(call: Call, names: Names) -> Call:
     """The call with its weights under the student's names."""
     return replace(call, weights={names.get(n, n): w for n, w in call.weights.items()})
+
+
+def _asked(ask: Ask, names: Names, calls: Sequence[Call]) -> list[Outcome]:
+    """What comes of the calls with the weights under the student's names, told in ours."""
+    return [_back(outcome, names) for outcome in ask([_with(call, names) for call in calls])]
 
 
 def _back(outcome: Outcome, names: Names) -> Outcome:

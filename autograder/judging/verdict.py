@@ -12,7 +12,7 @@ from autograder.course.calls import Call, Outcome
 from autograder.course.general.altered import ALTERED, BEGINS
 from autograder.judging import renamed
 from autograder.judging.compare import failures, judge
-from autograder.judging.difference import matches
+from autograder.judging.difference import is_nameless, matches
 from autograder.judging.look_again import look_again
 
 
@@ -82,20 +82,24 @@ def findings(
     def found_in(outcomes: Sequence[Outcome]) -> list[Finding]:
         return _found(exercise, calls, outcomes, known, source)
 
-    first = cache(partial(found_in, outcomes))
-    if ask is not None and _by_lost_layers(exercise, calls, outcomes, known, source):
-        found = look_again(exercise, calls, outcomes, known.expected, first, ask, found_in)
+    def but_for_layers(outcomes: Sequence[Outcome], ask) -> list[Finding]:
+        """The same, with the slips in its layers told apart."""
+        first = cache(partial(found_in, outcomes))
+        lost = _by_lost_layers(exercise, calls, outcomes, known, source)
+        if not exercise.layers or not (lost or first()):
+            return first()
+        return look_again(exercise, calls, outcomes, known.expected, first, ask, found_in)
+
+    if ask is None:
+        found = found_in(outcomes)
     else:
-        found = first()
-        if found and ask is not None:
-            found = renamed.look(exercise, calls, outcomes, known.expected, found, ask, found_in)
-        if found and ask is not None and exercise.layers:
-            seen = partial(list, found)
-            found = look_again(exercise, calls, outcomes, known.expected, seen, ask, found_in)
+        found = renamed.look(exercise, calls, outcomes, known.expected, ask, but_for_layers)
+        found = found or but_for_layers(outcomes, ask)
     if not found:
         return []
     if ask is not None and not found[0].mistake:
         found = _at_random(exercise, calls, outcomes, known, found, ask)
+        found = _of_other_shapes(exercise, outcomes, known, found)
     names = {check for check, *_ in (*_single(known, outcomes), *known.altered)}
     found = [_with_others(f, exercise, known, outcomes) for f in found]
     return [  # a pair is called by both of its names
@@ -123,7 +127,9 @@ def _at_random(
     pairs = zip(calls, outcomes, known.expected, strict=True)
     wrong = [(c, o) for c, o, e in pairs if not o.error and not matches(o, e, exercise.rtol)]
     asked = [(c, o) for c, o in wrong if c.seed is None and c.on is None and not c.train][:1]
-    if not asked or not found[0].check.startswith(f"{exercise.task}."):
+    if any(o.unset for o in outcomes):
+        return found  # what got no numbers of the check has its own, drawn anew each time
+    if not asked or not is_nameless(found[0].check, exercise.task):
         return found
     call, before = asked[0]
     again = ask([replace(call, seed=1)])
@@ -134,6 +140,22 @@ def _at_random(
         "in it is drawn at random, such as dropout that is not switched off."
     )
     return [replace(found[0], mistake="result.random", message=text), *found[1:]]
+
+
+def _of_other_shapes(
+    exercise: Exercise, outcomes: Sequence[Outcome], known: Answers, found: list[Finding]
+) -> list[Finding]:
+    """The findings, with a word on parameters that could not be given the check's numbers."""
+    for got, wanted in zip(outcomes, known.expected, strict=True):
+        for name in got.unset:
+            own, right = got.parameters.get(name), wanted.parameters.get(name)
+            if own and right and list(own) != list(right):
+                text = (
+                    f"{found[0].message} `{name}` has shape {list(own)}, expected {list(right)}: "
+                    "the numbers that your class was to be tried with do not fit."
+                )
+                return [replace(found[0], mistake="layer.shape", message=text), *found[1:]]
+    return found
 
 
 def _with_others(

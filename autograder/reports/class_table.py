@@ -28,6 +28,7 @@ LONGEST_SENTENCE = 160  # characters
 MOST_SENTENCES = 4
 MOST_TASKS = 4  # named in one sentence
 _NEXT_SENTENCE = re.compile(r"[.!?] (?=[A-Z`])")
+_COUNTS = re.compile(r"((Two|Three) things (at once|are wrong)\. )?")
 
 
 @dataclass(frozen=True)
@@ -123,8 +124,9 @@ def happened(report: Report) -> str:
     for result in report.results:
         if result.status == "wrong":
             cause = next((f for f in result.findings if f.fails), None)
-            key = (cause.check, cause.line) if cause else None
-            found.setdefault(key, (_first_sentence(cause), []))[1].append(result.task)
+            sentence = _first_sentence(cause)
+            key = (cause.check, cause.line or sentence) if cause else None
+            found.setdefault(key, (sentence, []))[1].append(result.task)
     said = [f"{sentence} ({_listed(tasks)})" for sentence, tasks in found.values()]
     blank = [r.task for r in report.results if r.status == "not filled in"]
     if blank:
@@ -143,8 +145,8 @@ def _first_sentence(cause: Finding | None) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a message, shortened where it is long."""
-    end = _NEXT_SENTENCE.search(text)
+    """The first sentence of a message, shortened where it is long; two where one only counts."""
+    end = _NEXT_SENTENCE.search(text, len(_COUNTS.match(text)[0]))
     return _shortened(text[: end.start() + 1] if end else text)
 
 

@@ -18,7 +18,7 @@ from autograder.course.calls import Call, Outcome
 from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import MOST_OF_ONE, Trace
 from autograder.judging.compare import WHERE_IT_RUNS
-from autograder.judging.difference import difference
+from autograder.judging.difference import difference, is_nameless
 from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
@@ -158,7 +158,7 @@ def _with_where(
 
 def _is_named(finding: Finding, exercise: Exercise) -> bool:
     """Whether a known mistake explains all that came back."""
-    return finding.verdict == Verdict.WRONG and not finding.check.startswith(f"{exercise.task}.")
+    return finding.verdict == Verdict.WRONG and not is_nameless(finding.check, exercise.task)
 
 
 def _is_of_the_bank(finding: Finding, known: Answers) -> bool:

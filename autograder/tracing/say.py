@@ -97,7 +97,7 @@ def _how(judged: Judged, slip: Slip) -> str:
         return sums(step.value)
     factor = factor_of(judged, slip.number)
     if factor is not None and abs(factor + 1) < 1e-3:
-        return "the sign is wrong"
+        return ""  # a minus sign that no replay proves wrong: a later step may take it back
     said = {differs(one, two) for one, two in right}
     if len(said) == 1 and not said & {"", *(CHANCE if _by_chance(judged, slip.number) else ())}:
         words = said.pop()

@@ -154,7 +154,7 @@ class Runner:
             outcome["buffers"] = {n: list(b.shape) for n, b in found.named_buffers()}
             outcome["state"] = list(found.state_dict())
         if call.get("mend"):
-            modules.put_layers(found, call["weights"], tensors)
+            modules.put_layers(found, call["mend"], call["weights"], tensors)
         if call.get("weights"):
             outcome["unset"] = modules.set_weights(found, call["weights"], tensors)
             parameters = modules.parameters(found)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -25,26 +25,26 @@ def mended(kind, args: list, kwargs: dict):
     return made
 
 
-def put_layers(target, weights: dict, tensors: Mapping) -> None:
-    """Gives each layer that is named in the weights a weight and a bias of the right shape.
+def put_layers(target, layers: Sequence[str], weights: dict, tensors: Mapping) -> None:
+    """Gives each of these layers, by its path, a weight and a bias of the weights' shape.
 
     An `nn.Linear` is changed in place, for it may have a second name; what is none, or was given
     weights under another name already, makes way for one.
     """
     used = set()
-    for path in weights:
-        *parents, name, kind = path.split(".")
+    for path in layers:
+        *parents, name = path.split(".")
         holder = target
         for parent in parents:
             holder = getattr(holder, parent, None)
-        if kind != "weight" or not isinstance(holder, torch.nn.Module):
+        if f"{path}.weight" not in weights or not isinstance(holder, torch.nn.Module):
             continue
         layer = getattr(holder, name, None)
         if not isinstance(layer, torch.nn.Linear) or id(layer) in used:
             layer = torch.nn.Linear(1, 1)
             setattr(holder, name, layer)
         used.add(id(layer))
-        weight = decode(weights[path], tensors)
+        weight = decode(weights[f"{path}.weight"], tensors)
         layer.out_features, layer.in_features = weight.shape
         layer.weight = torch.nn.Parameter(torch.zeros_like(weight))
         layer.bias = torch.nn.Parameter(weight.new_zeros(len(weight)))
