@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Container, Sequence
 
 from autograder.tracing.text import Text, function_around, own_nodes
@@ -219,3 +220,51 @@ def unpacked(text: Text, line: int, outer: Sequence[int]) -> ast.Assign | None:
 
 def lines_of(node: ast.expr) -> range:
     return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+# --- sizes that were given each other's names ----------------------------------------------------
+OUT_OF_RANGE = re.compile(r"index -?\d+ is out of bounds for dimension (\d+) with size (\d+)")
+
+
+def of_another_axis(said: str, text: Text, line: int) -> tuple[int, str] | None:
+    """The line that took the bound of a loop from another axis than the one that the loop's number
+    is used on, with a sentence; None where the text does not show it. said: an IndexError's."""
+    found = OUT_OF_RANGE.search(said[:2_000])
+    at = text.around(line)
+    if found is None or at is None:
+        return None
+    axis, size = map(int, found.groups())
+    used = {
+        n.slice.id
+        for n in ast.walk(at)
+        if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Name) and axis == 0
+    }
+    for loop in (n for n in text.nodes if isinstance(n, ast.For)):
+        bound = loop.iter.args if isinstance(loop.iter, ast.Call) else []
+        is_range = bound and getattr(loop.iter.func, "id", "") == "range"
+        name = bound[-1].id if is_range and isinstance(bound[-1], ast.Name) else ""
+        inside = loop.lineno <= line <= (loop.end_lineno or loop.lineno)
+        number = getattr(loop.target, "id", "")
+        if not (name and inside and number in used):
+            continue
+        sizes = [(n.lineno, *_unpacked_size(n, name)) for n in text.statements if n.lineno < line]
+        sizes = [each for each in sizes if each[1]]
+        if len(sizes) == 1 and sizes[0][2] != axis:
+            first, whose, place = sizes[0]
+            return first, (
+                f"`{number}` goes up to `{name}`, which line {first} takes from axis {place} of "
+                f"`{whose}`; it is used on axis {axis}, whose size is {size}. The sizes may be "
+                "unpacked in the wrong order."
+            )
+    return None
+
+
+def _unpacked_size(node: ast.stmt, name: str) -> tuple[str, int]:
+    """Of which tensor, and which of its axes, a statement takes a size of this name."""
+    if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Tuple):
+        return "", 0
+    names = [getattr(t, "id", "") for t in node.targets[0].elts]
+    value = node.value.func if isinstance(node.value, ast.Call) else node.value
+    of = isinstance(value, ast.Attribute) and value.attr in ("shape", "size")
+    whose = value.value.id if of and isinstance(value.value, ast.Name) else ""
+    return (whose, names.index(name)) if whose and names.count(name) == 1 else ("", 0)

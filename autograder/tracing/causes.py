@@ -26,6 +26,7 @@ from autograder.tracing.first_wrong import (
     stays_multiplied,
 )
 from autograder.tracing.names import Slip, by_its_name
+from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.reference import PRODUCTS, extended
 from autograder.tracing.text import Text, means
@@ -174,7 +175,11 @@ def _named(
     cause = best[2] if best is not None else None
     if proof is not None:
         line = proof.line or _of_the_call(judged, wrong, text)
-        words = "" if cause or proof.mend else in_words(judged, proof, text)
+        joined = (
+            judged.steps[proof.number].op in JOINS
+        )  # a mistake may have many such steps' numbers
+        known = cause is not None and not joined
+        words = "" if known or proof.mend else in_words(judged, proof, text)
         made = proof.mend, line, proof.all_right, words, proof.trace
         return Slip(judged, wrong, proof.number, cause, *made)
     if strict and (best is None or _made_of_moved(judged, wrong.number)):

@@ -24,6 +24,9 @@ def differs(value: torch.Tensor, right: torch.Tensor) -> str:
         return sums(value)
     hidden, wanted = one.abs() > 1e37, two.abs() > 1e37
     if not torch.equal(hidden, wanted):
+        said = _hidden_otherwise(hidden, wanted)
+        if said:
+            return said
         more, fewer = int((hidden & ~wanted).sum()), int((wanted & ~hidden).sum())
         if more and fewer:
             return "other places are hidden than should be"
@@ -41,6 +44,23 @@ def differs(value: torch.Tensor, right: torch.Tensor) -> str:
     said = moved(one, two) or _normalised(one, two) or _by_slices(one, two)
     said = said or _changed_one_by_one(one, two) or _only_there(one, two)
     return said or (sums(value) if unlike else "")
+
+
+def _hidden_otherwise(hidden: torch.Tensor, wanted: torch.Tensor) -> str:
+    """How what is hidden stands to what should be, where a pattern says it; of two keys or fewer
+    several would."""
+    if hidden.dim() < 2 or min(hidden.shape[-2:]) < 3 or not hidden.any() or not wanted.any():
+        return ""
+    if torch.equal(hidden, ~wanted):
+        return "what should be seen is hidden, and what should be hidden is seen"
+    if hidden.shape[-1] != hidden.shape[-2]:
+        return ""
+    diagonal = torch.eye(hidden.shape[-1], dtype=torch.bool).expand_as(hidden)
+    if torch.equal(hidden, wanted | diagonal):
+        return "the diagonal is hidden too, so that no token sees itself"
+    if torch.equal(hidden, ~(wanted | diagonal)):
+        return "what should be seen is hidden, but for the diagonal, and the rest is seen"
+    return ""
 
 
 def _by_a_factor(factor: float) -> str:

@@ -22,7 +22,8 @@ from autograder.judging.difference import difference, is_nameless
 from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
-from autograder.tracing.layers import with_lines
+from autograder.tracing.binding import of_another_axis
+from autograder.tracing.layers import DROPPED_BEHIND, dropped_twice, says_twice, with_lines
 from autograder.tracing.look import Look, Told
 from autograder.tracing.raised import by_cause
 from autograder.tracing.text import Text, half_power, last_assigned, thrown_away, without_return
@@ -104,10 +105,24 @@ def with_where(
     """The findings, the first that fails with the place where it goes wrong. Never raises."""
     try:
         placed = _with_where(found, steps, known, exercise, source)
-        return with_lines(placed, Text(source))
+        placed = with_lines(placed, Text(source))
+        return placed if exercise.stages else _and_twice(placed, known, Text(source))
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         logging.getLogger(__name__).exception("looking at the steps failed")
         return found
+
+
+def _and_twice(found: list[Finding], known: Answers, text: Text) -> list[Finding]:
+    """The findings, the first that fails with a word on a second dropout, where the exercise counts
+    one behind the weights as a mistake. Dice do not show beside what is wrong without them."""
+    number = next((i for i, f in enumerate(found) if f.fails), None)
+    if number is None or not any(check in DROPPED_BEHIND for check, *_ in known.mistakes):
+        return found
+    finding, lines = found[number], dropped_twice(text)
+    if lines is None or finding.verdict != Verdict.WRONG or finding.check.startswith("dropout."):
+        return found
+    message = f"{finding.message} And beside that: {says_twice(lines)}"
+    return [*found[:number], replace(finding, message=message), *found[number + 1 :]]
 
 
 def _with_where(
@@ -120,7 +135,13 @@ def _with_where(
     named = _is_named(finding, exercise)
     look = Look(steps.trace, known.bank, steps.place, Text(source))
     pair = _pair(finding, known)
-    told = look.told(finding.check if named and not pair else "")
+    observed = named and not pair and not _is_of_the_bank(finding, known)
+    told = look.told(finding.check if named and not (pair or observed) else "")
+    shown = {each.cause[0] for each in told if each.cause}
+    if any(look.refutes(check) for check, _ in pair if check not in shown):
+        finding, pair, named = replace(finding, message=_without(pair, finding.message)), (), False
+    if observed and told and told[0].cause and told[0].cause[0].split(".")[0] == _topic(finding):
+        finding, named = replace(finding, message=_without_the_first(finding.message)), False
     alone = pair and _one_change(told)
     told = _of_the_pair(told, pair, look) if pair and not alone else told
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None
@@ -138,6 +159,22 @@ def _with_where(
 def _is_named(finding: Finding, exercise: Exercise) -> bool:
     """Whether a known mistake explains all that came back."""
     return finding.verdict == Verdict.WRONG and not is_nameless(finding.check, exercise.task)
+
+
+def _is_of_the_bank(finding: Finding, known: Answers) -> bool:
+    """Whether a known mistake has this name; else a judge of the exercise's own saw something."""
+    named = (*known.mistakes, *known.exchanged, *known.altered, *known.pairs)
+    return any(finding.check in (check, *check.split(" + ")) for check, *_ in named)
+
+
+def _topic(finding: Finding) -> str:
+    """What a finding's name says it is about: its first word."""
+    return finding.check.split(".")[0]
+
+
+def _without_the_first(message: str) -> str:
+    """A message without its first sentence, which says what a judge of the exercise's own saw."""
+    return message.partition(". ")[2]
 
 
 # --- values --------------------------------------------------------------------------------------
@@ -329,6 +366,8 @@ def _error(finding: Finding, told: list[Told], look: Look, steps: Steps) -> Find
         return finding  # another call stops, or with another error
     cause = by_cause(dict(error), steps.trace, look.own, look.text)
     message = finding.message
+    if not cause and error["type"] == "IndexError" and error["line"] is not None:
+        _, cause = of_another_axis(error["message"], look.text, error["line"]) or (0, "")
     if cause:
         message = f"{_without_advice(message)} {cause}"
     if finding.line is None:

@@ -12,11 +12,12 @@ from dataclasses import replace
 
 from autograder.course.asking import Finding, Where
 from autograder.judging.look_again import MISSING, PREFIX
-from autograder.tracing.text import Text
+from autograder.tracing.text import Text, function_around
 
 KINDS = (MISSING, "wrong width", "shape", "lost bias")  # how checks about layers may end
 # Checks on what dropout is applied to: it is applied, but in the wrong place.
 DROPPED_ELSEWHERE = ("dropout.on the scores", "dropout.not on the weights", "dropout.on features")
+DROPPED_BEHIND = ("dropout.not on the weights", "dropout.on features", "dropout.on the output")
 LAYER = r"`(\w[\w.]*)`"
 # (what is said of layers, how their line goes wrong); the groups hold names of the student's own
 SAID = (
@@ -39,8 +40,9 @@ def with_lines(found: list[Finding], text: Text) -> list[Finding]:
 
 
 def _placed(finding: Finding, text: Text) -> Finding:
-    if finding.check in DROPPED_ELSEWHERE and finding.line is None:
-        return _where_it_drops(finding, text)
+    if finding.check in (*DROPPED_ELSEWHERE, *DROPPED_BEHIND) and finding.line is None:
+        twice = _with_both(finding, text) if finding.check in DROPPED_BEHIND else None
+        return twice or _where_it_drops(finding, text)
     kind = finding.check.rpartition(" + ")[2].split(".")[-1]
     if not (finding.check.startswith(PREFIX) or kind in KINDS):
         return finding
@@ -66,18 +68,74 @@ def _placed(finding: Finding, text: Text) -> Finding:
 
 def _where_it_drops(finding: Finding, text: Text) -> Finding:
     """A finding that something else is dropped than asked for, with the one line that drops."""
-    layers = {name for name in text.attributes if text.sets(name, "Dropout")}
-    lines = set()
-    for call in (n for n in text.nodes if isinstance(n, ast.Call)):
-        called = getattr(call.func, "attr", getattr(call.func, "id", ""))
-        statement = text.around(call.lineno)
-        if statement is not None and (called in layers or called in ("dropout", "dropout_")):
-            lines.add(statement.lineno)
+    lines = {statement.lineno for _, statement in _drops(text)}
     if len(lines) != 1:
         return finding
     line = lines.pop()
     where = Where(last_right=None, first_wrong=line, how="what is dropped here is something else")
     return replace(finding, where=where, line=line, statement=text.statement(line))
+
+
+def _drops(text: Text) -> list[tuple[ast.Call, ast.stmt]]:
+    """The calls of dropout, each with its statement."""
+    layers = {name for name in text.attributes if text.sets(name, "Dropout")}
+    found = []
+    for call in (n for n in text.nodes if isinstance(n, ast.Call)):
+        called = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        statement = text.around(call.lineno)
+        if statement is not None and (called in layers or called in ("dropout", "dropout_")):
+            found.append((call, statement))
+    return found
+
+
+def dropped_twice(text: Text) -> tuple[int, int] | None:
+    """The lines where a function drops what a softmax gave, and something behind it once more; None
+    where the text does not show just that."""
+    drops = sorted(_drops(text), key=lambda each: each[0].lineno)
+    if len(drops) != 2 or any(not call.args for call, _ in drops):
+        return None
+    (first, at), (second, behind) = drops
+    functions = [function_around(text, line.lineno) for line in (at, behind)]
+    if behind.lineno <= at.lineno or functions[0] is not functions[1]:
+        return None
+    if not _of_a_softmax(first.args[0], text) or _of_a_softmax(second.args[0], text):
+        return None
+    return at.lineno, behind.lineno
+
+
+def says_twice(lines: tuple[int, int]) -> str:
+    """That dropout acts twice, in words."""
+    return (
+        f"Dropout acts twice: on what the softmax gives, in line {lines[0]}, and once more in line "
+        f"{lines[1]}. Only the first is asked for."
+    )
+
+
+def _with_both(finding: Finding, text: Text) -> Finding | None:
+    """A finding of dropout behind the weights, where the text drops what a softmax gave as well."""
+    lines = dropped_twice(text)
+    if lines is None:
+        return None
+    _, result, rest = finding.message.partition(" The result has")
+    message, line = f"{says_twice(lines)}{result}{rest}", lines[1]
+    where = Where(last_right=lines[0], first_wrong=line, how="it is dropped a second time here")
+    statement = text.statement(line)
+    return replace(finding, message=message, where=where, line=line, statement=statement)
+
+
+def _of_a_softmax(node: ast.expr, text: Text) -> bool:
+    """Whether an expression is what a softmax gave, perhaps with a mask multiplied in."""
+    if isinstance(node, ast.Name):
+        value = text.assigned(node.id, node.lineno)
+        return value is not None and _of_a_softmax(value, text)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+        return _of_a_softmax(node.left, text)
+    if not isinstance(node, ast.Call):
+        return False
+    called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    made = called in ("masked_fill", "nan_to_num") and inner is not None
+    return called == "softmax" or (made and _of_a_softmax(inner, text))
 
 
 def _made_in(text: Text, name: str) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,7 @@ from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.binding import reorders
 from autograder.tracing.causes import MOST, slips
-from autograder.tracing.first_wrong import Judged
+from autograder.tracing.first_wrong import COPIES, LAYOUT, Judged, first_wrong
 from autograder.tracing.reference import PRODUCTS, Reference, reference
 from autograder.tracing.say import called, where
 from autograder.tracing.text import Text
@@ -61,6 +62,25 @@ class Look:
         told = self.told(proofs=False, among=checks) if self.judged is not None else []
         causes = [each.cause[0] for each in told if each.cause]
         return told if sorted(causes) == sorted(checks) else []
+
+    def refutes(self, check: str) -> bool:
+        """Whether the steps show that an answer has not made a known mistake of this name: the
+        right tensor that the mistake has no longer is there, and what follows is made of it."""
+        if self.judged is None or not self.judged.whole:
+            return False
+        own = list(self.bank.wrong(self.place, (), (), check))
+        return bool(own) and all(self._has_what_is_lost(mistake.number) for mistake in own)
+
+    def _has_what_is_lost(self, number: int) -> bool:
+        """Whether the first right tensor that a known mistake spoils stands in these steps."""
+        trace = self.bank.trace(self.place, (number,))
+        wrong = first_wrong(Judged(trace, self.own)) if trace is not None else None
+        if wrong is None or wrong.should is None:
+            return False
+        return any(
+            found.whole and found.in_order and found.known is wrong.should and self.judged.users[i]
+            for i, found in self.judged.like.items()
+        )
 
     def told(self, named: str = "", proofs: bool = True, among: Sequence[str] = ()) -> list[Told]:
         """What is wrong, the first first; empty where nothing can be said for sure.
@@ -147,13 +167,22 @@ class Look:
         found = judged.like.get(number)
         line = self.text.line(self.trace.steps[number])
         back = self.text.return_after(line) if line is not None else None
+        own = judged is self.judged and found is not None and found.known is wanted
+        if own and self._is_the_last_round(number):
+            how = (
+                "each round replaces what the round before gave, so that only the last one is left"
+            )
+            where = Where(first_wrong=line, how=how, last_right=line, landmark=called(wanted))
+            return Told(where, self.text.statement(line), None, number, last=True)
         if found is None or not found.whole or back is None:
             return None
         if self.own.trace.steps[found.known.place].op == LEAF:  # what was given, by chance
             return None
         name = called(found.known)
         if found.known is wanted:
-            other = judged is not self.judged and self.trace.steps[number].value.shape != shape
+            step = self.trace.steps[number]
+            laid_out = step.op in (*LAYOUT, *COPIES)  # then its line may be the wrong one
+            other = step.value.shape != shape and (judged is not self.judged or not laid_out)
             if not (found.turned or other):
                 return None
             how = "its axes are in another order than asked for"
@@ -167,6 +196,25 @@ class Look:
         landmark = name if name != called(wanted) else ""
         where = Where(first_wrong=back, how=how, last_right=line, landmark=landmark)
         return Told(where, self.text.statement(back), None, len(self.trace.steps))
+
+    def _is_the_last_round(self, number: int) -> bool:
+        """Whether a step gave the last part of a right tensor, the rounds before it gave the others
+        with the same statement, and nothing was made of those."""
+        steps, like = self.trace.steps, self.judged.like
+        step = steps[number]
+        rounds = [i for i, s in enumerate(steps) if (s.place, s.op) == (step.place, step.op)]
+        own = [like.get(i) for i in rounds]
+        known = like[number].known
+        if len(rounds) < 2 or number != rounds[-1] or step.place is None or not self.judged.whole:
+            return False
+        if any(f is None or f.known is not known or f.whole or not f.in_order for f in own):
+            return False
+        parts = math.prod(known.value.shape[a] for a in own[0].axes)
+        each_once = {(f.axes, f.index) for f in own}
+        unused = not any(self.judged.users[i] for i in rounds)
+        statement = self.text.around(self.text.line(step))
+        is_set = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+        return len(each_once) == len(rounds) == parts and unused and is_set
 
     def turned_before(self, told: Told) -> bool:
         """Whether what a told step was made of was turned by another line, as no product needs."""

@@ -10,11 +10,11 @@ import torch
 
 from autograder.course.asking import Where
 from autograder.course.steps.traces import LEAF
-from autograder.tracing.alike import Known, plain
+from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, factor_of
 from autograder.tracing.names import Slip
-from autograder.tracing.reference import PRODUCTS
+from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
 RANDOM = ("rand", "rand_like", "randn", "bernoulli", "uniform", "dropout", "multinomial")
@@ -33,7 +33,8 @@ def where(slip: Slip, text: Text) -> Where | None:
     if first is None:
         return None
     last, landmark = _last_right(judged, slip, text, first) if slip.line is None else (None, "")
-    how = "; ".join(dict.fromkeys(filter(None, (_how(judged, slip), slip.words))))
+    words = _how(judged, slip), slip.words, _hidden_afterwards(slip, text)
+    how = "; ".join(dict.fromkeys(filter(None, words)))
     return Where(last, first, landmark, how)
 
 
@@ -103,6 +104,8 @@ def _how(judged: Judged, slip: Slip) -> str:
         added = "not hidden" in words and _adds_zeros_and_ones(judged, slip.number)
         if "by a factor of" in words and factor is not None and _is_root(factor):
             return f"{words}; {_times(factor)}"
+        if slip.last and (before := _of_another_size(judged, slip)):
+            words = f"{words}; {before}"
         return f"{words}: zeros and ones are added, and minus infinity hides" if added else words
     if step.op in PARTS and slip.mended is not None and _lie_in(judged, slip.number, right):
         return "other places are taken out than should be"
@@ -122,6 +125,52 @@ def _stand_otherwise(judged: Judged, number: int) -> bool:
     asked = [own.trace.steps[i].value.shape[:-2] for i in own.trace.steps[there[0]].inputs]
     same_length = len({len(front) for front in (*fronts, *asked)}) == 1
     return same_length and not {*fronts} & {*asked}
+
+
+def _hidden_afterwards(slip: Slip, text: Text) -> str:
+    """That a softmax saw what should be hidden, and a later line hides it in what that gave."""
+    judged, number = slip.judged, slip.number
+    if not slip.last or slip.mended is None or judged.steps[number].op != "softmax":
+        return ""
+    value, right = judged.steps[number].value, slip.mended.steps[number].value
+    if right.shape != value.shape or not (right == 0).any() or (value == 0).any():
+        return ""
+    for user in judged.users[number]:
+        after, line = judged.steps[user].value, text.line(judged.steps[user])
+        hides = after.shape == value.shape and torch.equal(after == 0, right == 0)
+        if hides and line is not None and near(after[right != 0], value[right != 0]):
+            return f"it sees what should be hidden, which line {line} hides only afterwards"
+    return ""
+
+
+def _of_another_size(judged: Judged, slip: Slip) -> str:
+    """How what a step was made of stands to what the answer makes it of, where it is that times a
+    number, and all is right once the step gives what it should."""
+    own, should = judged.own, slip.wrong.should
+    made = {k.place for k in (should,) if k is not None}
+    asked = [
+        own.of_step[i]
+        for number in made
+        for i in own.trace.steps[number].inputs
+        if i in own.of_step
+    ]
+    for number in judged.steps[slip.number].inputs:
+        found = judged.like.get(number)
+        if found is None or not (found.whole and found.in_order):
+            continue
+        if any(found.known is known for known in asked):
+            continue
+        for known in asked:
+            if known.value.shape == found.known.value.shape and own.comes_of(known, found.known):
+                factor = multiple(found.known.value, known.value)
+                if factor is not None and factor > 0:
+                    size = (
+                        f"small by a factor of {1 / factor:.3g}"
+                        if factor < 1
+                        else f"large by a factor of {factor:.3g}"
+                    )
+                    return f"and what comes in is too {size}"
+    return ""
 
 
 def _is_root(factor: float) -> bool:

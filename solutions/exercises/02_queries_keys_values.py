@@ -341,8 +341,8 @@ for answer in (attention_weights, batched_attention, ParameterAttention, Attenti
         "deviation is its square root.", root=1)
     answer.wrong("scale.multiplied", "The scores are multiplied by the square root instead of "
         "divided by it.", root=-0.5)
-    answer.wrong("scale.after softmax", "The scale comes after the softmax; it belongs on the "
-        "scores. Look at the sums of the rows.", root=0, late=0.5)
+    answer.wrong("scale.after softmax", "The scores go into the softmax as they are, and something "
+        "else is scaled: the scale belongs on the scores.", root=0, late=0.5)
     answer.wrong("scale.fourth root", "The square root was taken twice.", root=0.25)
     answer.wrong("scale.seq_len", "The scores are scaled by the square root of seq_len. A dot "
         "product has as many terms as the vectors have features.", of=-2)

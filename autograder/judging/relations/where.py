@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 import torch
 
 from autograder.course.asking import Sight
+from autograder.course.calls import Call
 from autograder.judging.relations.parts import parts_of
 from autograder.judging.relations.two import TOLERANCE, Named, finite, largest, same
 
@@ -90,7 +91,7 @@ def _right(got: torch.Tensor, expected: torch.Tensor, rtol: float) -> bool:
 
 def what_is_right(sight: Sight) -> str:
     """Which of several results are right everywhere, and how many of the calls; '' for none."""
-    said, right_calls = [], []
+    said, right_calls, wrong_calls = [], [], []
     rtol = sight.exercise.rtol
     wrong: set[str] = set()
     labels: list[str] = []
@@ -102,8 +103,7 @@ def what_is_right(sight: Sight) -> str:
         labels = [label for label, *_ in pairs]
         differ = {label for label, g, e in pairs if not _right(g, e, rtol)}
         wrong |= differ
-        if not differ:
-            right_calls.append(call.says)
+        (wrong_calls if differ else right_calls).append(call)
     if not labels or not wrong:
         return ""
     right = [label for label in labels if label not in wrong]
@@ -111,6 +111,27 @@ def what_is_right(sight: Sight) -> str:
         said.append(f"Right in every call: {', '.join(right)}.")
     if right_calls:
         give = "gives what it should" if len(right_calls) == 1 else "give what they should"
-        such = f" ({right_calls[0]})" if right_calls[0] else ""
+        alone = right_calls[0].says if len(right_calls) == 1 else ""
+        in_common = alone or _in_common(right_calls, wrong_calls)
+        such = f" ({in_common})" if in_common else ""
         said.append(f"{len(right_calls)} of {len(sight.calls)} calls {give}{such}.")
     return " ".join(said)
+
+
+def _in_common(right: Sequence[Call], wrong: Sequence[Call]) -> str:
+    """What sizes of 1 tell calls that are right from all that are wrong, in words; '' for none."""
+    each = [_ones(call) for call in right]
+    shared = [said for said in each[0] if all(said in other for other in each)]
+    apart = [said for said in shared if not any(said in _ones(call) for call in wrong)]
+    return f"those with {' and '.join(apart)}" if apart else ""
+
+
+def _ones(call: Call) -> list[str]:
+    """Along which axes all tensors of a call have size 1, and which numbers that it is built with
+    or given by name are 1."""
+    shapes = [t.shape for t in call.args if isinstance(t, torch.Tensor)]
+    least = min((len(shape) for shape in shapes), default=0)
+    axes = [axis for axis in range(least) if all(shape[axis] == 1 for shape in shapes)]
+    given = {**call.kwargs, **call.init_kwargs}
+    numbers = [f"{name}=1" for name, n in given.items() if type(n) is int and n == 1]
+    return [*(f"size 1 along axis {axis}" for axis in axes), *numbers]

@@ -54,6 +54,7 @@ def ways_to_mend(judged: Judged, replay: Replay, group: Sequence[int]) -> Iterat
     if first.calls[-1].op == ATTENTION:
         yield from _other_switches(replay, group, steps)
     if first.calls[-1].op in JOINS:
+        yield from _other_axes(group, steps)
         yield from _joined_otherwise(group, steps, replay)
     yield Mend({i: -s.value for i, s in zip(group, steps, strict=True)}, {}, "the sign is wrong")
     yield from _other_signs(group, steps)
@@ -90,7 +91,8 @@ def _axes(group, steps, other, now: int) -> Iterator[Mend]:
                 for i, s in zip(group, steps, strict=True)
             }
             name = steps[0].calls[-1].op.strip("_")
-            yield Mend({}, calls, f"`{name}` runs along dim={now}")
+            runs = "joins" if name in JOINS else "runs"
+            yield Mend({}, calls, f"`{name}` {runs} along dim={now}")
 
 
 def _put(given: list, place: int, new, kind: str = "v") -> tuple:

@@ -78,6 +78,10 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
         return exchanged(bench, swap, pivot)
     if pivot is None:
         return _mended(bench, suspects) or first_of_several(bench, suspects)
+    if not pivot.all_right and took_another(judged, pivot):  # a right tensor that may be meant
+        several = first_of_several(bench, suspects)
+        if several is not None:
+            return several
     crossed = turned_before(bench, pivot)
     if crossed is not None:
         return exchanged(bench, crossed, pivot) or one_after_the_other(bench, pivot)
@@ -255,9 +259,11 @@ def _handed_in(judged: Judged, values: dict[int, torch.Tensor]) -> set[int]:
 
 def _same_in_every_round(bench: Bench, pivot: Proof) -> Proof | None:
     """The one place in a loop that takes the same part of a right tensor in every round, where all
-    is right with one part after the other."""
+    is right with one part after the other, or at least the pivot gives some right tensor then."""
     judged, found = bench.judged, []
     groups = {bench.group_of[i] for i in pivot.suspects if i in bench.group_of}
+    before = {i for group in groups for i in _the_same_before(judged, group)}
+    groups |= {bench.group_of[i] for i in before if i in bench.group_of}
     for group in sorted(groups) if pivot.all_right else ():
         steps = [judged.steps[i] for i in group]
         if len(group) < 2 or steps[0].op not in PARTS or not are_the_same(judged, group):
@@ -266,12 +272,22 @@ def _same_in_every_round(bench: Bench, pivot: Proof) -> Proof | None:
         for values in in_slices(known, [step.value.shape for step in steps]):
             new = dict(zip(group, values, strict=True))
             outcome = bench.outcome(new)
-            if outcome is not None and outcome[1]:
+            if outcome is not None and (outcome[1] or _gives_a_right_one(bench, pivot, outcome[0])):
                 trace = bench.replay.trace_with(outcome[0])
                 mend = _of_rounds(judged, new)
-                found.append(Proof(group[0], trace, True, None, mend, (group[0],)))
+                found.append(Proof(group[0], trace, outcome[1], None, mend, (group[0],)))
                 break
     return found[0] if len(found) == 1 and found[0].mend else None
+
+
+def _gives_a_right_one(bench: Bench, pivot: Proof, changed: dict) -> bool:
+    """Whether the pivot's step is a whole right tensor now, in order, of which what it should be is
+    made: a step after it is missing."""
+    value, judged = changed.get(pivot.number), bench.judged
+    found = likeness(value.double(), judged.own.known) if value is not None else None
+    if found is None or not (found.whole and found.in_order) or pivot.should is None:
+        return False
+    return judged.own.comes_of(pivot.should, found.known)
 
 
 def _of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
