@@ -20,9 +20,9 @@ $(VENV)/ready: install.py pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/autograder demo
 
-# Each file is run by one process, in the order of tests/conftest.py. One process more than this
-# machine has cores, since some tests wait.
-SPREAD := -n $(shell n=$$(env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 1); echo $$((n + 1))) --dist loadfile --no-loadscope-reorder
+# Each file is run by one process, in the order of tests/conftest.py; there are as many as cores,
+# since one more would import and collect everything once more.
+SPREAD := -n $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 1) --dist loadfile --no-loadscope-reorder
 
 # What Python compiles is written by tests/conftest.py while tests are collected, and only read by
 # the tests themselves: some of them write a module anew within one second.
