@@ -17,7 +17,7 @@ from autograder.classroom.book import Book, BookError
 from autograder.grading import work as graded_by
 from autograder.many.pool import Failed, Pool
 from tests import forms
-from tests.forms import examples, first_of
+from tests.forms import examples
 from tests.journeys.classroom import HOMEWORK, NAME, Classroom, environ, half, right
 from tests.pieces import work
 from tests.typed import typed
@@ -309,7 +309,8 @@ def test_a_program_of_nbgraders_that_is_not_found_is_told_in_a_sentence():
         subprocess.run(["alembic", "heads"], env={"PATH": ""}, check=True)
 
 
-@pytest.mark.parametrize("more", first_of([], ["--force", "--student=cy"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [[], ["--force", "--student=cy"]])
 def test_the_process_that_keeps_the_marks_imports_nothing_that_judges(rooms, more):
     """Torch takes longer to import than a class that is unchanged takes to be looked through."""
     _, here = rooms

@@ -210,6 +210,7 @@ def test_gpt2s_own_configuration_has_the_structure_the_library_reads():
     assert pretrained.describe(model).endswith("hidden size 768, 124.4 M parameters")
 
 
+@pytest.mark.slow
 def test_importing_the_library_does_not_import_transformers():
     modules = "ablation, circuits, modeling_lm, patching, plots, pretrained, training, weights"
     program = (

@@ -134,6 +134,7 @@ def test_a_record_comes_back_as_it_was_written(tmp_path):
     assert isinstance(records.read(Session(engine), "ada")[HOMEWORK].submission.cells[0].role, Role)
 
 
+@pytest.mark.slow
 def test_an_exercise_is_found_without_importing_those_of_other_lessons():
     code = (
         "import sys; from autograder.course.course import Course; from pathlib import Path; "

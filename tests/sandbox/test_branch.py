@@ -155,11 +155,11 @@ def test_each_branch_has_the_time_of_a_child(light, course):
     from autograder.sandbox import Limits, Sandbox
     from tests.sandbox.conftest import RUNNER
 
-    limits = Limits(call_seconds=5, child_seconds=6)
+    limits = Limits(call_seconds=5, child_seconds=3)
     with Sandbox(course, limits=limits, runner=RUNNER) as box, box.child() as child:
         for _ in range(3):
             with child.branch():
-                run(child, "import time; time.sleep(2.5)")
+                run(child, "import time; time.sleep(1.2)")
         assert child.clean
         before = time.monotonic()
         with pytest.raises(ChildFailed), child.branch():

@@ -46,7 +46,7 @@ def test_most_single_mistakes_and_pairs_get_their_line_and_cause(programs):
     assert sum(pairs) >= 0.7 * len(pairs)
 
 
-@pytest.mark.parametrize("program", share(PROGRAMS, 4), ids=name)
+@pytest.mark.parametrize("program", share(PROGRAMS, 8), ids=name)
 def test_what_is_said_of_the_steps_changes_no_verdict(program):
     """A mark depends on a finding's name and verdict."""
     seen = told(program.task, program.text)

@@ -26,8 +26,8 @@ from tests.tracing.helper import look, told
 from tests.tracing.test_first_line import failing, is_right
 
 CHEAP = ("simple.", "one_head.", "masks.", "heads.split", "heads.merge", "backward.", "equal.")
-FEW = [*PROGRAMS[::12], *AGAIN[::12]]
-FEW += [p for p in [*FOURTH, *FIFTH] if p.task.startswith(CHEAP)][::9]
+FEW = [*PROGRAMS[::24], *AGAIN[::24]]
+FEW += [p for p in [*FOURTH, *FIFTH] if p.task.startswith(CHEAP)][::15]
 HALVES = {
     "looked at": LOOKED_AT,
     "counted": COUNTED,
