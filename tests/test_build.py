@@ -78,6 +78,7 @@ def test_students_see_no_solution_and_no_marking_scheme(path):
             assert "raise NotImplementedError()" in cell.source
 
 
+@pytest.mark.slow
 def test_two_builds_are_byte_identical(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two.ipynb"
     for part in ("solutions", "transformer_lm"):

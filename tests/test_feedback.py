@@ -20,7 +20,6 @@ from autograder.reports.cards import Card
 from autograder.reports.feedback import FOLDED, code, page, said
 from autograder.reports.plain import descriptions
 from tests.conftest import ROOT
-from tests.forms import first_of
 
 HOMEWORK = "05_homework"
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -248,8 +247,9 @@ def violations(html: str, folder, dark: bool, width: int = 1200) -> list:
 
 @pytest.mark.skipif(not BROWSER, reason="no browser is installed")
 @pytest.mark.parametrize(
-    ("dark", "width"), first_of((True, 1200), (False, 1200), (True, 390), (False, 390))
+    ("dark", "width"), [(True, 1200), (False, 1200), (True, 390), (False, 390)]
 )
+@pytest.mark.slow
 def test_axe_finds_nothing(html, tmp_path, dark, width):
     assert violations(html, tmp_path, dark, width) == []
 

@@ -16,7 +16,6 @@ from autograder.course.course import Course
 from autograder.course.released import HANDED_OUT, KEPT, CourseError
 from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
-from tests import forms
 from tests.conftest import ROOT
 
 HOMEWORK = "05_homework"
@@ -134,6 +133,7 @@ def test_where_nothing_can_be_written_it_is_built_each_time(small, monkeypatch):
     assert not (small / "build").exists()
 
 
+@pytest.mark.slow
 def test_processes_that_start_at_once_do_not_disturb_each_other(small):
     program = (
         "import hashlib, sys\nfrom pathlib import Path\nfrom autograder.course import released\n"
@@ -142,7 +142,7 @@ def test_processes_that_start_at_once_do_not_disturb_each_other(small):
     )
     started = [
         subprocess.Popen([sys.executable, "-c", program, str(small)], stdout=subprocess.PIPE)
-        for _ in range(2 if forms.small else 4)
+        for _ in range(4)
     ]
     said = {process.communicate()[0] for process in started}
     assert len(said) == 1 and said != {b""}

@@ -109,6 +109,7 @@ def test_a_canvas_class_with_two_of_one_name_one_late_and_one_pdf(download):
     assert "15 questions not marked yet; isolation: " in done.stdout
 
 
+@pytest.mark.slow
 def test_a_gradescope_class_with_a_group_and_one_without_files(download):
     metadata = """---
 submission_1:
