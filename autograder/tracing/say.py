@@ -180,9 +180,13 @@ def _is_root(factor: float) -> bool:
 
 
 def _times(factor: float) -> str:
-    """A factor in words: as one over the root of a whole number where it is one."""
+    """A factor in words: as one over the root of a whole number where it is one. Nothing of one
+    that no size gives: it may be a value of the right answer, such as a weight."""
     if _is_root(factor):
         return f"it divides by the root of {round(factor**-2)}"
+    powers = (factor, 1 / factor, factor**2, factor**-2) if factor else ()
+    if not any(abs(p - round(p)) < 1e-3 and round(p) for p in powers):
+        return ""
     return f"it multiplies by {factor:.3g}"
 
 

@@ -3,6 +3,7 @@
 import pytest
 
 from autograder.reports.findings import where_in_words
+from autograder.tracing import say
 from tests.tracing.helper import told
 from tests.tracing.styles import single
 
@@ -345,3 +346,18 @@ def test_a_function_that_gets_what_is_not_scaled_yet_is_not_to_blame():
 def test_a_turned_table_and_what_scales_it_do_not_come_in_at_one_line():
     source = SOFTLY.format(table="offers @ asks.T", scaled=" / q.shape[-1]")
     assert "Both come in" not in said("one_head.batched", source).message
+
+
+@pytest.mark.parametrize(
+    "factor, said",
+    [
+        (1 / 13**0.5, "it divides by the root of 13"),
+        (13**0.5, "it multiplies by 3.61"),
+        (0.25, "it multiplies by 0.25"),
+        (-3.0, "it multiplies by -3"),
+        (0.282, ""),  # such as a weight of the right answer
+        (1.37, ""),
+    ],
+)
+def test_only_factors_that_sizes_give_are_told_in_numbers(factor, said):
+    assert say._times(factor) == said
