@@ -14,6 +14,7 @@ from autograder.shapes.binding import CODE, Scope
 from autograder.shapes.match import Matcher, results, unpacks
 from autograder.shapes.recording import Execution, Weight, tensors
 from autograder.shapes.text.dims import (
+    Dims,
     Lookup,
     aligned,
     evaluate,
@@ -280,10 +281,10 @@ def compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ..
     return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
 
 
-def slip(term: Term, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
+def slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
     """Whether a shape was meant: what nothing proves in the written one may be any size."""
     lookup = case.scope.lookup(execution)
-    dims = opened(term.dims, set(case.unproven), case) if case.unproven else term.dims
+    dims = opened(dims, set(case.unproven), case) if case.unproven else dims
     if any(d[0] == "..." for d in dims):
         pairs = aligned(dims, len(shape))
         return pairs is not None and sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1

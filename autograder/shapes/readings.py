@@ -23,6 +23,7 @@ from autograder.shapes.text.dims import (
     fits,
     names_of,
     number_apart,
+    options,
     rounded,
     shape_fits,
     uneven,
@@ -361,6 +362,9 @@ def explained_by_a_slip(case: Case) -> str:
     wrong = [
         e for e in case.runs if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
     ]
-    if all(any(slip(t, shape, e, case) for t, shape in compared(case, e)) for e in wrong):
+    if all(
+        any(slip(d, shape, e, case) for t, shape in compared(case, e) for d in options(t.dims))
+        for e in wrong
+    ):
         return ""
     return "it is unlike anything that this line makes"
