@@ -37,7 +37,7 @@ MAX_DOMAIN, MAX_PAIRS, MAX_CHOICES, ROUNDS, MAX_NAMES = 8, 40, 512, 3, 40
 MAX_EVENTS = 200  # of a statement, in which what a name stands for is looked for
 
 Vector = tuple[int, ...]  # one size a configuration
-Confirmed = dict[tuple[int, int, str, int | None], set[int]]  # by call, run, name and size
+Confirmed = dict[tuple[int, str, int | None], set[int]]  # by run, name and size
 SURE_WORDS = ("batch", "seq", "heads", "head_size")  # whose words mean nothing else
 WORD = 1.2  # comments: what a word that can mean one thing only weighs
 Unit = tuple[int, int]  # a call of the plan, and a call of the function in it
@@ -174,8 +174,8 @@ class Scope:
 
     def lines_with(self, name: str, execution: Execution, line: int) -> int:
         """How many other comments are true in which a name stands alone for its size."""
-        call, plain, size = execution.unit[0], names.normal(name), self.lookup(execution)(name)
-        return len(self.confirmed.get((call, execution.config, plain, size), set()) - {line})
+        plain, size = names.normal(name), self.lookup(execution)(name)
+        return len(self.confirmed.get((execution.config, plain, size), set()) - {line})
 
     def proven(self, name: str, execution: Execution, line: int) -> bool:
         """Whether a name's size rests on more than the comment in this line."""
@@ -396,5 +396,5 @@ class Solver:
                 for d, s in aligned(term.dims, len(shape)) or ():
                     for name in alone(term.dims[d]):
                         if lookup(name) == shape[s]:
-                            key = (self.unit[0], execution.config, names.normal(name), shape[s])
+                            key = (execution.config, names.normal(name), shape[s])
                             self.scope.confirmed.setdefault(key, set()).add(line)

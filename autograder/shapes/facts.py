@@ -351,8 +351,15 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
 
 
 def names_of_the_call(case: Case) -> str:
-    """A docstring has its own names: only how many dimensions, and their order, is surely wrong."""
+    """A docstring has its own names: only how many dimensions, and their order, is surely wrong.
+
+    Whether one more is given that has the size 1, is up to the caller: `[n]` or `[n, 1]`.
+    """
+    one = ("num", 1)
     ranks = {len(s) for e in case.runs for s in made(case, e)}
+    wide = {sum(n != 1 for n in s) for e in case.runs for s in made(case, e)}
+    if sum(d != one for d in case.last.dims) in wide:
+        ranks.add(len(case.last.dims))
     if case.sighting.place == "docstring" and len(case.last.dims) in ranks:
         return "" if case.exchanged() else "the names of a docstring need not be those of the call"
     return ""

@@ -342,8 +342,8 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
     own = {names.normal(n) for n in used}
     sizes |= {
         s
-        for (call, config, name, s), lines in case.scope.confirmed.items()
-        if (call, config) == (execution.unit[0], execution.config)
+        for (config, name, s), lines in case.scope.confirmed.items()
+        if config == execution.config
         and name not in own
         and lines - {case.sighting.line}
         and s
