@@ -17,6 +17,7 @@ from autograder.shapes.text.dims import (
     Dims,
     Lookup,
     aligned,
+    alone,
     evaluate,
     fits,
     names_of,
@@ -79,7 +80,26 @@ class Case:
             for n in sorted({n for t in wrong for n in shape_names(t.dims)})
             if not (len(n) == 1 and n in strings)  # an einsum names its dimensions
             if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
+            or (n in self.foreign and not any(n in alone(d) for t in wrong for d in t.dims))
         ]
+
+    @cached_property
+    def foreign(self) -> set[str]:
+        """The names that stand for a size in comments of other functions only."""
+        return {
+            n
+            for n in self.names()
+            for e in self.runs[:8]
+            if self.scope.free(n, e)
+            and not self.scope.lines_with(n, e, self.sighting.line, here=True)
+        }
+
+    @property
+    def next_to_it(self) -> bool:
+        """Whether the comment stands beside what it is about, or names it."""
+        named = self.stmt.kind == "def" or self.last.label in flat(self.stmt.targets)
+        place = self.sighting.place
+        return place in ("end", "above", "between") or (place == "named" and named)
 
     @cached_property
     def nowhere(self) -> bool:

@@ -35,12 +35,15 @@ from autograder.shapes.readings import (
 )
 from autograder.shapes.recording import Weight, tensors
 from autograder.shapes.text.dims import (
+    Dims,
+    Lookup,
     aligned,
     alone,
     evaluate,
     fits,
     names_of,
     shape_fits,
+    shape_names,
     without,
 )
 from autograder.shapes.text.lexer import plain, tokens
@@ -218,7 +221,7 @@ def placed_beside_it(case: Case) -> str:
         return "it may be about another line"
     if alone or place in ("end", "link", "docstring"):
         return ""
-    if place in ("above", "below", "between", "named") and case.nowhere:
+    if place not in ("inner", "link") and case.nowhere:
         return ""
     labels = {t.label for t in case.claim.terms() if t.label}
     if labels & set(flat(case.stmt.targets)):
@@ -254,7 +257,8 @@ def nothing_near_has_it(case: Case) -> str:
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
         name = {case.last.label} & own
-        was = bool(name) and not case.always_above() and case.alive(case.last.dims, name)
+        was = bool(name) and not case.always_above()
+        was = was and case.alive(without(case.last.dims, case.foreign), name)
         return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
     sure = case.always_above() and len(case.sighting.claims) == 1
@@ -263,6 +267,7 @@ def nothing_near_has_it(case: Case) -> str:
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
         dims = opened(dims, set(case.unproven), case) if case.unproven else dims
+        dims = without(dims, case.foreign)
         if not chain and case.alive(dims, own if sure else None):
             return "a tensor near this line has that shape"
         for stmt, runs in near:
@@ -291,10 +296,49 @@ def names_are_proven(case: Case) -> str:
     return ""
 
 
+def not_a_name_of_its_own(case: Case) -> str:
+    """`[layers, b, width]`: what a name is in other functions, it need not be in this one."""
+    foreign = case.foreign
+    if case.ends_right():  # a step of it is wrong: what the end names is known
+        foreign = foreign - shape_names(case.last.dims)
+        terms = [t for s in case.claim.stages for t in s.terms]
+        may = any(names_of(d) & foreign for t in terms for d in t.dims)
+    else:
+        may = bool(foreign) and all(
+            any(_may_be(case.last.dims, s, foreign, case.scope.lookup(e)) for s in made(case, e))
+            for e in case.runs
+        )
+    return "a name may have a meaning of its own here" if may else ""
+
+
+def _may_be(dims: Dims, shape: tuple[int, ...], unknown: set[str], lookup: Lookup) -> bool:
+    """Whether dimensions are a shape for some sizes of the unknown names, one for each.
+
+    One whose usual size is not there may stand for several dimensions: `[points, 2]`.
+    """
+    for i, dim in enumerate(dims):
+        more, behind = len(shape) - len(dims), len(dims) - i - 1
+        if dim[0] == "name" and dim[1] in unknown and more > 0 and lookup(dim[1]) not in shape:
+            rest, ends = (*dims[:i], *dims[i + 1 :]), (*shape[:i], *shape[len(shape) - behind :])
+            if shape_fits(rest, ends, lookup):
+                return True
+    sizes: dict[str, tuple[int, int]] = {}
+    pairs = aligned(dims, len(shape))
+    for i, j in pairs or ():
+        if not names_of(dims[i]) & unknown:
+            if not fits(dims[i], shape[j], lookup):
+                return False
+        elif dims[i][0] == "name":
+            at, size = sizes.setdefault(dims[i][1], (i, shape[j]))
+            if size != shape[j] and i > at + 1:  # who writes `[b, t, t]` takes two for one
+                return False
+    return pairs is not None
+
+
 def _exchanged(case: Case, unproven: set[str]) -> bool:
     """Whether the proven names are all of this tensor, and stand elsewhere: `[b, h, s]`."""
     dims = without(case.last.dims, unproven)
-    if case.sighting.place not in ("end", "above", "between"):
+    if not case.next_to_it:
         return False
     for _, lookup, shape in case.seen():
         known = Counter(evaluate(d, lookup) for d in dims if names_of(d))
@@ -327,15 +371,14 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     counts as any size. Half of the dimensions must be told: by proven names, or behind a line, and
     where their number is wrong, by numbers and the names of one other true comment too.
     """
-    place, own = case.sighting.place, case.last.label in flat(case.stmt.targets)
-    if place not in ("end", "above", "between") and not (place == "named" and own):
+    if not case.next_to_it:
         return False
-    once = {n for n in unproven if all(case.lines_with(n, e) for e in case.runs)}
+    once = {n for n in unproven - case.foreign if all(case.lines_with(n, e) for e in case.runs)}
     dims = opened(case.last.dims, unproven, case)
     told = [d[0] not in ("any", "...", "num") for d in dims]
     known = [not names_of(d) & (unproven - once) for d in case.last.dims]
     apart = all(aligned(dims, len(s)) is None for e in case.runs for s in made(case, e))
-    if place == "end" or (apart and len(case.claim.stages) == 1):
+    if case.sighting.place == "end" or (apart and len(case.claim.stages) == 1):
         named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
         told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
     if 2 * sum(told) < len(dims):
@@ -375,6 +418,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("surely about this tensor", placed_beside_it),
     ("surely about this tensor", nothing_near_has_it),
     ("every name is proven", names_are_proven),
+    ("every name is proven", not_a_name_of_its_own),
     ("every name is proven", names_of_the_call),
     ("every reading is false", no_comma_is_missing),
     ("every reading is false", no_half_is_rounded),

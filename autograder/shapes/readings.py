@@ -342,7 +342,8 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
     own = {names.normal(n) for n in used}
     sizes |= {
         s
-        for (config, name, s), lines in case.scope.confirmed.items()
+        for (config, name), said in case.scope.confirmed.items()
+        for s, lines in said.items()
         if config == execution.config
         and name not in own
         and lines - {case.sighting.line}
