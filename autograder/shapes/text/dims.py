@@ -152,8 +152,8 @@ class _Reader:
     def alternatives(self) -> Expr:
         left = self.sum()
         while self.peek().text in ("=", ":", "==", "|"):
-            self.take()
-            left = ("alt", left, self.sum())
+            sign = self.take().text
+            left = ("alt", left, self.sum(), *([sign] if sign == "|" else []))
         return left
 
     def sum(self) -> Expr:
@@ -384,7 +384,9 @@ def options(dims: Dims) -> Iterator[Dims]:
 
 
 def _names_for(dim: Expr) -> list[Expr]:
-    return [*_names_for(dim[1]), *_names_for(dim[2])] if dim[0] == "alt" else [dim]
+    if dim[0] != "alt" or dim[3:]:  # `[b, d|d]`: two things side by side, and no two names
+        return [dim]
+    return [*_names_for(dim[1]), *_names_for(dim[2])]
 
 
 def only_numbers(dims: Dims) -> bool:
