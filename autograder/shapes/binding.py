@@ -187,6 +187,12 @@ class Scope:
         here = here or 4 * others > len(own) + 4
         return sum(self.lines[0] <= n <= self.lines[1] or not here for n in own)
 
+    def repeated(self, dim: Expr, execution: Execution, line: int) -> bool:
+        """Whether a product or a sum stands for its size in two other comments, as it is."""
+        size = evaluate(dim, self.lookup(execution))
+        said = self.confirmed.get((execution.config, repr(dim)), {})
+        return len(said) == 1 and size is not None and len(said.get(int(size), set()) - {line}) > 1
+
     def proven(self, name: str, execution: Execution, line: int) -> bool:
         """Whether a name's size rests on more than the comment in this line."""
         proof = self.fixed(name, execution)[1]
@@ -414,8 +420,8 @@ class Solver:
                 if not shape_fits(term.dims, shape, lookup):
                     continue
                 for d, s in aligned(term.dims, len(shape)) or ():
-                    for name in alone(term.dims[d]):
-                        if lookup(name) == shape[s]:
-                            key = (execution.config, names.normal(name))
-                            said = self.scope.confirmed.setdefault(key, {})
-                            said.setdefault(shape[s], set()).add(line)
+                    whole = [repr(term.dims[d])] if term.dims[d][0] in "*+-" else []
+                    found = [names.normal(n) for n in alone(term.dims[d]) if lookup(n) == shape[s]]
+                    for name in (*found, *whole):
+                        said = self.scope.confirmed.setdefault((execution.config, name), {})
+                        said.setdefault(shape[s], set()).add(line)

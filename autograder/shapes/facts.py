@@ -34,6 +34,7 @@ from autograder.shapes.readings import (
     nothing_on_the_way,
 )
 from autograder.shapes.recording import Weight, tensors
+from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
     Dims,
     Lookup,
@@ -322,17 +323,7 @@ def _may_be(dims: Dims, shape: tuple[int, ...], unknown: set[str], lookup: Looku
             rest, ends = (*dims[:i], *dims[i + 1 :]), (*shape[:i], *shape[len(shape) - behind :])
             if shape_fits(rest, ends, lookup):
                 return True
-    sizes: dict[str, tuple[int, int]] = {}
-    pairs = aligned(dims, len(shape))
-    for i, j in pairs or ():
-        if not names_of(dims[i]) & unknown:
-            if not fits(dims[i], shape[j], lookup):
-                return False
-        elif dims[i][0] == "name":
-            at, size = sizes.setdefault(dims[i][1], (i, shape[j]))
-            if size != shape[j] and i > at + 1:  # who writes `[b, t, t]` takes two for one
-                return False
-    return pairs is not None
+    return shape_fits(without(dims, unknown), shape, lookup) and not _clash(dims, shape, unknown)
 
 
 def _exchanged(case: Case, unproven: set[str]) -> bool:
@@ -349,19 +340,24 @@ def _exchanged(case: Case, unproven: set[str]) -> bool:
 
 
 def _twice(case: Case) -> bool:
-    """Whether a name stands for two sizes of one tensor: `[b, t, b]` is false whatever `b` is.
+    """Whether a name stands for two sizes of one tensor: `[b, t, b]` is false whatever `b` is."""
+    return all(_clash(case.last.dims, shape, case.names()) for _, _, shape in case.seen())
+
+
+def _clash(dims: Dims, shape: tuple[int, ...], among: set[str]) -> bool:
+    """Whether one of these names would stand for two sizes.
 
     `[b, t, t]` is no such name: who thinks of a square takes two lengths for one.
     """
-    for _, _, shape in case.seen():
-        at: dict[str, list[tuple[int, int]]] = {}
-        for i, j in aligned(case.last.dims, len(shape)) or ():
-            for name in alone(case.last.dims[i]):
-                at.setdefault(name, []).append((i, shape[j]))
-        pairs = (pair for found in at.values() for pair in itertools.combinations(found, 2))
-        if not any(m != n and j > i + 1 for (i, m), (j, n) in pairs):
-            return False
-    return True
+    at: dict[str, list[tuple[int, int]]] = {}
+    for i, j in aligned(dims, len(shape)) or ():
+        for name in among.intersection(alone(dims[i])):
+            at.setdefault(name, []).append((i, shape[j]))
+    return any(
+        m != n and (j > i + 1 or names.concept(name) == "batch")
+        for name, found in at.items()
+        for (i, m), (j, n) in itertools.combinations(found, 2)
+    )
 
 
 def _false_whatever(case: Case, unproven: set[str]) -> bool:

@@ -292,7 +292,7 @@ class _Room:
         return found, set(sighting.stmts) if stmt.kind == "def" else {stmt_id}
 
     def _heading(self, sighting: Sighting, stmt_id: int) -> tuple[list[Verdict], set[int]]:
-        """`# Shapes: [b, t]` over a paragraph: only what is false, and no tensor's shape, is said."""
+        """`# Shapes: [b, t]` over a paragraph: only what is false of every tensor is said."""
         stmt, terms = self.stmts[stmt_id], [t for c in sighting.claims for t in c.terms()]
         first = tokens(sighting.text)[:1]
         told = bool(first) and first[0].kind == "shape" and len(terms) == 1

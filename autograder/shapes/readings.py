@@ -344,10 +344,7 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
         s
         for (config, name), said in case.scope.confirmed.items()
         for s, lines in said.items()
-        if config == execution.config
-        and name not in own
-        and lines - {case.sighting.line}
-        and s
+        if config == execution.config and name not in own and lines - {case.sighting.line} and s
     }
     if all(case.scope.free(n, execution) and not execution.size(f"self.{n}") for n in used):
         return size not in sizes  # `[tokens, d]`, where the tokens are those of all sequences
