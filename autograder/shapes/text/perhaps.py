@@ -12,7 +12,7 @@ import itertools
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import PROSE, split
 from autograder.shapes.text.lexer import Token
-from autograder.shapes.text.shapes_in_text import INDICES, LARGEST, Vocabulary, pairs_of
+from autograder.shapes.text.shapes_in_text import INDICES, LARGEST, Vocabulary, latin, pairs_of
 
 OBJECTS = ("vector", "vectors", "matrix", "matrices", "array")  # what has a shape, like a tensor
 LIKE = ("like", "as")
@@ -104,7 +104,7 @@ def _piece(part: list[Token], vocabulary: Vocabulary) -> int:
 
 def _in_brackets(found: list[Token], i: int, end: int, vocabulary: Vocabulary) -> bool:
     """`[foo, bar]`, `(#words, batch size)`: names that may be of sizes, and no call."""
-    if end - i > LARGEST or (i and found[i].glued and found[i - 1].word):
+    if end - i > LARGEST or (i and found[i].glued and latin(found[i - 1])):
         return False
     inner = found[i + 1 : end]
     alone = i == 0 and end == len(found) - 1  # `[i, j]` and no more, where i and j may be sizes
@@ -120,9 +120,8 @@ def _in_brackets(found: list[Token], i: int, end: int, vocabulary: Vocabulary) -
         zero = any(p and p[0].text == "0" for p in parts)  # a range
         if alone and not zero and found[i].text == "[" and words.isdisjoint(vocabulary.tensors):
             return True  # `[from, to]`, `[b, net(7)_out=14]`
-        sure = [_piece(p, vocabulary) for p in parts if p or not alone]  # `(n, )`
-        numbers = sum(not any(t.word for t in p) for p in parts)  # `(Smith, 2017)`
-        return NONE not in sure and (alone or not numbers or MAYBE not in sure)
+        year = [t.text[:2] in ("19", "20") and len(t.text) == 4 for t in parts[-1]]
+        return year != [True] and all(_piece(p, vocabulary) for p in parts if p)  # `(n, )`
     factors = split(inner, lambda t: t.kind == "times")
     if len(factors) >= (2 if alone else 3):
         return all(_piece(p, vocabulary) for p in factors)
