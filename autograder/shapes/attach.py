@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from autograder.shapes.text.comments import Comment
+from autograder.shapes.text.dims import shape_names
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.reader import Claim, read
 from autograder.shapes.text.shapes_in_text import Vocabulary
@@ -37,6 +38,10 @@ class Sighting:
     text: str
     block: tuple[int, ...] = field(default=())
     code: str = ""
+
+    def names(self) -> set[str]:
+        """The names of dimensions in it."""
+        return {n for c in self.claims for t in c.terms() for n in shape_names(t.dims)}
 
     @property
     def trailing(self) -> bool:

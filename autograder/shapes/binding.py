@@ -52,8 +52,8 @@ class Scope:
     arguments: integers that the class was built with, by configuration. legend: names that a
     comment explains. loops: names that count. bound: the choice for each free name, in each call
     of the function. confirmed: the lines of the true comments of all functions in which a name
-    stands alone for a size; told: those of a first look. lines: the first and
-    the last of the function.
+    stands alone for a size; told: those of a first look. lines: the first and the last of the
+    function. comments: the names in each.
     """
 
     plan: Plan
@@ -67,6 +67,7 @@ class Scope:
     told: Confirmed = field(default_factory=dict)
     loops: frozenset[str] = frozenset()
     lines: tuple[int, int] = (0, 0)
+    comments: list[set[str]] = field(default_factory=list)
 
     def lookup(self, execution: Execution) -> Callable[[str], int | None]:
         """Sizes by name, as they are while this execution runs."""
@@ -124,14 +125,13 @@ class Scope:
         def find(name: str) -> int | None:
             if (size := execution.size(name)) is not None:
                 return size
-            call = execution.unit[0]
-            word, sizes = names.normal(name), self.sizes(execution.config, call)
+            word, call = names.normal(name), execution.unit[0]
+            sizes = self.sizes(execution.config, call)
             if (size := _of_role(word, sizes)) is not None:
                 return size
             if word in self.legend:
                 return self._explained(word, execution, deep + 1)
-            size = self._meant(word, sizes, call)[0]
-            return self.by_concept(word, sizes) if size is None else size
+            return self._meant(word, sizes, call)[0] or self.by_concept(word, sizes)
 
         value = evaluate(rule, find)
         return int(value) if value is not None and value.denominator == 1 else None
@@ -139,10 +139,10 @@ class Scope:
     def _meant(self, plain: str, sizes: dict[str, int], call: int) -> tuple[int | None, str]:
         if call in self.homes and len(plain) > 2:
             alike = {s for r, s in sizes.items() if names.stem(r) == names.stem(plain)}
-            slip = names.near(plain, map(names.normal, sizes)) if not alike else None
+            beside = {n for group in self.comments if plain in group for n in group}
+            slip = names.near(plain, {*map(names.normal, sizes)} - beside) if not alike else None
             alike = alike or {s for r, s in sizes.items() if names.normal(r) == slip}
-            if len(alike) == 1:
-                return alike.pop(), CALL
+            return (alike.pop(), CALL) if len(alike) == 1 else (None, "")
         return None, ""
 
     def by_concept(self, plain: str, sizes: dict[str, int]) -> int | None:

@@ -272,9 +272,8 @@ def nothing_near_has_it(case: Case) -> str:
         if not chain and case.alive(dims, own if sure else None):
             return "a tensor near this line has that shape"
         for stmt, runs in near:
-            further = begun and stmt.id in case.sighting.block  # a chain over several lines
             if (
-                (further or not sure)
+                (stmt.id in case.sighting.block or not sure)  # of the paragraph below, always
                 and runs
                 and all(
                     any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e))

@@ -177,6 +177,7 @@ class _Room:
         found = sightings(
             function, source.traced, source.comments, source.lines, vocabulary, self.needs_one
         )
+        scope.comments = [set(map(names.normal, s.names())) for s in found]
         self.sightings = [s for s in found if s.stmts]
         self.homeless = [s for s in found if not s.stmts]
 
@@ -237,8 +238,7 @@ class _Room:
                 continue
             if not (sighting.trailing or stmts - behind):  # a remark above a line that has its own
                 verdicts = [v for v in verdicts if v.verdict == "true"]
-            if any(v.verdict == "true" for v in verdicts):
-                self.placed.append(sighting)
+            self.placed += [sighting] if any(v.verdict == "true" for v in verdicts) else []
             found += verdicts
             described |= stmts
             told = any(v.verdict != "cannot tell" for v in verdicts)
