@@ -118,7 +118,7 @@ class Case:
         for dims in (opened(t.dims, set(self.unproven), self) for t in terms):
             for stmt, runs in self.room:
                 self.clock.check()
-                if runs and all(_has(dims, stmt, e, label, self) for e in runs):
+                if any(_has(dims, stmt, e, label, self) for e in runs):
                     return False
         return True
 
