@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autograder.shapes.attach import Sighting
-from autograder.shapes.match import Matcher, results
+from autograder.shapes.match import Matcher, results, wholes
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text import names
@@ -37,7 +37,7 @@ MAX_DOMAIN, MAX_PAIRS, MAX_CHOICES, ROUNDS, MAX_NAMES = 8, 40, 512, 3, 40
 MAX_EVENTS = 200  # of a statement, in which what a name stands for is looked for
 
 Vector = tuple[int, ...]  # one size a configuration
-Confirmed = dict[tuple[int, int, str, int | None], set[int]]  # by call, run, name and size
+Confirmed = dict[tuple[int, str], dict[int | None, set[int]]]  # lines, by run and name, by size
 SURE_WORDS = ("batch", "seq", "heads", "head_size")  # whose words mean nothing else
 WORD = 1.2  # comments: what a word that can mean one thing only weighs
 Unit = tuple[int, int]  # a call of the plan, and a call of the function in it
@@ -52,7 +52,8 @@ class Scope:
     arguments: integers that the class was built with, by configuration. legend: names that a
     comment explains. loops: names that count. bound: the choice for each free name, in each call
     of the function. confirmed: the lines of the true comments of all functions in which a name
-    stands alone for a size. comments: the names in each.
+    stands alone for a size; told: those of a first look. lines: the first and the last of the
+    function. comments: the names in each.
     """
 
     plan: Plan
@@ -63,7 +64,9 @@ class Scope:
     constants: dict[str, int] = field(default_factory=dict)
     bound: dict[Unit, dict[str, Vector]] = field(default_factory=dict)
     confirmed: Confirmed = field(default_factory=dict)
+    told: Confirmed = field(default_factory=dict)
     loops: frozenset[str] = frozenset()
+    lines: tuple[int, int] = (0, 0)
     comments: list[set[str]] = field(default_factory=list)
 
     def lookup(self, execution: Execution) -> Callable[[str], int | None]:
@@ -172,10 +175,23 @@ class Scope:
         sizes = [self.by_concept(name, self.sizes(c, call)) for c in self.configs]
         return tuple(sizes) if call in self.homes and sizes and None not in sizes else None
 
-    def lines_with(self, name: str, execution: Execution, line: int) -> int:
-        """How many other comments are true in which a name stands alone for its size."""
-        call, plain, size = execution.unit[0], names.normal(name), self.lookup(execution)(name)
-        return len(self.confirmed.get((call, execution.config, plain, size), set()) - {line})
+    def lines_with(self, name: str, execution: Execution, line: int, here: bool = False) -> int:
+        """How many other comments are true in which a name stands alone for its size.
+
+        Those of other functions count where the name hardly ever stands for another size; not at
+        all if only `here` is asked.
+        """
+        said = self.confirmed.get((execution.config, names.normal(name)), {})
+        own = said.get(self.lookup(execution)(name), set()) - {line}
+        others = sum(map(len, said.values())) - len(own)
+        here = here or 4 * others > len(own) + 4
+        return sum(self.lines[0] <= n <= self.lines[1] or not here for n in own)
+
+    def repeated(self, dim: Expr, execution: Execution, line: int) -> bool:
+        """Whether a product or a sum stands for its size in two other comments, as it is."""
+        size = evaluate(dim, self.lookup(execution))
+        said = self.confirmed.get((execution.config, repr(dim)), {})
+        return len(said) == 1 and size is not None and len(said.get(int(size), set()) - {line}) > 1
 
     def proven(self, name: str, execution: Execution, line: int) -> bool:
         """Whether a name's size rests on more than the comment in this line."""
@@ -217,7 +233,17 @@ class Scope:
                     found.append(tuple(sizes[role] for sizes in given))
             if meant == "head_size" and None not in head:
                 found.append(tuple(head))
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys([*self._said(names.normal(name)), *found]))
+
+    def _said(self, plain: str) -> list[Vector]:
+        """The sizes that a name has in most of the true comments of the source."""
+        sizes = []
+        for config in self.configs:
+            said = self.told.get((config, plain))
+            if not said:
+                return []
+            sizes.append(max(said, key=lambda s, of=said: (len(of[s]), -s)))
+        return [tuple(sizes)]
 
 
 def _of_role(plain: str, sizes: dict[str, int]) -> int | None:
@@ -295,7 +321,7 @@ class Solver:
         for execution in self.runs[stmt.id]:
             seen = [v for _, v in execution.events]
             seen += [v for n, v in execution.after.items() if n in labels]
-            shapes = [s for v in seen for s in tensors(v)] + results(stmt, execution)
+            shapes = [s for v in seen for w in wholes(v) for s in w] + results(stmt, execution)
             per.setdefault(execution.config, shapes)
         if set(per) != set(self.scope.configs) or len({len(s) for s in per.values()}) != 1:
             return []
@@ -394,7 +420,8 @@ class Solver:
                 if not shape_fits(term.dims, shape, lookup):
                     continue
                 for d, s in aligned(term.dims, len(shape)) or ():
-                    for name in alone(term.dims[d]):
-                        if lookup(name) == shape[s]:
-                            key = (self.unit[0], execution.config, names.normal(name), shape[s])
-                            self.scope.confirmed.setdefault(key, set()).add(line)
+                    whole = [repr(term.dims[d])] if term.dims[d][0] in "*+-" else []
+                    found = [names.normal(n) for n in alone(term.dims[d]) if lookup(n) == shape[s]]
+                    for name in (*found, *whole):
+                        said = self.scope.confirmed.setdefault((execution.config, name), {})
+                        said.setdefault(shape[s], set()).add(line)

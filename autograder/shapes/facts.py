@@ -34,13 +34,17 @@ from autograder.shapes.readings import (
     nothing_on_the_way,
 )
 from autograder.shapes.recording import Weight, tensors
+from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
+    Dims,
+    Lookup,
     aligned,
     alone,
     evaluate,
     fits,
     names_of,
     shape_fits,
+    shape_names,
     without,
 )
 from autograder.shapes.text.lexer import plain, tokens
@@ -215,7 +219,7 @@ def placed_beside_it(case: Case) -> str:
         return "it may be about another line"
     if alone or place in ("end", "link", "docstring"):
         return ""
-    if place in ("above", "below", "between", "named") and case.nowhere:
+    if place not in ("inner", "link") and case.nowhere:
         return ""
     labels = {t.label for t in case.claim.terms() if t.label}
     if labels & set(flat(case.stmt.targets)):
@@ -251,7 +255,8 @@ def nothing_near_has_it(case: Case) -> str:
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
         name = {case.last.label} & own
-        was = bool(name) and not case.always_above() and case.alive(case.last.dims, name)
+        was = bool(name) and not case.always_above()
+        was = was and case.alive(without(case.last.dims, case.foreign), name)
         return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
     sure = case.always_above() and len(case.sighting.claims) == 1
@@ -260,6 +265,7 @@ def nothing_near_has_it(case: Case) -> str:
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
         dims = opened(dims, set(case.unproven), case) if case.unproven else dims
+        dims = without(dims, case.foreign)
         if not chain and case.alive(dims, own if sure else None):
             return "a tensor near this line has that shape"
         for stmt, runs in near:
@@ -285,10 +291,39 @@ def names_are_proven(case: Case) -> str:
     return ""
 
 
+def not_a_name_of_its_own(case: Case) -> str:
+    """`[layers, b, width]`: what a name is in other functions, it need not be in this one."""
+    foreign = case.foreign
+    if case.ends_right():  # a step of it is wrong: what the end names is known
+        foreign = foreign - shape_names(case.last.dims)
+        terms = [t for s in case.claim.stages for t in s.terms]
+        may = any(names_of(d) & foreign for t in terms for d in t.dims)
+    else:
+        may = bool(foreign) and all(
+            any(_may_be(case.last.dims, s, foreign, case.scope.lookup(e)) for s in made(case, e))
+            for e in case.runs
+        )
+    return "a name may have a meaning of its own here" if may else ""
+
+
+def _may_be(dims: Dims, shape: tuple[int, ...], unknown: set[str], lookup: Lookup) -> bool:
+    """Whether dimensions are a shape for some sizes of the unknown names, one for each.
+
+    One whose usual size is not there may stand for several dimensions: `[points, 2]`.
+    """
+    for i, dim in enumerate(dims):
+        more, behind = len(shape) - len(dims), len(dims) - i - 1
+        if dim[0] == "name" and dim[1] in unknown and more > 0 and lookup(dim[1]) not in shape:
+            rest, ends = (*dims[:i], *dims[i + 1 :]), (*shape[:i], *shape[len(shape) - behind :])
+            if shape_fits(rest, ends, lookup):
+                return True
+    return shape_fits(without(dims, unknown), shape, lookup) and not _clash(dims, shape, unknown)
+
+
 def _exchanged(case: Case, unproven: set[str]) -> bool:
     """Whether the proven names are all of this tensor, and stand elsewhere: `[b, h, s]`."""
     dims = without(case.last.dims, unproven)
-    if case.sighting.place not in ("end", "above", "between"):
+    if not case.next_to_it:
         return False
     for _, lookup, shape in case.seen():
         known = Counter(evaluate(d, lookup) for d in dims if names_of(d))
@@ -299,19 +334,24 @@ def _exchanged(case: Case, unproven: set[str]) -> bool:
 
 
 def _twice(case: Case) -> bool:
-    """Whether a name stands for two sizes of one tensor: `[b, t, b]` is false whatever `b` is.
+    """Whether a name stands for two sizes of one tensor: `[b, t, b]` is false whatever `b` is."""
+    return all(_clash(case.last.dims, shape, case.names()) for _, _, shape in case.seen())
+
+
+def _clash(dims: Dims, shape: tuple[int, ...], among: set[str]) -> bool:
+    """Whether one of these names would stand for two sizes.
 
     `[b, t, t]` is no such name: who thinks of a square takes two lengths for one.
     """
-    for _, _, shape in case.seen():
-        at: dict[str, list[tuple[int, int]]] = {}
-        for i, j in aligned(case.last.dims, len(shape)) or ():
-            for name in alone(case.last.dims[i]):
-                at.setdefault(name, []).append((i, shape[j]))
-        pairs = (pair for found in at.values() for pair in itertools.combinations(found, 2))
-        if not any(m != n and j > i + 1 for (i, m), (j, n) in pairs):
-            return False
-    return True
+    at: dict[str, list[tuple[int, int]]] = {}
+    for i, j in aligned(dims, len(shape)) or ():
+        for name in among.intersection(alone(dims[i])):
+            at.setdefault(name, []).append((i, shape[j]))
+    return any(
+        m != n and (j > i + 1 or names.concept(name) == "batch")
+        for name, found in at.items()
+        for (i, m), (j, n) in itertools.combinations(found, 2)
+    )
 
 
 def _false_whatever(case: Case, unproven: set[str]) -> bool:
@@ -321,15 +361,14 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     counts as any size. Half of the dimensions must be told: by proven names, or behind a line, and
     where their number is wrong, by numbers and the names of one other true comment too.
     """
-    place, own = case.sighting.place, case.last.label in flat(case.stmt.targets)
-    if place not in ("end", "above", "between") and not (place == "named" and own):
+    if not case.next_to_it:
         return False
-    once = {n for n in unproven if all(case.lines_with(n, e) for e in case.runs)}
+    once = {n for n in unproven - case.foreign if all(case.lines_with(n, e) for e in case.runs)}
     dims = opened(case.last.dims, unproven, case)
     told = [d[0] not in ("any", "...", "num") for d in dims]
     known = [not names_of(d) & (unproven - once) for d in case.last.dims]
     apart = all(aligned(dims, len(s)) is None for e in case.runs for s in made(case, e))
-    if place == "end" or (apart and len(case.claim.stages) == 1):
+    if case.sighting.place == "end" or (apart and len(case.claim.stages) == 1):
         named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
         told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
     if 2 * sum(told) < len(dims):
@@ -345,8 +384,15 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
 
 
 def names_of_the_call(case: Case) -> str:
-    """A docstring has its own names: only how many dimensions, and their order, is surely wrong."""
+    """A docstring has its own names: only how many dimensions, and their order, is surely wrong.
+
+    Whether one more is given that has the size 1, is up to the caller: `[n]` or `[n, 1]`.
+    """
+    one = ("num", 1)
     ranks = {len(s) for e in case.runs for s in made(case, e)}
+    wide = {sum(n != 1 for n in s) for e in case.runs for s in made(case, e)}
+    if sum(d != one for d in case.last.dims) in wide:
+        ranks.add(len(case.last.dims))
     if case.sighting.place == "docstring" and len(case.last.dims) in ranks:
         return "" if case.exchanged() else "the names of a docstring need not be those of the call"
     return ""
@@ -362,6 +408,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("surely about this tensor", placed_beside_it),
     ("surely about this tensor", nothing_near_has_it),
     ("every name is proven", names_are_proven),
+    ("every name is proven", not_a_name_of_its_own),
     ("every name is proven", names_of_the_call),
     ("every reading is false", no_comma_is_missing),
     ("every reading is false", no_half_is_rounded),

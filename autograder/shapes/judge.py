@@ -116,7 +116,14 @@ class _Source:
             ran = any(s.id in self.seen.executions for s in self.of(function))
             if ran or function.top in self.plan.entries:
                 rooms.append(_Room(self, function))
-                self.styles.update(rooms[-1].styles())
+        for _ in range(2):  # then with what the names of the other functions turned out to be
+            told = dict(self.confirmed)
+            self.confirmed.clear()
+            for room in rooms:
+                room.solve(told)
+        for room in rooms:
+            room.settle()
+            self.styles.update(room.styles())
         found = [v for r in rooms for v in r.verdicts() if v.line not in self.ignored]
         most = 2 * sum(v.verdict == "missing" for v in found) > self.needed
         found = [replace(v, deducts=most) if v.verdict == "missing" else v for v in found]
@@ -154,7 +161,7 @@ class _Room:
         vocabulary = Vocabulary(made, sizes | set(source.plan.roles))
         self.tensors = frozenset(made)
         loops = {t for s in self.stmts.values() if s.kind == "header" for t in flat(s.targets)}
-        self.scope = scope = Scope(
+        self.scope = Scope(
             source.plan,
             source.configs,
             {i: own for i, (entry, own) in enumerate(source.plan.own) if entry == function.top},
@@ -162,23 +169,31 @@ class _Room:
             constants=source.seen.constants,
             confirmed=source.confirmed,
             loops=frozenset(loops),
+            lines=(function.line, function.end_line),
         )
         told = legends(source.text, vocabulary) | legends(function.docstring[:2_000], vocabulary)
-        scope.legend = {names.normal(k): v for k, v in told.items()}
-        self.matcher = Matcher(source.traced, scope, source.strict)
+        self.scope.legend = {names.normal(k): v for k, v in told.items()}
+        self.matcher = Matcher(source.traced, self.scope, source.strict)
         found = sightings(
             function, source.traced, source.comments, source.lines, vocabulary, self.needs_one
         )
         scope.comments = [set(map(names.normal, s.names())) for s in found]
         self.sightings = [s for s in found if s.stmts]
         self.homeless = [s for s in found if not s.stmts]
+
+    def solve(self, told: Confirmed) -> None:
+        """Finds what the free names stand for, in each call of the function."""
+        self.scope.told = told
         for unit in self.units:
-            solver = Solver(self, unit, source.clock)
+            solver = Solver(self, unit, self.source.clock)
             solver.solve()
             solver.confirm()
+
+    def settle(self) -> None:
+        """Keeps what the verdicts are about, when the names are known."""
         # A call that is of this function tells what its names mean; what others hand in may not.
         self.runs = {
-            i: [e for e in runs if e.unit[0] in scope.homes] or runs
+            i: [e for e in runs if e.unit[0] in self.scope.homes] or runs
             for i, runs in self.runs.items()
         }
         self.order = sorted(
@@ -258,9 +273,9 @@ class _Room:
                 note = any(self.matcher.skips(c, e) for c in claims for e in runs)
                 text = "; a step before it is left out" * note
                 return [self._true(sighting, stmt_id, text)], {stmt_id}
-        if sighting.place == "loose":  # a heading perhaps
-            return [], set()
         stmt_id = self._likeliest(sighting)
+        if sighting.place == "loose":  # a heading perhaps
+            return self._heading(sighting, stmt_id)
         stmt = self.stmts[stmt_id]
         shaped = any(self._shaped(e) for e in self.runs[stmt_id]) or not self.runs[stmt_id]
         if sighting.trailing and not shaped:
@@ -274,16 +289,28 @@ class _Room:
                 found.append(self._true(sighting, stmt_id))
             else:
                 found.append(self._decide(claim, sighting, stmt, true))
-        return found, {stmt_id}
+        return found, set(sighting.stmts) if stmt.kind == "def" else {stmt_id}
+
+    def _heading(self, sighting: Sighting, stmt_id: int) -> tuple[list[Verdict], set[int]]:
+        """`# Shapes: [b, t]` over a paragraph: only what is false of every tensor is said."""
+        stmt, terms = self.stmts[stmt_id], [t for c in sighting.claims for t in c.terms()]
+        first = tokens(sighting.text)[:1]
+        told = bool(first) and first[0].kind == "shape" and len(terms) == 1
+        if stmt.line < sighting.line or not told:
+            return [], set()
+        verdict = self._decide(sighting.claims[0], sighting, stmt, [])
+        return ([verdict], {stmt_id}) if verdict.verdict == "false" else ([], set())
 
     def _likeliest(self, sighting: Sighting) -> int:
         """The statement that a comment is about, where it is true of none."""
         labels = {t.label for c in sighting.claims for t in c.terms() if t.label}
         own = [i for i in sighting.stmts if labels & set(flat(self.stmts[i].targets))]
-        if own:
+        if own and self.stmts[sighting.stmts[0]].kind != "def":  # what comes in is told first
             after = {i: [e.after.get(n) for e in self.runs[i] for n in labels] for i in own}
             one = [i for i in own if any(len(tensors(v)) == 1 for v in after[i])]
             return (one or own)[0]
+        if sighting.place == "loose":
+            return sighting.stmts[-1]
         if len(sighting.stmts) == 1 or sighting.place != "between":
             return sighting.stmts[0]
         up = self.source.styles["below"] > self.source.styles["above"]

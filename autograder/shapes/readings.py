@@ -23,6 +23,7 @@ from autograder.shapes.text.dims import (
     fits,
     names_of,
     number_apart,
+    options,
     rounded,
     shape_fits,
     uneven,
@@ -341,11 +342,9 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
     own = {names.normal(n) for n in used}
     sizes |= {
         s
-        for (call, config, name, s), lines in case.scope.confirmed.items()
-        if (call, config) == (execution.unit[0], execution.config)
-        and name not in own
-        and lines - {case.sighting.line}
-        and s
+        for (config, name), said in case.scope.confirmed.items()
+        for s, lines in said.items()
+        if config == execution.config and name not in own and lines - {case.sighting.line} and s
     }
     if all(case.scope.free(n, execution) and not execution.size(f"self.{n}") for n in used):
         return size not in sizes  # `[tokens, d]`, where the tokens are those of all sequences
@@ -361,6 +360,9 @@ def explained_by_a_slip(case: Case) -> str:
     wrong = [
         e for e in case.runs if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
     ]
-    if all(any(slip(t, shape, e, case) for t, shape in compared(case, e)) for e in wrong):
+    if all(
+        any(slip(d, shape, e, case) for t, shape in compared(case, e) for d in options(t.dims))
+        for e in wrong
+    ):
         return ""
     return "it is unlike anything that this line makes"

@@ -205,7 +205,9 @@ def _values(dims: Dims, inner: list[Token]) -> bool:
     at = dims.index(("...",)) if ("...",) in dims else 0
     if 0 < at < len(dims) - 1 and numbers and dims[at - 1][0] != "name":
         return True  # `[1, 2, ..., n]`
-    if len(dims) == 2 and dims[1][0] in "+-" and dims[1][1] == dims[0]:
+    size = bool(dims) and dims[0][0] == "name" and names.known(dims[0][1])
+    length = size and names.may_be_length(dims[0][1])
+    if len(dims) == 2 and dims[1][0] in "+-" and dims[1][1] == dims[0] and (length or not size):
         return True  # `[start, start + length]`
     signed = any(
         t.text == "-" and n.kind == "number" and (k == 0 or inner[k - 1].text in (",", "["))
