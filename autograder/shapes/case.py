@@ -118,7 +118,7 @@ class Case:
         for dims in (opened(t.dims, set(self.unproven), self) for t in terms):
             for stmt, runs in self.room:
                 self.clock.check()
-                if any(_has(dims, stmt, e, label, self) for e in runs):
+                if in_one_call([_has(dims, stmt, e, label, self) for e in runs], runs):
                     return False
         return True
 
@@ -247,6 +247,14 @@ class Case:
         for value, run in zip(values, self.runs, strict=True):
             found.setdefault((run.config, run.unit), []).append(value)
         return list(found.values())
+
+
+def in_one_call(held: list[bool], runs: list[Execution]) -> bool:
+    """Whether something holds in all the executions of one call of the function."""
+    asked: dict[tuple[int, int], list[bool]] = {}
+    for holds, run in zip(held, runs, strict=True):
+        asked.setdefault(run.unit, []).append(holds)
+    return any(map(all, asked.values()))
 
 
 def beside_a_true_one(claim: Claim, stmt: Stmt) -> bool:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from autograder.shapes.attach import MAKES
-from autograder.shapes.case import Case, made, opened
+from autograder.shapes.case import Case, in_one_call, made, opened
 from autograder.shapes.match import hides, results, unpacks
 from autograder.shapes.readings import (
     REMARK,
@@ -168,10 +168,7 @@ def one_shape(case: Case) -> str:
     held = [case.matcher.holds(case.claim, case.sighting, case.stmt, e) for e in case.runs]
     if any(any(h) and not all(h) for h in case.by_call(held)):
         return "the shape is not the same every time"
-    asked: dict[tuple[int, int], list[bool]] = {}
-    for holds, run in zip(held, case.runs, strict=True):
-        asked.setdefault(run.unit, []).append(holds)
-    if any(map(all, asked.values())) and not all(held):
+    if in_one_call(held, case.runs) and not all(held):
         return "it is true of another call"
     return ""
 
@@ -270,14 +267,12 @@ def nothing_near_has_it(case: Case) -> str:
         if not chain and case.alive(dims, own if sure else None):
             return "a tensor near this line has that shape"
         for stmt, runs in near:
-            if (
-                (stmt.id in case.sighting.block or not sure)  # of the paragraph below, always
-                and runs
-                and all(
-                    any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e))
-                    for e in runs
-                )
-            ):
+            fits_it = [
+                any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e))
+                for e in runs
+            ]
+            below = stmt.id in case.sighting.block  # in the paragraph, always
+            if (below or not sure) and in_one_call(fits_it, runs):
                 return "a tensor near this line has that shape"
     return ""
 
