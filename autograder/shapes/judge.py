@@ -177,7 +177,7 @@ class _Room:
         found = sightings(
             function, source.traced, source.comments, source.lines, vocabulary, self.needs_one
         )
-        scope.comments = [set(map(names.normal, s.names())) for s in found]
+        self.scope.comments = [set(map(names.normal, s.names())) for s in found]
         self.sightings = [s for s in found if s.stmts]
         self.homeless = [s for s in found if not s.stmts]
 
