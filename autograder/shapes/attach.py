@@ -87,6 +87,28 @@ def sightings(
     return found
 
 
+def styles(room) -> dict[str, int]:
+    """How many comments of their own line are true of the line below, and of the one above.
+
+    "block" counts those that are true of a later line of the paragraph below only.
+    """
+    found = {"above": 0, "below": 0, "block": 0}
+    for sighting in room.sightings:
+        if sighting.trailing or sighting.place in ("loose", "named", "docstring"):
+            continue
+        first = {i for i in sighting.stmts if room.stmts[i].line > sighting.line}
+
+        def holds(stmts, of=sighting):
+            return any(room.holds(c, of, i) for c in of.claims for i in stmts)
+
+        below, above = holds(first), holds(set(sighting.stmts) - first)
+        if below != above:
+            found["above" if below else "below"] += 1
+        elif not below and holds(set(sighting.block) - first):
+            found["block"] += 1
+    return found
+
+
 def docstring(function: Function, header: int, vocabulary: Vocabulary) -> list[Sighting]:
     """What the docstring says of arguments: `x: (b, t, c)`, `x (Tensor): of shape (b, t, c)`.
 

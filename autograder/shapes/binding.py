@@ -37,7 +37,6 @@ MAX_DOMAIN, MAX_PAIRS, MAX_CHOICES, ROUNDS, MAX_NAMES = 8, 40, 512, 3, 40
 MAX_EVENTS = 200  # of a statement, in which what a name stands for is looked for
 
 Vector = tuple[int, ...]  # one size a configuration
-Confirmed = dict[tuple[int, str], dict[int | None, set[int]]]  # lines, by run and name, by size
 SURE_WORDS = ("batch", "seq", "heads", "head_size")  # whose words mean nothing else
 WORD = 1.2  # comments: what a word that can mean one thing only weighs
 Unit = tuple[int, int]  # a call of the plan, and a call of the function in it
@@ -63,8 +62,8 @@ class Scope:
     legend: dict[str, Expr] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)
     bound: dict[Unit, dict[str, Vector]] = field(default_factory=dict)
-    confirmed: Confirmed = field(default_factory=dict)
-    told: Confirmed = field(default_factory=dict)
+    confirmed: names.Confirmed = field(default_factory=names.Confirmed)
+    told: names.Confirmed = field(default_factory=names.Confirmed)
     loops: frozenset[str] = frozenset()
     lines: tuple[int, int] = (0, 0)
     comments: list[set[str]] = field(default_factory=list)
@@ -108,7 +107,7 @@ class Scope:
         argument = self.arguments.get(execution.config, {}).get(plain)
         if argument is not None and len(plain) > 2 and not names.may_be_length(plain):
             return argument, CODE  # a length that a class is built with may be the longest
-        if call in self.homes and (size := _of_role(plain, sizes)) is not None:
+        if call in self.homes and (size := names.of_role(plain, sizes)) is not None:
             return size, CALL
         if plain in self.legend and (value := self._explained(plain, execution)) is not None:
             return value, LEGEND
@@ -127,11 +126,11 @@ class Scope:
                 return size
             word, call = names.normal(name), execution.unit[0]
             sizes = self.sizes(execution.config, call)
-            if (size := _of_role(word, sizes)) is not None:
+            if (size := names.of_role(word, sizes)) is not None:
                 return size
             if word in self.legend:
                 return self._explained(word, execution, deep + 1)
-            return self._meant(word, sizes, call)[0] or self.by_concept(word, sizes)
+            return self._meant(word, sizes, call)[0] or names.by_concept(word, sizes)
 
         value = evaluate(rule, find)
         return int(value) if value is not None and value.denominator == 1 else None
@@ -145,21 +144,6 @@ class Scope:
             return (alike.pop(), CALL) if len(alike) == 1 else (None, "")
         return None, ""
 
-    def by_concept(self, plain: str, sizes: dict[str, int]) -> int | None:
-        """The size of a word that can mean one thing only, a slip of the keyboard allowed."""
-        meant = names.concept(plain)
-        if meant is None:
-            near = names.near(plain, {*names.WORDS, *map(names.normal, sizes)})
-            meant = names.concept(near) if near else None
-        if meant is None:
-            return None
-        found = {size for role, size in sizes.items() if names.concept(role) == meant}
-        if not found and meant == "head_size":
-            wide = [s for r, s in sizes.items() if names.concept(r) == "hidden"]
-            heads = [s for r, s in sizes.items() if names.concept(r) == "heads"]
-            found = {w // h for w in wide for h in heads if w % h == 0}
-        return found.pop() if len(found) == 1 else None
-
     def sizes(self, config: int, call: int) -> dict[str, int]:
         """The sizes of one call of the plan in a configuration."""
         home = self.plan.own[call][1] if call < len(self.plan.own) else None
@@ -172,7 +156,7 @@ class Scope:
 
     def word(self, name: str, call: int) -> Vector | None:
         """The sizes of a word that can mean one thing only."""
-        sizes = [self.by_concept(name, self.sizes(c, call)) for c in self.configs]
+        sizes = [names.by_concept(name, self.sizes(c, call)) for c in self.configs]
         return tuple(sizes) if call in self.homes and sizes and None not in sizes else None
 
     def lines_with(self, name: str, execution: Execution, line: int, here: bool = False) -> int:
@@ -181,7 +165,7 @@ class Scope:
         Those of other functions count where the name hardly ever stands for another size; not at
         all if only `here` is asked.
         """
-        said = self.confirmed.get((execution.config, names.normal(name)), {})
+        said = self.confirmed.of(execution.config, names.normal(name))
         own = said.get(self.lookup(execution)(name), set()) - {line}
         others = sum(map(len, said.values())) - len(own)
         here = here or 4 * others > len(own) + 4
@@ -190,7 +174,7 @@ class Scope:
     def repeated(self, dim: Expr, execution: Execution, line: int) -> bool:
         """Whether a product or a sum stands for its size in two other comments, as it is."""
         size = evaluate(dim, self.lookup(execution))
-        said = self.confirmed.get((execution.config, repr(dim)), {})
+        said = self.confirmed.of(execution.config, repr(dim))
         return len(said) == 1 and size is not None and len(said.get(int(size), set()) - {line}) > 1
 
     def proven(self, name: str, execution: Execution, line: int) -> bool:
@@ -211,8 +195,8 @@ class Scope:
         roles = self.plan.sizes[execution.config] if execution.config < len(self.plan.sizes) else {}
         alike = {s for r, s in roles.items() if names.stem(r) == names.stem(plain)}
         meant = names.concept(name) in SURE_WORDS and execution.unit[0] in self.homes
-        sizes = self.sizes(execution.config, execution.unit[0])
-        if meant and others and size == self.by_concept(plain, sizes):
+        given = self.sizes(execution.config, execution.unit[0])
+        if meant and others and size == names.by_concept(plain, given):
             return True
         return others >= 2 or (len(plain) > 2 and alike == {size})
 
@@ -223,10 +207,9 @@ class Scope:
         if all(own.get(c) is not None for c in self.configs):
             found.append(tuple(own[c] for c in self.configs))
         given = [self.sizes(c, call) for c in self.configs]
-        head = [self.by_concept("head_size", sizes) for sizes in given]
-        word = [self.by_concept(name, sizes) for sizes in given]
-        if None not in word:
-            found.append(tuple(word))
+        head = [names.by_concept("head_size", sizes) for sizes in given]
+        word = [names.by_concept(name, sizes) for sizes in given]
+        found += [tuple(word)] if None not in word else []
         for meant in names.choices(name):
             for role in given[0] if given else ():
                 if names.concept(role) == meant:
@@ -237,17 +220,8 @@ class Scope:
 
     def _said(self, plain: str) -> list[Vector]:
         """The sizes that a name has in most of the true comments of the source."""
-        sizes = []
-        for config in self.configs:
-            said = self.told.get((config, plain))
-            if not said:
-                return []
-            sizes.append(max(said, key=lambda s, of=said: (len(of[s]), -s)))
-        return [tuple(sizes)]
-
-
-def _of_role(plain: str, sizes: dict[str, int]) -> int | None:
-    return next((size for role, size in sizes.items() if names.normal(role) == plain), None)
+        sizes = [self.told.usual(config, plain) for config in self.configs]
+        return [] if None in sizes else [tuple(sizes)]
 
 
 @dataclass(eq=False)
@@ -345,7 +319,7 @@ class Solver:
 
     # --- the choice ------------------------------------------------------------------------------
     def solve(self) -> None:
-        """Fills `scope.bound`."""
+        """Fills `scope.bound`, and notes what is confirmed."""
         self.bound.update({n: d[0] for n, d in self.domains.items() if d})
         best = self.score()
         for _ in range(ROUNDS):
@@ -361,6 +335,7 @@ class Solver:
             few = math.prod(len(self.domains[n]) for n in case.symbols) <= MAX_CHOICES
             if few and not self.true(case):
                 best = self._best_of([case.symbols], best, case)
+        self._confirm()
 
     def _best_of(self, groups, best: float, case: _Case | None = None) -> float:
         """Gives each group of names the sizes with the best score; those that make a case true."""
@@ -402,8 +377,7 @@ class Solver:
             )
         return found
 
-    # --- what proves a name ----------------------------------------------------------------------
-    def confirm(self) -> None:
+    def _confirm(self) -> None:
         """Notes the lines of true comments in which each name stands alone for a dimension."""
         for case in self.cases:
             if self.true(case):
@@ -423,5 +397,4 @@ class Solver:
                     whole = [repr(term.dims[d])] if term.dims[d][0] in "*+-" else []
                     found = [names.normal(n) for n in alone(term.dims[d]) if lookup(n) == shape[s]]
                     for name in (*found, *whole):
-                        said = self.scope.confirmed.setdefault((execution.config, name), {})
-                        said.setdefault(shape[s], set()).add(line)
+                        self.scope.confirmed.note(execution.config, name, shape[s], line)

@@ -18,6 +18,7 @@ from autograder.shapes.readings import (
     REMARK,
     explained_by_a_slip,
     in_order,
+    names_of_the_call,
     no_comma_is_missing,
     no_half_is_rounded,
     no_size_is_nameless,
@@ -34,12 +35,8 @@ from autograder.shapes.readings import (
     nothing_on_the_way,
 )
 from autograder.shapes.recording import Weight, tensors
-from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
-    Dims,
-    Lookup,
     aligned,
-    alone,
     evaluate,
     fits,
     names_of,
@@ -47,6 +44,7 @@ from autograder.shapes.text.dims import (
     shape_names,
     without,
 )
+from autograder.shapes.text.flat import clash, may_be
 from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.text.shapes_in_text import pairs_of
 from autograder.shapes.tracer import flat
@@ -329,24 +327,10 @@ def not_a_name_of_its_own(case: Case) -> str:
         may = any(names_of(d) & foreign for t in terms for d in t.dims)
     else:
         may = bool(foreign) and all(
-            any(_may_be(case.last.dims, s, foreign, case.scope.lookup(e)) for s in made(case, e))
+            any(may_be(case.last.dims, s, foreign, case.scope.lookup(e)) for s in made(case, e))
             for e in case.runs
         )
     return "a name may have a meaning of its own here" if may else ""
-
-
-def _may_be(dims: Dims, shape: tuple[int, ...], unknown: set[str], lookup: Lookup) -> bool:
-    """Whether dimensions are a shape for some sizes of the unknown names, one for each.
-
-    One whose usual size is not there may stand for several dimensions: `[points, 2]`.
-    """
-    for i, dim in enumerate(dims):
-        more, behind = len(shape) - len(dims), len(dims) - i - 1
-        if dim[0] == "name" and dim[1] in unknown and more > 0 and lookup(dim[1]) not in shape:
-            rest, ends = (*dims[:i], *dims[i + 1 :]), (*shape[:i], *shape[len(shape) - behind :])
-            if shape_fits(rest, ends, lookup):
-                return True
-    return shape_fits(without(dims, unknown), shape, lookup) and not _clash(dims, shape, unknown)
 
 
 def _exchanged(case: Case, unproven: set[str]) -> bool:
@@ -364,23 +348,7 @@ def _exchanged(case: Case, unproven: set[str]) -> bool:
 
 def _twice(case: Case) -> bool:
     """Whether a name stands for two sizes of one tensor: `[b, t, b]` is false whatever `b` is."""
-    return all(_clash(case.last.dims, shape, case.names()) for _, _, shape in case.seen())
-
-
-def _clash(dims: Dims, shape: tuple[int, ...], among: set[str]) -> bool:
-    """Whether one of these names would stand for two sizes.
-
-    `[b, t, t]` is no such name: who thinks of a square takes two lengths for one.
-    """
-    at: dict[str, list[tuple[int, int]]] = {}
-    for i, j in aligned(dims, len(shape)) or ():
-        for name in among.intersection(alone(dims[i])):
-            at.setdefault(name, []).append((i, shape[j]))
-    return any(
-        m != n and (j > i + 1 or names.concept(name) == "batch")
-        for name, found in at.items()
-        for (i, m), (j, n) in itertools.combinations(found, 2)
-    )
+    return all(clash(case.last.dims, shape, case.names()) for _, _, shape in case.seen())
 
 
 def _false_whatever(case: Case, unproven: set[str]) -> bool:
@@ -410,21 +378,6 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
         for s in made(case, e)
         for some in (dims, fewer)
     )
-
-
-def names_of_the_call(case: Case) -> str:
-    """A docstring has its own names: only how many dimensions, and their order, is surely wrong.
-
-    Whether one more is given that has the size 1, is up to the caller: `[n]` or `[n, 1]`.
-    """
-    one = ("num", 1)
-    ranks = {len(s) for e in case.runs for s in made(case, e)}
-    wide = {sum(n != 1 for n in s) for e in case.runs for s in made(case, e)}
-    if sum(d != one for d in case.last.dims) in wide:
-        ranks.add(len(case.last.dims))
-    if case.sighting.place == "docstring" and len(case.last.dims) in ranks:
-        return "" if case.exchanged() else "the names of a docstring need not be those of the call"
-    return ""
 
 
 FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (

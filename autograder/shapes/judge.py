@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from autograder.shapes.attach import MAKES, Sighting, sightings
-from autograder.shapes.binding import Confirmed, Scope, Solver
+from autograder.shapes.attach import MAKES, Sighting, sightings, styles
+from autograder.shapes.binding import Scope, Solver
 from autograder.shapes.case import Case, beside_a_true_one
 from autograder.shapes.facts import NEAR, evidence
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
@@ -108,7 +108,7 @@ class _Source:
         self.clock = Clock()
         self.needed = 0
         self.styles: Counter[str] = Counter()
-        self.confirmed: Confirmed = {}
+        self.confirmed = names.Confirmed()
 
     def verdicts(self) -> list[Verdict]:
         rooms = []
@@ -117,13 +117,12 @@ class _Source:
             if ran or function.top in self.plan.entries:
                 rooms.append(_Room(self, function))
         for _ in range(2):  # then with what the names of the other functions turned out to be
-            told = dict(self.confirmed)
-            self.confirmed.clear()
+            told, self.confirmed = self.confirmed, names.Confirmed()
             for room in rooms:
                 room.solve(told)
         for room in rooms:
             room.settle()
-            self.styles.update(room.styles())
+            self.styles.update(styles(room))
         found = [v for r in rooms for v in r.verdicts() if v.line not in self.ignored]
         most = 2 * sum(v.verdict == "missing" for v in found) > self.needed
         found = [replace(v, deducts=most) if v.verdict == "missing" else v for v in found]
@@ -167,7 +166,6 @@ class _Room:
             {i: own for i, (entry, own) in enumerate(source.plan.own) if entry == function.top},
             source.built_with(function.owner) if function.owner else {},
             constants=source.seen.constants,
-            confirmed=source.confirmed,
             loops=frozenset(loops),
             lines=(function.line, function.end_line),
         )
@@ -181,13 +179,11 @@ class _Room:
         self.sightings = [s for s in found if s.stmts]
         self.homeless = [s for s in found if not s.stmts]
 
-    def solve(self, told: Confirmed) -> None:
+    def solve(self, told: names.Confirmed) -> None:
         """Finds what the free names stand for, in each call of the function."""
-        self.scope.told = told
+        self.scope.told, self.scope.confirmed = told, self.source.confirmed
         for unit in self.units:
-            solver = Solver(self, unit, self.source.clock)
-            solver.solve()
-            solver.confirm()
+            Solver(self, unit, self.source.clock).solve()
 
     def settle(self) -> None:
         """Keeps what the verdicts are about, when the names are known."""
@@ -196,32 +192,10 @@ class _Room:
             i: [e for e in runs if e.unit[0] in self.scope.homes] or runs
             for i, runs in self.runs.items()
         }
-        self.order = sorted(
-            (s for s in self.stmts.values() if s.kind in MAKES), key=lambda s: (s.line, s.id)
-        )
+        making = [s for s in self.stmts.values() if s.kind in MAKES]
+        self.order = sorted(making, key=lambda s: (s.line, s.id))
         behind = {i for s in self.sightings if s.trailing for i in s.stmts}
         self.bare = frozenset(self.makers - behind)
-
-    def styles(self) -> dict[str, int]:
-        """How many comments of their own line are true of the line below, and of the one above.
-
-        "block" counts those that are true of a later line of the paragraph below only.
-        """
-        found = {"above": 0, "below": 0, "block": 0}
-        for sighting in self.sightings:
-            if sighting.trailing or sighting.place in ("loose", "named", "docstring"):
-                continue
-            first = {i for i in sighting.stmts if self.stmts[i].line > sighting.line}
-
-            def holds(stmts, of=sighting):
-                return any(self.holds(c, of, i) for c in of.claims for i in stmts)
-
-            below, above = holds(first), holds(set(sighting.stmts) - first)
-            if below != above:
-                found["above" if below else "below"] += 1
-            elif not below and holds(set(sighting.block) - first):
-                found["block"] += 1
-        return found
 
     # --- verdicts --------------------------------------------------------------------------------
     def verdicts(self) -> list[Verdict]:
@@ -294,8 +268,7 @@ class _Room:
     def _heading(self, sighting: Sighting, stmt_id: int) -> tuple[list[Verdict], set[int]]:
         """`# Shapes: [b, t]` over a paragraph: only what is false of every tensor is said."""
         stmt, terms = self.stmts[stmt_id], [t for c in sighting.claims for t in c.terms()]
-        first = tokens(sighting.text)[:1]
-        told = bool(first) and first[0].kind == "shape" and len(terms) == 1
+        told = [t.kind for t in tokens(sighting.text)[:1]] == ["shape"] and len(terms) == 1
         if stmt.line < sighting.line or not told:
             return [], set()
         verdict = self._decide(sighting.claims[0], sighting, stmt, [])

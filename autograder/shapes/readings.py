@@ -196,7 +196,7 @@ def not_told_in_words(case: Case) -> str:
     for e in case.runs:
         lookup, given = case.scope.lookup(e), case.scope.sizes(e.config, e.unit[0])
         meant = [w for w in words if names.concept(w)]
-        sizes = {case.scope.by_concept(names.normal(w), given) for w in meant}
+        sizes = {names.by_concept(names.normal(w), given) for w in meant}
         sizes |= set(map(lookup, words)) - {None}
         for s in made(case, e):
             told = [i for i, n in enumerate(s) if n in sizes or (first and i == 0)]
@@ -342,7 +342,7 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
     own = {names.normal(n) for n in used}
     sizes |= {
         s
-        for (config, name), said in case.scope.confirmed.items()
+        for (config, name), said in case.scope.confirmed.found.items()
         for s, lines in said.items()
         if config == execution.config and name not in own and lines - {case.sighting.line} and s
     }
@@ -352,6 +352,21 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
     return size not in sizes and not any(
         size % n == 0 and size // n in every and size // n > 2 for n in sizes if n > 2
     )
+
+
+def names_of_the_call(case: Case) -> str:
+    """A docstring has its own names: only how many dimensions, and their order, is surely wrong.
+
+    Whether one more is given that has the size 1, is up to the caller: `[n]` or `[n, 1]`.
+    """
+    one = ("num", 1)
+    ranks = {len(s) for e in case.runs for s in made(case, e)}
+    wide = {sum(n != 1 for n in s) for e in case.runs for s in made(case, e)}
+    if sum(d != one for d in case.last.dims) in wide:
+        ranks.add(len(case.last.dims))
+    if case.sighting.place == "docstring" and len(case.last.dims) in ranks:
+        return "" if case.exchanged() else "the names of a docstring need not be those of the call"
+    return ""
 
 
 # --- the slip that explains it --------------------------------------------------------------------
