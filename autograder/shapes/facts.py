@@ -45,11 +45,12 @@ from autograder.shapes.text.dims import (
     without,
 )
 from autograder.shapes.text.flat import clash, may_be
+from autograder.shapes.text.glue import of_another_expression
 from autograder.shapes.text.lexer import plain, tokens
-from autograder.shapes.text.shapes_in_text import pairs_of
 from autograder.shapes.tracer import flat
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
+ANOTHER_CASE = {"case", "or", "input", "power", "after", "below", "with"}  # behind a shape
 WEIGHTS = ("w", "weight", "weights", "bias")
 
 
@@ -85,13 +86,11 @@ def not_set_aside(case: Case) -> str:
         return "it may be what comes out"
     fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
     item = "each" in words and fewer and case.last.label not in flat(case.stmt.targets)
-    apart = "aside" in words or item  # `[t, d] for each sample`
     rest = plain(case.sighting.text).rpartition(case.last.text)[2]
     behind = tokens(rest)
-    kinds = [t.kind for t in behind if t.kind not in ("comma", "open", "close")][:1]
+    next_ = [t for t in behind if t.kind not in ("comma", "open", "close")][:1]
     called = rest.startswith(".") and rest[1:2].isalpha()  # `(t, b, d).transpose(0, 1)`
-    kinds += [t.text for t in behind[:1] if t.text in ("after", "below", "with")]
-    if called or {*kinds} & {"case", "or", "input", "power", "after", "below", "with"}:
+    if called or any({t.kind, t.text} & ANOTHER_CASE for t in next_):  # `[t, b] in keras`
         return "it is true of another case perhaps"
     own = {a.text for a, b in itertools.pairwise(behind) if b.kind == "is"}  # `.., c = hidden`
     anew = tuple(
@@ -99,7 +98,7 @@ def not_set_aside(case: Case) -> str:
     )
     if anew != case.last.dims and case.fits(anew):
         return "the comment gives a name a meaning of its own"
-    if apart or (case.claim.told and "or" in words):
+    if "aside" in words or item or (case.claim.told and "or" in words):  # `[t, d] for each sample`
         return "the words around it leave open what is meant"
     return ""
 
@@ -188,7 +187,8 @@ def labelled_as_it(case: Case) -> str:
         if any(a != b and e.finished for (a, b), e in zip(values, case.runs, strict=True)):
             return "the tensor that is named changes here"
         return "" if all(tensors(a) for a, _ in values) else "the tensor that is named is not here"
-    if _of_another_expression(case):
+    lead = tokens(plain(case.sighting.text).partition(case.last.text)[0])
+    if of_another_expression(lead, case.matcher.node(case.stmt).text):
         return "the expression that is named is not on this line"
     stages = case.claim.stages
     labels = {t.label for t in stages[-1].terms if t.label}
@@ -198,27 +198,12 @@ def labelled_as_it(case: Case) -> str:
     named = set() if times else {label.split(".")[0] for label in labels}
     if (labels | named) & (case.tensors - own) and case.stmt.kind != "return":
         return "the tensor that is named is not what this line makes"
-    plain = {label.lower().split("_")[0] for label in labels - case.tensors}
-    if plain & set(WEIGHTS) and len(case.last.dims) <= 2:
+    begins = {label.lower().split("_")[0] for label in labels - case.tensors}
+    if begins & set(WEIGHTS) and len(case.last.dims) <= 2:
         return "the weight of a layer is not looked at"
     if case.sighting.place in ("above", "below", "between") and labels - own - _words(labels):
         return "the tensor that is named is not on this line"
     return ""
-
-
-def _of_another_expression(case: Case) -> bool:
-    """Whether a call or an item is named that the line does not have: `probs[0] is [n, t, t]`."""
-    lead = tokens(plain(case.sighting.text).partition(case.last.text)[0])
-    signed = bool(lead) and lead[-1].kind in ("is", "shape")
-    while lead and (lead[-1].kind in ("is", "shape") or lead[-1].text == "of"):
-        lead = lead[:-1]
-    end = len(lead) - 1
-    begin = next((i for i, j in pairs_of(lead).items() if j == end), 0)
-    if not signed or not begin or not lead[begin].glued or not lead[begin - 1].word:
-        return False
-    code, name = case.matcher.node(case.stmt).text, lead[begin - 1].text.rsplit(".", 1)[-1]
-    index = "[" if lead[begin].text == "[" else ""
-    return name + index not in code
 
 
 def _words(labels: set[str]) -> set[str]:
@@ -263,18 +248,11 @@ def placed_beside_it(case: Case) -> str:
 
 
 def nothing_near_has_it(case: Case) -> str:
-    """No tensor that is alive within three statements has the shape that a comment above claims.
-
-    Nor one behind a line that a sentence tells of: `split heads, then [b, n, t, d]`.
-    """
+    """No tensor that is alive within three statements has the shape that a comment above claims."""
     own = set(flat(case.stmt.targets))
     sentence = case.claim.told and len(case.claim.stages) == 1 and case.claim.role != "output"
-    if case.sighting.trailing and sentence and case.last.label not in own:
-        run = case.runs[0]
-        near = [s for _, runs in case.near for e in runs for _, v in e.events for s in tensors(v)]
-        there = any(shape_fits(case.last.dims, s, case.scope.lookup(run)) for s in {*near})
-        there = there or case.alive(case.last.dims, None)
-        return "a tensor near this line has that shape" if there else ""
+    if case.sighting.trailing and sentence and case.last.label not in own:  # `split, then [..]`
+        return "a tensor near this line has that shape" if case.seen_near() else ""
     if case.sighting.trailing or case.nowhere:
         return ""
     chain = len(case.claim.stages) > 1
