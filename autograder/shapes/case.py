@@ -232,6 +232,13 @@ class Case:
             for e in self.runs
         )
 
+    def seen_near(self) -> bool:
+        """Whether a tensor that is alive, or made within three statements, has the last shape."""
+        find, dims = self.scope.lookup(self.runs[0]), self.last.dims
+        values = (v for _, runs in self.near for e in runs for _, v in e.events)
+        made_ = any(shape_fits(dims, s, find) for s in {s for v in values for s in tensors(v)})
+        return made_ or self.alive(dims, None)
+
     def below_alike(self) -> bool:
         """Whether all lines below a comment make the same shape, so that it is false of each."""
         found = {

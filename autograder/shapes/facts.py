@@ -45,10 +45,12 @@ from autograder.shapes.text.dims import (
     without,
 )
 from autograder.shapes.text.flat import clash, may_be
+from autograder.shapes.text.glue import of_another_expression
 from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.tracer import flat
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
+ANOTHER_CASE = {"case", "or", "input", "power", "after", "below", "with"}  # behind a shape
 WEIGHTS = ("w", "weight", "weights", "bias")
 
 
@@ -84,12 +86,11 @@ def not_set_aside(case: Case) -> str:
         return "it may be what comes out"
     fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
     item = "each" in words and fewer and case.last.label not in flat(case.stmt.targets)
-    apart = "aside" in words or item  # `[t, d] for each sample`
     rest = plain(case.sighting.text).rpartition(case.last.text)[2]
     behind = tokens(rest)
-    kinds = [t.kind for t in behind if t.kind not in ("comma", "open", "close")][:1]
+    next_ = [t for t in behind if t.kind not in ("comma", "open", "close")][:1]
     called = rest.startswith(".") and rest[1:2].isalpha()  # `(t, b, d).transpose(0, 1)`
-    if called or (kinds and kinds[0] in ("case", "or", "input", "power")):  # `[t, b] in keras`
+    if called or any({t.kind, t.text} & ANOTHER_CASE for t in next_):  # `[t, b] in keras`
         return "it is true of another case perhaps"
     own = {a.text for a, b in itertools.pairwise(behind) if b.kind == "is"}  # `.., c = hidden`
     anew = tuple(
@@ -97,7 +98,7 @@ def not_set_aside(case: Case) -> str:
     )
     if anew != case.last.dims and case.fits(anew):
         return "the comment gives a name a meaning of its own"
-    if apart or (case.claim.told and "or" in words):
+    if "aside" in words or item or (case.claim.told and "or" in words):  # `[t, d] for each sample`
         return "the words around it leave open what is meant"
     return ""
 
@@ -186,6 +187,9 @@ def labelled_as_it(case: Case) -> str:
         if any(a != b and e.finished for (a, b), e in zip(values, case.runs, strict=True)):
             return "the tensor that is named changes here"
         return "" if all(tensors(a) for a, _ in values) else "the tensor that is named is not here"
+    lead = tokens(plain(case.sighting.text).partition(case.last.text)[0])
+    if of_another_expression(lead, case.matcher.node(case.stmt).text):
+        return "the expression that is named is not on this line"
     stages = case.claim.stages
     labels = {t.label for t in stages[-1].terms if t.label}
     if len(stages) == 1 and len(stages[0].terms) > 1:
@@ -194,8 +198,8 @@ def labelled_as_it(case: Case) -> str:
     named = set() if times else {label.split(".")[0] for label in labels}
     if (labels | named) & (case.tensors - own) and case.stmt.kind != "return":
         return "the tensor that is named is not what this line makes"
-    plain = {label.lower().split("_")[0] for label in labels - case.tensors}
-    if plain & set(WEIGHTS) and len(case.last.dims) <= 2:
+    begins = {label.lower().split("_")[0] for label in labels - case.tensors}
+    if begins & set(WEIGHTS) and len(case.last.dims) <= 2:
         return "the weight of a layer is not looked at"
     if case.sighting.place in ("above", "below", "between") and labels - own - _words(labels):
         return "the tensor that is named is not on this line"
@@ -245,9 +249,12 @@ def placed_beside_it(case: Case) -> str:
 
 def nothing_near_has_it(case: Case) -> str:
     """No tensor that is alive within three statements has the shape that a comment above claims."""
+    own = set(flat(case.stmt.targets))
+    sentence = case.claim.told and len(case.claim.stages) == 1 and case.claim.role != "output"
+    if case.sighting.trailing and sentence and case.last.label not in own:  # `split, then [..]`
+        return "a tensor near this line has that shape" if case.seen_near() else ""
     if case.sighting.trailing or case.nowhere:
         return ""
-    own = set(flat(case.stmt.targets))
     chain = len(case.claim.stages) > 1
     if chain and case.ends_right():
         return ""  # a step of it is wrong

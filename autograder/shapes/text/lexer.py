@@ -87,7 +87,7 @@ TABLE = (
         "a circumstance, or what is done to it yet",
         "[b, t, c] transposed",
         "",
-        "for, without, unless, while, during, transposed, permuted",
+        "for, while, during, transposed, permuted",
     ),
     _row("and", "two shapes, or the last comma of a list", "b, t and c", "&", "and, und"),
     _row(
@@ -102,7 +102,7 @@ TABLE = (
         "broadcasted, needs, need, expects, expect, requires, since, because, would, were, "
         "until, assumes, must, should, vs, was, next, later, earlier, previous, previously, undo, "
         "undoes, will, todo, fixme, hack, xxx, could, maybe, perhaps, might, "
-        "wants, default, defaults",
+        "wants, default, defaults, without, unless, old, prev, afterwards",
     ),
     _row(
         "input",
