@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from autograder.shapes.text.comments import Comment
+from autograder.shapes.text.dims import shape_names
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.reader import Claim, read
 from autograder.shapes.text.shapes_in_text import Vocabulary
@@ -37,6 +38,10 @@ class Sighting:
     text: str
     block: tuple[int, ...] = field(default=())
     code: str = ""
+
+    def names(self) -> set[str]:
+        """The names of dimensions in it."""
+        return {n for c in self.claims for t in c.terms() for n in shape_names(t.dims)}
 
     @property
     def trailing(self) -> bool:
@@ -79,6 +84,28 @@ def sightings(
         block = layout.block(below) if place in ("above", "between", "loose") else ()
         code = layout.text(group[0].line).split("#")[0].strip()
         found.append(Sighting(claims, ids, place, group[0].line, text, block, code))
+    return found
+
+
+def styles(room) -> dict[str, int]:
+    """How many comments of their own line are true of the line below, and of the one above.
+
+    "block" counts those that are true of a later line of the paragraph below only.
+    """
+    found = {"above": 0, "below": 0, "block": 0}
+    for sighting in room.sightings:
+        if sighting.trailing or sighting.place in ("loose", "named", "docstring"):
+            continue
+        first = {i for i in sighting.stmts if room.stmts[i].line > sighting.line}
+
+        def holds(stmts, of=sighting):
+            return any(room.holds(c, of, i) for c in of.claims for i in stmts)
+
+        below, above = holds(first), holds(set(sighting.stmts) - first)
+        if below != above:
+            found["above" if below else "below"] += 1
+        elif not below and holds(set(sighting.block) - first):
+            found["block"] += 1
     return found
 
 

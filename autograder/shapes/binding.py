@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autograder.shapes.attach import Sighting
-from autograder.shapes.match import Matcher, results
+from autograder.shapes.match import Matcher, results, wholes
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text import names
@@ -37,7 +37,6 @@ MAX_DOMAIN, MAX_PAIRS, MAX_CHOICES, ROUNDS, MAX_NAMES = 8, 40, 512, 3, 40
 MAX_EVENTS = 200  # of a statement, in which what a name stands for is looked for
 
 Vector = tuple[int, ...]  # one size a configuration
-Confirmed = dict[tuple[int, int, str, int | None], set[int]]  # by call, run, name and size
 SURE_WORDS = ("batch", "seq", "heads", "head_size")  # whose words mean nothing else
 WORD = 1.2  # comments: what a word that can mean one thing only weighs
 Unit = tuple[int, int]  # a call of the plan, and a call of the function in it
@@ -52,7 +51,8 @@ class Scope:
     arguments: integers that the class was built with, by configuration. legend: names that a
     comment explains. loops: names that count. bound: the choice for each free name, in each call
     of the function. confirmed: the lines of the true comments of all functions in which a name
-    stands alone for a size.
+    stands alone for a size; told: those of a first look. lines: the first and the last of the
+    function. comments: the names in each.
     """
 
     plan: Plan
@@ -62,8 +62,11 @@ class Scope:
     legend: dict[str, Expr] = field(default_factory=dict)
     constants: dict[str, int] = field(default_factory=dict)
     bound: dict[Unit, dict[str, Vector]] = field(default_factory=dict)
-    confirmed: Confirmed = field(default_factory=dict)
+    confirmed: names.Confirmed = field(default_factory=names.Confirmed)
+    told: names.Confirmed = field(default_factory=names.Confirmed)
     loops: frozenset[str] = frozenset()
+    lines: tuple[int, int] = (0, 0)
+    comments: list[set[str]] = field(default_factory=list)
 
     def lookup(self, execution: Execution) -> Callable[[str], int | None]:
         """Sizes by name, as they are while this execution runs."""
@@ -104,7 +107,7 @@ class Scope:
         argument = self.arguments.get(execution.config, {}).get(plain)
         if argument is not None and len(plain) > 2 and not names.may_be_length(plain):
             return argument, CODE  # a length that a class is built with may be the longest
-        if call in self.homes and (size := _of_role(plain, sizes)) is not None:
+        if call in self.homes and (size := names.of_role(plain, sizes)) is not None:
             return size, CALL
         if plain in self.legend and (value := self._explained(plain, execution)) is not None:
             return value, LEGEND
@@ -121,14 +124,13 @@ class Scope:
         def find(name: str) -> int | None:
             if (size := execution.size(name)) is not None:
                 return size
-            call = execution.unit[0]
-            word, sizes = names.normal(name), self.sizes(execution.config, call)
-            if (size := _of_role(word, sizes)) is not None:
+            word, call = names.normal(name), execution.unit[0]
+            sizes = self.sizes(execution.config, call)
+            if (size := names.of_role(word, sizes)) is not None:
                 return size
             if word in self.legend:
                 return self._explained(word, execution, deep + 1)
-            size = self._meant(word, sizes, call)[0]
-            return self.by_concept(word, sizes) if size is None else size
+            return self._meant(word, sizes, call)[0] or names.by_concept(word, sizes)
 
         value = evaluate(rule, find)
         return int(value) if value is not None and value.denominator == 1 else None
@@ -136,26 +138,11 @@ class Scope:
     def _meant(self, plain: str, sizes: dict[str, int], call: int) -> tuple[int | None, str]:
         if call in self.homes and len(plain) > 2:
             alike = {s for r, s in sizes.items() if names.stem(r) == names.stem(plain)}
-            slip = names.near(plain, map(names.normal, sizes)) if not alike else None
+            beside = {n for group in self.comments if plain in group for n in group}
+            slip = names.near(plain, {*map(names.normal, sizes)} - beside) if not alike else None
             alike = alike or {s for r, s in sizes.items() if names.normal(r) == slip}
-            if len(alike) == 1:
-                return alike.pop(), CALL
+            return (alike.pop(), CALL) if len(alike) == 1 else (None, "")
         return None, ""
-
-    def by_concept(self, plain: str, sizes: dict[str, int]) -> int | None:
-        """The size of a word that can mean one thing only, a slip of the keyboard allowed."""
-        meant = names.concept(plain)
-        if meant is None:
-            near = names.near(plain, {*names.WORDS, *map(names.normal, sizes)})
-            meant = names.concept(near) if near else None
-        if meant is None:
-            return None
-        found = {size for role, size in sizes.items() if names.concept(role) == meant}
-        if not found and meant == "head_size":
-            wide = [s for r, s in sizes.items() if names.concept(r) == "hidden"]
-            heads = [s for r, s in sizes.items() if names.concept(r) == "heads"]
-            found = {w // h for w in wide for h in heads if w % h == 0}
-        return found.pop() if len(found) == 1 else None
 
     def sizes(self, config: int, call: int) -> dict[str, int]:
         """The sizes of one call of the plan in a configuration."""
@@ -169,13 +156,26 @@ class Scope:
 
     def word(self, name: str, call: int) -> Vector | None:
         """The sizes of a word that can mean one thing only."""
-        sizes = [self.by_concept(name, self.sizes(c, call)) for c in self.configs]
+        sizes = [names.by_concept(name, self.sizes(c, call)) for c in self.configs]
         return tuple(sizes) if call in self.homes and sizes and None not in sizes else None
 
-    def lines_with(self, name: str, execution: Execution, line: int) -> int:
-        """How many other comments are true in which a name stands alone for its size."""
-        call, plain, size = execution.unit[0], names.normal(name), self.lookup(execution)(name)
-        return len(self.confirmed.get((call, execution.config, plain, size), set()) - {line})
+    def lines_with(self, name: str, execution: Execution, line: int, here: bool = False) -> int:
+        """How many other comments are true in which a name stands alone for its size.
+
+        Those of other functions count where the name hardly ever stands for another size; not at
+        all if only `here` is asked.
+        """
+        said = self.confirmed.of(execution.config, names.normal(name))
+        own = said.get(self.lookup(execution)(name), set()) - {line}
+        others = sum(map(len, said.values())) - len(own)
+        here = here or 4 * others > len(own) + 4
+        return sum(self.lines[0] <= n <= self.lines[1] or not here for n in own)
+
+    def repeated(self, dim: Expr, execution: Execution, line: int) -> bool:
+        """Whether a product or a sum stands for its size in two other comments, as it is."""
+        size = evaluate(dim, self.lookup(execution))
+        said = self.confirmed.of(execution.config, repr(dim))
+        return len(said) == 1 and size is not None and len(said.get(int(size), set()) - {line}) > 1
 
     def proven(self, name: str, execution: Execution, line: int) -> bool:
         """Whether a name's size rests on more than the comment in this line."""
@@ -195,8 +195,8 @@ class Scope:
         roles = self.plan.sizes[execution.config] if execution.config < len(self.plan.sizes) else {}
         alike = {s for r, s in roles.items() if names.stem(r) == names.stem(plain)}
         meant = names.concept(name) in SURE_WORDS and execution.unit[0] in self.homes
-        sizes = self.sizes(execution.config, execution.unit[0])
-        if meant and others and size == self.by_concept(plain, sizes):
+        given = self.sizes(execution.config, execution.unit[0])
+        if meant and others and size == names.by_concept(plain, given):
             return True
         return others >= 2 or (len(plain) > 2 and alike == {size})
 
@@ -207,21 +207,21 @@ class Scope:
         if all(own.get(c) is not None for c in self.configs):
             found.append(tuple(own[c] for c in self.configs))
         given = [self.sizes(c, call) for c in self.configs]
-        head = [self.by_concept("head_size", sizes) for sizes in given]
-        word = [self.by_concept(name, sizes) for sizes in given]
-        if None not in word:
-            found.append(tuple(word))
+        head = [names.by_concept("head_size", sizes) for sizes in given]
+        word = [names.by_concept(name, sizes) for sizes in given]
+        found += [tuple(word)] if None not in word else []
         for meant in names.choices(name):
             for role in given[0] if given else ():
                 if names.concept(role) == meant:
                     found.append(tuple(sizes[role] for sizes in given))
             if meant == "head_size" and None not in head:
                 found.append(tuple(head))
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys([*self._said(names.normal(name)), *found]))
 
-
-def _of_role(plain: str, sizes: dict[str, int]) -> int | None:
-    return next((size for role, size in sizes.items() if names.normal(role) == plain), None)
+    def _said(self, plain: str) -> list[Vector]:
+        """The sizes that a name has in most of the true comments of the source."""
+        sizes = [self.told.usual(config, plain) for config in self.configs]
+        return [] if None in sizes else [tuple(sizes)]
 
 
 @dataclass(eq=False)
@@ -295,7 +295,7 @@ class Solver:
         for execution in self.runs[stmt.id]:
             seen = [v for _, v in execution.events]
             seen += [v for n, v in execution.after.items() if n in labels]
-            shapes = [s for v in seen for s in tensors(v)] + results(stmt, execution)
+            shapes = [s for v in seen for w in wholes(v) for s in w] + results(stmt, execution)
             per.setdefault(execution.config, shapes)
         if set(per) != set(self.scope.configs) or len({len(s) for s in per.values()}) != 1:
             return []
@@ -319,7 +319,7 @@ class Solver:
 
     # --- the choice ------------------------------------------------------------------------------
     def solve(self) -> None:
-        """Fills `scope.bound`."""
+        """Fills `scope.bound`, and notes what is confirmed."""
         self.bound.update({n: d[0] for n, d in self.domains.items() if d})
         best = self.score()
         for _ in range(ROUNDS):
@@ -335,6 +335,7 @@ class Solver:
             few = math.prod(len(self.domains[n]) for n in case.symbols) <= MAX_CHOICES
             if few and not self.true(case):
                 best = self._best_of([case.symbols], best, case)
+        self._confirm()
 
     def _best_of(self, groups, best: float, case: _Case | None = None) -> float:
         """Gives each group of names the sizes with the best score; those that make a case true."""
@@ -376,8 +377,7 @@ class Solver:
             )
         return found
 
-    # --- what proves a name ----------------------------------------------------------------------
-    def confirm(self) -> None:
+    def _confirm(self) -> None:
         """Notes the lines of true comments in which each name stands alone for a dimension."""
         for case in self.cases:
             if self.true(case):
@@ -394,7 +394,7 @@ class Solver:
                 if not shape_fits(term.dims, shape, lookup):
                     continue
                 for d, s in aligned(term.dims, len(shape)) or ():
-                    for name in alone(term.dims[d]):
-                        if lookup(name) == shape[s]:
-                            key = (self.unit[0], execution.config, names.normal(name), shape[s])
-                            self.scope.confirmed.setdefault(key, set()).add(line)
+                    whole = [repr(term.dims[d])] if term.dims[d][0] in "*+-" else []
+                    found = [names.normal(n) for n in alone(term.dims[d]) if lookup(n) == shape[s]]
+                    for name in (*found, *whole):
+                        self.scope.confirmed.note(execution.config, name, shape[s], line)

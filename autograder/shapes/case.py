@@ -13,9 +13,13 @@ from autograder.shapes.attach import Sighting
 from autograder.shapes.binding import CODE, Scope
 from autograder.shapes.match import Matcher, results, unpacks
 from autograder.shapes.recording import Execution, Weight, tensors
+from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
+    Dims,
+    Expr,
     Lookup,
     aligned,
+    alone,
     evaluate,
     fits,
     names_of,
@@ -73,12 +77,38 @@ class Case:
             wrong = wrong if self.ends_right() else [self.last]
         code = self.matcher.node(self.stmt).text
         strings = "".join(re.findall(r"[\"'][^\"']*[\"']", code)) if "einsum" in code else ""
+        line, dims = self.sighting.line, self._single(wrong)
         return [
             n
-            for n in sorted({n for t in wrong for n in shape_names(t.dims)})
+            for n in sorted({n for d in dims for n in names_of(d)})
             if not (len(n) == 1 and n in strings)  # an einsum names its dimensions
-            if not all(self.scope.proven(n, e, self.sighting.line) for e in self.runs[:8])
+            if not all(self.scope.proven(n, e, line) for e in self.runs[:8])
+            or (n in self.foreign and not any(n in alone(d) for d in dims))
         ]
+
+    def _single(self, terms: list[Term]) -> set[Expr]:
+        """The dimensions of shapes, without the products that other comments repeat."""
+        line, runs = self.sighting.line, self.runs[:8]
+        dims = {d for t in terms for d in t.dims}
+        return {d for d in dims if not all(self.scope.repeated(d, e, line) for e in runs)}
+
+    @cached_property
+    def foreign(self) -> set[str]:
+        """The names that stand for a size in comments of other functions only."""
+        return {
+            n
+            for n in shape_names(tuple(self._single(self.claim.terms())))
+            for e in self.runs[:8]
+            if self.scope.free(n, e)
+            and not self.scope.lines_with(n, e, self.sighting.line, here=True)
+        }
+
+    @property
+    def next_to_it(self) -> bool:
+        """Whether the comment stands beside what it is about, or names it."""
+        named = self.stmt.kind == "def" or self.last.label in flat(self.stmt.targets)
+        place = self.sighting.place
+        return place in ("end", "above", "between") or (place == "named" and named)
 
     @cached_property
     def nowhere(self) -> bool:
@@ -88,7 +118,7 @@ class Case:
         for dims in (opened(t.dims, set(self.unproven), self) for t in terms):
             for stmt, runs in self.room:
                 self.clock.check()
-                if runs and all(_has(dims, stmt, e, label, self) for e in runs):
+                if in_one_call([_has(dims, stmt, e, label, self) for e in runs], runs):
                     return False
         return True
 
@@ -202,6 +232,13 @@ class Case:
             for e in self.runs
         )
 
+    def seen_near(self) -> bool:
+        """Whether a tensor that is alive, or made within three statements, has the last shape."""
+        find, dims = self.scope.lookup(self.runs[0]), self.last.dims
+        values = (v for _, runs in self.near for e in runs for _, v in e.events)
+        made_ = any(shape_fits(dims, s, find) for s in {s for v in values for s in tensors(v)})
+        return made_ or self.alive(dims, None)
+
     def below_alike(self) -> bool:
         """Whether all lines below a comment make the same shape, so that it is false of each."""
         found = {
@@ -217,6 +254,14 @@ class Case:
         for value, run in zip(values, self.runs, strict=True):
             found.setdefault((run.config, run.unit), []).append(value)
         return list(found.values())
+
+
+def in_one_call(held: list[bool], runs: list[Execution]) -> bool:
+    """Whether something holds in all the executions of one call of the function."""
+    asked: dict[tuple[int, int], list[bool]] = {}
+    for holds, run in zip(held, runs, strict=True):
+        asked.setdefault(run.unit, []).append(holds)
+    return any(map(all, asked.values()))
 
 
 def beside_a_true_one(claim: Claim, stmt: Stmt) -> bool:
@@ -280,10 +325,25 @@ def compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ..
     return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
 
 
-def slip(term: Term, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
-    """Whether a shape was meant: what nothing proves in the written one may be any size."""
+def slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
+    """Whether a shape was meant: what nothing proves in the written one may be any size.
+
+    So may a length, a letter of a few comments, and a name of other functions, where it is not the
+    right shape then.
+    """
     lookup = case.scope.lookup(execution)
-    dims = opened(term.dims, set(case.unproven), case) if case.unproven else term.dims
+    dims = opened(dims, set(case.unproven), case) if case.unproven else dims
+    if _slip(dims, shape, execution, case):
+        return True
+    used = shape_names(dims)
+    lengths = {n for n in used if names.may_be_length(n) and case.scope.free(n, execution)}
+    free = opened(dims, case.foreign | lengths, case)
+    some = any(d[0] not in ("any", "num") for d in free)
+    return some and not shape_fits(free, shape, lookup) and _slip(free, shape, execution, case)
+
+
+def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
+    lookup = case.scope.lookup(execution)
     if any(d[0] == "..." for d in dims):
         pairs = aligned(dims, len(shape))
         return pairs is not None and sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1

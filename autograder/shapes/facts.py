@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Callable
 
 from autograder.shapes.attach import MAKES
-from autograder.shapes.case import Case, made, opened
+from autograder.shapes.case import Case, in_one_call, made, opened
 from autograder.shapes.match import hides, results, unpacks
 from autograder.shapes.readings import (
     REMARK,
     explained_by_a_slip,
     in_order,
+    names_of_the_call,
     no_comma_is_missing,
     no_half_is_rounded,
     no_size_is_nameless,
@@ -36,17 +37,20 @@ from autograder.shapes.readings import (
 from autograder.shapes.recording import Weight, tensors
 from autograder.shapes.text.dims import (
     aligned,
-    alone,
     evaluate,
     fits,
     names_of,
     shape_fits,
+    shape_names,
     without,
 )
+from autograder.shapes.text.flat import clash, may_be
+from autograder.shapes.text.glue import of_another_expression
 from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.tracer import flat
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
+ANOTHER_CASE = {"case", "or", "input", "power", "after", "below", "with"}  # behind a shape
 WEIGHTS = ("w", "weight", "weights", "bias")
 
 
@@ -82,12 +86,11 @@ def not_set_aside(case: Case) -> str:
         return "it may be what comes out"
     fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
     item = "each" in words and fewer and case.last.label not in flat(case.stmt.targets)
-    apart = "aside" in words or item  # `[t, d] for each sample`
     rest = plain(case.sighting.text).rpartition(case.last.text)[2]
     behind = tokens(rest)
-    kinds = [t.kind for t in behind if t.kind not in ("comma", "open", "close")][:1]
+    next_ = [t for t in behind if t.kind not in ("comma", "open", "close")][:1]
     called = rest.startswith(".") and rest[1:2].isalpha()  # `(t, b, d).transpose(0, 1)`
-    if called or (kinds and kinds[0] in ("case", "or", "input", "power")):  # `[t, b] in keras`
+    if called or any({t.kind, t.text} & ANOTHER_CASE for t in next_):  # `[t, b] in keras`
         return "it is true of another case perhaps"
     own = {a.text for a, b in itertools.pairwise(behind) if b.kind == "is"}  # `.., c = hidden`
     anew = tuple(
@@ -95,7 +98,7 @@ def not_set_aside(case: Case) -> str:
     )
     if anew != case.last.dims and case.fits(anew):
         return "the comment gives a name a meaning of its own"
-    if apart or (case.claim.told and "or" in words):
+    if "aside" in words or item or (case.claim.told and "or" in words):  # `[t, d] for each sample`
         return "the words around it leave open what is meant"
     return ""
 
@@ -166,10 +169,7 @@ def one_shape(case: Case) -> str:
     held = [case.matcher.holds(case.claim, case.sighting, case.stmt, e) for e in case.runs]
     if any(any(h) and not all(h) for h in case.by_call(held)):
         return "the shape is not the same every time"
-    asked: dict[tuple[int, int], list[bool]] = {}
-    for holds, run in zip(held, case.runs, strict=True):
-        asked.setdefault(run.unit, []).append(holds)
-    if any(map(all, asked.values())) and not all(held):
+    if in_one_call(held, case.runs) and not all(held):
         return "it is true of another call"
     return ""
 
@@ -187,6 +187,9 @@ def labelled_as_it(case: Case) -> str:
         if any(a != b and e.finished for (a, b), e in zip(values, case.runs, strict=True)):
             return "the tensor that is named changes here"
         return "" if all(tensors(a) for a, _ in values) else "the tensor that is named is not here"
+    lead = tokens(plain(case.sighting.text).partition(case.last.text)[0])
+    if of_another_expression(lead, case.matcher.node(case.stmt).text):
+        return "the expression that is named is not on this line"
     stages = case.claim.stages
     labels = {t.label for t in stages[-1].terms if t.label}
     if len(stages) == 1 and len(stages[0].terms) > 1:
@@ -195,8 +198,8 @@ def labelled_as_it(case: Case) -> str:
     named = set() if times else {label.split(".")[0] for label in labels}
     if (labels | named) & (case.tensors - own) and case.stmt.kind != "return":
         return "the tensor that is named is not what this line makes"
-    plain = {label.lower().split("_")[0] for label in labels - case.tensors}
-    if plain & set(WEIGHTS) and len(case.last.dims) <= 2:
+    begins = {label.lower().split("_")[0] for label in labels - case.tensors}
+    if begins & set(WEIGHTS) and len(case.last.dims) <= 2:
         return "the weight of a layer is not looked at"
     if case.sighting.place in ("above", "below", "between") and labels - own - _words(labels):
         return "the tensor that is named is not on this line"
@@ -218,7 +221,7 @@ def placed_beside_it(case: Case) -> str:
         return "it may be about another line"
     if alone or place in ("end", "link", "docstring"):
         return ""
-    if place in ("above", "below", "between", "named") and case.nowhere:
+    if place not in ("inner", "link") and case.nowhere:
         return ""
     labels = {t.label for t in case.claim.terms() if t.label}
     if labels & set(flat(case.stmt.targets)):
@@ -246,15 +249,19 @@ def placed_beside_it(case: Case) -> str:
 
 def nothing_near_has_it(case: Case) -> str:
     """No tensor that is alive within three statements has the shape that a comment above claims."""
+    own = set(flat(case.stmt.targets))
+    sentence = case.claim.told and len(case.claim.stages) == 1 and case.claim.role != "output"
+    if case.sighting.trailing and sentence and case.last.label not in own:  # `split, then [..]`
+        return "a tensor near this line has that shape" if case.seen_near() else ""
     if case.sighting.trailing or case.nowhere:
         return ""
-    own = set(flat(case.stmt.targets))
     chain = len(case.claim.stages) > 1
     if chain and case.ends_right():
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
         name = {case.last.label} & own
-        was = bool(name) and not case.always_above() and case.alive(case.last.dims, name)
+        was = bool(name) and not case.always_above()
+        was = was and case.alive(without(case.last.dims, case.foreign), name)
         return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
     sure = case.always_above() and len(case.sighting.claims) == 1
@@ -263,18 +270,16 @@ def nothing_near_has_it(case: Case) -> str:
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
         dims = opened(dims, set(case.unproven), case) if case.unproven else dims
+        dims = without(dims, case.foreign)
         if not chain and case.alive(dims, own if sure else None):
             return "a tensor near this line has that shape"
         for stmt, runs in near:
-            further = begun and stmt.id in case.sighting.block  # a chain over several lines
-            if (
-                (further or not sure)
-                and runs
-                and all(
-                    any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e))
-                    for e in runs
-                )
-            ):
+            fits_it = [
+                any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e))
+                for e in runs
+            ]
+            below = stmt.id in case.sighting.block  # in the paragraph, always
+            if (below or not sure) and in_one_call(fits_it, runs):
                 return "a tensor near this line has that shape"
     return ""
 
@@ -291,10 +296,25 @@ def names_are_proven(case: Case) -> str:
     return ""
 
 
+def not_a_name_of_its_own(case: Case) -> str:
+    """`[layers, b, width]`: what a name is in other functions, it need not be in this one."""
+    foreign = case.foreign
+    if case.ends_right():  # a step of it is wrong: what the end names is known
+        foreign = foreign - shape_names(case.last.dims)
+        terms = [t for s in case.claim.stages for t in s.terms]
+        may = any(names_of(d) & foreign for t in terms for d in t.dims)
+    else:
+        may = bool(foreign) and all(
+            any(may_be(case.last.dims, s, foreign, case.scope.lookup(e)) for s in made(case, e))
+            for e in case.runs
+        )
+    return "a name may have a meaning of its own here" if may else ""
+
+
 def _exchanged(case: Case, unproven: set[str]) -> bool:
     """Whether the proven names are all of this tensor, and stand elsewhere: `[b, h, s]`."""
     dims = without(case.last.dims, unproven)
-    if case.sighting.place not in ("end", "above", "between"):
+    if not case.next_to_it:
         return False
     for _, lookup, shape in case.seen():
         known = Counter(evaluate(d, lookup) for d in dims if names_of(d))
@@ -305,19 +325,8 @@ def _exchanged(case: Case, unproven: set[str]) -> bool:
 
 
 def _twice(case: Case) -> bool:
-    """Whether a name stands for two sizes of one tensor: `[b, t, b]` is false whatever `b` is.
-
-    `[b, t, t]` is no such name: who thinks of a square takes two lengths for one.
-    """
-    for _, _, shape in case.seen():
-        at: dict[str, list[tuple[int, int]]] = {}
-        for i, j in aligned(case.last.dims, len(shape)) or ():
-            for name in alone(case.last.dims[i]):
-                at.setdefault(name, []).append((i, shape[j]))
-        pairs = (pair for found in at.values() for pair in itertools.combinations(found, 2))
-        if not any(m != n and j > i + 1 for (i, m), (j, n) in pairs):
-            return False
-    return True
+    """Whether a name stands for two sizes of one tensor: `[b, t, b]` is false whatever `b` is."""
+    return all(clash(case.last.dims, shape, case.names()) for _, _, shape in case.seen())
 
 
 def _false_whatever(case: Case, unproven: set[str]) -> bool:
@@ -327,15 +336,14 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     counts as any size. Half of the dimensions must be told: by proven names, or behind a line, and
     where their number is wrong, by numbers and the names of one other true comment too.
     """
-    place, own = case.sighting.place, case.last.label in flat(case.stmt.targets)
-    if place not in ("end", "above", "between") and not (place == "named" and own):
+    if not case.next_to_it:
         return False
-    once = {n for n in unproven if all(case.lines_with(n, e) for e in case.runs)}
+    once = {n for n in unproven - case.foreign if all(case.lines_with(n, e) for e in case.runs)}
     dims = opened(case.last.dims, unproven, case)
     told = [d[0] not in ("any", "...", "num") for d in dims]
     known = [not names_of(d) & (unproven - once) for d in case.last.dims]
     apart = all(aligned(dims, len(s)) is None for e in case.runs for s in made(case, e))
-    if place == "end" or (apart and len(case.claim.stages) == 1):
+    if case.sighting.place == "end" or (apart and len(case.claim.stages) == 1):
         named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
         told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
     if 2 * sum(told) < len(dims):
@@ -350,14 +358,6 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     )
 
 
-def names_of_the_call(case: Case) -> str:
-    """A docstring has its own names: only how many dimensions, and their order, is surely wrong."""
-    ranks = {len(s) for e in case.runs for s in made(case, e)}
-    if case.sighting.place == "docstring" and len(case.last.dims) in ranks:
-        return "" if case.exchanged() else "the names of a docstring need not be those of the call"
-    return ""
-
-
 FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("surely about this tensor", makes_a_tensor),
     ("surely a shape", written_as_a_shape),
@@ -368,6 +368,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("surely about this tensor", placed_beside_it),
     ("surely about this tensor", nothing_near_has_it),
     ("every name is proven", names_are_proven),
+    ("every name is proven", not_a_name_of_its_own),
     ("every name is proven", names_of_the_call),
     ("every reading is false", no_comma_is_missing),
     ("every reading is false", no_half_is_rounded),

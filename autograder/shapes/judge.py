@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from autograder.shapes.attach import MAKES, Sighting, sightings
-from autograder.shapes.binding import Confirmed, Scope, Solver
+from autograder.shapes.attach import MAKES, Sighting, sightings, styles
+from autograder.shapes.binding import Scope, Solver
 from autograder.shapes.case import Case, beside_a_true_one
 from autograder.shapes.facts import NEAR, evidence
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
@@ -108,7 +108,7 @@ class _Source:
         self.clock = Clock()
         self.needed = 0
         self.styles: Counter[str] = Counter()
-        self.confirmed: Confirmed = {}
+        self.confirmed = names.Confirmed()
 
     def verdicts(self) -> list[Verdict]:
         rooms = []
@@ -116,7 +116,13 @@ class _Source:
             ran = any(s.id in self.seen.executions for s in self.of(function))
             if ran or function.top in self.plan.entries:
                 rooms.append(_Room(self, function))
-                self.styles.update(rooms[-1].styles())
+        for _ in range(2):  # then with what the names of the other functions turned out to be
+            told, self.confirmed = self.confirmed, names.Confirmed()
+            for room in rooms:
+                room.solve(told)
+        for room in rooms:
+            room.settle()
+            self.styles.update(styles(room))
         found = [v for r in rooms for v in r.verdicts() if v.line not in self.ignored]
         most = 2 * sum(v.verdict == "missing" for v in found) > self.needed
         found = [replace(v, deducts=most) if v.verdict == "missing" else v for v in found]
@@ -154,58 +160,42 @@ class _Room:
         vocabulary = Vocabulary(made, sizes | set(source.plan.roles))
         self.tensors = frozenset(made)
         loops = {t for s in self.stmts.values() if s.kind == "header" for t in flat(s.targets)}
-        self.scope = scope = Scope(
+        self.scope = Scope(
             source.plan,
             source.configs,
             {i: own for i, (entry, own) in enumerate(source.plan.own) if entry == function.top},
             source.built_with(function.owner) if function.owner else {},
             constants=source.seen.constants,
-            confirmed=source.confirmed,
             loops=frozenset(loops),
+            lines=(function.line, function.end_line),
         )
         told = legends(source.text, vocabulary) | legends(function.docstring[:2_000], vocabulary)
-        scope.legend = {names.normal(k): v for k, v in told.items()}
-        self.matcher = Matcher(source.traced, scope, source.strict)
+        self.scope.legend = {names.normal(k): v for k, v in told.items()}
+        self.matcher = Matcher(source.traced, self.scope, source.strict)
         found = sightings(
             function, source.traced, source.comments, source.lines, vocabulary, self.needs_one
         )
+        self.scope.comments = [set(map(names.normal, s.names())) for s in found]
         self.sightings = [s for s in found if s.stmts]
         self.homeless = [s for s in found if not s.stmts]
+
+    def solve(self, told: names.Confirmed) -> None:
+        """Finds what the free names stand for, in each call of the function."""
+        self.scope.told, self.scope.confirmed = told, self.source.confirmed
         for unit in self.units:
-            solver = Solver(self, unit, source.clock)
-            solver.solve()
-            solver.confirm()
+            Solver(self, unit, self.source.clock).solve()
+
+    def settle(self) -> None:
+        """Keeps what the verdicts are about, when the names are known."""
         # A call that is of this function tells what its names mean; what others hand in may not.
         self.runs = {
-            i: [e for e in runs if e.unit[0] in scope.homes] or runs
+            i: [e for e in runs if e.unit[0] in self.scope.homes] or runs
             for i, runs in self.runs.items()
         }
-        self.order = sorted(
-            (s for s in self.stmts.values() if s.kind in MAKES), key=lambda s: (s.line, s.id)
-        )
+        making = [s for s in self.stmts.values() if s.kind in MAKES]
+        self.order = sorted(making, key=lambda s: (s.line, s.id))
         behind = {i for s in self.sightings if s.trailing for i in s.stmts}
         self.bare = frozenset(self.makers - behind)
-
-    def styles(self) -> dict[str, int]:
-        """How many comments of their own line are true of the line below, and of the one above.
-
-        "block" counts those that are true of a later line of the paragraph below only.
-        """
-        found = {"above": 0, "below": 0, "block": 0}
-        for sighting in self.sightings:
-            if sighting.trailing or sighting.place in ("loose", "named", "docstring"):
-                continue
-            first = {i for i in sighting.stmts if self.stmts[i].line > sighting.line}
-
-            def holds(stmts, of=sighting):
-                return any(self.holds(c, of, i) for c in of.claims for i in stmts)
-
-            below, above = holds(first), holds(set(sighting.stmts) - first)
-            if below != above:
-                found["above" if below else "below"] += 1
-            elif not below and holds(set(sighting.block) - first):
-                found["block"] += 1
-        return found
 
     # --- verdicts --------------------------------------------------------------------------------
     def verdicts(self) -> list[Verdict]:
@@ -222,8 +212,7 @@ class _Room:
                 continue
             if not (sighting.trailing or stmts - behind):  # a remark above a line that has its own
                 verdicts = [v for v in verdicts if v.verdict == "true"]
-            if any(v.verdict == "true" for v in verdicts):
-                self.placed.append(sighting)
+            self.placed += [sighting] if any(v.verdict == "true" for v in verdicts) else []
             found += verdicts
             described |= stmts
             told = any(v.verdict != "cannot tell" for v in verdicts)
@@ -258,9 +247,9 @@ class _Room:
                 note = any(self.matcher.skips(c, e) for c in claims for e in runs)
                 text = "; a step before it is left out" * note
                 return [self._true(sighting, stmt_id, text)], {stmt_id}
-        if sighting.place == "loose":  # a heading perhaps
-            return [], set()
         stmt_id = self._likeliest(sighting)
+        if sighting.place == "loose":  # a heading perhaps
+            return self._heading(sighting, stmt_id)
         stmt = self.stmts[stmt_id]
         shaped = any(self._shaped(e) for e in self.runs[stmt_id]) or not self.runs[stmt_id]
         if sighting.trailing and not shaped:
@@ -274,16 +263,27 @@ class _Room:
                 found.append(self._true(sighting, stmt_id))
             else:
                 found.append(self._decide(claim, sighting, stmt, true))
-        return found, {stmt_id}
+        return found, set(sighting.stmts) if stmt.kind == "def" else {stmt_id}
+
+    def _heading(self, sighting: Sighting, stmt_id: int) -> tuple[list[Verdict], set[int]]:
+        """`# Shapes: [b, t]` over a paragraph: only what is false of every tensor is said."""
+        stmt, terms = self.stmts[stmt_id], [t for c in sighting.claims for t in c.terms()]
+        told = [t.kind for t in tokens(sighting.text)[:1]] == ["shape"] and len(terms) == 1
+        if stmt.line < sighting.line or not told:
+            return [], set()
+        verdict = self._decide(sighting.claims[0], sighting, stmt, [])
+        return ([verdict], {stmt_id}) if verdict.verdict == "false" else ([], set())
 
     def _likeliest(self, sighting: Sighting) -> int:
         """The statement that a comment is about, where it is true of none."""
         labels = {t.label for c in sighting.claims for t in c.terms() if t.label}
         own = [i for i in sighting.stmts if labels & set(flat(self.stmts[i].targets))]
-        if own:
+        if own and self.stmts[sighting.stmts[0]].kind != "def":  # what comes in is told first
             after = {i: [e.after.get(n) for e in self.runs[i] for n in labels] for i in own}
             one = [i for i in own if any(len(tensors(v)) == 1 for v in after[i])]
             return (one or own)[0]
+        if sighting.place == "loose":
+            return sighting.stmts[-1]
         if len(sighting.stmts) == 1 or sighting.place != "between":
             return sighting.stmts[0]
         up = self.source.styles["below"] > self.source.styles["above"]

@@ -251,11 +251,12 @@ class Matcher:
         if term.label and self._labelled(term, stmt, execution, lookup):
             return True
         made = results(stmt, execution)
-        value = execution.last(stmt.value)
-        if isinstance(value, Sequence) and made and len(set(made)) == 1:
-            n = value.length  # a list, its length as the first dimension, or behind the last one
-            if any(shape_fits(term.dims, s, lookup) for s in ((n, *made[0]), (*made[0], n))):
-                return True
+        if made and any(
+            shape_fits(term.dims, s, lookup)
+            for whole in wholes(execution.last(stmt.value))[1:]
+            for s in whole
+        ):
+            return True
         whole = self._other_reading(stmt, execution)
         if whole and all(shape_fits(term.dims, s, lookup) for s in whole):
             return True
@@ -279,8 +280,7 @@ class Matcher:
         own = term.label in flat(stmt.targets)
         for names_then in (execution.after,) if own else (execution.after, execution.before):
             value = names_then.get(term.label) or names_then.get(f"self.{term.label}")
-            shapes = tensors(value)
-            if shapes and all(shape_fits(term.dims, s, lookup) for s in shapes):
+            if any(w and all(shape_fits(term.dims, s, lookup) for s in w) for w in wholes(value)):
                 return True
         return not own and any(  # `mask: [1, t, t]` where the line says `mask[None]`
             self.traced.nodes[node].text.startswith(f"{term.label}[")
@@ -296,6 +296,14 @@ class Matcher:
         return shape_fits(term.dims, value.shape, lookup) or shape_fits(
             term.dims, value.shape[::-1], lookup
         )
+
+
+def wholes(value) -> list[list[Shape]]:
+    """The shapes of a value; and of a list of like tensors, with its length before or behind."""
+    shapes = tensors(value)
+    if not isinstance(value, Sequence) or len(set(shapes)) != 1:
+        return [shapes]
+    return [shapes, [(value.length, *shapes[0])], [(*shapes[0], value.length)]]
 
 
 def _with_count(term: Term) -> list[tuple[Expr, ...]]:

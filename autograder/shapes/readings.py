@@ -23,6 +23,7 @@ from autograder.shapes.text.dims import (
     fits,
     names_of,
     number_apart,
+    options,
     rounded,
     shape_fits,
     uneven,
@@ -195,7 +196,7 @@ def not_told_in_words(case: Case) -> str:
     for e in case.runs:
         lookup, given = case.scope.lookup(e), case.scope.sizes(e.config, e.unit[0])
         meant = [w for w in words if names.concept(w)]
-        sizes = {case.scope.by_concept(names.normal(w), given) for w in meant}
+        sizes = {names.by_concept(names.normal(w), given) for w in meant}
         sizes |= set(map(lookup, words)) - {None}
         for s in made(case, e):
             told = [i for i, n in enumerate(s) if n in sizes or (first and i == 0)]
@@ -341,11 +342,9 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
     own = {names.normal(n) for n in used}
     sizes |= {
         s
-        for (call, config, name, s), lines in case.scope.confirmed.items()
-        if (call, config) == (execution.unit[0], execution.config)
-        and name not in own
-        and lines - {case.sighting.line}
-        and s
+        for (config, name), said in case.scope.confirmed.found.items()
+        for s, lines in said.items()
+        if config == execution.config and name not in own and lines - {case.sighting.line} and s
     }
     if all(case.scope.free(n, execution) and not execution.size(f"self.{n}") for n in used):
         return size not in sizes  # `[tokens, d]`, where the tokens are those of all sequences
@@ -355,12 +354,30 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
     )
 
 
+def names_of_the_call(case: Case) -> str:
+    """A docstring has its own names: only how many dimensions, and their order, is surely wrong.
+
+    Whether one more is given that has the size 1, is up to the caller: `[n]` or `[n, 1]`.
+    """
+    one = ("num", 1)
+    ranks = {len(s) for e in case.runs for s in made(case, e)}
+    wide = {sum(n != 1 for n in s) for e in case.runs for s in made(case, e)}
+    if sum(d != one for d in case.last.dims) in wide:
+        ranks.add(len(case.last.dims))
+    if case.sighting.place == "docstring" and len(case.last.dims) in ranks:
+        return "" if case.exchanged() else "the names of a docstring need not be those of the call"
+    return ""
+
+
 # --- the slip that explains it --------------------------------------------------------------------
 def explained_by_a_slip(case: Case) -> str:
     """Axes exchanged, one dropped or added, one name for another, or a stage that is past."""
     wrong = [
         e for e in case.runs if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
     ]
-    if all(any(slip(t, shape, e, case) for t, shape in compared(case, e)) for e in wrong):
+    if all(
+        any(slip(d, shape, e, case) for t, shape in compared(case, e) for d in options(t.dims))
+        for e in wrong
+    ):
         return ""
     return "it is unlike anything that this line makes"

@@ -186,6 +186,8 @@ def _is_statement(node: ast.stmt) -> bool:
             return node.value is not None and _has_call(node.value)
         case ast.Expr(value=ast.BinOp(left=ast.List() | ast.Tuple())):
             return False  # `[(b, t), ...] * len(parts)`
+        case ast.Expr(value=ast.BinOp(right=ast.List() | ast.Tuple())):
+            return False  # `len(parts) * [b, t]`
         case ast.Expr(value=ast.Call() | ast.BinOp() as value):
             return _has_call(value)
     return False

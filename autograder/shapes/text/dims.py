@@ -7,7 +7,8 @@ names for one dimension.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 from autograder.shapes.text import names
@@ -17,7 +18,7 @@ Expr = tuple
 Dims = tuple[Expr, ...]
 Lookup = Callable[[str], int | None]
 
-MAX_DIMS, MAX_TOKENS, MAX_DEPTH = 9, 60, 5
+MAX_DIMS, MAX_TOKENS, MAX_DEPTH, MAX_OPTIONS = 9, 60, 5, 16
 MAX_BASE = 7  # parts of what has a power: `(2r + 1)^2`
 CALLED = ("len", "max", "min", "int", "sum", "ceil", "floor", "round")
 ANY = ("*", "_", "?", "-1", ":", "-", "...")
@@ -151,8 +152,8 @@ class _Reader:
     def alternatives(self) -> Expr:
         left = self.sum()
         while self.peek().text in ("=", ":", "==", "|"):
-            self.take()
-            left = ("alt", left, self.sum())
+            sign = self.take().text
+            left = ("alt", left, self.sum(), *([sign] if sign == "|" else []))
         return left
 
     def sum(self) -> Expr:
@@ -374,6 +375,18 @@ def alone(dim: Expr) -> list[str]:
     if dim[0] == "name":
         return [dim[1]]
     return [n for part in dim[1:] for n in alone(part)] if dim[0] == "alt" else []
+
+
+def options(dims: Dims) -> Iterator[Dims]:
+    """Each way to read dimensions of which some have two names: `[b, d = width]`."""
+    ways = [_names_for(d) for d in dims]
+    return itertools.islice(itertools.product(*ways), MAX_OPTIONS)
+
+
+def _names_for(dim: Expr) -> list[Expr]:
+    if dim[0] != "alt" or dim[3:]:  # `[b, d|d]`: two things side by side, and no two names
+        return [dim]
+    return [*_names_for(dim[1]), *_names_for(dim[2])]
 
 
 def only_numbers(dims: Dims) -> bool:

@@ -1,8 +1,21 @@
-"""A comment as a row of sizes, without the signs between them: how far it can be read so."""
+"""How far a shape can be read: without its signs, or with names that may stand for any size."""
 
 from __future__ import annotations
 
-from autograder.shapes.text.dims import Dims, Lookup, NotADim, read_dims, split
+import itertools
+
+from autograder.shapes.text import names
+from autograder.shapes.text.dims import (
+    Dims,
+    Lookup,
+    NotADim,
+    aligned,
+    alone,
+    read_dims,
+    shape_fits,
+    split,
+    without,
+)
 from autograder.shapes.text.lexer import Token, tokens
 from autograder.shapes.text.shapes_in_text import Term
 
@@ -89,3 +102,33 @@ def runs_over(term: Term, segment: list[Token], shape: tuple[int, ...], lookup: 
         if run & mine and run - mine:
             return True
     return False
+
+
+def may_be(dims: Dims, shape: tuple[int, ...], unknown: set[str], lookup: Lookup) -> bool:
+    """Whether dimensions are a shape for some sizes of the unknown names, one for each.
+
+    One whose usual size is not there may stand for several dimensions: `[points, 2]`.
+    """
+    for i, dim in enumerate(dims):
+        more, behind = len(shape) - len(dims), len(dims) - i - 1
+        if dim[0] == "name" and dim[1] in unknown and more > 0 and lookup(dim[1]) not in shape:
+            rest, ends = (*dims[:i], *dims[i + 1 :]), (*shape[:i], *shape[len(shape) - behind :])
+            if shape_fits(rest, ends, lookup):
+                return True
+    return shape_fits(without(dims, unknown), shape, lookup) and not clash(dims, shape, unknown)
+
+
+def clash(dims: Dims, shape: tuple[int, ...], among: set[str]) -> bool:
+    """Whether one of these names would stand for two sizes.
+
+    `[b, t, t]` is no such name: who thinks of a square takes two lengths for one.
+    """
+    at: dict[str, list[tuple[int, int]]] = {}
+    for i, j in aligned(dims, len(shape)) or ():
+        for name in among.intersection(alone(dims[i])):
+            at.setdefault(name, []).append((i, shape[j]))
+    return any(
+        m != n and (j > i + 1 or names.concept(name) == "batch")
+        for name, found in at.items()
+        for (i, m), (j, n) in itertools.combinations(found, 2)
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from autograder.shapes.text.dims import PROSE
 from autograder.shapes.text.lexer import Token
-from autograder.shapes.text.shapes_in_text import Term
+from autograder.shapes.text.shapes_in_text import Term, pairs_of
 
 _FILLERS = """
     which that then now by a an the is of shape as it , and be with via
@@ -143,3 +143,16 @@ def labelled(term: Term, glue: list[Token], op: str, kind: str, first: bool) -> 
             return term
         return replace(term, label=text)
     return term
+
+
+def of_another_expression(lead: list[Token], code: str) -> bool:
+    """Whether a call or an item is named that the code does not have: `probs[0] is [n, t, t]`."""
+    signed = bool(lead) and lead[-1].kind in ("is", "shape")
+    while lead and (lead[-1].kind in ("is", "shape") or lead[-1].text == "of"):
+        lead = lead[:-1]
+    end = len(lead) - 1
+    begin = next((i for i, j in pairs_of(lead).items() if j == end), 0)
+    if not signed or not begin or not lead[begin].glued or not lead[begin - 1].word:
+        return False
+    name = lead[begin - 1].text.rsplit(".", 1)[-1]
+    return name + "[" * (lead[begin].text == "[") not in code

@@ -87,7 +87,7 @@ TABLE = (
         "a circumstance, or what is done to it yet",
         "[b, t, c] transposed",
         "",
-        "for, without, unless, while, during, transposed, permuted",
+        "for, while, during, transposed, permuted",
     ),
     _row("and", "two shapes, or the last comma of a list", "b, t and c", "&", "and, und"),
     _row(
@@ -102,7 +102,7 @@ TABLE = (
         "broadcasted, needs, need, expects, expect, requires, since, because, would, were, "
         "until, assumes, must, should, vs, was, next, later, earlier, previous, previously, undo, "
         "undoes, will, todo, fixme, hack, xxx, could, maybe, perhaps, might, "
-        "wants, default, defaults",
+        "wants, default, defaults, without, unless, old, prev, afterwards",
     ),
     _row(
         "input",
@@ -152,11 +152,14 @@ LATEX = {
 }
 SIGNS = {sign: row.kind for row in TABLE for sign in row.signs}
 WORDS = {word: row.kind for row in TABLE for word in row.words}
+EASTERN = "\u3000"  # scripts from here on have no capitals, and words often no spaces between
 LONGEST = max(len(w.split()) for w in WORDS)
 # No alternative can begin where another one goes on, and what is taken is never given back (`++`).
 TOKEN = re.compile(
     r"""(?P<space>\s++)
-    | (?P<name>[^\W\d]\w*+(?:\.[^\W\d]\w*+)*+'*+)
+    | (?P<eastern>[^\W\d\x00-\u2fff]++)
+    | (?P<name>[^\W\d][^\W\u3000-\U0010ffff]*+
+        (?:\.[^\W\d\u3000-\U0010ffff][^\W\u3000-\U0010ffff]*+)*+'*+)
     | (?P<pixels>\d++x\d++)
     | (?P<number>\d++(?:\.\d++)?+)
     | (?P<latex>\\[A-Za-z]++)
@@ -205,6 +208,7 @@ def _cut(text: str) -> tuple[Token, ...]:
         if kind == "space":
             glued = False
             continue
+        kind = "name" if kind == "eastern" else kind
         if kind == "latex":
             piece = LATEX.get(piece, piece)
             kind = "sign"
@@ -244,7 +248,9 @@ def table() -> str:
 
 def plain(text: str) -> str:
     """Wide brackets and the like as on an English keyboard."""
-    return unicodedata.normalize("NFKC", text.replace("²", "^2").replace("³", "^3"))[:MAX_TEXT]
+    return unicodedata.normalize(
+        "NFKC", text.replace("²", "^2").replace("³", "^3").replace("。", ". ")
+    )[:MAX_TEXT]
 
 
 def _sign(piece: str) -> tuple[str, str]:

@@ -161,3 +161,43 @@ def _one_edit(a: str, b: str) -> bool:
         )
     longer, shorter = (a, b) if len(a) > len(b) else (b, a)
     return longer[i + 1 :] == shorter[i:]
+
+
+def of_role(plain: str, sizes: dict[str, int]) -> int | None:
+    """The size that the call has by that name."""
+    return next((size for role, size in sizes.items() if normal(role) == plain), None)
+
+
+def by_concept(plain: str, sizes: dict[str, int]) -> int | None:
+    """The size of a word that can mean one thing only, a slip of the keyboard allowed."""
+    meant = concept(plain)
+    if meant is None:
+        slip = near(plain, {*WORDS, *map(normal, sizes)})
+        meant = concept(slip) if slip else None
+    if meant is None:
+        return None
+    found = {size for role, size in sizes.items() if concept(role) == meant}
+    if not found and meant == "head_size":
+        wide = [s for r, s in sizes.items() if concept(r) == "hidden"]
+        heads = [s for r, s in sizes.items() if concept(r) == "heads"]
+        found = {w // h for w in wide for h in heads if w % h == 0}
+    return found.pop() if len(found) == 1 else None
+
+
+class Confirmed:
+    """Where names stand alone for sizes in true comments: their lines, by run, name and size."""
+
+    def __init__(self):
+        self.found: dict[tuple[int, str], dict[int, set[int]]] = {}
+
+    def note(self, run: int, name: str, size: int, line: int) -> None:
+        self.found.setdefault((run, name), {}).setdefault(size, set()).add(line)
+
+    def of(self, run: int, name: str) -> dict[int, set[int]]:
+        """The lines in which a name stands for each of its sizes."""
+        return self.found.get((run, name), {})
+
+    def usual(self, run: int, name: str) -> int | None:
+        """The size that a name has in most lines."""
+        said = self.of(run, name)
+        return max(said, key=lambda s: (len(said[s]), -s), default=None)

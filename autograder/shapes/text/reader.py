@@ -26,15 +26,13 @@ from autograder.shapes.text.glue import (
 )
 from autograder.shapes.text.lexer import MAX_TEXT, Token, plain, tokens
 from autograder.shapes.text.no_shapes import (
-    begins_with_numbers,
     explained,
     garbled,
     looks_like_one,
     meanings,
-    names_in_brackets,
-    perhaps_one,
     without_values,
 )
+from autograder.shapes.text.perhaps import perhaps_one
 from autograder.shapes.text.shapes_in_text import (
     Span,
     Term,
@@ -60,7 +58,7 @@ class Claim:
 
     told: words stand between its shapes. aside: behind words that set it against what the line
     makes. role: "input" or "output" where a word says so. tail: words stand behind its last shape.
-    unreadable: why it is no claim at all.
+    unreadable: why it is no claim at all. perhaps: it may be none, and tell of something else.
     """
 
     stages: tuple[Stage, ...] = ()
@@ -73,6 +71,7 @@ class Claim:
     words: int = 0
     tail: bool = False
     unreadable: str = ""
+    perhaps: bool = False
 
     @property
     def text(self) -> str:
@@ -91,6 +90,8 @@ def read(lines: list[tuple[int, str]], vocabulary: Vocabulary) -> list[Claim]:
             found.append([Claim(line=number, unreadable="the comment is too long to be read")])
             continue
         found.append([replace(c, line=number) for c in _read_text(plain(text), vocabulary)])
+    if any(c.stages for line in found for c in line):
+        found = [[c for c in line if not c.perhaps] for line in found]
     if sum(map(bool, found)) > 1:  # a sentence over several lines
         found = [[replace(c, told=c.told or c.words > 1) for c in line] for line in found]
     return [claim for line in found for claim in line]
@@ -131,11 +132,8 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
         return _of_each(found[: shapes[0].start], _chains(found, [*shapes, *ends]), vocabulary)
     if _scalar(found):
         return [Claim((Stage((Term((), "scalar", sure=True),)),))]
-    rest = without_values(found)
-    same = any(t.kind == "same" for t in found[:4]) or begins_with_numbers(found)
-    same = same or perhaps_one(found, vocabulary)
-    if same or looks_like_one(rest, vocabulary) or names_in_brackets(found, vocabulary):
-        return [Claim(unreadable="the comment is not readable as a shape")]
+    if perhaps_one(found, vocabulary) or looks_like_one(without_values(found), vocabulary):
+        return [Claim(unreadable="the comment is not readable as a shape", perhaps=True)]
     return []
 
 

@@ -6,7 +6,6 @@ what stands before it say so. A list of values, a call, a range, a formula and a
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
@@ -20,7 +19,7 @@ from autograder.shapes.text.dims import (
     shape_names,
     split,
 )
-from autograder.shapes.text.lexer import CLOSES, Token
+from autograder.shapes.text.lexer import CLOSES, EASTERN, Token
 
 LARGEST = 120  # tokens between two brackets
 VIEWS = ("view", "reshape")
@@ -138,16 +137,14 @@ def _admit(found: list[Token], i: int, j: int, text: str, vocabulary: Vocabulary
         dims = read_dims(annotated or inner)
     except NotADim:
         return None
-    if _values(dims, inner) or (
-        after and after.glued and (_latin(after) or after.kind == "number")
-    ):
+    if _values(dims, inner) or (after and after.glued and (latin(after) or after.kind == "number")):
         return None  # `[0, 1, ..., n]`, `(HW)NC`
     if after and after.glued and after.text == "[" and _index(found[j + 2 : j + 12]):
         return None  # `(b, t, d)[:, -1]`
     bracket, begin, label, op = found[i].text, i, "", ""
     used = shape_names(dims)
     sure = _told(found, i)
-    if before and found[i].glued and (_latin(before) or before.kind == "other"):
+    if before and found[i].glued and (latin(before) or before.kind == "other"):
         word = before.text
         if before.kind == "other":
             if word in (".", "#", "_", "&", "%"):
@@ -185,11 +182,9 @@ def _annotation(inner: list[Token]) -> list[Token] | None:
     return None
 
 
-def _latin(token: Token) -> bool:
+def latin(token: Token) -> bool:
     """Whether it is a word that stands apart from others: Chinese is written without spaces."""
-    return token.word and (
-        token.text.isascii() or unicodedata.name(token.text[-1], "")[:3] != "CJK"
-    )
+    return token.word and token.text[-1] < EASTERN
 
 
 def _index(found: list[Token]) -> bool:
@@ -210,7 +205,9 @@ def _values(dims: Dims, inner: list[Token]) -> bool:
     at = dims.index(("...",)) if ("...",) in dims else 0
     if 0 < at < len(dims) - 1 and numbers and dims[at - 1][0] != "name":
         return True  # `[1, 2, ..., n]`
-    if len(dims) == 2 and dims[1][0] in "+-" and dims[1][1] == dims[0]:
+    size = bool(dims) and dims[0][0] == "name" and names.known(dims[0][1])
+    length = size and names.may_be_length(dims[0][1])
+    if len(dims) == 2 and dims[1][0] in "+-" and dims[1][1] == dims[0] and (length or not size):
         return True  # `[start, start + length]`
     signed = any(
         t.text == "-" and n.kind == "number" and (k == 0 or inner[k - 1].text in (",", "["))

@@ -49,7 +49,7 @@ def f(x, w, heads):
     s = x @ x.mT  # s[b, i, j] = sum_d x[b, i, d] x[b, j, d]
     s = x @ x.mT  # 'bid,bjd->bij'  #! cannot tell
     s = x @ x.mT  # s_{bij} = \sum_d x_{bid} x_{bjd}  #! missing
-    s = x @ x.mT  # O(t^2 d)  #! cannot tell
+    s = x @ x.mT  # O(t^2 d)  #! missing
     s = s.softmax(-1)  # softmax over the last dim (t)  #! missing
     s = s.softmax(-1)  # T x T per batch  #! cannot tell
     s = s.tril()  # lower triangular (t, t)  #! cannot tell
@@ -137,7 +137,7 @@ def g(x, num_heads, vocab):
     s = q @ q.mT  # [batch * num_heads, seq_q, seq_k]
     s = q @ q.mT  # how much position i attends to position j [.., i, j]  #! cannot tell
     s = s / 3  # scale by sqrt(head_dim)  #! missing
-    s = s / 3  # (head_dim ** -0.5)  #! cannot tell
+    s = s / 3  # (head_dim ** -0.5)  #! missing
     s = s / 3  # [0, seq)  #! missing
     m = torch.ones(seq, seq).tril()  # [seq, seq] (broadcast over [batch, num_heads])  #! cannot tell
     m = torch.ones(seq, seq).tril()  # [[1, 0], [1, 1]]  #! missing

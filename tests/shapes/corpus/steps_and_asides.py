@@ -211,7 +211,7 @@ class Net(nn.Module):
         y = y * 1  # maybe (T, B, C)  #! cannot tell
         y = y * 1  # torch.nn.Transformer wants (T, B, C)  #! cannot tell
         y = y * 1  # pytorch default is (T, B, C)  #! cannot tell
-        y = y * 1  # e.g. (2, 5, 8)  #! missing
+        y = y * 1  # e.g. (2, 5, 8)  #! cannot tell
         y = y * 1  # (e.g. 2 x 5 x 8)  #! missing
         y = y * 1  # [2, 5, 8]  #! cannot tell
         y = y * 1  # torch.Size([2, 5, 8])  #! cannot tell

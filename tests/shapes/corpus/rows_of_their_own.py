@@ -1,0 +1,68 @@
+"""Notations that are not read, and comments about other tensors: nothing is asked, none accused."""
+
+# %% rows in any script | Net(width, heads)(x[batch, length, width]) where width=heads*part
+class Net(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.fc = nn.Linear(width, width)
+        self.heads = heads
+
+    def forward(self, x):
+        y = self.fc(x)  # 样本数 × 词数 × 特征数  #! cannot tell
+        y = self.fc(y)  # (문장 수, 단어 수, 특성 수)  #! cannot tell
+        y = self.fc(y)  # テンソルは(文数, 単語数, 8)になる  #! cannot tell
+        y = self.fc(y)  # [пример x слово x признак]  #! cannot tell
+        y = self.fc(y)  # (#docs, #terms, #traits)  #! cannot tell
+        y = self.fc(y)  # (doc-count) x (term-count) x (trait-count)  #! cannot tell
+        y = self.fc(y)  # 48 × 12 × 256  #! cannot tell
+        y = self.fc(y)  # one more layer. 48x12x256  #! cannot tell
+        y = self.fc(y)  # one more layer. NLE  #! cannot tell
+        y = self.fc(y)  # N/L/E  #! cannot tell
+        y = self.fc(y)  # its shape does not change  #! cannot tell
+        y = self.fc(y)  # like x  #! cannot tell
+        y = self.fc(y)  # doc_shape, (traits,)  #! cannot tell
+        y = self.fc(y)  # minibatch of size 48, feature dimension 256  #! cannot tell
+        y = self.fc(y)  # 再做一次线性变换  #! missing
+        y = self.fc(y)  # ещё один слой, затем активация  #! missing
+        y = self.fc(y)  # one more layer (Smith, 2019)  #! missing
+        y = self.fc(y)  # runs in O(n log n)  #! missing
+        y = self.fc(y)  # first the words, then the layers  #! missing
+        return y
+
+
+
+# %% a name beside another one | pool(x[n_points, dim], y[kernels, dim])
+def pool(x, y):
+    # all pairs [n_points, n_kpoints, dim]
+    d = x[:, None] - y[None]
+
+    # their squares [n_points, n_kpoints]
+    s = d.pow(2).sum(-1)
+
+    # those that are near [n_points, n_kpoints]
+    w = s.softmax(-1)
+
+    # one row each [n_points, dim]
+    return w @ y
+
+
+
+# %% other tensors than the one that is made | Layer(width, heads)(x[batch_size, seq_len, width]) where width=heads*part
+class Layer(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.q = nn.Linear(width, width)
+        self.heads = heads
+        self.part = width // heads
+
+    def forward(self, x):
+        batch_size, seq_len, width = x.shape
+        heads, part = self.heads, self.part
+        y = self.q(x).view(batch_size, seq_len, heads, part)  # cut it up, then (batch_size, heads, seq_len, part)  #! cannot tell
+        y = y.transpose(1, 2)  # without heads: [batch_size, seq_len, width]  #! cannot tell
+        s = y @ y.transpose(2, 3)  # [batch_size, heads, seq_len, seq_len]
+        p = s.softmax(-1)  # p[0] is [heads, seq_len, seq_len]  #! cannot tell
+        o = p @ y  # o.transpose(1, 2) is [batch_size, seq_len, heads, part]  #! cannot tell
+        o = o.transpose(1, 2)  # prev. shape [batch_size, heads, seq_len, part]  #! cannot tell
+        o = o.reshape(batch_size, seq_len, width)  # [batch_size, seq_len, heads, part] with the heads apart  #! cannot tell
+        return o  # (batch_size, seq_len, width)
