@@ -18,7 +18,7 @@ from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import COPIES, LAYOUT, Judged, first_wrong
 from autograder.tracing.reference import PRODUCTS, Reference, reference
 from autograder.tracing.say import called, where
-from autograder.tracing.text import Text
+from autograder.tracing.text import Text, function_around
 
 SECONDS = 2.0  # for all that is compared for one question; a wrong answer takes a tenth of it
 
@@ -30,7 +30,8 @@ class Told:
     where: Where
     statement: str
     cause: tuple[str, str] | None = None
-    at: int = 0  # its step: the one that is made first is to be mended first
+    at: int = 0  # its step
+    when: int = 0  # the first step that its line may spoil: what runs first is to be mended first
     last: bool = False  # whether all is right with this mended
     # The right tensor that was taken, and the one that belongs there.
     instead: tuple[Known, Known] | None = field(default=None, compare=False)
@@ -108,18 +109,32 @@ class Look:
             cause = (slip.cause.check, slip.cause.message) if slip.cause else None
             statement = self.text.statement(said.first_wrong)
             change = (slip.mend or slip.words) if slip.last else ""
-            own = Told(said, statement, cause, slip.number, slip.last, slip.wrong.instead, change)
+            when = self._when(said.first_wrong, slip.number)
+            more = when, slip.last, slip.wrong.instead, change
+            own = Told(said, statement, cause, slip.number, *more)
             other = next((i for i, each in enumerate(told) if _exchanged(each, own)), None)
             if other is None:
                 told.append(own)
             else:
-                told[other] = replace(told[other], at=min(told[other].at, own.at))
+                first = min(told[other].when, own.when)
+                told[other] = replace(told[other], at=min(told[other].at, own.at), when=first)
                 joined += 1
         if not told:
             return self._returned(self.judged)
         if left is not None and left is not self.judged and len(told) + joined == len(found) < MOST:
             told += self._returned(left)
-        return sorted(told, key=lambda each: each.at)
+        return sorted(told, key=lambda each: each.when)
+
+    def _when(self, line: int, number: int) -> int:
+        """The first step that ran on this line or behind it in its function: a statement such as
+        `v = k` makes none of its own. number: the step that it spoils, which is no later."""
+        function, steps = function_around(self.text, line), self.trace.steps[:number]
+        lines = ((i, self.text.line(step)) for i, step in enumerate(steps))
+        own = (i for i, at in lines if at is not None and at >= line)
+        inside = (
+            i for i in own if function_around(self.text, self.text.line(steps[i])) is function
+        )
+        return next(inside, number)
 
     def _back_in_another_order(self) -> list[Told] | None:
         """Where the rounds of a loop make what is asked for, one after the other, and another order
@@ -147,7 +162,7 @@ class Look:
             return []
         how = "what the loop made comes back in another order"
         where = Where(first_wrong=last, how=how, last_right=line)
-        return [Told(where, self.text.statement(last), None, len(steps), last=True)]
+        return [Told(where, self.text.statement(last), None, len(steps), len(steps), last=True)]
 
     def _returned(self, judged: Judged) -> list[Told]:
         """Where all steps are right and another of them is returned than the result."""
@@ -173,7 +188,7 @@ class Look:
                 "each round replaces what the round before gave, so that only the last one is left"
             )
             where = Where(first_wrong=line, how=how, last_right=line, landmark=called(wanted))
-            return Told(where, self.text.statement(line), None, number, last=True)
+            return Told(where, self.text.statement(line), None, number, number, last=True)
         if found is None or not found.whole or back is None:
             return None
         if self.own.trace.steps[found.known.place].op == LEAF:  # what was given, by chance
@@ -195,7 +210,8 @@ class Look:
             return None
         landmark = name if name != called(wanted) else ""
         where = Where(first_wrong=back, how=how, last_right=line, landmark=landmark)
-        return Told(where, self.text.statement(back), None, len(self.trace.steps))
+        end = len(self.trace.steps)
+        return Told(where, self.text.statement(back), None, end, end)
 
     def _is_the_last_round(self, number: int) -> bool:
         """Whether a step gave the last part of a right tensor, the rounds before it gave the others
