@@ -301,7 +301,8 @@ def _is_told_later(finding: Finding, told: list[Told]) -> bool:
     """Whether a known mistake that a finding names is told of a later line than the first, and
     something else of that one."""
     causes = [each.cause[0] if each.cause else "" for each in told]
-    return finding.check in causes[1:] and all(each.cause or each.where.how for each in told)
+    later = finding.check in causes[1:] and causes[0] != finding.check
+    return later and all(each.cause or each.where.how for each in told)
 
 
 def _both_there(message: str, told: list[Told], pair: tuple[Named, ...], look: Look) -> str:

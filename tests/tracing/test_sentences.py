@@ -77,8 +77,8 @@ def test_scores_are_not_said_to_have_rows_that_should_sum_to_one():
 
 CUT = """
 def split_heads(t, num_heads):
-    t = t.contiguous()
-    return t.reshape(t.size(0), num_heads, t.size(1), -1)
+    items, places, width = t.shape
+    return t.contiguous().reshape(items, num_heads, places, width // num_heads)
 """
 
 
@@ -121,22 +121,64 @@ def heads(**slips: str) -> str:
     return HEADS.format(**{**RIGHT, **slips})
 
 
+HANDED_ON = """
+q, k = self.q(x), self.k(x)
+v = k
+table = q @ k.mT / k.size(-1) ** 0.5
+late = torch.ones(x.size(1), x.size(1), dtype=torch.bool).triu(2)
+table = torch.where(late, -torch.inf, table)
+return self.noise(table.softmax(-1)) @ v"""
+
+
 def test_what_runs_first_is_to_be_mended_first_where_it_makes_nothing_itself():
-    found = said("multi_head.mask", heads(given="k", late="2"))
-    assert "Line 19: The values" in found.message and "Mend line 19 first." in found.message
-    assert found.where.first_wrong == 19
+    found = said("masks.attention", causal(HANDED_ON))
+    assert "Mend line 11 first." in found.message and found.where.first_wrong == 11
+
+
+IN_TURN = (
+    HEADS[: HEADS.index("        q, k = ")].format()
+    + """
+        asked, keys, values = self.q(x), self.k(x), self.v(x)
+        tables, parts = [], []
+        for n in range(self.n):
+            own = slice(n * self.size, (n + 1) * self.size)
+            v = values[:, :, : self.size]
+            table = asked[..., own] @ keys[..., own].mT / math.sqrt(x.shape[1])
+            if self.causal:
+                table = table.masked_fill(torch.ones(table.shape[1:]).triu(1) > 0, -torch.inf)
+            tables.append(self.drop(F.softmax(table, -1)))
+            parts.append(tables[-1] @ v)
+        mixed = self.mix(torch.cat(parts, 2))
+        return (mixed, torch.stack(tables, 1).flatten(0, 1)) if return_attention else mixed
+"""
+)
 
 
 def test_beside_an_earlier_steps_mistake_nothing_is_called_right():
     """The output is compared with what the same scale gives; the probabilities are wrong by it."""
-    found = said("multi_head.output", heads(given="self.cut(self.k(x))", scale="x.size(1)**0.5"))
+    found = said("multi_head.output", IN_TURN)
     assert "Right in every call" not in found.message
 
 
 def test_a_task_that_is_about_the_later_of_two_mistakes_names_both():
-    found = said("multi_head.scores", heads(given="self.cut(self.k(x))", scale="x.size(1)**0.5"))
-    assert "Two things are wrong. Line 19: " in found.message
-    assert "Line 20: The scores are scaled by the square root of seq_len" in found.message
+    found = said("multi_head.scores", IN_TURN)
+    assert "Two things are wrong. Line 23: " in found.message
+    assert "Line 24: The scores are scaled by the square root of seq_len" in found.message
+
+
+BOTH = """
+def grouped_attention(q, k, v):
+    times = q.size(1) // k.size(1)
+    k = torch.cat([k] * times, dim=1)
+    v = torch.cat([v] * times, dim=1)
+    table = q @ k.mT / q.shape[-1] ** 0.5
+    later = torch.ones(table.shape[-2:]).triu(1).bool()
+    return table.masked_fill(later, -torch.inf).softmax(-1) @ v
+"""
+
+
+def test_one_mistake_made_in_two_lines_is_one():
+    assert "Two things" not in said("variants.grouped", BOTH).message
 
 
 def test_a_known_mistake_that_the_steps_prove_is_named_where_a_judge_saw_little():
@@ -179,9 +221,9 @@ def test_a_softmax_over_the_queries_is_no_exchange_of_queries_and_keys():
 
 HIDDEN_FIRST = """
 def padded_weights(scores, lengths):
-    real = torch.arange(scores.shape[-1]) < lengths.view(-1, 1, 1)
-    table = torch.where(real, torch.full_like(scores, -1e8), scores)
-    return torch.softmax(table, dim=-2)
+    real = torch.arange(scores.size(2))[None] < lengths[:, None]
+    table = scores.masked_fill(real.unsqueeze(1), -1e9)
+    return table.softmax(dim=1)
 """
 
 
