@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import torch
 
@@ -19,26 +20,35 @@ FEWEST = 3  # different numbers that make a tensor one that can be recognised
 MOST_SLICES = 128
 MOST_EQUAL = 4  # slices with the same numbers whose order is looked at
 HIDDEN, NOT_A_NUMBER = -8e37, 7e37  # stand for minus infinity (and what serves as it) and NaN
+REAL = 1e37  # what is smaller is a number and stands for nothing
+FAR_BELOW = -5e3  # where all other numbers are small, this and less hides
 
 
 def plain(value: torch.Tensor) -> torch.Tensor:
     """The numbers with one number for all that hides a score, and one for NaN.
 
     What is far below all the rest (-1e9, the smallest number of a dtype) hides as infinity does.
+    Most tensors hold neither and come back as they are.
     """
+    if value.is_floating_point() and value.numel():
+        least, most = value.aminmax()  # of NaN both are NaN
+        if least.item() > FAR_BELOW and most.item() < math.inf:
+            return value
     finite = value[value.isfinite()]
     if finite.numel():
-        near = finite[finite > -5e3]
+        near = finite[finite > FAR_BELOW]
         rest = near.abs().max().item() if near.numel() else math.inf
         if rest < 1e3:
-            value = torch.where(value <= -5e3, torch.full_like(value, HIDDEN), value)
+            value = torch.where(value <= FAR_BELOW, torch.full_like(value, HIDDEN), value)
     return torch.nan_to_num(value, nan=NOT_A_NUMBER, posinf=-HIDDEN, neginf=HIDDEN)
 
 
 def tells(value: torch.Tensor) -> bool:
     """Whether a tensor holds enough different numbers to be recognised."""
     numbers = plain(value.flatten())
-    finite = numbers[numbers.abs() < 1e37]
+    if numbers.numel() < FEWEST:
+        return False
+    finite = numbers if _largest(numbers) < REAL else numbers[numbers.abs() < REAL]
     if finite.numel() < FEWEST:
         return False
     ordered = finite[:2_000].sort().values
@@ -54,13 +64,23 @@ def _is_count(ordered: torch.Tensor, different: int) -> bool:
 
 def near(one: torch.Tensor, two: torch.Tensor) -> bool:
     """Whether two tensors of one shape, made `plain`, are equal up to rounding."""
-    real = (one.abs() < 1e37) & (two.abs() < 1e37)
+    if not two.numel():
+        return True
+    size = _largest(two)
+    if size < REAL and _largest(one) < REAL:  # most hide nothing
+        return (one - two).abs().max().item() <= RTOL * size + 1e-7
+    real = (one.abs() < REAL) & (two.abs() < REAL)
     if not torch.equal(one[~real], two[~real]):
         return False
     if not real.any():
         return True
     size = two[real].abs().max().item()
     return bool((one[real] - two[real]).abs().max() <= RTOL * size + 1e-7)
+
+
+def _largest(value: torch.Tensor) -> float:
+    """The largest size of a number."""
+    return value.abs().max().item()
 
 
 @dataclass
@@ -73,7 +93,7 @@ class Known:
     called: list[str] = field(default_factory=list)  # all names that it has, short ones too
     _sorted: dict = field(default_factory=dict)
 
-    @property
+    @cached_property
     def value(self) -> torch.Tensor:
         """The shape with the most axes."""
         return max(self.shapes, key=lambda t: sum(n > 1 for n in t.shape))
@@ -81,7 +101,28 @@ class Known:
     def add(self, value: torch.Tensor) -> None:
         """Another shape of it."""
         self.shapes.append(value)
+        for kept in ("value", "_ends"):
+            self.__dict__.pop(kept, None)
         self._sorted.clear()
+
+    def has(self, ordered: torch.Tensor) -> bool:
+        """Whether these are all its numbers; both are sorted, so that most differ at an end."""
+        if self.value.numel() != ordered.numel():
+            return False
+        first, last, room = self._ends
+        for one, two in ((ordered[0].item(), first), (ordered[-1].item(), last)):
+            real = abs(one) < REAL and abs(two) < REAL
+            if abs(one - two) > room if real else one != two:
+                return False
+        return near(ordered, self.in_order())
+
+    @cached_property
+    def _ends(self) -> tuple[float, float, float]:
+        """The least and the largest of its numbers, and how far another may be from them."""
+        ordered = self.in_order()
+        real = ordered[ordered.abs() < REAL]
+        room = RTOL * _largest(real) + 1e-7 if real.numel() else 0.0
+        return ordered[0].item(), ordered[-1].item(), room
 
     def in_order(self) -> torch.Tensor:
         """All its numbers, sorted."""
@@ -128,7 +169,7 @@ def likeness(value: torch.Tensor, known: list[Known]) -> Likeness | None:
     ordered = plain(value.flatten()).sort().values
     out_of_order = None
     for each in known:
-        if each.value.numel() == value.numel() and near(ordered, each.in_order()):
+        if each.has(ordered):
             order = order_of(value, each.value)
             if order is not None:
                 return Likeness(each, order=order)

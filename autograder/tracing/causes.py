@@ -83,6 +83,8 @@ def slips(
         if slip is None:
             break
         found.append(slip)
+        if among and (slip.cause is None or slip.cause.check not in among):
+            break  # they do not explain all
         if proof is not None:
             if proof.all_right:
                 return found, None

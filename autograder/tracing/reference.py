@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from autograder.course.steps.traces import LEAF, Trace
-from autograder.tracing.alike import HIDDEN, Known, near, order_of, plain, tells
+from autograder.tracing.alike import HIDDEN, REAL, Known, near, order_of, plain, tells
 
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "mv", "dot", "einsum", "linear")
 SHORTEST = 3  # letters of a name that is a word; shorter ones are the author's own affair
@@ -85,7 +85,7 @@ def _known(trace: Trace) -> tuple[list[Known], dict[int, Known]]:
         if step.kind != "float" or not tells(step.value):
             continue
         ordered = plain(step.value.flatten()).sort().values
-        found = next((k for k in known if _same(k, ordered)), None)
+        found = next((k for k in known if k.has(ordered)), None)
         if found is None:
             found = Known(number, [])
             known.append(found)
@@ -98,17 +98,13 @@ def _known(trace: Trace) -> tuple[list[Known], dict[int, Known]]:
     return known, of_step
 
 
-def _same(known: Known, ordered: torch.Tensor) -> bool:
-    return known.value.numel() == ordered.numel() and near(ordered, known.in_order())
-
-
 # --- other right programs ------------------------------------------------------------------------
 def _on_the_way(trace: Trace, known: list[Known], of_step: dict[int, Known]) -> list[Known]:
     found: list[Known] = []
 
     def add(number: int, value: torch.Tensor) -> None:
         ordered = plain(value.flatten()).sort().values
-        if tells(value) and not any(_same(k, ordered) for k in [*known, *found]):
+        if tells(value) and not any(k.has(ordered) for k in [*known, *found]):
             found.append(Known(of_step[number].place, [value]))
 
     for number, step in enumerate(trace.steps):
@@ -133,10 +129,13 @@ def multiple(value: torch.Tensor, of: torch.Tensor) -> float | None:
     if value.shape != of.shape:
         return None
     one, two = plain(value).flatten(), plain(of).flatten()
-    real = (two.abs() < 1e37) & (one.abs() < 1e37)
-    if not torch.equal(one[~real], two[~real]) or not real.any():
+    real = (two.abs() < REAL) & (one.abs() < REAL)
+    if not real.all():
+        if not torch.equal(one[~real], two[~real]) or not real.any():
+            return None
+        one, two = one[real], two[real]
+    if not two.numel():
         return None
-    one, two = one[real], two[real]
     largest = two.abs().argmax()
     if two[largest] == 0:
         return None
@@ -183,7 +182,7 @@ def extended(own: Reference, traces: list[Trace]) -> Reference:
         known, _ = _known(trace)
         for each in known:
             ordered = each.in_order()
-            same = [k for k in [*own.all, *others] if _same(k, ordered)]
+            same = [k for k in [*own.all, *others] if k.has(ordered)]
             if not same:
                 others.append(each)
             for value in each.shapes if same else ():  # a mistake may have mixed its axes
