@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import torch
 
@@ -101,24 +102,18 @@ class Known:
     def add(self, value: torch.Tensor) -> None:
         """Another shape of it."""
         self.shapes.append(value)
-        for kept in ("value", "_ends"):
+        for kept in ("value", "size", "ends"):
             self.__dict__.pop(kept, None)
         self._sorted.clear()
 
-    def has(self, ordered: torch.Tensor) -> bool:
-        """Whether these are all its numbers; both are sorted, so that most differ at an end."""
-        if self.value.numel() != ordered.numel():
-            return False
-        first, last, room = self._ends
-        for one, two in ((ordered[0].item(), first), (ordered[-1].item(), last)):
-            real = abs(one) < REAL and abs(two) < REAL
-            if abs(one - two) > room if real else one != two:
-                return False
-        return near(ordered, self.in_order())
+    @cached_property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return self.value.numel()
 
     @cached_property
-    def _ends(self) -> tuple[float, float, float]:
-        """The least and the largest of its numbers, and how far another may be from them."""
+    def ends(self) -> tuple[float, float, float]:
+        """The least and the largest of its numbers, and how far another's may be from them."""
         ordered = self.in_order()
         real = ordered[ordered.abs() < REAL]
         room = RTOL * _largest(real) + 1e-7 if real.numel() else 0.0
@@ -164,27 +159,47 @@ class Likeness:
 
 def likeness(value: torch.Tensor, known: list[Known]) -> Likeness | None:
     """What a tensor is among the known ones; None where it is none of them or cannot be told."""
-    if not tells(value):
-        return None
+    return among(value, known) if tells(value) else None
+
+
+def among(value: torch.Tensor, known: list[Known]) -> Likeness | None:
+    """The same, of a tensor that tells."""
     ordered = plain(value.flatten()).sort().values
     out_of_order = None
-    for each in known:
-        if each.has(ordered):
-            order = order_of(value, each.value)
-            if order is not None:
-                return Likeness(each, order=order)
-            out_of_order = out_of_order or Likeness(each)
+    for each in holding(ordered, known):
+        order = order_of(value, each.value)
+        if order is not None:
+            return Likeness(each, order=order)
+        out_of_order = out_of_order or Likeness(each)
     return out_of_order or _slice(value, ordered, known)
 
 
-def _slice(value: torch.Tensor, ordered: torch.Tensor, known: list[Known]) -> Likeness | None:
-    # Its own size counts: beside the largest number of all slices, small ones would look alike.
-    size = ordered[ordered.abs() < 1e37].abs().max()
+def holding(ordered: torch.Tensor, known: list[Known]) -> Iterator[Known]:
+    """The known ones that hold these sorted numbers; most are told apart by the first or the
+    last."""
+    size, first, last = ordered.numel(), ordered[0].item(), ordered[-1].item()
     for each in known:
-        shape = each.value.shape
-        for axes in _axes_for(tuple(shape), value.numel()):
+        if each.size != size:
+            continue
+        least, most, room = each.ends
+        may_be = abs(least - first) <= room and abs(most - last) <= room
+        if may_be and near(ordered, each.in_order()):
+            yield each
+
+
+def _slice(value: torch.Tensor, ordered: torch.Tensor, known: list[Known]) -> Likeness | None:
+    count = value.numel()
+    larger = [each for each in known if each.size > count and each.size % count == 0]
+    if not larger:
+        return None
+    # Its own size counts: beside the largest number of all slices, small ones would look alike.
+    room = RTOL * ordered[ordered.abs() < REAL].abs().max() + 1e-7
+    for each in larger:
+        for axes in _axes_for(tuple(each.value.shape), count):
             slices = each.slices(axes)
-            close = ((slices - ordered).abs() <= RTOL * size + 1e-7).all(-1)
+            if not ((slices[:, 0] - ordered[0]).abs() <= room).any():
+                continue
+            close = ((slices - ordered).abs() <= room).all(-1)
             found = close.nonzero().flatten().tolist()[:MOST_EQUAL]
             orders = [(_order_in_slice(value, each, axes, index), index) for index in found]
             for order, index in sorted(orders, key=lambda one: one[0] is None)[:1]:
@@ -201,6 +216,7 @@ def _order_in_slice(value: torch.Tensor, known: Known, axes: tuple[int, ...], in
     return None if order is None else tuple(left[i] for i in order)
 
 
+@lru_cache(maxsize=1_000)
 def _axes_for(shape: tuple[int, ...], size: int) -> list[tuple[int, ...]]:
     """The axes that slices of this many numbers leave out."""
     total = math.prod(shape)

@@ -89,7 +89,9 @@ class Stored(Keeps):
 
     def right(self, place: int) -> Trace | None:
         """The steps of the answer, where they were kept."""
-        return self.once(("right", place), lambda: self._right(place)) if self.knows(place) else None
+        if not self.knows(place):
+            return None
+        return self.once(("right", place), lambda: self._right(place))
 
     def _right(self, place: int) -> Trace:
         raw = self.kept[str(place)]["right"]

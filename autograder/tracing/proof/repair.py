@@ -341,6 +341,8 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
             continue
         outcome = bench.outcome(new)
         if outcome is None:
+            if bench.spent:
+                break
             continue
         changed, all_right = outcome
         if all_right:

@@ -74,7 +74,9 @@ class Replay:
         first = min([*changed, *calls], default=len(self.steps))
         for number in range(first, len(self.steps)):
             step = self.steps[number]
-            if number in values or not (number in calls or changed.keys() & set(step.inputs)):
+            if changed.keys().isdisjoint(step.inputs) and number not in calls:
+                continue
+            if number in values:
                 continue
             if number not in calls and not self.is_sound(number):
                 raise NotAgain
@@ -185,14 +187,19 @@ class Bench:
     # --- what comes of a mended step -------------------------------------------------------------
     def outcome(self, values: dict, calls: dict | None = None) -> tuple[dict, bool] | None:
         """What changes, and whether the result is right; None where that cannot be known."""
-        self.judged.work.tries += 1
-        if self.judged.work.tries > MOST_TRIES or time.thread_time() > self.until:
+        if self.spent:
             return None
+        self.judged.work.tries += 1
         try:
             changed = self.replay.after(values, calls)
         except NotAgain:
             return None
         return changed, self.is_right(changed)
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing more may be tried."""
+        return self.judged.work.tries >= MOST_TRIES or time.thread_time() > self.until
 
     def is_right(self, changed: dict) -> bool:
         """Whether what is returned is right."""
