@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Container, Sequence
 
-from autograder.tracing.text import Text, function_around, own_nodes
+from autograder.tracing.text import Text, callee, function_around, own_nodes
 
 HANDS_ON = ("zip", "list", "tuple", "reversed", "dict", "sorted", "next", "iter", "enumerate")
 REORDERS = ("reverse", "sort", "insert", "pop", "remove", "rotate", "appendleft")
@@ -179,7 +179,7 @@ def handed_to(text: Text, line: int, place: tuple) -> str | None:
         if isinstance(node, ast.keyword):
             return node.arg or ""
         if isinstance(node, ast.Call) and child in node.args:
-            function = text.function(getattr(node.func, "attr", getattr(node.func, "id", "")))
+            function = text.function(callee(node))
             given = [a.arg for a in function.args.args if a.arg != "self"] if function else []
             number = node.args.index(child)
             return given[number] if number < len(given) else ""

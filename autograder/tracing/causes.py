@@ -29,7 +29,7 @@ from autograder.tracing.names import Slip, by_its_name
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.reference import PRODUCTS, extended
-from autograder.tracing.text import Text, means
+from autograder.tracing.text import Text, callee, means
 
 MOST = 3  # mistakes that are named in one answer
 FURTHEST = 6  # wrong steps between the first and the one that a known mistake explains
@@ -177,9 +177,8 @@ def _named(
     cause = best[2] if best is not None else None
     if proof is not None:
         line = proof.line or _of_the_call(judged, wrong, text)
-        joined = (
-            judged.steps[proof.number].op in JOINS
-        )  # a mistake may have many such steps' numbers
+        # A mistake may have the numbers of many such steps.
+        joined = judged.steps[proof.number].op in JOINS
         known = cause is not None and not joined
         words = "" if known or proof.mend else in_words(judged, proof, text)
         made = proof.mend, line, proof.all_right, words, proof.trace
@@ -223,8 +222,7 @@ def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
 
 def _is_own(call: ast.Call, text: Text) -> bool:
     """Whether a call is of a function of the student's own."""
-    called = getattr(call.func, "attr", getattr(call.func, "id", ""))
-    return text.function(called) is not None
+    return text.function(callee(call)) is not None
 
 
 def _handed_over(judged: Judged, wrong: Wrong, text: Text) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from autograder.course.asking import Finding, Where
 from autograder.judging.look_again import MISSING, PREFIX
-from autograder.tracing.text import Text, function_around
+from autograder.tracing.text import Text, callee, function_around
 
 KINDS = (MISSING, "wrong width", "shape", "lost bias")  # how checks about layers may end
 # Checks on what dropout is applied to: it is applied, but in the wrong place.
@@ -81,7 +81,7 @@ def _drops(text: Text) -> list[tuple[ast.Call, ast.stmt]]:
     layers = {name for name in text.attributes if text.sets(name, "Dropout")}
     found = []
     for call in (n for n in text.nodes if isinstance(n, ast.Call)):
-        called = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        called = callee(call)
         statement = text.around(call.lineno)
         if statement is not None and (called in layers or called in ("dropout", "dropout_")):
             found.append((call, statement))
@@ -132,7 +132,7 @@ def _of_a_softmax(node: ast.expr, text: Text) -> bool:
         return _of_a_softmax(node.left, text)
     if not isinstance(node, ast.Call):
         return False
-    called = getattr(node.func, "attr", getattr(node.func, "id", ""))
+    called = callee(node)
     inner = node.func.value if isinstance(node.func, ast.Attribute) else None
     made = called in ("masked_fill", "nan_to_num") and inner is not None
     return called == "softmax" or (made and _of_a_softmax(inner, text))

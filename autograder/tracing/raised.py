@@ -19,7 +19,7 @@ from autograder.course.steps.traces import Step, Stopped, Trace
 from autograder.tracing.alike import likeness
 from autograder.tracing.reference import Reference
 from autograder.tracing.say import called
-from autograder.tracing.text import Text, gives_back, overwritten
+from autograder.tracing.text import Text, callee, gives_back, overwritten
 
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm")
 BROADCASTS = ("add", "__add__", "sub", "__sub__", "mul", "__mul__", "div", "__truediv__")
@@ -218,7 +218,7 @@ def a_none(error: Error) -> str:
     for name, value in error.names():
         if not isinstance(value, ast.Call):
             continue
-        called = getattr(value.func, "attr", getattr(value.func, "id", ""))
+        called = callee(value)
         function = error.text.function(called)
         if function is not None and not gives_back(function):
             return f"`{called}` returns nothing, so that `{name}` is None. End it with a `return`."

@@ -122,8 +122,7 @@ class Text:
     def sets(self, name: str, kind: str) -> bool:
         """Whether `self.name` is set to a call of this kind somewhere, `nn.Dropout(...)`."""
         return any(
-            isinstance(n.value, ast.Call)
-            and getattr(n.value.func, "attr", getattr(n.value.func, "id", "")) == kind
+            isinstance(n.value, ast.Call) and callee(n.value) == kind
             for n in self.statements
             if isinstance(n, ast.Assign)
             if any(isinstance(t, ast.Attribute) and t.attr == name for t in n.targets)
@@ -153,12 +152,12 @@ class Text:
         """Whether something is done with what a call of this function gives."""
         alone = {id(n.value) for n in self.statements if isinstance(n, ast.Expr)}
         calls = [n for n in self.nodes if isinstance(n, ast.Call) and id(n) not in alone]
-        called = {getattr(n.func, "attr", getattr(n.func, "id", "")) for n in calls}
+        called = {callee(n) for n in calls}
         return function.name in called
 
     def handed(self, call: ast.Call) -> dict[str, str]:
         """The variables that a call hands to a function of the cell, each with its argument."""
-        function = self.function(getattr(call.func, "attr", getattr(call.func, "id", "")))
+        function = self.function(callee(call))
         if function is None:
             return {}
         names = [a.arg for a in function.args.args if a.arg != "self"]
@@ -229,6 +228,11 @@ def _root(node: ast.expr) -> str:
     while isinstance(node, ast.Call | ast.Attribute | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def callee(call: ast.Call) -> str:
+    """The last name of what is called: `softmax` of `F.softmax(...)` and of `softmax(...)`."""
+    return getattr(call.func, "attr", getattr(call.func, "id", ""))
 
 
 def means(name: str, word: str) -> bool:

@@ -14,10 +14,33 @@ class {name}(nn.Module):
 """
 
 
+CAUSAL = """
+class CausalAttention(nn.Module):
+    def __init__(self, input_size, hidden, context_length, dropout=0.0):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+        self.noise = nn.Dropout(dropout)
+
+    def forward(self, x):
+{body}
+"""
+
+
 def single(body: str, name: str = "SelfAttention") -> str:
     """A class with three layers, its `forward` by these lines: the first of them is line 10."""
+    return SINGLE.format(name=name, body=_in_a_method(body)).lstrip()
+
+
+def causal(body: str) -> str:
+    """A class with three layers and dropout, `self.noise`: the body's first line is line 10."""
+    return CAUSAL.format(body=_in_a_method(body)).lstrip()
+
+
+def _in_a_method(body: str) -> str:
     lines = [f"        {line}".rstrip() for line in body.strip().split("\n")]
-    return SINGLE.format(name=name, body="\n".join(lines)).lstrip()
+    return "\n".join(lines)
 
 
 BODIES = {

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.tracing.helper import told
+from tests.tracing.styles import causal
 
 CLASS = """class Attention(nn.Module):
     def __init__(self, input_size, hidden):
@@ -56,22 +57,12 @@ def test_of_a_layer_that_is_made_twice_no_line_is_told():
     assert found[:2] == ("layer.name", None)
 
 
-DROPS = """
-class CausalAttention(nn.Module):
-    def __init__(self, input_size, hidden, context_length, dropout=0.0):
-        super().__init__()
-        self.q = nn.Linear(input_size, hidden)
-        self.k = nn.Linear(input_size, hidden)
-        self.v = nn.Linear(input_size, hidden)
-        self.noise = nn.Dropout(p=dropout)
-
-    def forward(self, x):
-        table = self.q(x) @ self.k(x).mT / self.q.out_features ** 0.5
-        later = torch.ones(x.shape[1], x.shape[1]).triu(1) > 0
-        table = {masked}
-        shares = {shares}
-        return {result}
-"""
+DROPS = causal("""
+table = self.q(x) @ self.k(x).mT / self.q.out_features ** 0.5
+later = torch.ones(x.shape[1], x.shape[1]).triu(1) > 0
+table = {masked}
+shares = {shares}
+return {result}""")
 FILLED = "table.masked_fill(later, -torch.inf)"
 
 
@@ -88,7 +79,7 @@ def test_where_dropout_has_one_line_that_is_where_the_wrong_thing_is_dropped(
     masked, shares, result, line, kind
 ):
     """Infinity times 0 is NaN, in training alone, where a score that hides is dropped."""
-    source = DROPS.format(masked=masked, shares=shares, result=result).lstrip()
+    source = DROPS.format(masked=masked, shares=shares, result=result)
     (found,) = told("masks.attention", source)
     assert found.line == line and found.check.startswith(f"dropout.{kind}")
 
@@ -99,5 +90,5 @@ def test_weights_divided_by_what_was_not_dropped_are_no_dropped_scores():
     source = DROPS.format(
         masked=FILLED, shares="self.noise(table.softmax(-1))", result=f"({again}) @ self.v(x)"
     )
-    (found,) = told("masks.attention", source.lstrip())
+    (found,) = told("masks.attention", source)
     assert found.check.startswith("dropout.") and found.check != "dropout.on the scores"

@@ -7,19 +7,8 @@ import torch
 
 from autograder.tracing.differs import differs
 from tests.tracing.helper import told
+from tests.tracing.styles import causal, single
 
-ONE_HEAD = """
-class Attention(nn.Module):
-    def __init__(self, input_size, hidden):
-        super().__init__()
-        self.q = nn.Linear(input_size, hidden)
-        self.k = nn.Linear(input_size, hidden)
-        self.v = nn.Linear(input_size, hidden)
-
-    def forward(self, x):
-        q, k, v = self.q(x), self.k(x), self.v(x)
-{body}
-"""
 HEADS = """
 class MultiHeadSelfAttention(nn.Module):
     def __init__(self, input_size, hidden, num_heads, causal=False, dropout=0.0):
@@ -57,7 +46,8 @@ PARTS = {
 
 
 def one_head(*lines: str) -> str:
-    return ONE_HEAD.format(body="\n".join(f"        {line}" for line in lines)).lstrip()
+    projected = "q, k, v = self.q(x), self.k(x), self.v(x)"
+    return single("\n".join((projected, *lines)), "Attention")
 
 
 def heads(**other: str) -> str:
@@ -136,8 +126,8 @@ def test_an_inverted_mask_over_scores_that_nobody_scaled_is_told_of_both():
         table="self.q(x) @ self.k(x).mT",
         hides="~later",
         dropped="p",
-        out="self.drop(w) @ self.v(x)",
-    ).lstrip()
+        out="self.noise(w) @ self.v(x)",
+    )
     (found,) = told("masks.attention", source)
     assert found.line == line_of(source, "masked_fill")
     assert "what should be seen is hidden" in found.where.how
@@ -237,37 +227,27 @@ def test_heads_that_take_the_same_values_are_told_though_a_layer_is_missing_behi
 
 
 # --- dropout -------------------------------------------------------------------------------------
-DROPS = """
-class CausalAttention(nn.Module):
-    def __init__(self, input_size, hidden, context_length, dropout=0.0):
-        super().__init__()
-        self.q = nn.Linear(input_size, hidden)
-        self.k = nn.Linear(input_size, hidden)
-        self.v = nn.Linear(input_size, hidden)
-        self.drop = nn.Dropout(dropout)
-
-    def forward(self, x):
-        later = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
-        s = ({table}).masked_fill({hides}, -1e30)
-        p = s.softmax(-1)
-        w = {dropped}
-        out = {out}
-        return out
-"""
+DROPS = causal("""
+later = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
+s = ({table}).masked_fill({hides}, -1e30)
+p = s.softmax(-1)
+w = {dropped}
+out = {out}
+return out""")
 SCALED = "self.q(x) @ self.k(x).mT / self.q.out_features ** 0.5"
 
 
 @pytest.mark.parametrize(
     "dropped, out, twice",
     [
-        ("self.drop(p)", "self.drop(w @ self.v(x))", True),
-        ("p", "self.drop(w @ self.drop(self.v(x)))", False),
-        ("p", "self.drop(w @ self.v(x))", False),
+        ("self.noise(p)", "self.noise(w @ self.v(x))", True),
+        ("p", "self.noise(w @ self.noise(self.v(x)))", False),
+        ("p", "self.noise(w @ self.v(x))", False),
     ],
     ids=["weights and result", "values and result", "result"],
 )
 def test_dropout_is_said_to_act_twice_where_the_weights_are_dropped_too(dropped, out, twice):
-    source = DROPS.format(table=SCALED, hides="later", dropped=dropped, out=out).lstrip()
+    source = DROPS.format(table=SCALED, hides="later", dropped=dropped, out=out)
     (found,) = told("masks.attention", source)
     assert ("acts twice" in found.message) == twice
     assert not twice or found.line == line_of(source, "out = self")
@@ -275,9 +255,9 @@ def test_dropout_is_said_to_act_twice_where_the_weights_are_dropped_too(dropped,
 
 def test_a_second_dropout_is_told_beside_another_mistake():
     source = DROPS.format(
-        table="self.q(x) @ self.k(x).mT", hides="later", dropped="self.drop(p)",
-        out="self.drop(w @ self.v(x))",
-    ).lstrip()  # fmt: skip
+        table="self.q(x) @ self.k(x).mT", hides="later", dropped="self.noise(p)",
+        out="self.noise(w @ self.v(x))",
+    )  # fmt: skip
     (found,) = told("masks.attention", source)
     assert found.check == "scale.missing" and "Dropout acts twice" in found.message
 
@@ -285,7 +265,7 @@ def test_a_second_dropout_is_told_beside_another_mistake():
 def test_dropout_in_two_branches_is_no_second_one():
     source = DROPS.format(
         table="self.q(x) @ self.k(x).mT", hides="later",
-        dropped="self.drop(p) if len(x) > 1 else self.drop(p)", out="w @ self.v(x)",
-    ).lstrip()  # fmt: skip
+        dropped="self.noise(p) if len(x) > 1 else self.noise(p)", out="w @ self.v(x)",
+    )  # fmt: skip
     (found,) = told("masks.attention", source)
     assert "twice" not in found.message

@@ -5,7 +5,7 @@ import pytest
 from autograder.reports.findings import where_in_words
 from autograder.tracing import say
 from tests.tracing.helper import told
-from tests.tracing.styles import single
+from tests.tracing.styles import causal, single
 
 
 def said(task: str, source: str):
@@ -119,21 +119,11 @@ def test_of_two_known_mistakes_a_third_ones_numbers_take_no_line():
     assert "come in at line" not in found.message
 
 
-SQUARE = """
-class CausalAttention(nn.Module):
-    def __init__(self, input_size, hidden, context_length, dropout=0.0):
-        super().__init__()
-        self.q = nn.Linear(input_size, hidden)
-        self.k = nn.Linear(input_size, hidden)
-        self.v = nn.Linear(input_size, hidden)
-        self.noise = nn.Dropout(dropout)
-
-    def forward(self, x):
-        later = torch.ones(len(x), len(x)).triu(1) > 0
-        table = self.q(x) @ self.k(x).mT / self.q.out_features ** 0.5
-        shares = self.noise(table.masked_fill(later, -torch.inf).softmax(-1))
-        return shares @ self.v(x)
-"""
+SQUARE = causal("""
+later = torch.ones(len(x), len(x)).triu(1) > 0
+table = self.q(x) @ self.k(x).mT / self.q.out_features ** 0.5
+shares = self.noise(table.masked_fill(later, -torch.inf).softmax(-1))
+return shares @ self.v(x)""")
 
 
 def test_an_error_comes_before_what_shows_where_none_comes_up():
@@ -299,22 +289,12 @@ def test_what_goes_wrong_before_an_error_is_not_called_right():
     assert "are multiplied" in found.message and "Line 19: RuntimeError" in found.message
 
 
-EARLY = """
-class CausalAttention(nn.Module):
-    def __init__(self, input_size, hidden, context_length, dropout=0.0):
-        super().__init__()
-        self.q = nn.Linear(input_size, hidden)
-        self.k = nn.Linear(input_size, hidden)
-        self.v = nn.Linear(input_size, hidden)
-        self.noise = nn.Dropout(dropout)
-
-    def forward(self, x):
-        asks, offers = self.q(x), self.q(x)
-        table = torch.bmm(asks, offers.mT)
-        table = table.masked_fill(torch.ones_like(table).triu(2) > 0, -torch.inf)
-        shares = F.softmax(table * self.q.out_features ** -0.5, -1)
-        return self.noise(shares) @ self.v(x)
-"""
+EARLY = causal("""
+asks, offers = self.q(x), self.q(x)
+table = torch.bmm(asks, offers.mT)
+table = table.masked_fill(torch.ones_like(table).triu(2) > 0, -torch.inf)
+shares = F.softmax(table * self.q.out_features ** -0.5, -1)
+return self.noise(shares) @ self.v(x)""")
 
 
 def test_scores_hidden_before_they_are_scaled_are_mended_as_such():
