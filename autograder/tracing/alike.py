@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
+import numpy as np
 import torch
 
 RTOL = 2e-4  # of the largest number in a tensor
@@ -46,21 +47,22 @@ def plain(value: torch.Tensor) -> torch.Tensor:
 
 def tells(value: torch.Tensor) -> bool:
     """Whether a tensor holds enough different numbers to be recognised."""
-    numbers = plain(value.flatten())
-    if numbers.numel() < FEWEST:
+    numbers = plain(value.flatten()).numpy()
+    if numbers.size < FEWEST:
         return False
-    finite = numbers if _largest(numbers) < REAL else numbers[numbers.abs() < REAL]
-    if finite.numel() < FEWEST:
+    sizes = np.abs(numbers)
+    finite = numbers if sizes.max() < REAL else numbers[sizes < REAL]
+    if finite.size < FEWEST:
         return False
-    ordered = finite[:2_000].sort().values
-    scale = max(ordered.abs().max().item(), 1e-30)
-    different = int(((ordered[1:] - ordered[:-1]) > 1e-5 * scale).sum()) + 1
+    ordered = np.sort(finite[:2_000])
+    scale = max(abs(ordered[0]), abs(ordered[-1]), 1e-30)
+    different = int(np.count_nonzero(ordered[1:] - ordered[:-1] > 1e-5 * scale)) + 1
     return different >= FEWEST and not _is_count(ordered, different)
 
 
-def _is_count(ordered: torch.Tensor, different: int) -> bool:
+def _is_count(ordered: np.ndarray, different: int) -> bool:
     """Whether these are 0, 1, 2, ...: positions, not results."""
-    return bool((ordered == ordered.round()).all()) and different <= ordered.max().item() + 2
+    return different <= ordered[-1] + 2 and bool((ordered == ordered.round()).all())
 
 
 def near(one: torch.Tensor, two: torch.Tensor) -> bool:
@@ -193,14 +195,16 @@ def _slice(value: torch.Tensor, ordered: torch.Tensor, known: list[Known]) -> Li
     if not larger:
         return None
     # Its own size counts: beside the largest number of all slices, small ones would look alike.
-    room = RTOL * ordered[ordered.abs() < REAL].abs().max() + 1e-7
+    own = ordered.numpy()
+    room = RTOL * np.abs(own[np.abs(own) < REAL]).max() + 1e-7
     for each in larger:
         for axes in _axes_for(tuple(each.value.shape), count):
-            slices = each.slices(axes)
-            if not ((slices[:, 0] - ordered[0]).abs() <= room).any():
+            slices = each.slices(axes).numpy()
+            begin = np.flatnonzero(np.abs(slices[:, 0] - own[0]) <= room)
+            if not begin.size:
                 continue
-            close = ((slices - ordered).abs() <= room).all(-1)
-            found = close.nonzero().flatten().tolist()[:MOST_EQUAL]
+            close = (np.abs(slices[begin] - own) <= room).all(-1)
+            found = begin[close].tolist()[:MOST_EQUAL]
             orders = [(_order_in_slice(value, each, axes, index), index) for index in found]
             for order, index in sorted(orders, key=lambda one: one[0] is None)[:1]:
                 return Likeness(each, axes, index, order)

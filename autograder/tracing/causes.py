@@ -74,10 +74,9 @@ def slips(
         there = told if proof is None or judged.own.goal is not None else ()  # else they are mended
         sizes = {value.numel() for own in values.values() for value in own}
         mistakes = bank.wrong(place, there, sizes, named)
-        mistakes = list(mistakes) if among else mistakes
         slip = _named(judged, wrong, values, mistakes, text, proof, strict)
         if among and slip is not None and slip.cause is None:
-            own = [m for m in mistakes if m.check in among]
+            own = [m for check in among for m in bank.wrong(place, there, sizes, check)]
             slip = replace(slip, cause=_the_same_mixed(judged, slip.number, own, bank, place))
         slip = by_its_name(slip, text) if slip is not None else None
         if slip is None:

@@ -17,6 +17,7 @@ from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import HIDDEN, REAL, Known, holding, near, order_of, plain, tells
 
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "mv", "dot", "einsum", "linear")
+TERMS = ("add", "radd", "iadd", "sub", "rsub", "isub")
 SHORTEST = 3  # letters of a name that is a word; shorter ones are the author's own affair
 
 
@@ -65,6 +66,12 @@ class Reference:
                 found.setdefault(id(self.of_step[number]), set()).update(own)
             made_of.append(own)
         return found
+
+    @cached_property
+    def terms(self) -> list[int]:
+        """The steps that add or take away."""
+        steps = enumerate(self.trace.steps)
+        return [i for i, s in steps if i in self.of_step and s.op.strip("_") in TERMS]
 
     def makes(self, given: set[int]) -> Known | None:
         """What the answer makes of these known tensors (by their places), and of nothing else."""

@@ -46,7 +46,8 @@ class NotAgain(Exception):
 
 def call(name: str, given: list, named: dict):
     """An operation by its name, on tensors; raises NotAgain for one that is not on the list."""
-    named = {k: v for k, v in named.items() if k not in ("out", "_stacklevel", "inplace")}
+    if named:
+        named = {k: v for k, v in named.items() if k not in ("out", "_stacklevel", "inplace")}
     if name in PROPERTIES:
         return given[0] if name in (".data", ".real") else getattr(given[0], name[1:])
     if name == "__setitem__":
@@ -57,7 +58,7 @@ def call(name: str, given: list, named: dict):
         function = torch.where
     else:
         function = _function(name, bool(given) and isinstance(given[0], torch.Tensor))
-    shapes = [t.shape for t in _flat([*given, *named.values()]) if isinstance(t, torch.Tensor)]
+    shapes = [t.shape for t in _flat((*given, *named.values())) if isinstance(t, torch.Tensor)]
     if _touched(name, given, named, shapes) > MOST_NUMBERS:
         raise NotAgain
     return function(*given, **named)

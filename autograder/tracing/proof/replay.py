@@ -212,12 +212,17 @@ class Bench:
                 return False
         return True
 
-    def gains(self, changed: dict, mended: dict) -> int:
-        """How many of the next steps are right now that were not, beside what was put in."""
+    def gains(self, changed: dict, mended: dict, most: int) -> int:
+        """How many of the next steps are right now that were not, beside what was put in.
+
+        most: what another has gained; no more is counted where it cannot be reached any more.
+        """
         own = [plain(v.double()).flatten().sort().values for v in mended.values()]
         count = 0
         after = [i for i in sorted(changed) if i not in mended][:REACH]
-        for number in after:
+        for left, number in zip(range(len(after), 0, -1), after, strict=True):
+            if count + left <= most:
+                break
             old = self.judged.like.get(number)
             if (old is not None and old.in_order) or number in self.judged.right:
                 continue
