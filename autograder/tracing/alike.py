@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -159,6 +159,21 @@ class Likeness:
         return bool(long) and long[-1] != max(long)
 
 
+class Shelf(list):
+    """Known tensors, to be found by how many numbers they have."""
+
+    def __init__(self, known: Iterable[Known] = ()):
+        super().__init__(known)
+        self._found: dict[tuple[int, bool], list[Known]] = {}
+
+    def with_size(self, size: int, in_slices: bool = False) -> list[Known]:
+        """Those of this many numbers, or those that can be cut in slices of so many."""
+        if (size, in_slices) not in self._found:
+            fits = [e for e in self if e.size % size == 0 and (e.size > size) == in_slices]
+            self._found[size, in_slices] = fits
+        return self._found[size, in_slices]
+
+
 def likeness(value: torch.Tensor, known: list[Known]) -> Likeness | None:
     """What a tensor is among the known ones; None where it is none of them or cannot be told."""
     return among(value, known) if tells(value) else None
@@ -166,9 +181,10 @@ def likeness(value: torch.Tensor, known: list[Known]) -> Likeness | None:
 
 def among(value: torch.Tensor, known: list[Known]) -> Likeness | None:
     """The same, of a tensor that tells."""
+    known = known if isinstance(known, Shelf) else Shelf(known)
     ordered = plain(value.flatten()).sort().values
     out_of_order = None
-    for each in holding(ordered, known):
+    for each in holding(ordered, known.with_size(value.numel())):
         order = order_of(value, each.value)
         if order is not None:
             return Likeness(each, order=order)
@@ -189,9 +205,9 @@ def holding(ordered: torch.Tensor, known: list[Known]) -> Iterator[Known]:
             yield each
 
 
-def _slice(value: torch.Tensor, ordered: torch.Tensor, known: list[Known]) -> Likeness | None:
+def _slice(value: torch.Tensor, ordered: torch.Tensor, known: Shelf) -> Likeness | None:
     count = value.numel()
-    larger = [each for each in known if each.size > count and each.size % count == 0]
+    larger = known.with_size(count, in_slices=True)
     if not larger:
         return None
     # Its own size counts: beside the largest number of all slices, small ones would look alike.

@@ -45,10 +45,12 @@ class Wrong:
 class Work:
     """How often steps were made again for one question: a bound that no machine's speed moves.
 
-    open: steps that could be changed to make all right, and as well another where they come in.
+    tries: ways to mend. steps: those that were made again or compared for it. open: steps that
+    could be changed to make all right, and as well another where they come in.
     """
 
     tries: int = 0
+    steps: int = 0
     open: set[int] = field(default_factory=set)
 
 

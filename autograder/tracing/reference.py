@@ -14,7 +14,17 @@ from functools import cached_property
 import torch
 
 from autograder.course.steps.traces import LEAF, Trace
-from autograder.tracing.alike import HIDDEN, REAL, Known, holding, near, order_of, plain, tells
+from autograder.tracing.alike import (
+    HIDDEN,
+    REAL,
+    Known,
+    Shelf,
+    holding,
+    near,
+    order_of,
+    plain,
+    tells,
+)
 
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "mv", "dot", "einsum", "linear")
 TERMS = ("add", "radd", "iadd", "sub", "rsub", "isub")
@@ -37,14 +47,14 @@ class Reference:
         goal = self.goal or self.trace
         return [plain(goal.steps[i].value) for i in goal.returned]
 
-    @property
-    def right(self) -> list[Known]:
+    @cached_property
+    def right(self) -> Shelf:
         """What right programs have, the answer and others."""
-        return [*self.known, *self.also]
+        return Shelf([*self.known, *self.also])
 
-    @property
-    def all(self) -> list[Known]:
-        return [*self.right, *self.told]
+    @cached_property
+    def all(self) -> Shelf:
+        return Shelf([*self.right, *self.told])
 
     def results(self) -> list[Known]:
         """The tensors that are to be returned."""

@@ -24,6 +24,7 @@ from autograder.tracing.proof.operations import NotAgain, call
 from autograder.tracing.text import Text
 
 MOST_TRIES = 600  # ways to mend the steps of one answer
+MOST_STEPS = 6_000  # that are made again or compared for them; most answers take a tenth of it
 REACH = 10  # steps after a mended one that are looked at
 
 
@@ -53,6 +54,7 @@ class Replay:
         self.steps = trace.steps
         self.sound: dict[int, bool] = {}
         self.typed: dict[int, torch.Tensor] = {}
+        self.made = 0  # steps made again
 
     def value(self, number: int) -> torch.Tensor:
         """What a step gave, in the dtype of its kind."""
@@ -103,6 +105,7 @@ class Replay:
         return new.shape == step.value.shape and near(plain(new.double()), plain(step.value))
 
     def _made(self, step: Step, calls, changed: Mapping[int, torch.Tensor]) -> torch.Tensor:
+        self.made += 1
         before = None
         for done in calls or ():
             before = self._one(done, before, changed)
@@ -189,17 +192,23 @@ class Bench:
         """What changes, and whether the result is right; None where that cannot be known."""
         if self.spent:
             return None
-        self.judged.work.tries += 1
+        work, made = self.judged.work, self.replay.made
+        work.tries += 1
         try:
             changed = self.replay.after(values, calls)
         except NotAgain:
             return None
+        finally:
+            work.steps += self.replay.made - made
         return changed, self.is_right(changed)
 
     @property
     def spent(self) -> bool:
         """Whether nothing more may be tried."""
-        return self.judged.work.tries >= MOST_TRIES or time.thread_time() > self.until
+        work = self.judged.work
+        if work.tries >= MOST_TRIES or work.steps >= MOST_STEPS:
+            return True
+        return time.thread_time() > self.until
 
     def is_right(self, changed: dict) -> bool:
         """Whether what is returned is right."""
@@ -229,6 +238,7 @@ class Bench:
             value = changed[number]
             if not value.is_floating_point() or not tells(value.double()):
                 continue
+            self.judged.work.steps += 1
             found = likeness(value.double(), self.judged.own.right)
             if found is None or not found.in_order or found.turned:
                 continue
