@@ -15,8 +15,8 @@ from dataclasses import replace
 import torch
 
 from autograder.course.steps.bank import Bank, KnownSteps
-from autograder.course.steps.traces import Signature, Step, alike, same_order, signature
-from autograder.tracing.alike import near, plain
+from autograder.course.steps.traces import Signature, Step, Trace, alike, same_order, signature
+from autograder.tracing.alike import HIDDEN, near, plain
 from autograder.tracing.binding import names_given
 from autograder.tracing.first_wrong import (
     Judged,
@@ -61,7 +61,7 @@ def slips(
     while len(found) < MOST and time.thread_time() < judged.until:
         proof = prove(judged, judged.until, text) if proofs else None
         strict = proofs and proof is None and can_prove(judged)
-        wrong = _as_wrong(judged, proof) if proof else first_wrong(judged)
+        wrong = _as_wrong(judged, proof) if proof else first_wrong(judged, bool(named))
         if wrong is None or wrong.maker in [slip.number for slip in found]:
             break  # what is told already made it, and no tensor in the place of another
         start = None if proof and _is_turned_alone(judged, proof) else _root(judged, wrong)
@@ -78,6 +78,8 @@ def slips(
         if among and slip is not None and slip.cause is None:
             own = [m for check in among for m in bank.wrong(place, there, sizes, check)]
             slip = replace(slip, cause=_the_same_mixed(judged, slip.number, own, bank, place))
+        if slip is not None and slip.cause is None and not named:
+            slip = replace(slip, cause=_hides_the_same(judged, slip.number, bank, place))
         slip = by_its_name(slip, text) if slip is not None else None
         if slip is None:
             break
@@ -93,8 +95,8 @@ def slips(
             break
         told = (*told, slip.cause.number)
         after = bank.trace(place, told)
-        mended = put_right(judged, slip.number, wrong.should) if after is None and proofs else None
-        if mended is not None:  # a hand-out has no program with this mistake
+        mended = put_right(judged, slip.number, wrong.should) if proofs else None
+        if mended is not None and (after is None or _hides_otherwise(judged, slip.number, after)):
             judged = Judged(mended, judged.own, judged.until, judged.work)
             continue
         if after is None:
@@ -102,6 +104,14 @@ def slips(
         own = extended(judged.own, [after])
         judged = Judged(judged.trace, own, judged.until, judged.work)
     return found, judged
+
+
+def _hides_otherwise(judged: Judged, number: int, after: Trace) -> bool:
+    """Whether a step hides with a large number, where the program with the same mistake has other
+    numbers behind it: rows in which nothing is left."""
+    value = judged.steps[number].value
+    hides = bool((plain(value) == HIDDEN).any()) and bool(value.isfinite().all())
+    return hides and any(step.value.isnan().any() for step in after.steps)
 
 
 def _the_same_mixed(
@@ -120,6 +130,26 @@ def _the_same_mixed(
 
     found = [m for m in mistakes if makes_it(m)]
     return found[0] if len(found) == 1 else None
+
+
+def _hides_the_same(judged: Judged, number: int, bank: Bank, place: int) -> KnownSteps | None:
+    """The one known mistake that hides the same places as a step does, where others should be:
+    whatever scores it hides, and by which number."""
+    value = judged.steps[number].value
+    shape, places = value.shape, plain(value) == HIDDEN
+    right = [plain(v) == HIDDEN for k in judged.own.known for v in k.shapes if v.shape == shape]
+    if not places.any() or not any(h.any() for h in right):
+        return None
+    if any(torch.equal(places, h) for h in right):
+        return None
+
+    def hides_them(mistake: KnownSteps) -> bool:
+        trace = bank.trace(place, (mistake.number,))
+        own = [s.value for s in trace.steps if s.value.shape == shape] if trace else []
+        return any(torch.equal(plain(v) == HIDDEN, places) for v in own)
+
+    found = [m for m in bank.wrong(place, (), ()) if hides_them(m)]
+    return found[0] if len({m.check for m in found}) == 1 else None
 
 
 def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
@@ -164,11 +194,12 @@ def _named(
     own = [k.shapes[0] for k in judged.own.all if k.value.numel() in sizes]
     usual = list(map(signature, own))
     best: tuple[tuple, int, KnownSteps] | None = None
+    in_order = proof is not None and _stands_as_the_answers(judged, proof)
     for mistake in mistakes:
         if time.thread_time() > judged.until:
             break
         new = [s for s in mistake.signatures if not any(alike(s, u) for u in usual)]
-        found = _explained(marks, new)
+        found = _explained(marks, new, in_order)
         if found is not None and (best is None or found < best[0]):
             best = (found, candidates[found[0]], mistake)
         if best is not None and best[0][:2] == (0, -len(candidates)):  # none could explain more
@@ -194,6 +225,15 @@ def _named(
         mend = "two tensors are handed over in each other's place" if line is not None else ""
         return Slip(judged, wrong, number, cause, mend, line) if len(lines) == 1 else None
     return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
+
+
+def _stands_as_the_answers(judged: Judged, proof: Proof) -> bool:
+    """Whether what belongs in the place of a wrong step is laid out as the answer has it: so are
+    then the numbers of a mistake that this step is."""
+    wrong = proof.number in judged.bad and judged.steps[proof.number].op in PRODUCTS
+    right = proof.trace.steps[proof.number].value
+    own = (v for k in judged.own.known for v in k.shapes if v.shape == right.shape)
+    return wrong and any(near(plain(v), plain(right)) for v in own)
 
 
 def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
@@ -250,18 +290,25 @@ def _key(step: Step) -> tuple:
     return step.place, step.op, step.outer
 
 
-def _explained(marks: list[tuple[int, list[Signature]]], new: list[Signature]) -> tuple | None:
+def _explained(
+    marks: list[tuple[int, list[Signature]]], new: list[Signature], in_order: bool = False
+) -> tuple | None:
     """How well a known mistake explains wrong steps, the smaller the better: how far behind the
-    first is the first that it explains, whether in another order, and how many it leaves."""
+    first is the first that it explains, whether in another order, and how many it leaves.
+
+    in_order: whether its numbers must stand in the same order, too.
+    """
     equal = [[s for s in new if any(alike(s, mark) for mark in own)] for _, own in marks]
     first = next((place for place, them in enumerate(equal) if them), None)
     if first is None:
         return None
-    ordered = sum(
-        any(same_order(s, own[0]) for s in them)
+    ordered = [
+        any(same_order(s, mark) for s in them for mark in own if alike(s, mark))
         for (_, own), them in zip(marks, equal, strict=True)
-    )
-    return first, -ordered, -sum(map(bool, equal))
+    ]
+    if in_order and not ordered[first]:
+        return None
+    return first, -sum(ordered), -sum(map(bool, equal))
 
 
 def _made_of_moved(judged: Judged, number: int) -> bool:

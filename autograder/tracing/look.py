@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autograder.course.asking import Where
+from autograder.course.asking import Finding, Where
 from autograder.course.steps.bank import Bank
 from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known, near, plain
-from autograder.tracing.binding import reorders
+from autograder.tracing.binding import overwritten_in_rounds, reorders, returns_in_a_round
 from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import COPIES, LAYOUT, Judged, first_wrong
 from autograder.tracing.reference import PRODUCTS, Reference, reference
 from autograder.tracing.say import called, where
-from autograder.tracing.text import Text
+from autograder.tracing.text import Text, function_around, half_power, thrown_away
 
 SECONDS = 2.0  # for all that is compared for one question; a wrong answer takes a tenth of it
 
@@ -30,7 +30,8 @@ class Told:
     where: Where
     statement: str
     cause: tuple[str, str] | None = None
-    at: int = 0  # its step: the one that is made first is to be mended first
+    at: int = 0  # its step
+    when: int = 0  # the first step that its line may spoil: what runs first is to be mended first
     last: bool = False  # whether all is right with this mended
     # The right tensor that was taken, and the one that belongs there.
     instead: tuple[Known, Known] | None = field(default=None, compare=False)
@@ -103,7 +104,7 @@ class Look:
         found, left = slips(self.judged, self.bank, self.place, self.text, named, proofs, among)
         joined = 0
         for slip in found:
-            said = where(slip, self.text)
+            said = where(slip, self.text, self.trace)
             known = slip.cause is not None or said is None
             again = not known and any(t.where.first_wrong == said.first_wrong for t in told)
             if said is None or (again and slip.mended is None):
@@ -114,18 +115,32 @@ class Look:
             cause = (slip.cause.check, slip.cause.message) if slip.cause else None
             statement = self.text.statement(said.first_wrong)
             change = (slip.mend or slip.words) if slip.last else ""
-            own = Told(said, statement, cause, slip.number, slip.last, slip.wrong.instead, change)
+            when = self._when(said.first_wrong, slip.number)
+            more = when, slip.last, slip.wrong.instead, change
+            own = Told(said, statement, cause, slip.number, *more)
             other = next((i for i, each in enumerate(told) if _exchanged(each, own)), None)
             if other is None:
                 told.append(own)
             else:
-                told[other] = replace(told[other], at=min(told[other].at, own.at))
+                first = min(told[other].when, own.when)
+                told[other] = replace(told[other], at=min(told[other].at, own.at), when=first)
                 joined += 1
         if not told:
             return self._returned(self.judged)
         if left is not None and left is not self.judged and len(told) + joined == len(found) < MOST:
             told += self._returned(left)
-        return sorted(told, key=lambda each: each.at)
+        return sorted(told, key=lambda each: each.when)
+
+    def _when(self, line: int, number: int) -> int:
+        """The first step that ran on this line or behind it in its function: a statement such as
+        `v = k` makes none of its own. number: the step that it spoils, which is no later."""
+        function, steps = function_around(self.text, line), self.trace.steps[:number]
+        lines = ((i, self.text.line(step)) for i, step in enumerate(steps))
+        own = (i for i, at in lines if at is not None and at >= line)
+        inside = (
+            i for i in own if function_around(self.text, self.text.line(steps[i])) is function
+        )
+        return next(inside, number)
 
     def _back_in_another_order(self) -> list[Told] | None:
         """Where the rounds of a loop make what is asked for, one after the other, and another order
@@ -153,7 +168,7 @@ class Look:
             return []
         how = "what the loop made comes back in another order"
         where = Where(first_wrong=last, how=how, last_right=line)
-        return [Told(where, self.text.statement(last), None, len(steps), last=True)]
+        return [Told(where, self.text.statement(last), None, len(steps), len(steps), last=True)]
 
     def _returned(self, judged: Judged) -> list[Told]:
         """Where all steps are right and another of them is returned than the result."""
@@ -179,7 +194,7 @@ class Look:
                 "each round replaces what the round before gave, so that only the last one is left"
             )
             where = Where(first_wrong=line, how=how, last_right=line, landmark=called(wanted))
-            return Told(where, self.text.statement(line), None, number, last=True)
+            return Told(where, self.text.statement(line), None, number, number, last=True)
         if found is None or not found.whole or back is None:
             return None
         if self.own.trace.steps[found.known.place].op == LEAF:  # what was given, by chance
@@ -201,7 +216,8 @@ class Look:
             return None
         landmark = name if name != called(wanted) else ""
         where = Where(first_wrong=back, how=how, last_right=line, landmark=landmark)
-        return Told(where, self.text.statement(back), None, len(self.trace.steps))
+        end = len(self.trace.steps)
+        return Told(where, self.text.statement(back), None, end, end)
 
     def _is_the_last_round(self, number: int) -> bool:
         """Whether a step gave the last part of a right tensor, the rounds before it gave the others
@@ -233,6 +249,10 @@ class Look:
     def ran(self, line: int) -> bool:
         """Whether a step stands on this line."""
         return any(self.text.line(step) == line for step in self.trace.steps)
+
+    def ran_in(self, first: int, last: int) -> bool:
+        """Whether a step stands on one of these lines."""
+        return any(self.ran(line) for line in range(first, last + 1))
 
     def unused(self, line: int) -> bool:
         """Whether nothing is made of what the statement on this line gives."""
@@ -266,3 +286,73 @@ def _exchanged(one: Told, other: Told) -> bool:
     if not one.instead or not other.instead or one.where.first_wrong != other.where.first_wrong:
         return False
     return one.instead[0] is other.instead[1] or one.instead[1] is other.instead[0]
+
+
+def by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
+    """What the text says of the first thing that is wrong: its place may be another line."""
+    first, text = told[0], look.text
+    thrown = thrown_away(text, first.where.first_wrong)
+    if thrown is not None and look.ran(thrown[0]) and look.unused(thrown[0]):
+        line, method = thrown
+        how = f"what `{method}` makes is thrown away"
+        where = replace(first.where, first_wrong=line, how=how, **look.right_before(line))
+        moved = replace(first, where=where, statement=text.statement(line), cause=None)
+        return [moved, *told[1:]], (
+            f"`{method}` makes a new tensor and leaves the old one as it is: give its result a "
+            "name."
+        )
+    half = half_power(text)
+    if half is not None and "factor" in first.where.how:
+        others = [each for each in told[1:] if each.where.first_wrong != first.where.first_wrong]
+        return [first, *others], (
+            f"`{half[1]}` in line {half[0]} is no root, since `**` comes before `/`: it divides "
+            "by 2. The root is `** 0.5`."
+        )
+    again = overwritten_in_rounds(text, first.where.first_wrong) if not first.cause else None
+    if again is not None and not first.where.how:
+        how, said = _one_place(first.where.first_wrong, *again)
+        where = replace(first.where, how=how, last_right=None, landmark="")
+        return [replace(first, where=where), *told[1:]], said
+    return told, ""
+
+
+def cut_short(finding: Finding, look: Look) -> Finding:
+    """A finding of an answer whose steps are right, as far as they go, where a loop returns in its
+    first round, or all its rounds write to one place."""
+    if look.judged is None or not look.judged.whole:
+        return finding
+    text = look.text
+    bad, steps = look.judged.bad, look.trace.steps
+    lines = {text.line(steps[i]) for i in bad if not bad & {*steps[i].inputs}}
+    ends = returns_in_a_round(text) if not bad else None
+    line = lines.pop() if len(lines) == 1 else None
+    again = overwritten_in_rounds(text, line) if line is not None else None
+    if ends is not None and look.ran_in(*ends):
+        loop, line = ends
+        how = f"it ends the loop of line {loop} in its first round"
+        said = f"Line {line} returns in the first round of the loop of line {loop}: no other runs."
+    elif again is not None:
+        how, said = _one_place(line, *again)
+    else:
+        return finding
+    message, statement = f"{said} {finding.message}", text.statement(line)
+    where = Where(None, line, how=how)
+    return replace(finding, message=message, line=line, statement=statement, where=where)
+
+
+def _one_place(line: int, loop: int, place: str) -> tuple[str, str]:
+    """That all rounds of a loop write to one place: how the line goes wrong, and a sentence."""
+    how = f"each round of line {loop} writes to the same place, `{place}`"
+    return how, f"Line {line}: {how[:1].upper()}{how[1:]}: only the last is left."
+
+
+def keeps(finding: Finding, text: Text, line: int, name: str, changed: int) -> Finding:
+    """A finding of a function with an argument that keeps what earlier calls put into it."""
+    said = (
+        f"What `{name}` is by default is made once, in line {line}, and not in each call: what "
+        f"line {changed} puts into it is still there in the next call."
+    )
+    where = Where(None, line, how=f"`{name}` keeps what earlier calls put into it")
+    message = f"{finding.message} {said}"
+    statement = text.statement(line)
+    return replace(finding, message=message, line=line, statement=statement, where=where)

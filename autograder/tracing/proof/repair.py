@@ -16,7 +16,7 @@ from dataclasses import replace
 import torch
 
 from autograder.course.steps.traces import Trace
-from autograder.tracing.alike import Known, likeness, near, plain
+from autograder.tracing.alike import HIDDEN, Known, likeness, near, plain
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.proof.cuts import before_a_move
 from autograder.tracing.proof.exchanges import exchanged, swapped, turned_before
@@ -106,6 +106,9 @@ def put_right(judged: Judged, number: int, should: Known | None) -> Trace | None
     """The trace with what belongs in the place of a step, where that is known and can be made."""
     step = judged.steps[number]
     own = [v for v in should.shapes if v.shape == step.value.shape] if should is not None else []
+    least = step.value.min() if step.value.numel() else torch.tensor(0.0)
+    if step.value.isfinite().all() and plain(step.value).min() == HIDDEN:  # by a large number
+        own = [v.masked_fill(v == -torch.inf, least.item()) for v in own]
     replay = Replay(judged.trace)
     try:
         return replay.trace_with(replay.after({number: own[0]})) if own else None
@@ -298,7 +301,8 @@ def _of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
         return ""
     if all(near(v, old[0]) for v in old) and not all(near(v, new[0]) for v in new):
         return "it is the same in every round, where each round needs its own"
-    if all(sum(near(v, other) for other in new) == 1 for v in old):
+    places = [[i for i, other in enumerate(new) if near(v, other)] for v in old]
+    if all(len(row) == 1 for row in places) and len({row[0] for row in places}) == len(new):
         return "what the rounds give comes in another order"
     return ""
 
