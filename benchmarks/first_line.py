@@ -3,9 +3,9 @@
 Both run in this process and are counted in processor time, so that the ratio says how it weighs on
 any machine; the child's own part (the call once more under the recorder) is given as well. The
 first wrong answer to a task is told apart from those after it: what is the same for a whole class
-is then worked out already. The work is bound by the number of times that steps are made again
-(`MOST_TRIES`): the most of it is given. Of right answers nothing is recorded: they are judged by
-turns as they are and with the look switched off.
+is then worked out already. The work is bound by the number of ways to mend (`MOST_TRIES`) and of
+steps that are made again (`MOST_STEPS`): the most of both is given. Of right answers nothing is
+recorded: they are judged by turns as they are and with the look switched off.
 """
 
 import statistics
@@ -36,9 +36,10 @@ def spread(what: str, more: list[float], rest: list[float], names: list[str]) ->
     ordered = sorted(more)
     ratio = statistics.median(more) / statistics.median(rest)
     above = [name for name, cost in zip(names, more, strict=True) if cost > ALLOWED]
-    print(f"{what}: median {statistics.median(more):.0f} ms, {ratio:.1f} times the rest of it")
-    print(f"  ({statistics.median(rest):.0f} ms); 90 % below {ordered[len(ordered) * 9 // 10]:.0f}")
-    print(f"  ms, the most {ordered[-1]:.0f} ms; above {ALLOWED} ms: {len(above)} of {len(more)}")
+    print(f"{what}: median {statistics.median(more):.0f} ms,")
+    print(f"  {ratio:.1f} times the rest of it ({statistics.median(rest):.0f} ms);")
+    print(f"  90 % below {ordered[len(ordered) * 9 // 10]:.0f} ms, the most {ordered[-1]:.0f} ms;")
+    print(f"  above {ALLOWED} ms: {len(above)} of {len(more)}")
     print("".join(f"    {name}\n" for name in above), end="")
 
 
@@ -54,7 +55,7 @@ def main() -> None:
     from autograder.sandbox.inside.runner import Runner
     from autograder.tracing.findings import Steps, with_where, wrong_call
     from autograder.tracing.first_wrong import Work
-    from autograder.tracing.proof.replay import MOST_TRIES
+    from autograder.tracing.proof.replay import MOST_STEPS, MOST_TRIES
     from tests.tracing import fresh
     from tests.tracing.helper import SETUP
     from tests.tracing.programs import PROGRAMS
@@ -90,9 +91,10 @@ def main() -> None:
         works.clear()
         more = spent(looked)
         tries = max((work.tries for work in works), default=0)
+        steps = max((work.steps for work in works), default=0)
         child = median(lambda: trace_here(namespace, [calls[place]]))
         own = {"first": first, "rest": rest, "more": more, "again": median(looked)}
-        return {**own, "child": child, "tries": tries, "what": program.what}
+        return {**own, "child": child, "tries": tries, "steps": steps, "what": program.what}
 
     works = []
     begin = Work.__init__
@@ -113,21 +115,27 @@ def main() -> None:
     spread("the first to a task", column("more"), column("first"), names)
     spread("each after it", column("again"), column("rest"), names)
     print(f"  of it the steps recorded {statistics.median(column('child')):.1f} ms")
-    tries, most = statistics.median(column("tries")), max(column("tries"))
-    print(f"steps made again: {tries:.0f} times at the median, at most {most} of {MOST_TRIES}")
+    for what, name, bound in (
+        ("ways to mend", "tries", MOST_TRIES),
+        ("steps made again or compared", "steps", MOST_STEPS),
+    ):
+        usual, most = statistics.median(column(name)), max(column(name))
+        print(f"{what}: {usual:.0f} at the median, at most {most} of {bound}")
 
-    ratios = []
+    sums = {True: 0.0, False: 0.0}
     with_the_look = notebook._with_where
-    for program in fresh.RIGHT[::3]:
+    right = fresh.RIGHT[::3]
+    for program in right:
         exercise, namespace = course.exercises[program.task], namespace_of(program)
         times: dict[bool, list[float]] = {True: [], False: []}
         for on in [True, False] * (TIMES + 1):
             notebook._with_where = with_the_look if on else lambda found, *_: found
             times[on].append(spent(lambda e=exercise, n=namespace: notebook.look(e, n)))
-        ratios.append(min(times[True]) / min(times[False]))
+        for on, own in times.items():
+            sums[on] += min(own)
     notebook._with_where = with_the_look
-    print(f"{len(ratios)} right answers, with the look and without it: median")
-    print(f"  {statistics.median(ratios):.2f} times the time, the most {max(ratios):.2f}")
+    ratio = sums[True] / sums[False]
+    print(f"{len(right)} right answers, with the look and without it: {ratio:.2f} times the time")
 
 
 if __name__ == "__main__":
