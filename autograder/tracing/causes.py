@@ -74,10 +74,9 @@ def slips(
         there = told if proof is None or judged.own.goal is not None else ()  # else they are mended
         sizes = {value.numel() for own in values.values() for value in own}
         mistakes = bank.wrong(place, there, sizes, named)
-        mistakes = list(mistakes) if among else mistakes
         slip = _named(judged, wrong, values, mistakes, text, proof, strict)
         if among and slip is not None and slip.cause is None:
-            own = [m for m in mistakes if m.check in among]
+            own = [m for check in among for m in bank.wrong(place, there, sizes, check)]
             slip = replace(slip, cause=_the_same_mixed(judged, slip.number, own, bank, place))
         if slip is not None and slip.cause is None and not named:
             slip = replace(slip, cause=_hides_the_same(judged, slip.number, bank, place))
@@ -85,6 +84,8 @@ def slips(
         if slip is None:
             break
         found.append(slip)
+        if among and (slip.cause is None or slip.cause.check not in among):
+            break  # they do not explain all
         if proof is not None:
             if proof.all_right:
                 return found, None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 
 from autograder.course.steps.traces import LEAF, Step, Trace
-from autograder.tracing.alike import Known, Likeness, likeness, near, plain, tells
+from autograder.tracing.alike import Known, Likeness, among, near, plain, tells
 from autograder.tracing.reference import PRODUCTS, Reference, multiple
 
 PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_select", "gather")
@@ -45,10 +45,12 @@ class Wrong:
 class Work:
     """How often steps were made again for one question: a bound that no machine's speed moves.
 
-    open: steps that could be changed to make all right, and as well another where they come in.
+    tries: ways to mend. steps: those that were made again or compared for it. open: steps that
+    could be changed to make all right, and as well another where they come in.
     """
 
     tries: int = 0
+    steps: int = 0
     open: set[int] = field(default_factory=set)
 
 
@@ -67,12 +69,16 @@ class Judged:
         self.steps = steps
         self.like: dict[int, Likeness] = {}
         self.whole = not trace.full and len(steps) == len(trace.steps)
+        self.telling: set[int] = set()  # of these it can be told what they are
+        known = own.all
         for number, step in enumerate(steps):
             if time.thread_time() > until:
                 self.whole = False
                 break
-            is_value = step.kind == "float" and step.op not in UNSET
-            found = likeness(step.value, own.all) if is_value else None
+            if step.kind != "float" or step.op in UNSET or not tells(step.value):
+                continue
+            self.telling.add(number)
+            found = among(step.value, known)
             if found is not None:
                 self.like[number] = found
         self.users: dict[int, list[int]] = {i: [] for i in range(len(steps))}
@@ -120,10 +126,13 @@ class Judged:
             return False
         if _wiped(step, self.steps):
             return False
-        if not tells(step.value) and not (step.op == "softmax" and step.value.numel() > 5):
+        if not self._tells(number) and not (step.op == "softmax" and step.value.numel() > 5):
             return True
         users = self.users[number]
         return bool(users) and all(self.steps[u].kind != "float" for u in users)
+
+    def _tells(self, number: int) -> bool:
+        return number in self.telling or (not self.whole and tells(self.steps[number].value))
 
     def places(self, number: int) -> set[int]:
         """The landmarks that a step was made of, by their places in the answer's trace."""

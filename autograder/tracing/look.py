@@ -50,6 +50,9 @@ class Look:
     @cached_property
     def own(self) -> Reference | None:
         """The landmarks of the course's own answer."""
+        return self.bank.once(("landmarks", self.place), self._landmarks)
+
+    def _landmarks(self) -> Reference | None:
         right = self.bank.right(self.place)
         return reference(right) if right is not None and not right.full else None
 
@@ -74,14 +77,17 @@ class Look:
 
     def _has_what_is_lost(self, number: int) -> bool:
         """Whether the first right tensor that a known mistake spoils stands in these steps."""
-        trace = self.bank.trace(self.place, (number,))
-        wrong = first_wrong(Judged(trace, self.own)) if trace is not None else None
-        if wrong is None or wrong.should is None:
-            return False
-        return any(
-            found.whole and found.in_order and found.known is wrong.should and self.judged.users[i]
+        lost = self.bank.once(("lost", self.place, number), lambda: self._lost(number))
+        return lost is not None and any(
+            found.whole and found.in_order and found.known is lost and self.judged.users[i]
             for i, found in self.judged.like.items()
         )
+
+    def _lost(self, number: int) -> Known | None:
+        """The first right tensor that a known mistake spoils, where that can be told."""
+        trace = self.bank.trace(self.place, (number,))
+        wrong = first_wrong(Judged(trace, self.own)) if trace is not None else None
+        return wrong.should if wrong is not None else None
 
     def told(self, named: str = "", proofs: bool = True, among: Sequence[str] = ()) -> list[Told]:
         """What is wrong, the first first; empty where nothing can be said for sure.

@@ -9,13 +9,25 @@ they are scaled, a softmax written out.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import torch
 
 from autograder.course.steps.traces import LEAF, Trace
-from autograder.tracing.alike import HIDDEN, Known, near, order_of, plain, tells
+from autograder.tracing.alike import (
+    HIDDEN,
+    REAL,
+    Known,
+    Shelf,
+    holding,
+    near,
+    order_of,
+    plain,
+    tells,
+)
 
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "mv", "dot", "einsum", "linear")
+TERMS = ("add", "radd", "iadd", "sub", "rsub", "isub")
 SHORTEST = 3  # letters of a name that is a word; shorter ones are the author's own affair
 
 
@@ -35,14 +47,14 @@ class Reference:
         goal = self.goal or self.trace
         return [plain(goal.steps[i].value) for i in goal.returned]
 
-    @property
-    def right(self) -> list[Known]:
+    @cached_property
+    def right(self) -> Shelf:
         """What right programs have, the answer and others."""
-        return [*self.known, *self.also]
+        return Shelf([*self.known, *self.also])
 
-    @property
-    def all(self) -> list[Known]:
-        return [*self.right, *self.told]
+    @cached_property
+    def all(self) -> Shelf:
+        return Shelf([*self.right, *self.told])
 
     def results(self) -> list[Known]:
         """The tensors that are to be returned."""
@@ -50,14 +62,26 @@ class Reference:
 
     def comes_of(self, later: Known, earlier: Known) -> bool:
         """Whether the answer makes one of the other."""
-        left = [i for i, known in self.of_step.items() if known is later]
-        seen: set[int] = set()
-        while left:
-            number = left.pop()
-            if number not in seen:
-                seen.add(number)
-                left += self.trace.steps[number].inputs
-        return any(self.of_step.get(i) is earlier for i in seen)
+        return id(earlier) in self._sources.get(id(later), ())
+
+    @cached_property
+    def _sources(self) -> dict[int, set[int]]:
+        """What each right tensor is made of, and itself, by their identities."""
+        found: dict[int, set[int]] = {}
+        made_of: list[set[int]] = []  # of each step
+        for number, step in enumerate(self.trace.steps):
+            own = set().union(*(made_of[i] for i in step.inputs))
+            if number in self.of_step:
+                own.add(id(self.of_step[number]))
+                found.setdefault(id(self.of_step[number]), set()).update(own)
+            made_of.append(own)
+        return found
+
+    @cached_property
+    def terms(self) -> list[int]:
+        """The steps that add or take away."""
+        steps = enumerate(self.trace.steps)
+        return [i for i, s in steps if i in self.of_step and s.op.strip("_") in TERMS]
 
     def makes(self, given: set[int]) -> Known | None:
         """What the answer makes of these known tensors (by their places), and of nothing else."""
@@ -85,7 +109,7 @@ def _known(trace: Trace) -> tuple[list[Known], dict[int, Known]]:
         if step.kind != "float" or not tells(step.value):
             continue
         ordered = plain(step.value.flatten()).sort().values
-        found = next((k for k in known if _same(k, ordered)), None)
+        found = next(holding(ordered, known), None)
         if found is None:
             found = Known(number, [])
             known.append(found)
@@ -98,17 +122,15 @@ def _known(trace: Trace) -> tuple[list[Known], dict[int, Known]]:
     return known, of_step
 
 
-def _same(known: Known, ordered: torch.Tensor) -> bool:
-    return known.value.numel() == ordered.numel() and near(ordered, known.in_order())
-
-
 # --- other right programs ------------------------------------------------------------------------
 def _on_the_way(trace: Trace, known: list[Known], of_step: dict[int, Known]) -> list[Known]:
     found: list[Known] = []
 
     def add(number: int, value: torch.Tensor) -> None:
+        if not tells(value):
+            return
         ordered = plain(value.flatten()).sort().values
-        if tells(value) and not any(_same(k, ordered) for k in [*known, *found]):
+        if next(holding(ordered, [*known, *found]), None) is None:
             found.append(Known(of_step[number].place, [value]))
 
     for number, step in enumerate(trace.steps):
@@ -133,10 +155,13 @@ def multiple(value: torch.Tensor, of: torch.Tensor) -> float | None:
     if value.shape != of.shape:
         return None
     one, two = plain(value).flatten(), plain(of).flatten()
-    real = (two.abs() < 1e37) & (one.abs() < 1e37)
-    if not torch.equal(one[~real], two[~real]) or not real.any():
+    real = (two.abs() < REAL) & (one.abs() < REAL)
+    if not real.all():
+        if not torch.equal(one[~real], two[~real]) or not real.any():
+            return None
+        one, two = one[real], two[real]
+    if not two.numel():
         return None
-    one, two = one[real], two[real]
     largest = two.abs().argmax()
     if two[largest] == 0:
         return None
@@ -182,8 +207,7 @@ def extended(own: Reference, traces: list[Trace]) -> Reference:
     for trace in traces:
         known, _ = _known(trace)
         for each in known:
-            ordered = each.in_order()
-            same = [k for k in [*own.all, *others] if _same(k, ordered)]
+            same = list(holding(each.in_order(), [*own.all, *others]))
             if not same:
                 others.append(each)
             for value in each.shapes if same else ():  # a mistake may have mixed its axes

@@ -1,6 +1,7 @@
 """Of two things that are wrong each gets its line; what runs first is to be mended first."""
 
 from autograder.tracing.proof import replay
+from autograder.tracing.proof.replay import Replay
 from tests.tracing.fresh import AGAIN
 from tests.tracing.helper import told
 
@@ -206,3 +207,13 @@ def test_a_second_slip_in_a_line_hides_no_third_in_another():
     found = said("one_head.batched", HALF)
     assert "Line 3: " in found.message and "is no root" in found.message
     assert "Line 4: Its left operand is used transposed." in found.message
+
+
+def test_no_way_to_mend_is_tried_once_so_many_steps_were_made_again(monkeypatch):
+    own, after, tried = program("heads of the values by a reshape, twice soft"), Replay.after, []
+    monkeypatch.setattr(Replay, "after", lambda *a: tried.append(a) or after(*a))
+    said(own.task, own.text + "# with all its steps\n")
+    most = len(tried)
+    monkeypatch.setattr(replay, "MOST_STEPS", 20)
+    said(own.task, own.text + "# with a few\n")
+    assert len(tried) - most < most

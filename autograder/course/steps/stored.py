@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 
 from autograder.course.calls import Call, Made
-from autograder.course.steps.bank import KnownSteps, Programs
+from autograder.course.steps.bank import Keeps, KnownSteps, Programs
 from autograder.course.steps.traces import Step, Trace, alike, signature
 
 CALLS = 2  # of an exercise, whose steps are kept
@@ -77,7 +77,7 @@ class _All:
 
 
 @dataclass(frozen=True)
-class Stored:
+class Stored(Keeps):
     """What `pack` kept, as a bank."""
 
     kept: Mapping[str, dict]
@@ -91,6 +91,9 @@ class Stored:
         """The steps of the answer, where they were kept."""
         if not self.knows(place):
             return None
+        return self.once(("right", place), lambda: self._right(place))
+
+    def _right(self, place: int) -> Trace:
         raw = self.kept[str(place)]["right"]
         steps = tuple(self._step(*row) for row in raw["steps"])
         return Trace(steps, tuple(raw["returned"]))

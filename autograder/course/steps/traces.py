@@ -7,10 +7,13 @@ read with bounds: whatever a child says, it can only cost what `read` allows.
 from __future__ import annotations
 
 import linecache
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
+import numpy as np
 import torch
 
 from autograder.course.calls import Call, to_request
@@ -118,9 +121,8 @@ def _trace(raw: Mapping, values: torch.Tensor) -> Trace:
         kind = row["kind"] if row["kind"] in ("float", "int", "bool") else "int"
         name = str(row["name"])[:80]
         outer = tuple(n for n in row["outer"][:4] if isinstance(n, int) and 0 < n < 1_000_000)
-        calls, step = _calls(row["calls"], place_of), Step(str(row["op"])[:60], None, inputs, value)
-        step = replace(step, place=_place(row["place"]), kind=kind, name=name)
-        steps.append(replace(step, outer=outer, calls=calls))
+        calls, op = _calls(row["calls"], place_of), str(row["op"])[:60]
+        steps.append(Step(op, _place(row["place"]), inputs, value, kind, name, outer, calls))
     stopped = None
     if raw.get("stopped"):
         given = tuple(place_of[i] for i in raw["stopped"]["inputs"][:64] if i in place_of)
@@ -177,10 +179,20 @@ def _place(raw) -> tuple[int, int, int, int] | None:
 def trace_here(namespace: Mapping, calls: Sequence[Call], named: bool = False) -> Trace:
     """The steps of the last of these calls, made in this process: of our own programs, and in a
     student's own notebook."""
+    return read(*_recorded(namespace, calls, named), len(calls))[-1]
+
+
+def values_here(namespace: Mapping, call: Call) -> list[torch.Tensor]:
+    """What the steps of a call give, of our own programs: their numbers alone, each in one row."""
+    reply, out = _recorded(namespace, [call])
+    sizes = [math.prod(row["shape"]) for row in reply["traces"][0]["steps"]]
+    return list(out["values0"].split(sizes)) if sizes else []
+
+
+def _recorded(namespace: Mapping, calls: Sequence[Call], named: bool = False) -> tuple[dict, dict]:
+    """The steps of calls made in this process, as a `Runner` tells them."""
     sys.modules.setdefault("course_steps", recorder)
-    header, tensors = to_steps_request(calls, named)
-    reply, out = Runner(dict(namespace)).handle(header, tensors)
-    return read(reply, out, len(calls))[-1]
+    return Runner(dict(namespace)).handle(*to_steps_request(calls, named))
 
 
 def text_of(target: object) -> str:
@@ -201,24 +213,28 @@ def signature(value: torch.Tensor) -> Signature:
     It is the same for all orders of the numbers, for an answer's axes may stand in any; but for
     the last number, a sum with waves as weights, by which `same_order` tells them apart.
     """
-    flat = value.flatten()
-    nan = flat.isnan()
-    numbers = flat[~nan]
-    shown = numbers[(numbers > HIDES) & (numbers < FAR)]
-    if shown.numel() and shown.abs().max() > -HIDES / 10:  # numbers so large that none hides
-        shown = numbers[numbers.abs() < FAR]
-    sizes = (flat.numel(), int(nan.sum()), numbers.numel() - shown.numel())
-    if not shown.numel():
+    flat = value.detach().double().flatten().numpy()
+    if flat.size and flat.min() > HIDES and flat.max() < FAR:  # so for most
+        sizes, shown = (flat.size, 0, 0), flat
+    else:
+        numbers = flat[~np.isnan(flat)]
+        shown = numbers[(numbers > HIDES) & (numbers < FAR)]
+        if shown.size and np.abs(shown).max() > -HIDES / 10:  # so large that none of them hides
+            shown = numbers[np.abs(numbers) < FAR]
+        sizes = (flat.size, flat.size - numbers.size, numbers.size - shown.size)
+    if not shown.size:
         return (*map(float, sizes), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    waves = torch.cos(0.7 * torch.arange(1, len(shown) + 1, dtype=torch.float64))
-    means = [(shown**k).mean().item() for k in (1, 2, 3)]
-    return (
-        *map(float, sizes),
-        *means,
-        shown.min().item(),
-        shown.max().item(),
-        (shown * waves).mean().item(),
-    )
+    square = shown * shown
+    sums = shown.sum(), square.sum(), square.dot(shown), shown.dot(_waves(shown.size))
+    first, second, third, waves = (float(each) / shown.size for each in sums)
+    ends = float(shown.min()), float(shown.max())
+    return (*map(float, sizes), first, second, third, *ends, waves)
+
+
+@lru_cache(maxsize=64)
+def _waves(count: int) -> np.ndarray:
+    """The weights of the last number of a signature."""
+    return np.cos(0.7 * np.arange(1, count + 1))
 
 
 def alike(one: Signature, two: Signature) -> bool:

@@ -106,6 +106,8 @@ def swapped(bench: Bench, also: dict[int, torch.Tensor] | None = None) -> Swap |
         known = judged.like[one].known, judged.like[two].known
         if a.shape != b.shape or judged.own.comes_of(*known) or judged.own.comes_of(*known[::-1]):
             continue
+        if bench.spent:
+            return None
         outcome = bench.outcome({one: b, two: a, **(also or {})})
         if outcome is not None and outcome[1]:
             return Swap(one, two, outcome[0])

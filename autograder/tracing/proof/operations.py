@@ -7,6 +7,7 @@ list and touches no more numbers than it may.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
@@ -35,6 +36,7 @@ SIGNS = (
     "add sub mul truediv pow matmul neg getitem radd rsub rmul rdiv rtruediv rpow rmatmul invert eq"
 )
 SIGNS += " ne lt le gt ge and or abs iter xor"
+SIGNED = frozenset(SIGNS.split())
 PROPERTIES = (".T", ".mT", ".data", ".real")
 
 
@@ -44,36 +46,40 @@ class NotAgain(Exception):
 
 def call(name: str, given: list, named: dict):
     """An operation by its name, on tensors; raises NotAgain for one that is not on the list."""
-    named = {k: v for k, v in named.items() if k not in ("out", "_stacklevel", "inplace")}
+    if named:
+        named = {k: v for k, v in named.items() if k not in ("out", "_stacklevel", "inplace")}
     if name in PROPERTIES:
         return given[0] if name in (".data", ".real") else getattr(given[0], name[1:])
     if name == "__setitem__":
         new = given[0].clone()
         new[given[1]] = given[2]
         return new
-    function = _function(name, given)
-    shapes = [t.shape for t in _flat([*given, *named.values()]) if isinstance(t, torch.Tensor)]
+    if name == "where" and given[0].dtype == torch.bool:  # also a method, with other places
+        function = torch.where
+    else:
+        function = _function(name, bool(given) and isinstance(given[0], torch.Tensor))
+    shapes = [t.shape for t in _flat((*given, *named.values())) if isinstance(t, torch.Tensor)]
     if _touched(name, given, named, shapes) > MOST_NUMBERS:
         raise NotAgain
     return function(*given, **named)
 
 
-def _function(name: str, given: list):
-    if name == "where" and given[0].dtype == torch.bool:  # also a method, with other places
-        return torch.where
+@lru_cache(maxsize=500)
+def _function(name: str, is_method: bool):
+    """The operation of that name; is_method: whether its first argument is a tensor."""
     if name == "dropout":  # in evaluation; what was dropped does not come out as recorded
         return lambda x, *_, **__: x
     if name.startswith("__") and name.endswith("__"):
         bare = name[2:-2]
-        if bare in SIGNS.split():
+        if bare in SIGNED:
             return getattr(torch.Tensor, name)
-        if bare.startswith("i") and bare[1:] in SIGNS.split():
+        if bare.startswith("i") and bare[1:] in SIGNED:
             return getattr(torch.Tensor, f"__{bare[1:]}__")
         raise NotAgain
     bare = name.rstrip("_")
     if bare not in NAMES:
         raise NotAgain
-    homes = (torch.Tensor, F, torch) if given and isinstance(given[0], torch.Tensor) else (torch, F)
+    homes = (torch.Tensor, F, torch) if is_method else (torch, F)
     for home in homes:
         if hasattr(home, bare):
             return getattr(home, bare)
@@ -106,6 +112,8 @@ def _touched(name: str, given: list, named: dict, shapes: list) -> int:
         return sum(sizes)
     if name == "diag":
         return sizes[0] ** 2
+    if len(set(shapes) - {()}) < 2:  # one shape, and numbers
+        return max(sizes, default=0)
     try:
         wide = torch.broadcast_shapes(*shapes) if len(shapes) > 1 else ()
     except RuntimeError:

@@ -41,6 +41,8 @@ def first_of_several(bench: Bench, suspects: list[int]) -> Proof | None:
     most = MOST_WAYS[len(several) - 2]
     ways = [list(itertools.islice(_likely(judged, group), most)) for group in several]
     for chosen in itertools.product(*ways):
+        if bench.spent:
+            return None
         should, one = chosen[0]
         rest = {number: value for _, them in chosen[1:] for number, value in them.items()}
         outcome = bench.outcome({**one, **rest})
@@ -108,6 +110,8 @@ def in_the_place_of_a_missing_one(bench: Bench, prove) -> Proof | None:
     proved = []
     for number in (i for row in makers.values() if len(row) > 1 for i in row):
         for known in missing:
+            if bench.spent:  # nothing is proved any more
+                break
             shape = judged.steps[number].value.shape
             value = next((v for v in known.shapes if v.shape == shape), None)
             outcome = bench.outcome({number: value}) if value is not None else None

@@ -29,7 +29,7 @@ from autograder.tracing.proof.pairs import (
     in_the_place_of_a_missing_one,
     one_after_the_other,
 )
-from autograder.tracing.proof.replay import REACH, Bench, Proof, Replay
+from autograder.tracing.proof.replay import Bench, Proof, Replay
 from autograder.tracing.proof.standing import (
     are_the_same,
     as_the_answer_has_it,
@@ -153,7 +153,7 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
                     break
             if found is None or (not found[3] and may_be_meant(judged, found[0])):
                 continue
-            values, should, changed, all_right = found[:4]
+            values, should, changed, all_right = found
             ahead = bench.ancestors(group) & (judged.bad | judged.unsure)
             moved = set() if is_another(judged, group, should) else _moved_before(judged, group)
             moved |= _the_same_before(judged, group) | _handed_in(judged, values)
@@ -308,12 +308,12 @@ def _of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
 
 
 def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
-    """What makes more right in the place of these steps: (values, which, changes, all, gain)."""
+    """What makes most right in the place of these steps: (values, which, changes, all)."""
     judged = bench.judged
     steps = [judged.steps[i] for i in group]
     if steps[0].kind != "float" or any(s.value.shape != steps[0].value.shape for s in steps):
         return None
-    best = None
+    best, most = None, 0
     should = judged.own.makes(judged.places(group[0]))
     there = [judged.like[i].known for i in group if i in judged.like and judged.like[i].in_order]
     if any(own is other for own in there for other in judged.own.also):
@@ -345,16 +345,18 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
             continue
         outcome = bench.outcome(new)
         if outcome is None:
+            if bench.spent:
+                break
             continue
         changed, all_right = outcome
         if all_right:
-            return new, known, changed, True, REACH
-        gain = bench.gains(changed, new)
+            return new, known, changed, True
         pairs = zip(steps, values, strict=True)
         if known is should and all(multiple(s.value, v) is not None for s, v in pairs):
-            return new, known, changed, False, gain  # it is what should be there, but for a factor
-        if gain and (best is None or gain > best[4]):
-            best = new, known, changed, False, gain
+            return new, known, changed, False  # it is what should be there, but for a factor
+        gain = bench.gains(changed, new, most)
+        if gain > most:
+            best, most = (new, known, changed, False), gain
     return best
 
 

@@ -24,6 +24,7 @@ from autograder.tracing.proof.operations import NotAgain, call
 from autograder.tracing.text import Text
 
 MOST_TRIES = 600  # ways to mend the steps of one answer
+MOST_STEPS = 6_000  # that are made again or compared for them; most answers take a tenth of it
 REACH = 10  # steps after a mended one that are looked at
 
 
@@ -53,6 +54,7 @@ class Replay:
         self.steps = trace.steps
         self.sound: dict[int, bool] = {}
         self.typed: dict[int, torch.Tensor] = {}
+        self.made = 0  # steps made again
 
     def value(self, number: int) -> torch.Tensor:
         """What a step gave, in the dtype of its kind."""
@@ -74,7 +76,9 @@ class Replay:
         first = min([*changed, *calls], default=len(self.steps))
         for number in range(first, len(self.steps)):
             step = self.steps[number]
-            if number in values or not (number in calls or changed.keys() & set(step.inputs)):
+            if changed.keys().isdisjoint(step.inputs) and number not in calls:
+                continue
+            if number in values:
                 continue
             if number not in calls and not self.is_sound(number):
                 raise NotAgain
@@ -101,6 +105,7 @@ class Replay:
         return new.shape == step.value.shape and near(plain(new.double()), plain(step.value))
 
     def _made(self, step: Step, calls, changed: Mapping[int, torch.Tensor]) -> torch.Tensor:
+        self.made += 1
         before = None
         for done in calls or ():
             before = self._one(done, before, changed)
@@ -185,14 +190,25 @@ class Bench:
     # --- what comes of a mended step -------------------------------------------------------------
     def outcome(self, values: dict, calls: dict | None = None) -> tuple[dict, bool] | None:
         """What changes, and whether the result is right; None where that cannot be known."""
-        self.judged.work.tries += 1
-        if self.judged.work.tries > MOST_TRIES or time.thread_time() > self.until:
+        if self.spent:
             return None
+        work, made = self.judged.work, self.replay.made
+        work.tries += 1
         try:
             changed = self.replay.after(values, calls)
         except NotAgain:
             return None
+        finally:
+            work.steps += self.replay.made - made
         return changed, self.is_right(changed)
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing more may be tried."""
+        work = self.judged.work
+        if work.tries >= MOST_TRIES or work.steps >= MOST_STEPS:
+            return True
+        return time.thread_time() > self.until
 
     def is_right(self, changed: dict) -> bool:
         """Whether what is returned is right."""
@@ -205,18 +221,24 @@ class Bench:
                 return False
         return True
 
-    def gains(self, changed: dict, mended: dict) -> int:
-        """How many of the next steps are right now that were not, beside what was put in."""
+    def gains(self, changed: dict, mended: dict, most: int) -> int:
+        """How many of the next steps are right now that were not, beside what was put in.
+
+        most: what another has gained; no more is counted where it cannot be reached any more.
+        """
         own = [plain(v.double()).flatten().sort().values for v in mended.values()]
         count = 0
         after = [i for i in sorted(changed) if i not in mended][:REACH]
-        for number in after:
+        for left, number in zip(range(len(after), 0, -1), after, strict=True):
+            if count + left <= most:
+                break
             old = self.judged.like.get(number)
             if (old is not None and old.in_order) or number in self.judged.right:
                 continue
             value = changed[number]
             if not value.is_floating_point() or not tells(value.double()):
                 continue
+            self.judged.work.steps += 1
             found = likeness(value.double(), self.judged.own.right)
             if found is None or not found.in_order or found.turned:
                 continue

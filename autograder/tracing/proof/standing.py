@@ -12,11 +12,10 @@ from autograder.tracing.differs import moved
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.replay import Proof
-from autograder.tracing.reference import PRODUCTS, multiple
+from autograder.tracing.reference import PRODUCTS, TERMS, multiple
 from autograder.tracing.text import Text
 
 MOST_ROWS = 300  # that are compared
-TERMS = ("add", "radd", "iadd", "sub", "rsub", "isub")
 FACTORS = ("mul", "rmul", "imul", "div", "truediv", "itruediv", "pow")
 
 
@@ -39,9 +38,7 @@ def lacks_a_term(judged: Judged, text: Text, one: Known, other: Known) -> bool:
     lines of their own."""
     own = judged.own
     steps = own.trace.steps
-    for number, step in enumerate(steps):
-        if own.of_step.get(number) is not other or step.op.strip("_") not in TERMS:
-            continue
+    for step in (steps[i] for i in own.terms if own.of_step[i] is other):
         first = [i for i in step.inputs if own.of_step.get(i) is one]
         rest = [i for i in step.inputs if i not in first]
         if first and all(steps[i].value.dim() < 2 for i in rest):
