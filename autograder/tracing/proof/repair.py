@@ -35,6 +35,7 @@ from autograder.tracing.proof.standing import (
     as_the_answer_has_it,
     changes_nothing,
     has_right_siblings,
+    hides_later,
     is_a_part_as_it_is,
     is_another,
     is_right_alone,
@@ -44,6 +45,7 @@ from autograder.tracing.proof.standing import (
     may_turn,
     merges_in_order,
     one_of_the_other,
+    takes_out_what_is_needed,
     took_another,
     would_turn,
 )
@@ -229,7 +231,11 @@ def _the_same_before(judged: Judged, group: Sequence[int]) -> set[int]:
     if len(group) < 2:
         return found
     for operand in zip(*(judged.steps[i].inputs for i in group), strict=False):
-        if not are_the_same(judged, operand) or judged.steps[operand[0]].place is None:
+        if judged.steps[operand[0]].place is None:
+            continue
+        if not are_the_same(judged, operand):
+            if not any(i in judged.like or i in group for i in operand):
+                found |= _the_same_before(judged, operand)  # a wrong step, or too few numbers
             continue
         if len(set(operand)) == 1 and len(siblings(judged, operand[0])) >= len(group):
             continue
@@ -345,6 +351,8 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
         changed, all_right = outcome
         if all_right:
             return new, known, changed, True, REACH
+        if takes_out_what_is_needed(judged, group, known) or hides_later(judged, group, new):
+            continue
         gain = bench.gains(changed, new)
         pairs = zip(steps, values, strict=True)
         if known is should and all(multiple(s.value, v) is not None for s, v in pairs):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from autograder.course.steps.traces import LEAF
-from autograder.tracing.alike import Known, near, plain
+from autograder.tracing.alike import HIDDEN, Known, near, plain
 from autograder.tracing.differs import moved
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.proof.mends import JOINS
@@ -17,6 +17,7 @@ from autograder.tracing.text import Text
 
 MOST_ROWS = 300  # that are compared
 TERMS = ("add", "radd", "iadd", "sub", "rsub", "isub")
+WRITTEN_OUT = ("sub", "rsub", "isub", "exp", "exp2")  # before the sums of a softmax
 FACTORS = ("mul", "rmul", "imul", "div", "truediv", "itruediv", "pow")
 
 
@@ -121,6 +122,40 @@ def would_turn(judged: Judged, number: int, known: Known, value: torch.Tensor) -
     )
     scaled = any(multiple(value, own) is not None for _, own in before)
     return straight and not scaled and not as_the_answer_has_it(known, value)
+
+
+def takes_out_what_is_needed(judged: Judged, group: tuple[int, ...], known: Known) -> bool:
+    """Whether steps are left out, by a right tensor that they were made of, though the answer does
+    the same to it later: what would be missing then is no mistake of the student's."""
+    step, own = judged.steps[group[0]], judged.own
+    if not any(i in judged.like and judged.like[i].known is known for i in step.inputs):
+        return False
+    same = [i for i, s in enumerate(own.trace.steps) if s.op == step.op]
+    done = [own.of_step[i] for i in same if i in own.of_step]
+    done = [each for each in done if each is not known]
+    before = any(own.comes_of(known, each) for each in done)
+    return not before and any(own.comes_of(each, known) for each in done)
+
+
+def hides_later(judged: Judged, group: tuple[int, ...], values: dict[int, torch.Tensor]) -> bool:
+    """Whether these steps lie on the way to a softmax that is written out, and a right tensor in
+    their place hides what the student hides only behind them: that line need not hide anything."""
+    if judged.steps[group[0]].op.strip("_") not in WRITTEN_OUT:
+        return False
+    for number, value in values.items():
+        own = plain(judged.steps[number].value)
+        new = (plain(value) == HIDDEN) & (own != HIDDEN)
+        left, seen = [number], set()
+        while left and new.any():
+            for user in judged.users[left.pop()]:
+                there = judged.steps[user].value
+                if user in seen or there.shape != own.shape:
+                    continue
+                seen.add(user)
+                left.append(user)
+                if (there[new] == 0).any() and judged.steps[user].op.strip("_") in FACTORS:
+                    return True
+    return False
 
 
 def as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:
