@@ -9,21 +9,31 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import torch
 
 from autograder.course.steps.bank import Bank, KnownSteps
-from autograder.course.steps.traces import Signature, Step, alike, same_order, signature
+from autograder.course.steps.traces import (
+    LEAF,
+    Signature,
+    Step,
+    Trace,
+    alike,
+    same_order,
+    signature,
+)
 from autograder.tracing.alike import near, plain
 from autograder.tracing.binding import names_given
 from autograder.tracing.first_wrong import (
+    LAYOUT,
     Judged,
     Wrong,
     factor_of,
     first_wrong,
     stays_multiplied,
+    taken_for_another,
 )
 from autograder.tracing.names import Slip, by_its_name
 from autograder.tracing.proof.mends import JOINS
@@ -75,7 +85,11 @@ def slips(
         sizes = {value.numel() for own in values.values() for value in own}
         mistakes = bank.wrong(place, there, sizes, named)
         mistakes = list(mistakes) if among else mistakes
-        slip = _named(judged, wrong, values, mistakes, text, proof, strict)
+
+        def refuted(mistake: KnownSteps, judged: Judged = judged, wrong: Wrong = wrong) -> bool:
+            return _is_refuted(judged, wrong.number, bank.trace(place, (mistake.number,)))
+
+        slip = _named(judged, wrong, values, mistakes, text, proof, strict, refuted)
         if among and slip is not None and slip.cause is None:
             own = [m for m in mistakes if m.check in among]
             slip = replace(slip, cause=_the_same_mixed(judged, slip.number, own, bank, place))
@@ -121,6 +135,21 @@ def _the_same_mixed(
     return found[0] if len(found) == 1 else None
 
 
+def _is_refuted(judged: Judged, number: int, trace: Trace | None) -> bool:
+    """Whether a softmax is made of the right scores, which a known mistake no longer has: it is not
+    that mistake, though its numbers may be the same."""
+    step = judged.steps[number]
+    before = [judged.like.get(i) for i in step.inputs]
+    if step.op != "softmax" or trace is None or not before or before[0] is None:
+        return False
+    found = before[0]
+    if not found.in_order or found.turned:
+        return False
+    own = Judged(trace, judged.own)
+    same = [each for each in own.like.values() if each.known is found.known]
+    return not any(each.in_order and not each.turned for each in same)
+
+
 def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
     """What is proved, as the first wrong step."""
     number, should = proof.number, proof.should
@@ -129,6 +158,8 @@ def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
     instead = None
     if found is not None and found.in_order and should is not None and found.known is not should:
         instead = (found.known, should)
+    if found is None and should is not None and judged.steps[number].op in PRODUCTS:
+        instead = taken_for_another(judged, number)[1]
     return Wrong(number, max(sources, default=None), should, None, instead)
 
 
@@ -148,12 +179,13 @@ def _named(
     text: Text,
     proof: Proof | None = None,
     strict: bool = False,
+    refuted: Callable[[KnownSteps], bool] = lambda mistake: False,
 ) -> Slip | None:
     """The slip with the known mistake that explains it; None where it cannot be claimed.
 
     values: what may have a known mistake's numbers, by its steps.
     strict: whether a proof was looked for and none was found. Only a known mistake's own numbers
-    count then.
+    count then. refuted: whether the steps show that a known mistake was not made.
     """
     if _handed_over(judged, wrong, text) and _of_the_call(judged, wrong, text) is None:
         return None  # the call may have exchanged them, or the function
@@ -168,7 +200,8 @@ def _named(
             break
         new = [s for s in mistake.signatures if not any(alike(s, u) for u in usual)]
         found = _explained(marks, new)
-        if found is not None and (best is None or found < best[0]):
+        better = found is not None and (best is None or found < best[0])
+        if better and not refuted(mistake):
             best = (found, candidates[found[0]], mistake)
         if best is not None and best[0][:2] == (0, -len(candidates)):  # none could explain more
             break
@@ -229,10 +262,20 @@ def _handed_over(judged: Judged, wrong: Wrong, text: Text) -> bool:
     step, like = judged.steps[wrong.number], judged.like.get(wrong.number)
     if wrong.number in judged.bad or like is None or not like.turned or not step.outer:
         return False
+    if all(_made_in(judged, i, step.outer) for i in step.inputs[:2]):
+        return False
     own = [judged.like[i].known.name for i in step.inputs[:2] if i in judged.like]
     names = text.operands(step)
     straight = len(names) == len(own) == 2 and all(map(means, names, own))
     return step.op in PRODUCTS and not straight
+
+
+def _made_in(judged: Judged, number: int, call: tuple) -> bool:
+    """Whether a tensor was made in one call of a function, and not handed to it."""
+    step = judged.steps[number]
+    while step.op in LAYOUT and len(step.inputs) == 1:
+        step = judged.steps[step.inputs[0]]
+    return step.op != LEAF and step.place is not None and step.outer == call
 
 
 def _alone_and_together(judged: Judged, number: int) -> list[torch.Tensor]:

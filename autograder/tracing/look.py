@@ -18,7 +18,7 @@ from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import COPIES, LAYOUT, Judged, first_wrong
 from autograder.tracing.reference import PRODUCTS, Reference, reference
 from autograder.tracing.say import called, where
-from autograder.tracing.text import Text
+from autograder.tracing.text import Text, function_around
 
 SECONDS = 2.0  # for all that is compared for one question; a wrong answer takes a tenth of it
 
@@ -30,7 +30,7 @@ class Told:
     where: Where
     statement: str
     cause: tuple[str, str] | None = None
-    at: int = 0  # its step: the one that is made first is to be mended first
+    at: float = 0  # its step: the one that is made first is to be mended first
     last: bool = False  # whether all is right with this mended
     # The right tensor that was taken, and the one that belongs there.
     instead: tuple[Known, Known] | None = field(default=None, compare=False)
@@ -97,7 +97,7 @@ class Look:
         found, left = slips(self.judged, self.bank, self.place, self.text, named, proofs, among)
         joined = 0
         for slip in found:
-            said = where(slip, self.text)
+            said = where(slip, self.text, self.trace)
             known = slip.cause is not None or said is None
             again = not known and any(t.where.first_wrong == said.first_wrong for t in told)
             if said is None or (again and slip.mended is None):
@@ -108,7 +108,8 @@ class Look:
             cause = (slip.cause.check, slip.cause.message) if slip.cause else None
             statement = self.text.statement(said.first_wrong)
             change = (slip.mend or slip.words) if slip.last else ""
-            own = Told(said, statement, cause, slip.number, slip.last, slip.wrong.instead, change)
+            at = self._when(said.first_wrong, slip.number)
+            own = Told(said, statement, cause, at, slip.last, slip.wrong.instead, change)
             other = next((i for i, each in enumerate(told) if _exchanged(each, own)), None)
             if other is None:
                 told.append(own)
@@ -120,6 +121,18 @@ class Look:
         if left is not None and left is not self.judged and len(told) + joined == len(found) < MOST:
             told += self._returned(left)
         return sorted(told, key=lambda each: each.at)
+
+    def _when(self, line: int, number: int) -> float:
+        """When the statement on a line ran that is to blame for a step: before what stands behind
+        it in the same call, even where it only hands on what was there."""
+        steps = self.trace.steps
+        own = self.text.line(steps[number])
+        function = function_around(self.text, line)
+        if own is None or own <= line or function_around(self.text, own) is not function:
+            return number
+        same = [i for i in range(number) if steps[i].outer == steps[number].outer]
+        before = [i for i in same if (self.text.line(steps[i]) or line) < line]
+        return max(before, default=-1) + 0.5 if before else number
 
     def _back_in_another_order(self) -> list[Told] | None:
         """Where the rounds of a loop make what is asked for, one after the other, and another order
@@ -218,10 +231,11 @@ class Look:
 
     def turned_before(self, told: Told) -> bool:
         """Whether what a told step was made of was turned by another line, as no product needs."""
-        if told.at >= len(self.trace.steps) or self.trace.steps[told.at].op in PRODUCTS:
+        at = math.ceil(told.at)
+        if at >= len(self.trace.steps) or self.trace.steps[at].op in PRODUCTS:
             return False
         likes, steps = self.judged.like, self.trace.steps
-        turned = [i for i in steps[told.at].inputs if i in likes and likes[i].turned]
+        turned = [i for i in steps[at].inputs if i in likes and likes[i].turned]
         return any(self.text.line(steps[i]) != told.where.first_wrong for i in turned)
 
     def ran(self, line: int) -> bool:

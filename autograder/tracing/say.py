@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from autograder.course.asking import Where
-from autograder.course.steps.traces import LEAF
+from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, factor_of
@@ -26,14 +26,17 @@ def called(known: Known | None) -> str:
     return f"the {known.name.strip('_').replace('_', ' ')}" if known and known.name else ""
 
 
-def where(slip: Slip, text: Text) -> Where | None:
-    """What a finding says of the first wrong line; None where the text does not show it."""
+def where(slip: Slip, text: Text, recorded: Trace) -> Where | None:
+    """What a finding says of the first wrong line; None where the text does not show it.
+
+    recorded: the trace as it was before anything was mended.
+    """
     judged = slip.judged
     first = slip.line or text.line(judged.steps[slip.number])
     if first is None:
         return None
     last, landmark = _last_right(judged, slip, text, first) if slip.line is None else (None, "")
-    words = _how(judged, slip), slip.words, _hidden_afterwards(slip, text)
+    words = _how(judged, slip, recorded), slip.words, _hidden_afterwards(slip, text)
     how = "; ".join(dict.fromkeys(filter(None, words)))
     return Where(last, first, landmark, how)
 
@@ -63,7 +66,7 @@ def _last_right(judged: Judged, slip: Slip, text: Text, first: int) -> tuple[int
 
 
 # --- how a step differs --------------------------------------------------------------------------
-def _how(judged: Judged, slip: Slip) -> str:
+def _how(judged: Judged, slip: Slip, recorded: Trace) -> str:
     step = judged.steps[slip.number]
     if slip.wrong.instead is not None:
         taken, wanted = map(called, slip.wrong.instead)
@@ -91,7 +94,7 @@ def _how(judged: Judged, slip: Slip) -> str:
         axes = ": axes are mixed" if step.op in LAYOUT else ""
         return f"the right numbers come to stand in the wrong places{axes}"
     new_nan = int(step.value.isnan().sum())
-    if new_nan:
+    if new_nan and recorded.steps[slip.number].value.isnan().any():
         return has_nan(step.value, new_nan)
     if step.op == "softmax" and sums(step.value):
         return sums(step.value)

@@ -28,8 +28,6 @@ def before_a_move(bench: Bench, pivot: Proof) -> Proof | None:
     """The step that cut an axis, where no order of the axes that it gave makes right what is made
     of them alone, and some order does of the same sizes in another order."""
     steps, number = bench.judged.steps, pivot.number
-    if not pivot.all_right:
-        return None
     right = pivot.trace.steps[number].value
     if steps[number].op in IN_PARTS:
         parts = siblings(bench.judged, number)

@@ -10,15 +10,22 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from autograder.course.steps.traces import Step
 from autograder.tracing.alike import Known
 from autograder.tracing.first_wrong import LAYOUT, Judged
 from autograder.tracing.proof.fillings import arrangements, right_ones
 from autograder.tracing.proof.replay import Bench, Proof
-from autograder.tracing.proof.standing import may_be_meant
-from autograder.tracing.reference import multiple
+from autograder.tracing.proof.standing import FACTORS, may_be_meant
+from autograder.tracing.reference import PRODUCTS, multiple
 
 MOST_AT_ONCE = 3
 MOST_WAYS = (16, 3)  # right tensors tried in the place of each of two steps, and of each of three
+# Operations that programs use for one another.
+FAMILIES = (
+    tuple(op.strip("_") for op in PRODUCTS),
+    FACTORS,
+    ("masked_fill", "where", "setitem", "add", "iadd", "sub", "isub", "tril", "triu"),
+)
 
 
 def first_of_several(bench: Bench, suspects: list[int]) -> Proof | None:
@@ -123,6 +130,45 @@ def in_the_place_of_a_missing_one(bench: Bench, prove) -> Proof | None:
                 found = Proof(number, trace, False, known, "", (number,), None, alone)
                 proved.append(found)
     return proved[0] if len(proved) == 1 else None
+
+
+def before_a_small_change(bench: Bench, mended) -> Proof | None:
+    """The first of two wrong steps of which the second is made of the first: with a right tensor in
+    the place of the first, one small change of the second makes all right, and neither does alone.
+
+    mended: finds the statement in which a small change makes all right, in a trace.
+    """
+    judged, found = bench.judged, []
+    front = judged.frontier()
+    group = bench.group_of.get(front[0]) if front else None
+    if group is None or not bench.one_statement(group):
+        return None
+    steps = [judged.steps[i] for i in group]
+    for known, values in itertools.islice(_likely(judged, group), MOST_WAYS[0]):
+        if not _may_make(judged, steps[0], known):
+            continue
+        outcome = bench.outcome(values)
+        if outcome is None or outcome[1]:
+            return None
+        trace = bench.replay.trace_with(outcome[0])
+        rest = Bench(Judged(trace, judged.own, bench.until, judged.work), bench.until, bench.text)
+        suspects = [i for i in rest.suspects() if i not in group]
+        second = mended(rest, suspects) if suspects else None
+        if second is not None:
+            found.append(Proof(min(group), trace, False, known, "", (min(group),)))
+    return found[0] if len(found) == 1 else None
+
+
+def _may_make(judged: Judged, step: Step, known: Known) -> bool:
+    """Whether a step's operation may be what gives a right tensor: the answer makes it so as well;
+    or the step only changes the size of what it is made of, which stays as it is without it."""
+    own = judged.own
+    made = {own.trace.steps[i].op.strip("_") for i, k in own.of_step.items() if k is known}
+    for alike in FAMILIES:
+        if step.op.strip("_") in alike and made & {*alike}:
+            return True
+    given = [judged.like[i].known for i in step.inputs if i in judged.like]
+    return step.op.strip("_") in made or any(each is known for each in given)
 
 
 def _likely(judged: Judged, group: tuple[int, ...]) -> Iterator[tuple[Known, dict]]:

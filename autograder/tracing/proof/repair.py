@@ -25,6 +25,7 @@ from autograder.tracing.proof.meeting import is_open, where_they_meet
 from autograder.tracing.proof.mends import Mend, siblings, ways_to_mend
 from autograder.tracing.proof.operations import NotAgain
 from autograder.tracing.proof.pairs import (
+    before_a_small_change,
     first_of_several,
     in_the_place_of_a_missing_one,
     one_after_the_other,
@@ -101,7 +102,8 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     if mended is None and pivot.earlier is not None:
         return pivot.earlier
     mended = mended or one_after_the_other(bench, pivot) or first_of_several(bench, suspects)
-    return mended or in_the_place_of_a_missing_one(bench, prove)
+    mended = mended or in_the_place_of_a_missing_one(bench, prove)
+    return mended or (before_a_small_change(bench, _mended) if pivot.all_right else None)
 
 
 def put_right(judged: Judged, number: int, should: Known | None) -> Trace | None:
