@@ -19,7 +19,8 @@ import torch
 from autograder.course.asking import Finding, Sight
 from autograder.course.calls import Call, Outcome
 from autograder.judging.compare import compare, name_mistake
-from autograder.judging.difference import difference
+from autograder.judging.difference import difference, is_nameless
+from autograder.judging.relations.where import what_is_right
 
 Named = tuple[str, str]  # a mistake as (check, message)
 
@@ -136,10 +137,28 @@ def last_stage(
         alone = only(replace(sight, mistakes=(each,)), certain)
         explains = name_mistake(alone) if right else next(explanations(alone, shown), None)
         if explains and stage not in steps(sight, each[0]):
-            found = whole(replace(sight, expected=each[2], mistakes=()))
+            beside = replace(sight, expected=each[2], mistakes=())
+            found = whole(beside)
             if not found:
                 return []
+            found = _said_of_right_ones(found, sight, beside, whole)
     return found
+
+
+def _said_of_right_ones(
+    found: list[Finding], sight: Sight, beside: Sight, whole: Callable[[Sight], list[Finding]]
+) -> list[Finding]:
+    """Findings by comparison with a wrong program, without what that says of right values.
+
+    found: what is wrong beside an earlier step's mistake. beside: what was seen, with that
+    program's values as those expected.
+    """
+    first, plain = found[0], whole(replace(sight, mistakes=()))
+    if is_nameless(first.check, sight.exercise.task) and [f.check for f in plain] == [first.check]:
+        return plain
+    right = what_is_right(beside)
+    message = first.message.removesuffix(right).rstrip() if right else first.message
+    return [replace(first, message=message), *found[1:]]
 
 
 # --- its parts, for judges that ask for more -----------------------------------------------------

@@ -71,7 +71,7 @@ def slips(
     while len(found) < MOST and time.thread_time() < judged.until:
         proof = prove(judged, judged.until, text) if proofs else None
         strict = proofs and proof is None and can_prove(judged)
-        wrong = _as_wrong(judged, proof) if proof else first_wrong(judged)
+        wrong = _as_wrong(judged, proof) if proof else first_wrong(judged, bool(named))
         if wrong is None or wrong.maker in [slip.number for slip in found]:
             break  # what is told already made it, and no tensor in the place of another
         start = None if proof and _is_turned_alone(judged, proof) else _root(judged, wrong)

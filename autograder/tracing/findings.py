@@ -268,6 +268,9 @@ def _values(
     placed = replace(
         finding, where=first.where, line=first.where.first_wrong, statement=first.statement
     )
+    if named and not pair and _is_told_later(finding, told):
+        own = next(each.cause[1] for each in told if each.cause and each.cause[0] == finding.check)
+        return replace(placed, message=_causes(told, habit, finding.message.removeprefix(own)))
     if named and (not pair or len(checks) < 2):
         message = _both_there(finding.message, told, pair, look)
         return replace(placed, message=f"{habit} {message}".strip())
@@ -275,6 +278,13 @@ def _values(
     if not (habit or checks or several):
         return placed
     return replace(placed, message=_causes(told, habit, _without(pair, finding.message)))
+
+
+def _is_told_later(finding: Finding, told: list[Told]) -> bool:
+    """Whether a known mistake that a finding names is told of a later line than the first, and
+    something else of that one."""
+    causes = [each.cause[0] if each.cause else "" for each in told]
+    return finding.check in causes[1:] and all(each.cause or each.where.how for each in told)
 
 
 def _both_there(message: str, told: list[Told], pair: tuple[Named, ...], look: Look) -> str:
@@ -326,7 +336,7 @@ def _causes(told: list[Told], habit: str, message: str) -> str:
     first = told[0].where.first_wrong
     others = {each.where.first_wrong for each in told} - {first}
     order = f" Mend line {first} first." if others else " Mend them in this order."
-    return f"{count} things are wrong. {' '.join(parts)}{order} {message}"
+    return f"{count} things are wrong. {' '.join(parts)}{order} {message.lstrip()}"
 
 
 # --- nothing came back, or an error --------------------------------------------------------------

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 
 from autograder.course.steps.traces import LEAF, Step, Trace
-from autograder.tracing.alike import Known, Likeness, likeness, tells
+from autograder.tracing.alike import Known, Likeness, likeness, near, plain, tells
 from autograder.tracing.reference import PRODUCTS, Reference, multiple
 
 PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_select", "gather")
@@ -98,7 +98,7 @@ class Judged:
         unsure: set[int] = set()
         data: set[int] = set()  # what depends on what the answer was given
         for number, step in enumerate(self.steps):
-            if number in self.like or (data & set(step.inputs) and not _is_constant(step)):
+            if number in self.like or (data & set(step.inputs) and not is_constant(step)):
                 data.add(number)
             if number in self.right:
                 continue
@@ -142,7 +142,7 @@ class Judged:
         return found
 
 
-def _is_constant(step: Step) -> bool:
+def is_constant(step: Step) -> bool:
     """Whether an operation takes a tensor for its shape alone."""
     return step.op.endswith("_like") or step.op.startswith("new_")
 
@@ -162,12 +162,16 @@ def _wiped(step: Step, steps: tuple[Step, ...]) -> bool:
     )
 
 
-def first_wrong(judged: Judged) -> Wrong | None:
-    """The first wrong step; None where the evidence is not strict."""
+def first_wrong(judged: Judged, named: bool = False) -> Wrong | None:
+    """The first wrong step; None where the evidence is not strict.
+
+    named: whether one known mistake explains all that comes back. What has too few numbers to be
+    judged is then right where it is equal to a step of the answer.
+    """
     if not judged.whole:
         return None
     found = judged.frontier()
-    if not found or any(u < found[0] and judged.steps[u].op != LEAF for u in judged.unsure):
+    if not found or any(not (named and _is_sound(judged, u, found[0])) for u in _before(judged)):
         return None
     number = found[0]
     sources = [i for i in judged.steps[number].inputs if i in judged.right and i in judged.like]
@@ -178,6 +182,24 @@ def first_wrong(judged: Judged) -> Wrong | None:
     should = judged.own.makes(judged.places(number))
     maker, instead = (None, None) if should else taken_for_another(judged, number)
     return Wrong(number, last, should, maker, instead)
+
+
+def _before(judged: Judged) -> list[int]:
+    """The steps before the first wrong one of which nobody can tell whether they are right."""
+    first = min(judged.frontier(), default=0)
+    return [u for u in judged.unsure if u < first and judged.steps[u].op != LEAF]
+
+
+def _is_sound(judged: Judged, number: int, first: int) -> bool:
+    """Whether a step is equal to one of the answer's, or an earlier round of the first wrong one's
+    statement, or made of such a round."""
+    step, wrong = judged.steps[number], judged.steps[first]
+    if (step.place, step.op) == (wrong.place, wrong.op):
+        return True
+    if any(i in judged.unsure and _is_sound(judged, i, first) for i in step.inputs):
+        return True
+    own = (s.value for s in judged.own.trace.steps if s.value.numel() == step.value.numel())
+    return any(near(plain(step.value.flatten()), plain(value.flatten())) for value in own)
 
 
 def _turned(judged: Judged, number: int) -> Wrong | None:

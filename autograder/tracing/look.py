@@ -30,7 +30,8 @@ class Told:
     where: Where
     statement: str
     cause: tuple[str, str] | None = None
-    at: float = 0  # its step: the one that is made first is to be mended first
+    at: int = 0  # its step
+    when: int = 0  # the first step that its line may spoil: what runs first is to be mended first
     last: bool = False  # whether all is right with this mended
     # The right tensor that was taken, and the one that belongs there.
     instead: tuple[Known, Known] | None = field(default=None, compare=False)
@@ -108,31 +109,32 @@ class Look:
             cause = (slip.cause.check, slip.cause.message) if slip.cause else None
             statement = self.text.statement(said.first_wrong)
             change = (slip.mend or slip.words) if slip.last else ""
-            at = self._when(said.first_wrong, slip.number)
-            own = Told(said, statement, cause, at, slip.last, slip.wrong.instead, change)
+            when = self._when(said.first_wrong, slip.number)
+            more = when, slip.last, slip.wrong.instead, change
+            own = Told(said, statement, cause, slip.number, *more)
             other = next((i for i, each in enumerate(told) if _exchanged(each, own)), None)
             if other is None:
                 told.append(own)
             else:
-                told[other] = replace(told[other], at=min(told[other].at, own.at))
+                first = min(told[other].when, own.when)
+                told[other] = replace(told[other], at=min(told[other].at, own.at), when=first)
                 joined += 1
         if not told:
             return self._returned(self.judged)
         if left is not None and left is not self.judged and len(told) + joined == len(found) < MOST:
             told += self._returned(left)
-        return sorted(told, key=lambda each: each.at)
+        return sorted(told, key=lambda each: each.when)
 
-    def _when(self, line: int, number: int) -> float:
-        """When the statement on a line ran that is to blame for a step: before what stands behind
-        it in the same call, even where it only hands on what was there."""
-        steps = self.trace.steps
-        own = self.text.line(steps[number])
-        function = function_around(self.text, line)
-        if own is None or own <= line or function_around(self.text, own) is not function:
-            return number
-        same = [i for i in range(number) if steps[i].outer == steps[number].outer]
-        before = [i for i in same if (self.text.line(steps[i]) or line) < line]
-        return max(before, default=-1) + 0.5 if before else number
+    def _when(self, line: int, number: int) -> int:
+        """The first step that ran on this line or behind it in its function: a statement such as
+        `v = k` makes none of its own. number: the step that it spoils, which is no later."""
+        function, steps = function_around(self.text, line), self.trace.steps[:number]
+        lines = ((i, self.text.line(step)) for i, step in enumerate(steps))
+        own = (i for i, at in lines if at is not None and at >= line)
+        inside = (
+            i for i in own if function_around(self.text, self.text.line(steps[i])) is function
+        )
+        return next(inside, number)
 
     def _back_in_another_order(self) -> list[Told] | None:
         """Where the rounds of a loop make what is asked for, one after the other, and another order
@@ -160,7 +162,7 @@ class Look:
             return []
         how = "what the loop made comes back in another order"
         where = Where(first_wrong=last, how=how, last_right=line)
-        return [Told(where, self.text.statement(last), None, len(steps), last=True)]
+        return [Told(where, self.text.statement(last), None, len(steps), len(steps), last=True)]
 
     def _returned(self, judged: Judged) -> list[Told]:
         """Where all steps are right and another of them is returned than the result."""
@@ -186,7 +188,7 @@ class Look:
                 "each round replaces what the round before gave, so that only the last one is left"
             )
             where = Where(first_wrong=line, how=how, last_right=line, landmark=called(wanted))
-            return Told(where, self.text.statement(line), None, number, last=True)
+            return Told(where, self.text.statement(line), None, number, number, last=True)
         if found is None or not found.whole or back is None:
             return None
         if self.own.trace.steps[found.known.place].op == LEAF:  # what was given, by chance
@@ -208,7 +210,8 @@ class Look:
             return None
         landmark = name if name != called(wanted) else ""
         where = Where(first_wrong=back, how=how, last_right=line, landmark=landmark)
-        return Told(where, self.text.statement(back), None, len(self.trace.steps))
+        end = len(self.trace.steps)
+        return Told(where, self.text.statement(back), None, end, end)
 
     def _is_the_last_round(self, number: int) -> bool:
         """Whether a step gave the last part of a right tensor, the rounds before it gave the others
@@ -231,11 +234,10 @@ class Look:
 
     def turned_before(self, told: Told) -> bool:
         """Whether what a told step was made of was turned by another line, as no product needs."""
-        at = math.ceil(told.at)
-        if at >= len(self.trace.steps) or self.trace.steps[at].op in PRODUCTS:
+        if told.at >= len(self.trace.steps) or self.trace.steps[told.at].op in PRODUCTS:
             return False
         likes, steps = self.judged.like, self.trace.steps
-        turned = [i for i in steps[at].inputs if i in likes and likes[i].turned]
+        turned = [i for i in steps[told.at].inputs if i in likes and likes[i].turned]
         return any(self.text.line(steps[i]) != told.where.first_wrong for i in turned)
 
     def ran(self, line: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 
 from autograder.course.asking import Where
-from autograder.course.steps.traces import LEAF, Trace
+from autograder.course.steps.traces import LEAF, Step, Trace
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, factor_of
@@ -18,6 +18,7 @@ from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
 RANDOM = ("rand", "rand_like", "randn", "bernoulli", "uniform", "dropout", "multinomial")
+NOWHERE: tuple[int, int | None, str] = (-1, None, "")
 CHANCE = (OTHER_ZEROS, "there are zeros where values were expected")
 
 
@@ -35,15 +36,31 @@ def where(slip: Slip, text: Text, recorded: Trace) -> Where | None:
     first = slip.line or text.line(judged.steps[slip.number])
     if first is None:
         return None
-    last, landmark = _last_right(judged, slip, text, first) if slip.line is None else (None, "")
+    last, line, landmark = _last_right(judged, slip, text) if slip.line is None else NOWHERE
+    if line is not None and line != first and (wrong := _wrong_there(judged, line, text)):
+        if any(_key(judged.steps[i]) == _key(judged.steps[last]) for i in wrong):
+            return Where(last_right=None, first_wrong=line)  # right in this round of a loop alone
+        line, landmark = None, ""
+    own = [judged.like[i].known for i in (last, slip.number) if i in judged.like]
+    if line == first and len(own) == 2 and own[0] is own[1]:
+        line, landmark = None, ""  # what the line spoils is not right on its way
     words = _how(judged, slip, recorded), slip.words, _hidden_afterwards(slip, text)
     how = "; ".join(dict.fromkeys(filter(None, words)))
-    return Where(last, first, landmark, how)
+    return Where(line, first, landmark, how)
 
 
-def _last_right(judged: Judged, slip: Slip, text: Text, first: int) -> tuple[int | None, str]:
-    """The line of the last right step that the wrong one was made of, and what it gives."""
-    best: tuple[int, int | None, str] = (-1, None, "")
+def _wrong_there(judged: Judged, line: int, text: Text) -> list[int]:
+    """The steps of a line that are wrong although all that they were made of is right."""
+    return [i for i in judged.frontier() if text.line(judged.steps[i]) == line]
+
+
+def _key(step: Step) -> tuple:
+    return step.place, step.op
+
+
+def _last_right(judged: Judged, slip: Slip, text: Text) -> tuple[int, int | None, str]:
+    """The last right step that the wrong one was made of, its line, and what it gives."""
+    best = NOWHERE
     left, seen = list(judged.steps[slip.number].inputs), set()
     while left:
         number = left.pop()
@@ -62,7 +79,7 @@ def _last_right(judged: Judged, slip: Slip, text: Text, first: int) -> tuple[int
             left += step.inputs
         if number > best[0] and (found is not None or best[1] is None):
             best = (number, line, called(found.known if found else None))
-    return best[1], best[2]
+    return best
 
 
 # --- how a step differs --------------------------------------------------------------------------
@@ -102,6 +119,8 @@ def _how(judged: Judged, slip: Slip, recorded: Trace) -> str:
     if factor is not None and abs(factor + 1) < 1e-3:
         return ""  # a minus sign that no replay proves wrong: a later step may take it back
     said = {differs(one, two) for one, two in right}
+    if slip.mended is None and factor is not None:  # the answer may make another step of it
+        said = {words for words in said if "by a factor of" in words}
     if len(said) == 1 and not said & {"", *(CHANCE if _by_chance(judged, slip.number) else ())}:
         words = said.pop()
         added = "not hidden" in words and _adds_zeros_and_ones(judged, slip.number)

@@ -19,7 +19,7 @@ import torch
 from autograder.course.steps.traces import LEAF, Done, Step, Trace
 from autograder.tracing.alike import Known, likeness, near, plain, tells
 from autograder.tracing.first_wrong import LAYOUT as MOVES
-from autograder.tracing.first_wrong import PARTS, Judged
+from autograder.tracing.first_wrong import PARTS, Judged, is_constant
 from autograder.tracing.proof.operations import NotAgain, call
 from autograder.tracing.text import Text
 
@@ -270,7 +270,7 @@ class Bench:
             step = judged.steps[each]
             if each in found or step.op == LEAF or step.kind != "float" or step.place is None:
                 continue
-            if not step.inputs:  # made of nothing: what is written into it may be wrong
+            if not step.inputs or is_constant(step):  # what is written into it may be wrong
                 continue
             found.add(each)
             like = judged.like.get(each)
