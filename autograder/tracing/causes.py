@@ -143,7 +143,7 @@ def _is_refuted(judged: Judged, number: int, trace: Trace | None) -> bool:
     if step.op != "softmax" or trace is None or not before or before[0] is None:
         return False
     found = before[0]
-    if not found.in_order or found.turned:
+    if not found.in_order or found.turned or all(k is not found.known for k in judged.own.known):
         return False
     own = Judged(trace, judged.own)
     same = [each for each in own.like.values() if each.known is found.known]
@@ -211,7 +211,10 @@ def _named(
         # A mistake may have the numbers of many such steps.
         joined = judged.steps[proof.number].op in JOINS
         known = cause is not None and not joined
-        words = "" if known or proof.mend else in_words(judged, proof, text)
+        turned = known and best[0][1] == 0 and len(values[best[1]]) == 1  # in another order alone
+        words = "" if (known and not turned) or proof.mend else in_words(judged, proof, text)
+        if turned and words:
+            cause = None  # the mistake gives these numbers in other places
         made = proof.mend, line, proof.all_right, words, proof.trace
         return Slip(judged, wrong, proof.number, cause, *made)
     if strict and (best is None or _made_of_moved(judged, wrong.number)):

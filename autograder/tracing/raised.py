@@ -153,7 +153,8 @@ def _turned_here(trace: Trace, inputs: Sequence[int], text: Text) -> str:
                 own = f"The {side} one had the shape {list(before.shape)} before line {line} moved"
                 if shape is kept:
                     return f"{own} its axes, and fits as it was."
-                return f"{own} its axes: its last two have to be exchanged, and no others."
+                alone = "its last two have to be exchanged (`.mT`), and no others"
+                return f"{own} its axes: {alone}."
     return ""
 
 
