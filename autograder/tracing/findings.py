@@ -23,7 +23,7 @@ from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import of_another_axis
-from autograder.tracing.layers import DROPPED_BEHIND, dropped_twice, says_twice, with_lines
+from autograder.tracing.layers import DROPPED_BEHIND, beside_the_weights, with_lines
 from autograder.tracing.look import Look, Told
 from autograder.tracing.raised import by_cause
 from autograder.tracing.text import Text, half_power, last_assigned, thrown_away, without_return
@@ -113,15 +113,15 @@ def with_where(
 
 
 def _and_twice(found: list[Finding], known: Answers, text: Text) -> list[Finding]:
-    """The findings, the first that fails with a word on a second dropout, where the exercise counts
-    one behind the weights as a mistake. Dice do not show beside what is wrong without them."""
+    """The findings, the first that fails with a word on dropout that acts twice or never, where the
+    exercise asks for it on the weights. Dice do not show beside what is wrong without them."""
     number = next((i for i, f in enumerate(found) if f.fails), None)
     if number is None or not any(check in DROPPED_BEHIND for check, *_ in known.mistakes):
         return found
-    finding, lines = found[number], dropped_twice(text)
-    if lines is None or finding.verdict != Verdict.WRONG or finding.check.startswith("dropout."):
+    finding, said = found[number], beside_the_weights(text)
+    if not said or finding.verdict != Verdict.WRONG or "dropout." in finding.check:
         return found
-    message = f"{finding.message} And beside that: {says_twice(lines)}"
+    message = f"{finding.message} And beside that: {said}"
     return [*found[:number], replace(finding, message=message), *found[number + 1 :]]
 
 
@@ -140,7 +140,8 @@ def _with_where(
     shown = {each.cause[0] for each in told if each.cause}
     if any(look.refutes(check) for check, _ in pair if check not in shown):
         finding, pair, named = replace(finding, message=_without(pair, finding.message)), (), False
-    if observed and told and told[0].cause and told[0].cause[0].split(".")[0] == _topic(finding):
+    topic = finding.check.split(".")[0]
+    if observed and told and told[0].cause and told[0].cause[0].split(".")[0] == topic:
         finding, named = replace(finding, message=_without_the_first(finding.message)), False
     alone = pair and _one_change(told)
     told = _of_the_pair(told, pair, look) if pair and not alone else told
@@ -165,11 +166,6 @@ def _is_of_the_bank(finding: Finding, known: Answers) -> bool:
     """Whether a known mistake has this name; else a judge of the exercise's own saw something."""
     named = (*known.mistakes, *known.exchanged, *known.altered, *known.pairs)
     return any(finding.check in (check, *check.split(" + ")) for check, *_ in named)
-
-
-def _topic(finding: Finding) -> str:
-    """What a finding's name says it is about: its first word."""
-    return finding.check.split(".")[0]
 
 
 def _without_the_first(message: str) -> str:

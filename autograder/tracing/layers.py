@@ -111,6 +111,25 @@ def says_twice(lines: tuple[int, int]) -> str:
     )
 
 
+def beside_the_weights(text: Text) -> str:
+    """What the text shows of dropout beside another mistake: that it acts twice, or that the layer
+    is never used; else ''."""
+    lines = dropped_twice(text)
+    if lines is not None:
+        return says_twice(lines)
+    layers = [name for name in text.attributes if text.sets(name, "Dropout")]
+    made = _made_in(text, layers[0]) if len(layers) == 1 else None
+    used = {n.attr for n in text.nodes if isinstance(n, ast.Attribute) and _is_read(n)}
+    fetched = any(callee(n) == "getattr" for n in text.nodes if isinstance(n, ast.Call))
+    if made is None or layers[0] in used or fetched or _drops(text):
+        return ""
+    return f"`self.{layers[0]}` is made in line {made} and never used: nothing is dropped."
+
+
+def _is_read(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Load)
+
+
 def _with_both(finding: Finding, text: Text) -> Finding | None:
     """A finding of dropout behind the weights, where the text drops what a softmax gave as well."""
     lines = dropped_twice(text)

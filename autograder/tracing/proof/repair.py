@@ -21,7 +21,7 @@ from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.proof.cuts import before_a_move
 from autograder.tracing.proof.exchanges import exchanged, swapped, turned_before
 from autograder.tracing.proof.fillings import in_slices, right_ones
-from autograder.tracing.proof.meeting import is_open, where_they_meet
+from autograder.tracing.proof.meeting import is_open, where_it_comes_in, where_they_meet
 from autograder.tracing.proof.mends import Mend, siblings, ways_to_mend
 from autograder.tracing.proof.operations import NotAgain
 from autograder.tracing.proof.pairs import (
@@ -91,7 +91,7 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     if is_open(bench, pivot):
         return None
     if bench.one_statement(pivot.suspects):
-        return pivot
+        return where_it_comes_in(bench, pivot) or pivot
     earlier = _before_a_merge(bench, pivot) or before_a_move(bench, pivot)
     if earlier is not None:
         return earlier
