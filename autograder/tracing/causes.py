@@ -158,7 +158,9 @@ def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
     instead = None
     if found is not None and found.in_order and should is not None and found.known is not should:
         instead = (found.known, should)
-    if found is None and should is not None and judged.steps[number].op in PRODUCTS:
+    step = judged.steps[number]
+    made = all(i in judged.like for i in step.inputs if judged.steps[i].kind == "float")
+    if found is None and should is not None and step.op in PRODUCTS and made:
         instead = taken_for_another(judged, number)[1]
     return Wrong(number, max(sources, default=None), should, None, instead)
 

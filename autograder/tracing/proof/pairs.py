@@ -15,7 +15,12 @@ from autograder.tracing.alike import Known
 from autograder.tracing.first_wrong import LAYOUT, Judged, taken_for_another
 from autograder.tracing.proof.fillings import arrangements, right_ones
 from autograder.tracing.proof.replay import Bench, Proof
-from autograder.tracing.proof.standing import FACTORS, as_the_answer_has_it, may_be_meant
+from autograder.tracing.proof.standing import (
+    FACTORS,
+    as_the_answer_has_it,
+    hides_later,
+    may_be_meant,
+)
 from autograder.tracing.reference import PRODUCTS, multiple
 
 MOST_AT_ONCE = 3
@@ -148,6 +153,8 @@ def before_a_small_change(bench: Bench, mended) -> Proof | None:
     for known, values in itertools.islice(_likely(judged, group), MOST_WAYS[0]):
         straight = len(group) > 1 or as_the_answer_has_it(known, values[group[0]])
         if not straight or not _may_make(judged, steps[0], known):
+            continue
+        if hides_later(judged, group, values):
             continue
         outcome = bench.outcome(values)
         if outcome is None or outcome[1]:
