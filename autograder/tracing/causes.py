@@ -161,7 +161,8 @@ def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
     step = judged.steps[number]
     made = all(i in judged.like for i in step.inputs if judged.steps[i].kind == "float")
     if found is None and should is not None and step.op in PRODUCTS and made:
-        instead = taken_for_another(judged, number)[1]
+        maker, taken = taken_for_another(judged, number)
+        instead = taken if maker is None else None  # else where it was made may be to blame
     return Wrong(number, max(sources, default=None), should, None, instead)
 
 
@@ -217,6 +218,8 @@ def _named(
         words = "" if (known and not turned) or proof.mend else in_words(judged, proof, text)
         if turned and words:
             cause = None  # the mistake gives these numbers in other places
+        if cause is None and not (words or proof.mend) and _has_a_stranger(judged, proof.number):
+            return None
         made = proof.mend, line, proof.all_right, words, proof.trace
         return Slip(judged, wrong, proof.number, cause, *made)
     if strict and (best is None or _made_of_moved(judged, wrong.number)):
@@ -231,6 +234,12 @@ def _named(
         mend = "two tensors are handed over in each other's place" if line is not None else ""
         return Slip(judged, wrong, number, cause, mend, line) if len(lines) == 1 else None
     return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
+
+
+def _has_a_stranger(judged: Judged, number: int) -> bool:
+    """Whether a product takes a right tensor that was made for nothing else and belongs elsewhere:
+    the line that made it may be the wrong one."""
+    return judged.steps[number].op in PRODUCTS and taken_for_another(judged, number)[0] is not None
 
 
 def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:

@@ -28,7 +28,6 @@ MOST_WAYS = (16, 3)  # right tensors tried in the place of each of two steps, an
 # Operations that programs use for one another.
 FAMILIES = (
     tuple(op.strip("_") for op in PRODUCTS),
-    FACTORS,
     ("masked_fill", "where", "setitem", "add", "iadd", "sub", "isub", "tril", "triu"),
 )
 
@@ -187,13 +186,13 @@ def _takes_another(bench: Bench, suspects: list[int]) -> bool:
 def _may_make(judged: Judged, step: Step, known: Known) -> bool:
     """Whether a step's operation may be what gives a right tensor: the answer makes it so as well;
     or the step only changes the size of what it is made of, which stays as it is without it."""
-    own = judged.own
+    own, op = judged.own, step.op.strip("_")
+    if op in FACTORS:
+        return any(multiple(step.value, shape) is not None for shape in known.shapes)
     made = {own.trace.steps[i].op.strip("_") for i, k in own.of_step.items() if k is known}
-    for alike in FAMILIES:
-        if step.op.strip("_") in alike and made & {*alike}:
-            return True
     given = [judged.like[i].known for i in step.inputs if i in judged.like]
-    return step.op.strip("_") in made or any(each is known for each in given)
+    alike = next((family for family in FAMILIES if op in family), (op,))
+    return bool(made & {*alike}) or any(each is known for each in given)
 
 
 def _likely(judged: Judged, group: tuple[int, ...]) -> Iterator[tuple[Known, dict]]:
