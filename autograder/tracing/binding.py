@@ -268,3 +268,78 @@ def _unpacked_size(node: ast.stmt, name: str) -> tuple[str, int]:
     of = isinstance(value, ast.Attribute) and value.attr in ("shape", "size")
     whose = value.value.id if of and isinstance(value.value, ast.Name) else ""
     return (whose, names.index(name)) if whose and names.count(name) == 1 else ("", 0)
+
+
+# --- what a loop, or an argument, keeps -----------------------------------------------------------
+GROWS = ("append", "extend", "insert", "update", "add", "setdefault", "appendleft")
+
+
+def returns_in_a_round(text: Text) -> tuple[int, int] | None:
+    """The one loop whose own body returns, whatever comes: its line and that of its `return`."""
+    loops = [n for n in text.nodes if isinstance(n, ast.For | ast.While)]
+    ends = [(n.lineno, r.lineno) for n in loops for r in n.body if isinstance(r, ast.Return)]
+    goes_on = any(isinstance(n, ast.Continue) for loop in loops for n in ast.walk(loop))
+    return ends[0] if len(ends) == 1 and not goes_on else None
+
+
+def kept_between_calls(text: Text) -> tuple[int, str, int] | None:
+    """A function whose argument is by default a list or a dict that it grows, and that no call in
+    the cell gives: the line of the default, the argument's name, the line that grows it."""
+    for function in text.functions:
+        arguments = function.args
+        last = arguments.args[len(arguments.args) - len(arguments.defaults) :]
+        pairs = [*zip(last, arguments.defaults, strict=True)]
+        pairs += [p for p in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if p[1]]
+        for argument, default in pairs:
+            fresh = isinstance(default, ast.Call) and callee(default) in (
+                "list",
+                "dict",
+            )
+            if not (fresh or isinstance(default, ast.List | ast.Dict)):
+                continue
+            grown = _grown(function, argument.arg)
+            if grown is not None and not _is_given(text, function, argument.arg):
+                return default.lineno, argument.arg, grown
+    return None
+
+
+def _grown(function: ast.FunctionDef, name: str) -> int | None:
+    """The line on which a function puts something into one of its arguments, which it never binds
+    to something else."""
+    nodes = list(own_nodes(function))
+    named = [n for n in nodes if isinstance(n, ast.Name) and n.id == name]
+    added = [
+        n for n in nodes if isinstance(n, ast.AugAssign) and getattr(n.target, "id", "") == name
+    ]
+    if sum(isinstance(n.ctx, ast.Store) for n in named) > len(added):
+        return None
+    calls = [n for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    calls = [n for n in calls if n.func.attr in GROWS and getattr(n.func.value, "id", "") == name]
+    return min((n.lineno for n in (*calls, *added)), default=None)
+
+
+def _is_given(text: Text, function: ast.FunctionDef, name: str) -> bool:
+    """Whether a call in the cell hands something over for an argument, as far as can be told."""
+    given = [a.arg for a in function.args.args if a.arg != "self"]
+    place = given.index(name) if name in given else len(given)
+    calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) == function.name]
+    return any(len(n.args) > place or any(k.arg == name for k in n.keywords) for n in calls)
+
+
+def overwritten_in_rounds(text: Text, line: int) -> tuple[int, str] | None:
+    """The loop whose rounds all write to one place on this line, and that place: its index is the
+    same in all of them, and what stood there is not read."""
+    statement = text.around(line)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    loops = [n for n in text.nodes if isinstance(n, ast.For) and line in lines_of(n)]
+    if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name) or not loops:
+        return None
+    inner = max(loops, key=lambda n: n.lineno)
+    names = [n for n in ast.walk(inner) if isinstance(n, ast.Name)]
+    changed = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    changed |= {target.value.id} & {
+        n.id for n in ast.walk(statement.value) if isinstance(n, ast.Name)
+    }
+    stops = any(isinstance(n, ast.Break | ast.Return) for n in ast.walk(inner))
+    used = {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+    return None if stops or used & changed else (inner.lineno, text.of(target))

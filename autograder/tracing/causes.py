@@ -24,7 +24,7 @@ from autograder.course.steps.traces import (
     same_order,
     signature,
 )
-from autograder.tracing.alike import near, plain
+from autograder.tracing.alike import HIDDEN, near, plain
 from autograder.tracing.binding import names_given
 from autograder.tracing.first_wrong import (
     LAYOUT,
@@ -38,6 +38,11 @@ from autograder.tracing.first_wrong import (
 from autograder.tracing.names import Slip, by_its_name
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.repair import Proof, can_prove, in_words, prove, put_right
+from autograder.tracing.proof.standing import (
+    has_a_stranger,
+    is_refuted,
+    stands_as_the_answers,
+)
 from autograder.tracing.reference import PRODUCTS, extended
 from autograder.tracing.text import Text, callee, means
 
@@ -87,12 +92,14 @@ def slips(
         mistakes = list(mistakes) if among else mistakes
 
         def refuted(mistake: KnownSteps, judged: Judged = judged, wrong: Wrong = wrong) -> bool:
-            return _is_refuted(judged, wrong.number, bank.trace(place, (mistake.number,)))
+            return is_refuted(judged, wrong.number, bank.trace(place, (mistake.number,)))
 
         slip = _named(judged, wrong, values, mistakes, text, proof, strict, refuted)
         if among and slip is not None and slip.cause is None:
             own = [m for m in mistakes if m.check in among]
             slip = replace(slip, cause=_the_same_mixed(judged, slip.number, own, bank, place))
+        if slip is not None and slip.cause is None and not named:
+            slip = replace(slip, cause=_hides_the_same(judged, slip.number, bank, place))
         slip = by_its_name(slip, text) if slip is not None else None
         if slip is None:
             break
@@ -106,8 +113,8 @@ def slips(
             break
         told = (*told, slip.cause.number)
         after = bank.trace(place, told)
-        mended = put_right(judged, slip.number, wrong.should) if after is None and proofs else None
-        if mended is not None:  # a hand-out has no program with this mistake
+        mended = put_right(judged, slip.number, wrong.should) if proofs else None
+        if mended is not None and (after is None or _hides_otherwise(judged, slip.number, after)):
             judged = Judged(mended, judged.own, judged.until, judged.work)
             continue
         if after is None:
@@ -115,6 +122,14 @@ def slips(
         own = extended(judged.own, [after])
         judged = Judged(judged.trace, own, judged.until, judged.work)
     return found, judged
+
+
+def _hides_otherwise(judged: Judged, number: int, after: Trace) -> bool:
+    """Whether a step hides with a large number, where the program with the same mistake has other
+    numbers behind it: rows in which nothing is left."""
+    value = judged.steps[number].value
+    hides = bool((plain(value) == HIDDEN).any()) and bool(value.isfinite().all())
+    return hides and any(step.value.isnan().any() for step in after.steps)
 
 
 def _the_same_mixed(
@@ -135,19 +150,24 @@ def _the_same_mixed(
     return found[0] if len(found) == 1 else None
 
 
-def _is_refuted(judged: Judged, number: int, trace: Trace | None) -> bool:
-    """Whether a softmax is made of the right scores, which a known mistake no longer has: it is not
-    that mistake, though its numbers may be the same."""
-    step = judged.steps[number]
-    before = [judged.like.get(i) for i in step.inputs]
-    if step.op != "softmax" or trace is None or not before or before[0] is None:
-        return False
-    found = before[0]
-    if not found.in_order or found.turned or all(k is not found.known for k in judged.own.known):
-        return False
-    own = Judged(trace, judged.own)
-    same = [each for each in own.like.values() if each.known is found.known]
-    return not any(each.in_order and not each.turned for each in same)
+def _hides_the_same(judged: Judged, number: int, bank: Bank, place: int) -> KnownSteps | None:
+    """The one known mistake that hides the same places as a step does, where others should be:
+    whatever scores it hides, and by which number."""
+    value = judged.steps[number].value
+    shape, places = value.shape, plain(value) == HIDDEN
+    right = [plain(v) == HIDDEN for k in judged.own.known for v in k.shapes if v.shape == shape]
+    if not places.any() or not any(h.any() for h in right):
+        return None
+    if any(torch.equal(places, h) for h in right):
+        return None
+
+    def hides_them(mistake: KnownSteps) -> bool:
+        trace = bank.trace(place, (mistake.number,))
+        own = [s.value for s in trace.steps if s.value.shape == shape] if trace else []
+        return any(torch.equal(plain(v) == HIDDEN, places) for v in own)
+
+    found = [m for m in bank.wrong(place, (), ()) if hides_them(m)]
+    return found[0] if len({m.check for m in found}) == 1 else None
 
 
 def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
@@ -198,11 +218,12 @@ def _named(
     own = [k.shapes[0] for k in judged.own.all if k.value.numel() in sizes]
     usual = list(map(signature, own))
     best: tuple[tuple, int, KnownSteps] | None = None
+    in_order = proof is not None and stands_as_the_answers(judged, proof)
     for mistake in mistakes:
         if time.thread_time() > judged.until:
             break
         new = [s for s in mistake.signatures if not any(alike(s, u) for u in usual)]
-        found = _explained(marks, new)
+        found = _explained(marks, new, in_order)
         better = found is not None and (best is None or found < best[0])
         if better and not refuted(mistake):
             best = (found, candidates[found[0]], mistake)
@@ -214,11 +235,8 @@ def _named(
         # A mistake may have the numbers of many such steps.
         joined = judged.steps[proof.number].op in JOINS
         known = cause is not None and not joined
-        turned = known and best[0][1] == 0 and len(values[best[1]]) == 1  # in another order alone
-        words = "" if (known and not turned) or proof.mend else in_words(judged, proof, text)
-        if turned and words:
-            cause = None  # the mistake gives these numbers in other places
-        if cause is None and not (words or proof.mend) and _has_a_stranger(judged, proof.number):
+        words = "" if known or proof.mend else in_words(judged, proof, text)
+        if cause is None and not (words or proof.mend) and has_a_stranger(judged, proof.number):
             return None
         made = proof.mend, line, proof.all_right, words, proof.trace
         return Slip(judged, wrong, proof.number, cause, *made)
@@ -234,12 +252,6 @@ def _named(
         mend = "two tensors are handed over in each other's place" if line is not None else ""
         return Slip(judged, wrong, number, cause, mend, line) if len(lines) == 1 else None
     return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
-
-
-def _has_a_stranger(judged: Judged, number: int) -> bool:
-    """Whether a product takes a right tensor that was made for nothing else and belongs elsewhere:
-    the line that made it may be the wrong one."""
-    return judged.steps[number].op in PRODUCTS and taken_for_another(judged, number)[0] is not None
 
 
 def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
@@ -306,18 +318,25 @@ def _key(step: Step) -> tuple:
     return step.place, step.op, step.outer
 
 
-def _explained(marks: list[tuple[int, list[Signature]]], new: list[Signature]) -> tuple | None:
+def _explained(
+    marks: list[tuple[int, list[Signature]]], new: list[Signature], in_order: bool = False
+) -> tuple | None:
     """How well a known mistake explains wrong steps, the smaller the better: how far behind the
-    first is the first that it explains, whether in another order, and how many it leaves."""
+    first is the first that it explains, whether in another order, and how many it leaves.
+
+    in_order: whether its numbers must stand in the same order, too.
+    """
     equal = [[s for s in new if any(alike(s, mark) for mark in own)] for _, own in marks]
     first = next((place for place, them in enumerate(equal) if them), None)
     if first is None:
         return None
-    ordered = sum(
-        any(same_order(s, own[0]) for s in them)
+    ordered = [
+        any(same_order(s, mark) for s in them for mark in own if alike(s, mark))
         for (_, own), them in zip(marks, equal, strict=True)
-    )
-    return first, -ordered, -sum(map(bool, equal))
+    ]
+    if in_order and not ordered[first]:
+        return None
+    return first, -sum(ordered), -sum(map(bool, equal))
 
 
 def _made_of_moved(judged: Judged, number: int) -> bool:

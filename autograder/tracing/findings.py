@@ -22,11 +22,18 @@ from autograder.judging.difference import difference, is_nameless
 from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
-from autograder.tracing.binding import of_another_axis
-from autograder.tracing.layers import DROPPED_BEHIND, beside_the_weights, with_lines
-from autograder.tracing.look import Look, Told
+from autograder.tracing.binding import kept_between_calls, of_another_axis
+from autograder.tracing.layers import (
+    DROPPED_BEHIND,
+    dropped_twice,
+    never_used,
+    says_twice,
+    says_unused,
+    with_lines,
+)
+from autograder.tracing.look import Look, Told, by_habit, cut_short, keeps
 from autograder.tracing.raised import by_cause
-from autograder.tracing.text import Text, half_power, last_assigned, thrown_away, without_return
+from autograder.tracing.text import Text, last_assigned, without_return
 
 # A number that is made of the length of an axis, as changed operations are told.
 ONE = r"the number of {} is {}the length of axis \d+ of its first side\."
@@ -113,14 +120,18 @@ def with_where(
 
 
 def _and_twice(found: list[Finding], known: Answers, text: Text) -> list[Finding]:
-    """The findings, the first that fails with a word on dropout that acts twice or never, where the
-    exercise asks for it on the weights. Dice do not show beside what is wrong without them."""
+    """The findings, the first that fails with a word on a second dropout, or on one that is never
+    used, where the exercise counts one behind the weights as a mistake. Dice do not show beside
+    what is wrong without them."""
     number = next((i for i, f in enumerate(found) if f.fails), None)
     if number is None or not any(check in DROPPED_BEHIND for check, *_ in known.mistakes):
         return found
-    finding, said = found[number], beside_the_weights(text)
-    if not said or finding.verdict != Verdict.WRONG or "dropout." in finding.check:
+    finding, lines, unused = found[number], dropped_twice(text), never_used(text)
+    if finding.verdict != Verdict.WRONG or "dropout." in finding.check:
         return found
+    if lines is None and unused is None:
+        return found
+    said = says_twice(lines) if lines is not None else says_unused(*unused)
     message = f"{finding.message} And beside that: {said}"
     return [*found[:number], replace(finding, message=message), *found[number + 1 :]]
 
@@ -143,10 +154,15 @@ def _with_where(
     topic = finding.check.split(".")[0]
     if observed and told and told[0].cause and told[0].cause[0].split(".")[0] == topic:
         finding, named = replace(finding, message=_without_the_first(finding.message)), False
+    elif observed and told and told[-1].last and all(each.cause for each in told):
+        named = False  # what the steps prove says more than what a judge saw
     alone = pair and _one_change(told)
     told = _of_the_pair(told, pair, look) if pair and not alone else told
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None
-    if finding.verdict == Verdict.ERROR or unbuilt:
+    kept = kept_between_calls(look.text) if not named else None
+    if kept is not None:
+        said = keeps(_plainly(finding), look.text, *kept)
+    elif finding.verdict == Verdict.ERROR or unbuilt:
         said = _error(finding, told, look, steps)
     elif not named and steps.outcome.error is None and steps.outcome.value is None:
         said = _nothing(finding, look, exercise)
@@ -154,6 +170,7 @@ def _with_where(
         finding = _with_the_error(finding, look, steps)
         said = _values(finding, _by_elimination(told, pair), look, named, pair)
         said = _by_the_change(said, told[0], pair) if alone else _with_its_line(said)
+        said = cut_short(said, look) if said.where is None and not named else said
     return [*found[:number], said, *found[number + 1 :]]
 
 
@@ -259,7 +276,7 @@ def _values(
         return replace(finding, message=_without_advice(finding.message), where=where)
     if not told or (named and checks and not ours):
         return finding
-    told, habit = _by_habit(told, look)
+    told, habit = by_habit(told, look)
     first = told[0]
     placed = replace(
         finding, where=first.where, line=first.where.first_wrong, statement=first.statement
@@ -294,29 +311,6 @@ def _both_there(message: str, told: list[Told], pair: tuple[Named, ...], look: L
 def _without(pair: tuple[Named, ...], message: str) -> str:
     """A message without the names of two mistakes at once: those are told by lines."""
     return message.partition(pair[1][1])[2].lstrip() if pair else message
-
-
-def _by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
-    """What the text says of the first thing that is wrong: its place may be another line."""
-    first, text = told[0], look.text
-    thrown = thrown_away(text, first.where.first_wrong)
-    if thrown is not None and look.ran(thrown[0]) and look.unused(thrown[0]):
-        line, method = thrown
-        how = f"what `{method}` makes is thrown away"
-        where = replace(first.where, first_wrong=line, how=how, **look.right_before(line))
-        moved = replace(first, where=where, statement=text.statement(line), cause=None)
-        return [moved, *told[1:]], (
-            f"`{method}` makes a new tensor and leaves the old one as it is: give its result a "
-            "name."
-        )
-    half = half_power(text)
-    if half is not None and "factor" in first.where.how:
-        others = [each for each in told[1:] if each.where.first_wrong != first.where.first_wrong]
-        return [first, *others], (
-            f"`{half[1]}` in line {half[0]} is no root, since `**` comes before `/`: it divides "
-            "by 2. The root is `** 0.5`."
-        )
-    return told, ""
 
 
 def _causes(told: list[Told], habit: str, message: str) -> str:
@@ -388,6 +382,10 @@ def _error(finding: Finding, told: list[Told], look: Look, steps: Steps) -> Find
     before = look.right_before(finding.line)
     where = Where(first_wrong=finding.line, how="it stops with an error", **before)
     return replace(finding, message=message, where=where)
+
+
+def _plainly(finding: Finding) -> Finding:
+    return replace(finding, message=_without_advice(finding.message))
 
 
 def _without_advice(message: str) -> str:

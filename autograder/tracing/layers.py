@@ -111,23 +111,25 @@ def says_twice(lines: tuple[int, int]) -> str:
     )
 
 
-def beside_the_weights(text: Text) -> str:
-    """What the text shows of dropout beside another mistake: that it acts twice, or that the layer
-    is never used; else ''."""
-    lines = dropped_twice(text)
-    if lines is not None:
-        return says_twice(lines)
-    layers = [name for name in text.attributes if text.sets(name, "Dropout")]
-    made = _made_in(text, layers[0]) if len(layers) == 1 else None
-    used = {n.attr for n in text.nodes if isinstance(n, ast.Attribute) and _is_read(n)}
-    fetched = any(callee(n) == "getattr" for n in text.nodes if isinstance(n, ast.Call))
-    if made is None or layers[0] in used or fetched or _drops(text):
-        return ""
-    return f"`self.{layers[0]}` is made in line {made} and never used: nothing is dropped."
+def never_used(text: Text) -> tuple[int, str] | None:
+    """The one dropout layer that a cell makes and nowhere uses, where nothing else drops: its line
+    and its name."""
+    names = [name for name in sorted(text.attributes) if text.sets(name, "Dropout")]
+    read = {n.attr for n in text.nodes if isinstance(n, ast.Attribute) and not _is_stored(n)}
+    alone = len(names) == 1 and names[0] not in read and not _drops(text)
+    line = _made_in(text, names[0]) if alone else None
+    calls = [n for n in text.nodes if isinstance(n, ast.Call)]
+    by_name = any(callee(n) in ("getattr", "children", "modules") for n in calls)
+    return (line, names[0]) if line is not None and not by_name else None
 
 
-def _is_read(node: ast.Attribute) -> bool:
-    return isinstance(node.ctx, ast.Load)
+def says_unused(line: int, name: str) -> str:
+    """That a dropout layer does nothing, in words."""
+    return f"`self.{name}`, made in line {line}, is used nowhere, so that nothing is dropped."
+
+
+def _is_stored(node: ast.Attribute) -> bool:
+    return isinstance(node.ctx, ast.Store)
 
 
 def _with_both(finding: Finding, text: Text) -> Finding | None:

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autograder.course.asking import Where
+from autograder.course.asking import Finding, Where
 from autograder.course.steps.bank import Bank
 from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known, near, plain
-from autograder.tracing.binding import reorders
+from autograder.tracing.binding import overwritten_in_rounds, reorders, returns_in_a_round
 from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import COPIES, LAYOUT, Judged, first_wrong
 from autograder.tracing.reference import PRODUCTS, Reference, reference
 from autograder.tracing.say import called, where
-from autograder.tracing.text import Text, function_around
+from autograder.tracing.text import Text, function_around, half_power, thrown_away
 
 SECONDS = 2.0  # for all that is compared for one question; a wrong answer takes a tenth of it
 
@@ -244,6 +244,10 @@ class Look:
         """Whether a step stands on this line."""
         return any(self.text.line(step) == line for step in self.trace.steps)
 
+    def ran_in(self, first: int, last: int) -> bool:
+        """Whether a step stands on one of these lines."""
+        return any(self.ran(line) for line in range(first, last + 1))
+
     def unused(self, line: int) -> bool:
         """Whether nothing is made of what the statement on this line gives."""
         steps = self.trace.steps
@@ -276,3 +280,73 @@ def _exchanged(one: Told, other: Told) -> bool:
     if not one.instead or not other.instead or one.where.first_wrong != other.where.first_wrong:
         return False
     return one.instead[0] is other.instead[1] or one.instead[1] is other.instead[0]
+
+
+def by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
+    """What the text says of the first thing that is wrong: its place may be another line."""
+    first, text = told[0], look.text
+    thrown = thrown_away(text, first.where.first_wrong)
+    if thrown is not None and look.ran(thrown[0]) and look.unused(thrown[0]):
+        line, method = thrown
+        how = f"what `{method}` makes is thrown away"
+        where = replace(first.where, first_wrong=line, how=how, **look.right_before(line))
+        moved = replace(first, where=where, statement=text.statement(line), cause=None)
+        return [moved, *told[1:]], (
+            f"`{method}` makes a new tensor and leaves the old one as it is: give its result a "
+            "name."
+        )
+    half = half_power(text)
+    if half is not None and "factor" in first.where.how:
+        others = [each for each in told[1:] if each.where.first_wrong != first.where.first_wrong]
+        return [first, *others], (
+            f"`{half[1]}` in line {half[0]} is no root, since `**` comes before `/`: it divides "
+            "by 2. The root is `** 0.5`."
+        )
+    again = overwritten_in_rounds(text, first.where.first_wrong) if not first.cause else None
+    if again is not None and not first.where.how:
+        how, said = _one_place(first.where.first_wrong, *again)
+        where = replace(first.where, how=how, last_right=None, landmark="")
+        return [replace(first, where=where), *told[1:]], said
+    return told, ""
+
+
+def cut_short(finding: Finding, look: Look) -> Finding:
+    """A finding of an answer whose steps are right, as far as they go, where a loop returns in its
+    first round, or all its rounds write to one place."""
+    if look.judged is None or not look.judged.whole:
+        return finding
+    text = look.text
+    bad, steps = look.judged.bad, look.trace.steps
+    lines = {text.line(steps[i]) for i in bad if not bad & {*steps[i].inputs}}
+    ends = returns_in_a_round(text) if not bad else None
+    line = lines.pop() if len(lines) == 1 else None
+    again = overwritten_in_rounds(text, line) if line is not None else None
+    if ends is not None and look.ran_in(*ends):
+        loop, line = ends
+        how = f"it ends the loop of line {loop} in its first round"
+        said = f"Line {line} returns in the first round of the loop of line {loop}: no other runs."
+    elif again is not None:
+        how, said = _one_place(line, *again)
+    else:
+        return finding
+    message, statement = f"{said} {finding.message}", text.statement(line)
+    where = Where(None, line, how=how)
+    return replace(finding, message=message, line=line, statement=statement, where=where)
+
+
+def _one_place(line: int, loop: int, place: str) -> tuple[str, str]:
+    """That all rounds of a loop write to one place: how the line goes wrong, and a sentence."""
+    how = f"each round of line {loop} writes to the same place, `{place}`"
+    return how, f"Line {line}: {how[:1].upper()}{how[1:]}: only the last is left."
+
+
+def keeps(finding: Finding, text: Text, line: int, name: str, changed: int) -> Finding:
+    """A finding of a function with an argument that keeps what earlier calls put into it."""
+    said = (
+        f"What `{name}` is by default is made once, in line {line}, and not in each call: what "
+        f"line {changed} puts into it is still there in the next call."
+    )
+    where = Where(None, line, how=f"`{name}` keeps what earlier calls put into it")
+    message = f"{finding.message} {said}"
+    statement = text.statement(line)
+    return replace(finding, message=message, line=line, statement=statement, where=where)

@@ -29,10 +29,10 @@ def called(known: Known | None) -> str:
     return f"the {known.name.strip('_').replace('_', ' ')}" if known and known.name else ""
 
 
-def where(slip: Slip, text: Text, recorded: Trace) -> Where | None:
+def where(slip: Slip, text: Text, as_it_ran: Trace | None = None) -> Where | None:
     """What a finding says of the first wrong line; None where the text does not show it.
 
-    recorded: the trace as it was before anything was mended.
+    as_it_ran: the steps with nothing mended, where the slip is one of others that are.
     """
     judged = slip.judged
     first = slip.line or text.line(judged.steps[slip.number])
@@ -46,7 +46,8 @@ def where(slip: Slip, text: Text, recorded: Trace) -> Where | None:
     own = [judged.like[i].known for i in (last, slip.number) if i in judged.like]
     if line == first and len(own) == 2 and own[0] is own[1]:
         line, landmark = None, ""  # what the line spoils is not right on its way
-    words = _how(judged, slip, recorded), slip.words, _hidden_afterwards(slip, text)
+    how = _how(judged, slip, as_it_ran or judged.trace)
+    words = how, slip.words, _hidden_afterwards(slip, text)
     how = "; ".join(dict.fromkeys(filter(None, words)))
     return Where(line, first, landmark, how)
 
@@ -85,7 +86,7 @@ def _last_right(judged: Judged, slip: Slip, text: Text) -> tuple[int, int | None
 
 
 # --- how a step differs --------------------------------------------------------------------------
-def _how(judged: Judged, slip: Slip, recorded: Trace) -> str:
+def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
     step = judged.steps[slip.number]
     if slip.wrong.instead is not None:
         taken, wanted = map(called, slip.wrong.instead)
@@ -112,9 +113,9 @@ def _how(judged: Judged, slip: Slip, recorded: Trace) -> str:
             return said.pop()
         axes = ": axes are mixed" if step.op in LAYOUT else ""
         return f"the right numbers come to stand in the wrong places{axes}"
-    new_nan = int(step.value.isnan().sum())
-    if new_nan and recorded.steps[slip.number].value.isnan().any():
-        return has_nan(step.value, new_nan)
+    new_nan = int(as_it_ran.steps[slip.number].value.isnan().sum())
+    if new_nan and step.value.isnan().any():
+        return has_nan(as_it_ran.steps[slip.number].value, new_nan)
     if step.op == "softmax" and sums(step.value):
         return sums(step.value)
     weights = bool(right) and all(_rows_sum_to_one(two) for _, two in right)

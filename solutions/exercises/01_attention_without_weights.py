@@ -319,8 +319,8 @@ for answer in (context_vectors, simple_attention):
         "of the tokens.", weigh=without_self)
     answer.wrong("context.result transposed", "The result is transposed: it should have a row a "
         "token.", give=lambda w, x: (w @ x).mT)
-    answer.wrong("context.x.T @ w", "`x.T @ w` has the two the wrong way round: a row of weights "
-        "times the inputs gives a context vector, so the weights stand on the left.",
+    answer.wrong("context.x.T @ w", "The weights are used transposed, as `x.T @ w` does: a row of "
+        "weights times the inputs gives a context vector.",
         give=lambda w, x: x.mT @ w)
     answer.wrong("context.features attend", "The features attend to one another, not the tokens. "
         "The table of scores should be [seq_len, seq_len].", score=lambda x: x.mT @ x,

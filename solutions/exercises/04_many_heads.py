@@ -307,7 +307,7 @@ attend.wrong("scale.missing", "The scores are not scaled.", score=partial(head_s
 attend.wrong("scale.hidden", "The scores are scaled by the square root of hidden; each head has "
     "head_size = hidden / num_heads of it.", score=partial(head_scores, size=size_of_all_heads))
 attend.wrong("scale.twice", "The scores are divided by head_size, which is the square root twice. "
-    "Does `head_scores` not scale already?", score=partial(head_scores, root=1))
+    "What `head_scores` gives is scaled already.", score=partial(head_scores, root=1))
 attend.wrong("softmax.dim", "The softmax runs over the queries. Use dim=-1, the keys.",
     normalise=lambda s: s.softmax(-2))
 attend.wrong("softmax.dim", "The softmax runs over the heads. Use dim=-1, the keys.",

@@ -482,6 +482,6 @@ MultiHeadSelfAttention.fits("softmax.another function",
     "The scores are right; what makes probabilities of them is not a softmax over the keys.",
     partial(any_rising, MultiHeadSelfAttention), stage="output")
 MultiHeadSelfAttention.fits("scores.another reason",
-    "The probabilities are not what the right scores would give; all that follows them is right. "
-    "Look at the projections, the split into heads and the scores.",
+    "The probabilities are not what the right scores would give. Look at the projections, the "
+    "split into heads and the scores.",
     partial(any_given, MultiHeadSelfAttention), stage="scores", tasks=ENDS)

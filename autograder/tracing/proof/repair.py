@@ -8,17 +8,15 @@ The line is known where all that it may be stands in one statement.
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 
 from autograder.course.steps.traces import Trace
-from autograder.tracing.alike import Known, likeness, near, plain
+from autograder.tracing.alike import HIDDEN, Known, likeness, near, plain
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
-from autograder.tracing.proof.cuts import before_a_move
+from autograder.tracing.proof.cuts import before_a_merge, before_a_move
 from autograder.tracing.proof.exchanges import exchanged, swapped, turned_before
 from autograder.tracing.proof.fillings import in_slices, right_ones
 from autograder.tracing.proof.meeting import is_open, where_it_comes_in, where_they_meet
@@ -92,7 +90,7 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
         return None
     if bench.one_statement(pivot.suspects):
         return where_it_comes_in(bench, pivot) or pivot
-    earlier = _before_a_merge(bench, pivot) or before_a_move(bench, pivot)
+    earlier = before_a_merge(bench, pivot) or before_a_move(bench, pivot)
     if earlier is not None:
         return earlier
     same = _same_in_every_round(bench, pivot)
@@ -110,6 +108,9 @@ def put_right(judged: Judged, number: int, should: Known | None) -> Trace | None
     """The trace with what belongs in the place of a step, where that is known and can be made."""
     step = judged.steps[number]
     own = [v for v in should.shapes if v.shape == step.value.shape] if should is not None else []
+    least = step.value.min() if step.value.numel() else torch.tensor(0.0)
+    if step.value.isfinite().all() and plain(step.value).min() == HIDDEN:  # by a large number
+        own = [v.masked_fill(v == -torch.inf, least.item()) for v in own]
     replay = Replay(judged.trace)
     try:
         return replay.trace_with(replay.after({number: own[0]})) if own else None
@@ -178,28 +179,6 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
         if time.thread_time() > bench.until:
             break
     return best
-
-
-def _before_a_merge(bench: Bench, pivot: Proof) -> Proof | None:
-    """The step that moved the axes of a right tensor, or gave it in such an order, where they are
-    merged next as no answer has them: once merged, no later step can have put them right."""
-    steps, like = bench.judged.steps, bench.judged.like
-    *moved, merging = pivot.suspects
-    if not pivot.all_right or merging != pivot.number or not moved:
-        return None
-    if not bench.one_statement(moved):
-        return None
-    first, row = moved[0], pivot.suspects
-    is_next = all(
-        steps[after].inputs == (before,) and bench.judged.users[before] == [after]
-        for before, after in itertools.pairwise(row)
-    )
-    merges = steps[merging].op in LAYOUT and steps[merging].value.dim() < steps[first].value.dim()
-    same = first in like and like[first].known is pivot.should
-    if is_next and merges and same and steps[first].op in (*LAYOUT, "einsum"):
-        mend = "its axes are merged next in another order than asked for"
-        return replace(pivot, number=first, suspects=(first,), should=None, mend=mend)
-    return None
 
 
 def _moved_before(judged: Judged, group: tuple[int, ...]) -> set[int]:
@@ -306,7 +285,8 @@ def _of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
         return ""
     if all(near(v, old[0]) for v in old) and not all(near(v, new[0]) for v in new):
         return "it is the same in every round, where each round needs its own"
-    if all(sum(near(v, other) for other in new) == 1 for v in old):
+    places = [[i for i, other in enumerate(new) if near(v, other)] for v in old]
+    if all(len(row) == 1 for row in places) and len({row[0] for row in places}) == len(new):
         return "what the rounds give comes in another order"
     return ""
 

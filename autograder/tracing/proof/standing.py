@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import torch
 
-from autograder.course.steps.traces import LEAF
+from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import HIDDEN, Known, near, plain
 from autograder.tracing.differs import moved
-from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
+from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, taken_for_another
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.replay import Proof
 from autograder.tracing.reference import PRODUCTS, multiple
@@ -207,3 +207,33 @@ def _same_rows(one: torch.Tensor, two: torch.Tensor) -> bool:
         return False
     found = [int((rows[1] - row).abs().amax(-1).argmin()) for row in rows[0]]
     return len(set(found)) == len(found) and near(rows[0], rows[1][found])
+
+
+def is_refuted(judged: Judged, number: int, trace: Trace | None) -> bool:
+    """Whether a softmax is made of the right scores, which a known mistake no longer has: it is not
+    that mistake, though its numbers may be the same."""
+    step = judged.steps[number]
+    before = [judged.like.get(i) for i in step.inputs]
+    if step.op != "softmax" or trace is None or not before or before[0] is None:
+        return False
+    found = before[0]
+    if not found.in_order or found.turned or all(k is not found.known for k in judged.own.known):
+        return False
+    own = Judged(trace, judged.own)
+    same = [each for each in own.like.values() if each.known is found.known]
+    return not any(each.in_order and not each.turned for each in same)
+
+
+def has_a_stranger(judged: Judged, number: int) -> bool:
+    """Whether a product takes a right tensor that was made for nothing else and belongs elsewhere:
+    the line that made it may be the wrong one."""
+    return judged.steps[number].op in PRODUCTS and taken_for_another(judged, number)[0] is not None
+
+
+def stands_as_the_answers(judged: Judged, proof: Proof) -> bool:
+    """Whether what belongs in the place of a wrong step is laid out as the answer has it: so are
+    then the numbers of a mistake that this step is."""
+    wrong = proof.number in judged.bad and judged.steps[proof.number].op in PRODUCTS
+    right = proof.trace.steps[proof.number].value
+    own = (v for k in judged.own.known for v in k.shapes if v.shape == right.shape)
+    return wrong and any(near(plain(v), plain(right)) for v in own)

@@ -1,0 +1,309 @@
+"""Each sentence that stands beside a mistake is true: rounds of loops, order, what is right."""
+
+import pytest
+
+from autograder.reports.findings import where_in_words
+from tests.tracing.helper import look, told
+from tests.tracing.styles import causal, single
+
+
+def said(task: str, source: str):
+    return next(f for f in told(task, source.lstrip()) if f.fails)
+
+
+SHORTER = """
+def padded_weights(scores, lengths):
+    rows = []
+    for table, size in zip(scores, lengths.tolist()):
+        table = table.clone()
+        table[..., size + 1:] = -torch.inf
+        rows.append(torch.softmax(table, -1))
+    return torch.stack(rows)
+"""
+
+
+def test_a_line_that_is_right_in_one_round_alone_is_not_called_right():
+    """Of the item without padding the slice is empty, and the line that hides is right."""
+    found = said("masks.padding", SHORTER)
+    assert found.where.first_wrong == 5 and "Line 5 is right" not in where_in_words(found)
+
+
+ADDED_LATE = """
+def context_vectors(inputs):
+    result = torch.zeros_like(inputs)
+    for row, token in enumerate(inputs):
+        table = inputs @ token
+        shares = table / table.sum()
+        for place in range({first}, len(inputs)):
+            result[row] += shares[place] * inputs[place]
+    return result
+"""
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_tensor_that_is_filled_later_is_not_what_is_wrong(first):
+    found = said("simple.context", ADDED_LATE.format(first=first))
+    assert found.where is None or found.where.first_wrong > 2
+
+
+BEGUN_LATE = """
+q, k, v = self.q(x), self.k(x), self.v(x)
+result = torch.zeros_like(q)
+for place in range(2, q.size(1)):
+    table = torch.einsum("bf,bsf->bs", q[:, place], k) / self.hidden ** 0.5
+    result[:, place] = torch.einsum("bs,bsf->bf", table.softmax(-1), v)
+return result"""
+
+
+def test_a_loop_over_tokens_that_begins_late_is_told_of():
+    found = said("self_attention.forward", single(BEGUN_LATE))
+    assert found.where.first_wrong == 12 and "leaves places out" in found.where.how
+
+
+SCALED = """
+def simple_attention(x):
+    table = torch.einsum("bqf,bkf->bqk", x, x)
+    table = table * x.size(-1) ** -0.5
+    shares = table.softmax(dim=1)
+    return torch.einsum("bqk,bkf->bqf", shares, x)
+"""
+
+
+def test_scores_are_not_said_to_have_rows_that_should_sum_to_one():
+    found = said("simple.matmul", SCALED)
+    assert found.where.first_wrong == 3 and "sum" not in found.where.how
+    assert "Line 4: The softmax runs over dim=1" in found.message
+
+
+CUT = """
+def split_heads(t, num_heads):
+    t = t.contiguous()
+    return t.reshape(t.size(0), num_heads, t.size(1), -1)
+"""
+
+
+def test_what_a_line_spoils_is_not_right_on_its_way():
+    found = said("heads.split", CUT)
+    assert found.where.first_wrong == 3 and "on its way" not in where_in_words(found)
+
+
+HEADS = """
+class MultiHeadSelfAttention(nn.Module):
+    def __init__(self, input_size, hidden, num_heads, causal=False, dropout=0):
+        if hidden % num_heads:
+            raise ValueError(
+                f"hidden must be divisible by num_heads, got hidden={{hidden}} "
+                f"and num_heads={{num_heads}}"
+            )
+        super().__init__()
+        self.k, self.q, self.v = (nn.Linear(input_size, hidden) for _ in range(3))
+        self.mix = nn.Linear(hidden, hidden)
+        self.drop = nn.Dropout(dropout)
+        self.n, self.size, self.causal = num_heads, hidden // num_heads, causal
+
+    def cut(self, t):
+        return t.view(*t.shape[:2], self.n, self.size).transpose(1, 2)
+
+    def forward(self, x, return_attention=False):
+        q, k = self.cut(self.{asked}(x)), self.cut(self.k(x))
+        v = {given}
+        table = q @ k.mT / {scale}
+        if self.causal:
+            table = table.masked_fill(torch.ones_like(table).triu({late}).bool(), -1e9)
+        shares = self.drop(table.softmax(-1))
+        mixed = self.mix((shares @ v).transpose(1, 2).flatten(2))
+        return (mixed, shares.flatten(0, 1)) if return_attention else mixed
+"""
+RIGHT = {"asked": "q", "given": "self.cut(self.v(x))", "scale": "self.size**0.5", "late": "1"}
+
+
+def heads(**slips: str) -> str:
+    return HEADS.format(**{**RIGHT, **slips})
+
+
+def test_what_runs_first_is_to_be_mended_first_where_it_makes_nothing_itself():
+    found = said("multi_head.mask", heads(given="k", late="2"))
+    assert "Line 19: The values" in found.message and "Mend line 19 first." in found.message
+    assert found.where.first_wrong == 19
+
+
+def test_beside_an_earlier_steps_mistake_nothing_is_called_right():
+    """The output is compared with what the same scale gives; the probabilities are wrong by it."""
+    found = said("multi_head.output", heads(given="self.cut(self.k(x))", scale="x.size(1)**0.5"))
+    assert "Right in every call" not in found.message
+
+
+def test_a_task_that_is_about_the_later_of_two_mistakes_names_both():
+    found = said("multi_head.scores", heads(given="self.cut(self.k(x))", scale="x.size(1)**0.5"))
+    assert "Two things are wrong. Line 19: " in found.message
+    assert "Line 20: The scores are scaled by the square root of seq_len" in found.message
+
+
+def test_a_known_mistake_that_the_steps_prove_is_named_where_a_judge_saw_little():
+    found = said("multi_head.scores", heads(asked="k", scale="1"))
+    assert found.message.startswith("The queries are made with the keys' layer.")
+    assert found.where.first_wrong in (18, 20)
+
+
+SAME = """
+def context_vectors(inputs):
+    count = len(inputs)
+    table = torch.zeros(count, count)
+    for one in range(count):
+        for other in range(count):
+            table[one, other] = inputs[other] @ inputs[other]
+    return torch.softmax(table, 1) @ inputs
+"""
+
+
+def test_numbers_of_which_some_belong_elsewhere_are_not_another_order():
+    found = said("simple.context", SAME)
+    assert found.where is None or "another order" not in found.where.how
+
+
+NEIGHBOUR = """
+def batched_attention(q, k, v):
+    answers = []
+    for n, (one, other) in enumerate(zip(q, k)):
+        shares = F.softmax(one @ other.mT * k.shape[-1] ** -0.5, dim=-2)
+        answers.append(shares @ v[n - 1])
+    return torch.stack(answers)
+"""
+
+
+def test_a_softmax_over_the_queries_is_no_exchange_of_queries_and_keys():
+    found = said("one_head.batched", NEIGHBOUR)
+    assert "swapped" not in found.message and found.where.first_wrong == 4
+    assert "The softmax runs over the queries" in found.message
+
+
+HIDDEN_FIRST = """
+def padded_weights(scores, lengths):
+    real = torch.arange(scores.shape[-1]) < lengths.view(-1, 1, 1)
+    table = torch.where(real, torch.full_like(scores, -1e8), scores)
+    return torch.softmax(table, dim=-2)
+"""
+
+
+def test_behind_a_large_number_that_hides_no_nan_is_spoken_of():
+    found = said("masks.padding", HIDDEN_FIRST)
+    assert "Line 4: " in found.message and "NaN" not in found.message
+    assert "sums along axis 1" in found.message or "dim=1" in found.message
+
+
+UNSCALED = """
+q, k, v = self.q(x), self.k(x), self.v(x)
+table = torch.bmm(q, k.mT)
+past = torch.ones(x.size(1), x.size(1)).tril() > 0
+table = torch.where(past, torch.tensor(-1e9, dtype=x.dtype), table)
+return self.noise(table.softmax(2)) @ v"""
+
+
+def test_a_mask_is_known_by_the_places_it_hides_whatever_the_scores():
+    found = said("masks.attention", causal(UNSCALED))
+    assert found.where.first_wrong == 13
+    assert found.message.startswith("The mask is the wrong way round")
+
+
+# --- what the text shows of loops, arguments and layers ------------------------------------------
+REPLACED = """
+def context_vectors(inputs):
+    answers = torch.zeros(inputs.shape)
+    for number, token in enumerate(inputs):
+        shares = (inputs @ token).softmax(0)
+        for other, share in zip(inputs, shares):
+            answers[number] = share * other
+    return answers
+"""
+
+
+def test_rounds_that_all_write_to_one_place_are_told_of():
+    found = said("simple.context", REPLACED)
+    assert found.where.first_wrong == 6
+    assert "Each round of line 5 writes to the same place, `answers[number]`" in found.message
+
+
+EARLY = """
+def merge_heads(t):
+    row = []
+    for one in t.unbind(1):
+        row += [one]
+        return torch.cat(row, 2)
+"""
+
+
+def test_a_return_in_the_first_round_is_told_of():
+    found = said("heads.merge", EARLY)
+    assert found.where.first_wrong == 5
+    assert "Line 5 returns in the first round of the loop of line 3" in found.message
+
+
+GROWING = """
+def batched_attention(q, k, v, *, kept=list()):
+    for one, other, value in zip(q, k, v):
+        kept.append((one @ other.T / other.shape[-1] ** 0.5).softmax(-1) @ value)
+    return torch.stack(kept)
+"""
+
+
+def test_an_argument_that_keeps_what_calls_put_into_it_is_told_of():
+    found = said("one_head.batched", GROWING)
+    assert found.where.first_wrong == 1
+    assert "What `kept` is by default is made once, in line 1" in found.message
+    alright = GROWING.replace("    for", "    kept = []\n    for", 1)
+    assert not [f for f in told("one_head.batched", alright.lstrip()) if f.fails]
+    wrong = said("one_head.batched", alright.replace("softmax(-1)", "softmax(0)"))
+    assert "by default" not in wrong.message
+
+
+NOT_DROPPED = """
+q, k, v = self.q(x), self.k(x), self.v(x)
+table = q @ k.mT
+later = torch.ones(x.size(1), x.size(1)).triu(1).bool()
+return table.masked_fill(later, -torch.inf).softmax(2) @ v"""
+
+
+def test_a_dropout_that_is_never_used_is_told_of_beside_another_mistake():
+    found = said("masks.attention", causal(NOT_DROPPED))
+    assert "The scores are not scaled." in found.message
+    assert "`self.noise`, made in line 7, is used nowhere" in found.message
+    used = causal(NOT_DROPPED.replace("softmax(2)", "softmax(2).mul(self.noise(torch.ones(1)))"))
+    assert "is used nowhere" not in said("masks.attention", used).message
+
+
+RIGHT_ONES = [
+    (
+        "heads.merge",
+        """
+def merge_heads(t):
+    while True:
+        return t.transpose(1, 2).flatten(2)
+""",
+    ),
+    (
+        "one_head.batched",
+        """
+def batched_attention(q, k, v, kept=None):
+    kept = [] if kept is None else kept
+    for n in range(len(q)):
+        kept.append((q[n] @ k[n].T / k.shape[-1] ** 0.5).softmax(-1) @ v[n])
+    return torch.stack(kept)
+""",
+    ),
+    (
+        "simple.context",
+        """
+def context_vectors(inputs):
+    answers = torch.zeros_like(inputs)
+    for one in range(len(inputs)):
+        for other in range(1):
+            answers[one] = (inputs @ inputs[one]).softmax(0) @ inputs
+    return answers
+""",
+    ),
+]
+
+
+@pytest.mark.parametrize("task, source", RIGHT_ONES, ids=[task for task, _ in RIGHT_ONES])
+def test_of_right_programs_with_such_loops_nothing_is_said(task, source):
+    assert not told(task, source.lstrip()) and not look(task, source.lstrip()).told()
