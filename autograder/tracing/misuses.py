@@ -223,6 +223,8 @@ def another_device(error: Error) -> str:
 
 
 def not_expanded(error: Error) -> str:
+    if not error.calls("expand"):
+        return "What is written has another size than the place that it is written into."
     own = f" Its shape is {list(error.shapes[0])}." if error.shapes else ""
     return f"`expand` lengthens axes of size 1 only; an axis of another size keeps it.{own}"
 
@@ -354,6 +356,7 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("RuntimeError", r"shape '(\[[-\d, ]{1,200}\])' is invalid for input of size (\d{1,12})",
      no_such_shape),
     ("RuntimeError", r"only supports boolean masks|mask.{1,20}dtype float", no_bools),
+    ("TypeError", r"invert\) is only implemented on integer and Boolean", no_bools),
     ("TypeError", r"^(?:\w+\.)*(softmax|log_softmax)\(\) missing .*dim", without_dim),
     ("TypeError", r"([\w.]{1,80})\(\) missing \d+ required positional arguments?: (.{1,200})",
      without_an_argument),
