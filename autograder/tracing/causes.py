@@ -9,25 +9,40 @@ from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import torch
 
 from autograder.course.steps.bank import Bank, KnownSteps
-from autograder.course.steps.traces import Signature, Step, Trace, alike, same_order, signature
+from autograder.course.steps.traces import (
+    LEAF,
+    Signature,
+    Step,
+    Trace,
+    alike,
+    same_order,
+    signature,
+)
 from autograder.tracing.alike import HIDDEN, near, plain
 from autograder.tracing.binding import names_given
 from autograder.tracing.first_wrong import (
+    LAYOUT,
     Judged,
     Wrong,
     factor_of,
     first_wrong,
     stays_multiplied,
+    taken_for_another,
 )
 from autograder.tracing.names import Slip, by_its_name
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.repair import Proof, can_prove, in_words, prove, put_right
+from autograder.tracing.proof.standing import (
+    has_a_stranger,
+    is_refuted,
+    stands_as_the_answers,
+)
 from autograder.tracing.reference import PRODUCTS, extended
 from autograder.tracing.text import Text, callee, means
 
@@ -74,7 +89,11 @@ def slips(
         there = told if proof is None or judged.own.goal is not None else ()  # else they are mended
         sizes = {value.numel() for own in values.values() for value in own}
         mistakes = bank.wrong(place, there, sizes, named)
-        slip = _named(judged, wrong, values, mistakes, text, proof, strict)
+
+        def refuted(mistake: KnownSteps, judged: Judged = judged, wrong: Wrong = wrong) -> bool:
+            return is_refuted(judged, wrong.number, bank.trace(place, (mistake.number,)))
+
+        slip = _named(judged, wrong, values, mistakes, text, proof, strict, refuted)
         if among and slip is not None and slip.cause is None:
             own = [m for check in among for m in bank.wrong(place, there, sizes, check)]
             slip = replace(slip, cause=_the_same_mixed(judged, slip.number, own, bank, place))
@@ -160,6 +179,11 @@ def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
     instead = None
     if found is not None and found.in_order and should is not None and found.known is not should:
         instead = (found.known, should)
+    step = judged.steps[number]
+    made = all(i in judged.like for i in step.inputs if judged.steps[i].kind == "float")
+    if found is None and should is not None and step.op in PRODUCTS and made:
+        maker, taken = taken_for_another(judged, number)
+        instead = taken if maker is None else None  # else where it was made may be to blame
     return Wrong(number, max(sources, default=None), should, None, instead)
 
 
@@ -179,12 +203,13 @@ def _named(
     text: Text,
     proof: Proof | None = None,
     strict: bool = False,
+    refuted: Callable[[KnownSteps], bool] = lambda mistake: False,
 ) -> Slip | None:
     """The slip with the known mistake that explains it; None where it cannot be claimed.
 
     values: what may have a known mistake's numbers, by its steps.
     strict: whether a proof was looked for and none was found. Only a known mistake's own numbers
-    count then.
+    count then. refuted: whether the steps show that a known mistake was not made.
     """
     if _handed_over(judged, wrong, text) and _of_the_call(judged, wrong, text) is None:
         return None  # the call may have exchanged them, or the function
@@ -194,13 +219,14 @@ def _named(
     own = [k.shapes[0] for k in judged.own.all if k.value.numel() in sizes]
     usual = list(map(signature, own))
     best: tuple[tuple, int, KnownSteps] | None = None
-    in_order = proof is not None and _stands_as_the_answers(judged, proof)
+    in_order = proof is not None and stands_as_the_answers(judged, proof)
     for mistake in mistakes:
         if time.thread_time() > judged.until:
             break
         new = [s for s in mistake.signatures if not any(alike(s, u) for u in usual)]
         found = _explained(marks, new, in_order)
-        if found is not None and (best is None or found < best[0]):
+        better = found is not None and (best is None or found < best[0])
+        if better and not refuted(mistake):
             best = (found, candidates[found[0]], mistake)
         if best is not None and best[0][:2] == (0, -len(candidates)):  # none could explain more
             break
@@ -211,6 +237,8 @@ def _named(
         joined = judged.steps[proof.number].op in JOINS
         known = cause is not None and not joined
         words = "" if known or proof.mend else in_words(judged, proof, text)
+        if cause is None and not (words or proof.mend) and has_a_stranger(judged, proof.number):
+            return None
         made = proof.mend, line, proof.all_right, words, proof.trace
         return Slip(judged, wrong, proof.number, cause, *made)
     if strict and (best is None or _made_of_moved(judged, wrong.number)):
@@ -225,15 +253,6 @@ def _named(
         mend = "two tensors are handed over in each other's place" if line is not None else ""
         return Slip(judged, wrong, number, cause, mend, line) if len(lines) == 1 else None
     return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
-
-
-def _stands_as_the_answers(judged: Judged, proof: Proof) -> bool:
-    """Whether what belongs in the place of a wrong step is laid out as the answer has it: so are
-    then the numbers of a mistake that this step is."""
-    wrong = proof.number in judged.bad and judged.steps[proof.number].op in PRODUCTS
-    right = proof.trace.steps[proof.number].value
-    own = (v for k in judged.own.known for v in k.shapes if v.shape == right.shape)
-    return wrong and any(near(plain(v), plain(right)) for v in own)
 
 
 def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
@@ -270,10 +289,20 @@ def _handed_over(judged: Judged, wrong: Wrong, text: Text) -> bool:
     step, like = judged.steps[wrong.number], judged.like.get(wrong.number)
     if wrong.number in judged.bad or like is None or not like.turned or not step.outer:
         return False
+    if all(_made_in(judged, i, step.outer) for i in step.inputs[:2]):
+        return False
     own = [judged.like[i].known.name for i in step.inputs[:2] if i in judged.like]
     names = text.operands(step)
     straight = len(names) == len(own) == 2 and all(map(means, names, own))
     return step.op in PRODUCTS and not straight
+
+
+def _made_in(judged: Judged, number: int, call: tuple) -> bool:
+    """Whether a tensor was made in one call of a function, and not handed to it."""
+    step = judged.steps[number]
+    while step.op in LAYOUT and len(step.inputs) == 1:
+        step = judged.steps[step.inputs[0]]
+    return step.op != LEAF and step.place is not None and step.outer == call
 
 
 def _alone_and_together(judged: Judged, number: int) -> list[torch.Tensor]:

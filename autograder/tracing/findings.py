@@ -151,7 +151,8 @@ def _with_where(
     shown = {each.cause[0] for each in told if each.cause}
     if any(look.refutes(check) for check, _ in pair if check not in shown):
         finding, pair, named = replace(finding, message=_without(pair, finding.message)), (), False
-    if observed and told and told[0].cause and told[0].cause[0].split(".")[0] == _topic(finding):
+    topic = finding.check.split(".")[0]
+    if observed and told and told[0].cause and told[0].cause[0].split(".")[0] == topic:
         finding, named = replace(finding, message=_without_the_first(finding.message)), False
     elif observed and told and told[-1].last and all(each.cause for each in told):
         named = False  # what the steps prove says more than what a judge saw
@@ -182,11 +183,6 @@ def _is_of_the_bank(finding: Finding, known: Answers) -> bool:
     """Whether a known mistake has this name; else a judge of the exercise's own saw something."""
     named = (*known.mistakes, *known.exchanged, *known.altered, *known.pairs)
     return any(finding.check in (check, *check.split(" + ")) for check, *_ in named)
-
-
-def _topic(finding: Finding) -> str:
-    """What a finding's name says it is about: its first word."""
-    return finding.check.split(".")[0]
 
 
 def _without_the_first(message: str) -> str:

@@ -189,7 +189,7 @@ def first_wrong(judged: Judged, named: bool = False) -> Wrong | None:
     if turned is not None:
         return turned
     should = judged.own.makes(judged.places(number))
-    maker, instead = (None, None) if should else _taken_for_another(judged, number)
+    maker, instead = (None, None) if should else taken_for_another(judged, number)
     return Wrong(number, last, should, maker, instead)
 
 
@@ -252,7 +252,7 @@ def _over_another_axis(judged: Judged, number: int) -> bool:
     return bool(before) and not before[0].turned
 
 
-def _taken_for_another(judged: Judged, number: int):
+def taken_for_another(judged: Judged, number: int):
     """Where one landmark stands in the place of another: (the step that made it, (it, other))."""
     given = judged.places(number)
     own = judged.own

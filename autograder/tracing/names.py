@@ -195,6 +195,7 @@ def _comes_with_the_call(slip: Slip, text: Text, line: int, names: list, words: 
     have handed them over. Names that say what they hold acquit the call."""
     step, function = slip.judged.steps[slip.number], function_around(text, line)
     given = {a.arg for a in function.args.args} if function is not None else set()
+    given -= {"self"}
     if not step.outer or not set(names) & given:
         return False
     taken = slip.wrong.instead[0].name if slip.wrong.instead is not None else ""

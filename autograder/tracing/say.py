@@ -14,11 +14,13 @@ from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, factor_of
 from autograder.tracing.names import Slip
+from autograder.tracing.proof.standing import FACTORS
 from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
 RANDOM = ("rand", "rand_like", "randn", "bernoulli", "uniform", "dropout", "multinomial")
 NOWHERE: tuple[int, int | None, str] = (-1, None, "")
+REDUCES = ("amax", "max", "amin", "min", "mean", "norm", "logsumexp", "std", "var")
 CHANCE = (OTHER_ZEROS, "there are zeros where values were expected")
 
 
@@ -116,6 +118,16 @@ def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
         return has_nan(as_it_ran.steps[slip.number].value, new_nan)
     if step.op == "softmax" and sums(step.value):
         return sums(step.value)
+    weights = bool(right) and all(_rows_sum_to_one(two) for _, two in right)
+    if weights and step.op.strip("_") in FACTORS and not _rows_sum_to_one(step.value):
+        return sums(step.value)
+    if step.op in REDUCES and slip.mended is not None and right and step.inputs:
+        sums_there = slip.mended.steps[step.inputs[0]].value.sum(-1)
+        if all(
+            t.numel() == sums_there.numel() and near(t.flatten(), sums_there.flatten())
+            for _, t in right
+        ):
+            return f"`{step.op}` stands where the sum of each row belongs"
     factor = factor_of(judged, slip.number)
     if factor is not None and abs(factor + 1) < 1e-3:
         return ""  # a minus sign that no replay proves wrong: a later step may take it back
@@ -135,6 +147,11 @@ def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
     if step.op in PRODUCTS and _stand_otherwise(judged, slip.number):
         return "its operands have their first axes in another order than the product needs"
     return _times(factor) if factor is not None else ""
+
+
+def _rows_sum_to_one(value: torch.Tensor) -> bool:
+    """Whether the numbers along the last axis sum to 1 everywhere: weights."""
+    return value.dim() > 1 and bool((value.sum(-1) - 1).abs().max() < 1e-4)
 
 
 def _stand_otherwise(judged: Judged, number: int) -> bool:

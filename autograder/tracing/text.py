@@ -138,6 +138,20 @@ class Text:
         ]
         return max(found, key=lambda n: n.lineno).value if found else None
 
+    def size_of(self, name: str, line: int) -> tuple[str, int]:
+        """The tensor whose shape gave a variable its value last before a line, and where."""
+        found = ("", 0)
+        for node in self.statements:
+            if not isinstance(node, ast.Assign) or node.lineno >= line:
+                continue
+            names = [n.id for n in ast.walk(node.targets[0]) if isinstance(n, ast.Name)]
+            if name in names and node.lineno > found[1]:
+                value = node.value.func if isinstance(node.value, ast.Call) else node.value
+                is_shape = isinstance(value, ast.Attribute) and value.attr in ("shape", "size")
+                own = value.value if is_shape else None
+                found = (own.id if isinstance(own, ast.Name) else "", node.lineno)
+        return found
+
     def function(self, name: str) -> ast.FunctionDef | None:
         """The function of this name, where there is one alone."""
         found = [n for n in self.nodes if isinstance(n, ast.FunctionDef) and n.name == name]
@@ -321,6 +335,15 @@ def own_nodes(function: ast.FunctionDef) -> Iterator[ast.AST]:
         yield node
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             left += ast.iter_child_nodes(node)
+
+
+def stored_in(function: ast.FunctionDef) -> set[str]:
+    """The variables that a function sets."""
+    return {
+        n.id
+        for n in own_nodes(function)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
 
 
 def last_assigned(function: ast.FunctionDef) -> str:

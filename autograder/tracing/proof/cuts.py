@@ -14,6 +14,7 @@ from dataclasses import replace
 import torch
 
 from autograder.tracing.alike import merges, near, plain
+from autograder.tracing.first_wrong import LAYOUT
 from autograder.tracing.proof.mends import siblings
 from autograder.tracing.proof.replay import Bench, Proof
 
@@ -28,8 +29,6 @@ def before_a_move(bench: Bench, pivot: Proof) -> Proof | None:
     """The step that cut an axis, where no order of the axes that it gave makes right what is made
     of them alone, and some order does of the same sizes in another order."""
     steps, number = bench.judged.steps, pivot.number
-    if not pivot.all_right:
-        return None
     right = pivot.trace.steps[number].value
     if steps[number].op in IN_PARTS:
         parts = siblings(bench.judged, number)
@@ -51,6 +50,28 @@ def before_a_move(bench: Bench, pivot: Proof) -> Proof | None:
     if not any(_can_be_moved(other, right) for other in others):
         return None
     return replace(pivot, number=number, suspects=(number,), should=None, mend=CUT)
+
+
+def before_a_merge(bench: Bench, pivot: Proof) -> Proof | None:
+    """The step that moved the axes of a right tensor, or gave it in such an order, where they are
+    merged next as no answer has them: once merged, no later step can have put them right."""
+    steps, like = bench.judged.steps, bench.judged.like
+    *moved, merging = pivot.suspects
+    if not pivot.all_right or merging != pivot.number or not moved:
+        return None
+    if not bench.one_statement(moved):
+        return None
+    first, row = moved[0], pivot.suspects
+    is_next = all(
+        steps[after].inputs == (before,) and bench.judged.users[before] == [after]
+        for before, after in itertools.pairwise(row)
+    )
+    joins = steps[merging].op in LAYOUT and steps[merging].value.dim() < steps[first].value.dim()
+    same = first in like and like[first].known is pivot.should
+    if is_next and joins and same and steps[first].op in (*LAYOUT, "einsum"):
+        mend = "its axes are merged next in another order than asked for"
+        return replace(pivot, number=first, suspects=(first,), should=None, mend=mend)
+    return None
 
 
 def _other_sizes(before: torch.Tensor, cut: torch.Tensor) -> Iterator[tuple[int, ...]]:

@@ -8,6 +8,7 @@ in is wrong. Else nobody can tell, and it is noted that both are open.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -51,6 +52,34 @@ def is_open(bench: Bench, pivot: Proof) -> bool:
     return False
 
 
+def where_it_comes_in(bench: Bench, pivot: Proof) -> Proof | None:
+    """The one step at which what was made beside the way comes in, where a sign there has the same
+    effect as what a right tensor has in its place, and something else is wrong behind it."""
+    judged = bench.judged
+    if pivot.all_right or _on_the_way(bench, pivot.number):
+        return None
+    users = _comes_in(bench, pivot.number)
+    for mend in ways_to_mend(judged, bench.replay, tuple(users)) if len(users) == 1 else ():
+        outcome = bench.outcome(mend.values, mend.calls) if mend.words in WAYS else None
+        if outcome is None or users[0] not in outcome[0]:
+            continue
+        one, two = outcome[0][users[0]], pivot.trace.steps[users[0]].value
+        seen = _visible(judged, two)
+        if seen is not None and near(plain(one[..., seen]), plain(two[..., seen])):
+            words = f"{mend.words}, or made with the other sign"
+            own = replace(pivot, number=users[0], suspects=(users[0],), should=None, mend=words)
+            return own
+    return None
+
+
+def _visible(judged: Judged, value: torch.Tensor) -> torch.Tensor | None:
+    """The places of a table that the answer hides nowhere; None where it hides none."""
+    known = [shape for known in judged.own.known for shape in known.shapes]
+    shapes = [t for t in known if t.dim() > 1 and t.shape[-2:] == value.shape[-2:]]
+    hidden = [_hidden(t) for t in shapes]
+    return next((~each for each in hidden if each.any()), None)
+
+
 def _comes_in(bench: Bench, number: int) -> list[int]:
     """The steps at which what was made beside the way comes in."""
     found, seen, left = [], set(), [number]
@@ -75,8 +104,7 @@ def _is_right_where_it_counts(judged: Judged, number: int) -> bool:
     if value.dim() < 2:
         return False
     shapes = [shape for known in judged.own.known for shape in known.shapes]
-    hidden = [_hidden(t) for t in shapes if t.dim() > 1 and t.shape[-2:] == value.shape[-2:]]
-    places = next((~each for each in hidden if each.any()), None)
+    places = _visible(judged, value)
     if places is None or places.sum() < 2:
         return False
     one = value.squeeze()

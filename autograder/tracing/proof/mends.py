@@ -21,6 +21,7 @@ ATTENTION = "scaled_dot_product_attention"
 JOINS = ("cat", "concat", "stack", "hstack", "vstack")
 OPPOSITES = (  # (operations, the one that undoes them, what is wrong then)
     (("add", "radd"), "sub", "it is added and should be taken away"),
+    (("add", "radd"), "rsub", "it is added and should be taken away"),
     (("sub", "subtract"), "add", "it is taken away and should be added"),
     (("mul", "rmul", "multiply"), "div", "it multiplies where it should divide"),
     (("div", "truediv", "true_divide", "divide"), "mul", "it divides where it should multiply"),

@@ -10,15 +10,26 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from autograder.course.steps.traces import Step
 from autograder.tracing.alike import Known
-from autograder.tracing.first_wrong import LAYOUT, Judged
+from autograder.tracing.first_wrong import LAYOUT, Judged, taken_for_another
 from autograder.tracing.proof.fillings import arrangements, right_ones
 from autograder.tracing.proof.replay import Bench, Proof
-from autograder.tracing.proof.standing import may_be_meant
-from autograder.tracing.reference import multiple
+from autograder.tracing.proof.standing import (
+    FACTORS,
+    as_the_answer_has_it,
+    hides_later,
+    may_be_meant,
+)
+from autograder.tracing.reference import PRODUCTS, multiple
 
 MOST_AT_ONCE = 3
 MOST_WAYS = (16, 3)  # right tensors tried in the place of each of two steps, and of each of three
+# Operations that programs use for one another.
+FAMILIES = (
+    tuple(op.strip("_") for op in PRODUCTS),
+    ("masked_fill", "where", "setitem", "add", "iadd", "sub", "isub", "tril", "triu"),
+)
 
 
 def first_of_several(bench: Bench, suspects: list[int]) -> Proof | None:
@@ -127,6 +138,65 @@ def in_the_place_of_a_missing_one(bench: Bench, prove) -> Proof | None:
                 found = Proof(number, trace, False, known, "", (number,), None, alone)
                 proved.append(found)
     return proved[0] if len(proved) == 1 else None
+
+
+def before_a_small_change(bench: Bench, mended) -> Proof | None:
+    """The first of two wrong steps of which the second is made of the first: with a right tensor in
+    the place of the first, one small change of the second makes all right, or the tensor that
+    belongs there in the place of one that it takes, and neither does alone.
+
+    mended: finds the statement in which a small change makes all right, in a trace.
+    """
+    judged, found = bench.judged, []
+    front = judged.frontier()
+    group = bench.group_of.get(front[0]) if front else None
+    if group is None or not bench.one_statement(group):
+        return None
+    steps = [judged.steps[i] for i in group]
+    for known, values in itertools.islice(_likely(judged, group), MOST_WAYS[0]):
+        straight = len(group) > 1 or as_the_answer_has_it(known, values[group[0]])
+        if not straight or not _may_make(judged, steps[0], known):
+            continue
+        if hides_later(judged, group, values):
+            continue
+        outcome = bench.outcome(values)
+        if outcome is None or outcome[1]:
+            return None
+        trace = bench.replay.trace_with(outcome[0])
+        rest = Bench(Judged(trace, judged.own, bench.until, judged.work), bench.until, bench.text)
+        suspects = [i for i in rest.suspects() if i not in group]
+        second = mended(rest, suspects) if suspects else None
+        if second is not None or (suspects and _takes_another(rest, suspects)):
+            found.append(Proof(min(group), trace, False, known, "", (min(group),)))
+    return found[0] if len({id(each.should) for each in found}) == 1 else None
+
+
+def _takes_another(bench: Bench, suspects: list[int]) -> bool:
+    """Whether the first wrong step is a product that takes a right tensor in the place of another,
+    and all is right with what the answer makes of that one."""
+    judged, number = bench.judged, suspects[0]
+    if judged.steps[number].op not in PRODUCTS or number not in judged.frontier():
+        return False
+    instead = taken_for_another(judged, number)[1]
+    if instead is None or instead[0] is instead[1]:
+        return False
+    return any(
+        (outcome := bench.outcome(values)) is not None and outcome[1]
+        for known, values in itertools.islice(_likely(judged, (number,)), MOST_WAYS[0])
+        if judged.own.comes_of(known, instead[1])
+    )
+
+
+def _may_make(judged: Judged, step: Step, known: Known) -> bool:
+    """Whether a step's operation may be what gives a right tensor: the answer makes it so as well;
+    or the step only changes the size of what it is made of, which stays as it is without it."""
+    own, op = judged.own, step.op.strip("_")
+    if op in FACTORS:
+        return any(multiple(step.value, shape) is not None for shape in known.shapes)
+    made = {own.trace.steps[i].op.strip("_") for i, k in own.of_step.items() if k is known}
+    given = [judged.like[i].known for i in step.inputs if i in judged.like]
+    alike = next((family for family in FAMILIES if op in family), (op,))
+    return bool(made & {*alike}) or any(each is known for each in given)
 
 
 def _likely(judged: Judged, group: tuple[int, ...]) -> Iterator[tuple[Known, dict]]:

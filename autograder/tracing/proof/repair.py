@@ -8,23 +8,22 @@ The line is known where all that it may be stands in one statement.
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import torch
 
 from autograder.course.steps.traces import Trace
 from autograder.tracing.alike import HIDDEN, Known, likeness, near, plain
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
-from autograder.tracing.proof.cuts import before_a_move
+from autograder.tracing.proof.cuts import before_a_merge, before_a_move
 from autograder.tracing.proof.exchanges import exchanged, swapped, turned_before
 from autograder.tracing.proof.fillings import in_slices, right_ones
-from autograder.tracing.proof.meeting import is_open, where_they_meet
+from autograder.tracing.proof.meeting import is_open, where_it_comes_in, where_they_meet
 from autograder.tracing.proof.mends import Mend, siblings, ways_to_mend
 from autograder.tracing.proof.operations import NotAgain
 from autograder.tracing.proof.pairs import (
+    before_a_small_change,
     first_of_several,
     in_the_place_of_a_missing_one,
     one_after_the_other,
@@ -35,6 +34,7 @@ from autograder.tracing.proof.standing import (
     as_the_answer_has_it,
     changes_nothing,
     has_right_siblings,
+    hides_later,
     is_a_part_as_it_is,
     is_another,
     is_right_alone,
@@ -44,6 +44,7 @@ from autograder.tracing.proof.standing import (
     may_turn,
     merges_in_order,
     one_of_the_other,
+    takes_out_what_is_needed,
     took_another,
     would_turn,
 )
@@ -88,8 +89,8 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     if is_open(bench, pivot):
         return None
     if bench.one_statement(pivot.suspects):
-        return pivot
-    earlier = _before_a_merge(bench, pivot) or before_a_move(bench, pivot)
+        return where_it_comes_in(bench, pivot) or pivot
+    earlier = before_a_merge(bench, pivot) or before_a_move(bench, pivot)
     if earlier is not None:
         return earlier
     same = _same_in_every_round(bench, pivot)
@@ -99,7 +100,8 @@ def prove(judged: Judged, until: float, text: Text) -> Proof | None:
     if mended is None and pivot.earlier is not None:
         return pivot.earlier
     mended = mended or one_after_the_other(bench, pivot) or first_of_several(bench, suspects)
-    return mended or in_the_place_of_a_missing_one(bench, prove)
+    mended = mended or in_the_place_of_a_missing_one(bench, prove)
+    return mended or (before_a_small_change(bench, _mended) if pivot.all_right else None)
 
 
 def put_right(judged: Judged, number: int, should: Known | None) -> Trace | None:
@@ -179,28 +181,6 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
     return best
 
 
-def _before_a_merge(bench: Bench, pivot: Proof) -> Proof | None:
-    """The step that moved the axes of a right tensor, or gave it in such an order, where they are
-    merged next as no answer has them: once merged, no later step can have put them right."""
-    steps, like = bench.judged.steps, bench.judged.like
-    *moved, merging = pivot.suspects
-    if not pivot.all_right or merging != pivot.number or not moved:
-        return None
-    if not bench.one_statement(moved):
-        return None
-    first, row = moved[0], pivot.suspects
-    is_next = all(
-        steps[after].inputs == (before,) and bench.judged.users[before] == [after]
-        for before, after in itertools.pairwise(row)
-    )
-    merges = steps[merging].op in LAYOUT and steps[merging].value.dim() < steps[first].value.dim()
-    same = first in like and like[first].known is pivot.should
-    if is_next and merges and same and steps[first].op in (*LAYOUT, "einsum"):
-        mend = "its axes are merged next in another order than asked for"
-        return replace(pivot, number=first, suspects=(first,), should=None, mend=mend)
-    return None
-
-
 def _moved_before(judged: Judged, group: tuple[int, ...]) -> set[int]:
     """The steps just before these that stand in another order than the answer's: they may be what
     is wrong. A product may have its operands in any order."""
@@ -232,7 +212,11 @@ def _the_same_before(judged: Judged, group: Sequence[int]) -> set[int]:
     if len(group) < 2:
         return found
     for operand in zip(*(judged.steps[i].inputs for i in group), strict=False):
-        if not are_the_same(judged, operand) or judged.steps[operand[0]].place is None:
+        if judged.steps[operand[0]].place is None:
+            continue
+        if not are_the_same(judged, operand):
+            if not any(i in judged.like or i in group for i in operand):
+                found |= _the_same_before(judged, operand)  # a wrong step, or too few numbers
             continue
         if len(set(operand)) == 1 and len(siblings(judged, operand[0])) >= len(group):
             continue
@@ -351,6 +335,8 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
         changed, all_right = outcome
         if all_right:
             return new, known, changed, True
+        if takes_out_what_is_needed(judged, group, known) or hides_later(judged, group, new):
+            continue
         pairs = zip(steps, values, strict=True)
         if known is should and all(multiple(s.value, v) is not None for s, v in pairs):
             return new, known, changed, False  # it is what should be there, but for a factor

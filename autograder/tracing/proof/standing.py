@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 import torch
 
-from autograder.course.steps.traces import LEAF
-from autograder.tracing.alike import Known, near, plain
+from autograder.course.steps.traces import LEAF, Trace
+from autograder.tracing.alike import HIDDEN, Known, near, plain
 from autograder.tracing.differs import moved
-from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
+from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, taken_for_another
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.replay import Proof
 from autograder.tracing.reference import PRODUCTS, TERMS, multiple
 from autograder.tracing.text import Text
 
 MOST_ROWS = 300  # that are compared
+WRITTEN_OUT = ("sub", "rsub", "isub", "exp", "exp2")  # before the sums of a softmax
 FACTORS = ("mul", "rmul", "imul", "div", "truediv", "itruediv", "pow")
 
 
@@ -120,6 +121,40 @@ def would_turn(judged: Judged, number: int, known: Known, value: torch.Tensor) -
     return straight and not scaled and not as_the_answer_has_it(known, value)
 
 
+def takes_out_what_is_needed(judged: Judged, group: tuple[int, ...], known: Known) -> bool:
+    """Whether steps are left out, by a right tensor that they were made of, though the answer does
+    the same to it later: what would be missing then is no mistake of the student's."""
+    step, own = judged.steps[group[0]], judged.own
+    if not any(i in judged.like and judged.like[i].known is known for i in step.inputs):
+        return False
+    same = [i for i, s in enumerate(own.trace.steps) if s.op == step.op]
+    done = [own.of_step[i] for i in same if i in own.of_step]
+    done = [each for each in done if each is not known]
+    before = any(own.comes_of(known, each) for each in done)
+    return not before and any(own.comes_of(each, known) for each in done)
+
+
+def hides_later(judged: Judged, group: tuple[int, ...], values: dict[int, torch.Tensor]) -> bool:
+    """Whether these steps lie on the way to a softmax that is written out, and a right tensor in
+    their place hides what the student hides only behind them: that line need not hide anything."""
+    if judged.steps[group[0]].op.strip("_") not in WRITTEN_OUT:
+        return False
+    for number, value in values.items():
+        own = plain(judged.steps[number].value)
+        new = (plain(value) == HIDDEN) & (own != HIDDEN)
+        left, seen = [number], set()
+        while left and new.any():
+            for user in judged.users[left.pop()]:
+                there = judged.steps[user].value
+                if user in seen or there.shape != own.shape:
+                    continue
+                seen.add(user)
+                left.append(user)
+                if (there[new] == 0).any() and judged.steps[user].op.strip("_") in FACTORS:
+                    return True
+    return False
+
+
 def as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:
     return any(v.shape == value.shape and torch.equal(v, value) for v in known.shapes)
 
@@ -169,3 +204,33 @@ def _same_rows(one: torch.Tensor, two: torch.Tensor) -> bool:
         return False
     found = [int((rows[1] - row).abs().amax(-1).argmin()) for row in rows[0]]
     return len(set(found)) == len(found) and near(rows[0], rows[1][found])
+
+
+def is_refuted(judged: Judged, number: int, trace: Trace | None) -> bool:
+    """Whether a softmax is made of the right scores, which a known mistake no longer has: it is not
+    that mistake, though its numbers may be the same."""
+    step = judged.steps[number]
+    before = [judged.like.get(i) for i in step.inputs]
+    if step.op != "softmax" or trace is None or not before or before[0] is None:
+        return False
+    found = before[0]
+    if not found.in_order or found.turned or all(k is not found.known for k in judged.own.known):
+        return False
+    own = Judged(trace, judged.own)
+    same = [each for each in own.like.values() if each.known is found.known]
+    return not any(each.in_order and not each.turned for each in same)
+
+
+def has_a_stranger(judged: Judged, number: int) -> bool:
+    """Whether a product takes a right tensor that was made for nothing else and belongs elsewhere:
+    the line that made it may be the wrong one."""
+    return judged.steps[number].op in PRODUCTS and taken_for_another(judged, number)[0] is not None
+
+
+def stands_as_the_answers(judged: Judged, proof: Proof) -> bool:
+    """Whether what belongs in the place of a wrong step is laid out as the answer has it: so are
+    then the numbers of a mistake that this step is."""
+    wrong = proof.number in judged.bad and judged.steps[proof.number].op in PRODUCTS
+    right = proof.trace.steps[proof.number].value
+    own = (v for k in judged.own.known for v in k.shapes if v.shape == right.shape)
+    return wrong and any(near(plain(v), plain(right)) for v in own)

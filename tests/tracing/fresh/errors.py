@@ -285,3 +285,185 @@ def batched_attention(q, k, v):
 """,
     r"`compare` returns nothing",
 )
+change(
+    "another pair of axes is exchanged",
+    TASK,
+    CLASS,
+    (
+        "        scores = q @ k.transpose(1, 2)\n",
+        "        turned = k.permute(2, 1, 0)\n        scores = q @ turned  # <-\n",
+    ),
+    causes=(r"had the shape \[2, 3, 13\] before line 12 .* last two have to be exchanged",),
+)
+change(
+    "a matrix that fits as it was",
+    TASK,
+    CLASS,
+    (
+        "        v = self.v(x)\n",
+        "        v = x @ self.v.weight.T.T + self.v.bias  # <-\n",
+    ),
+    causes=("fits as it was",),
+)
+change(
+    "an argument of another method",
+    TASK,
+    CLASS,
+    (
+        "        scores = scores / k.shape[-1] ** 0.5\n",
+        "        scores = scores / hidden ** 0.5  # <-\n",
+    ),
+    causes=(r"`hidden` is an argument of `__init__` alone: keep it there as `self\.hidden`",),
+)
+change(
+    "a variable of another method",
+    TASK,
+    CLASS,
+    (
+        "        super().__init__()\n",
+        "        super().__init__()\n        root = hidden ** 0.5\n",
+    ),
+    (
+        "        scores = scores / k.shape[-1] ** 0.5\n",
+        "        scores = scores / root  # <-\n",
+    ),
+    causes=(r"`root` is a variable of `__init__` alone: keep it there as `self\.root`",),
+)
+change(
+    "a layer where its output is needed",
+    TASK,
+    CLASS,
+    (
+        "        return weights @ v\n",
+        "        return torch.bmm(weights, self.v)  # <-\n",
+    ),
+    causes=(r"`self\.v` is the layer itself: call it with its input, `self\.v\(\.\.\.\)`",),
+)
+change(
+    "a name that is set only here",
+    TASK,
+    CLASS,
+    (
+        "        scores = q @ k.transpose(1, 2)\n",
+        "        table = table + q @ k.transpose(1, 2)  # <-\n        scores = table\n",
+    ),
+    causes=("`table` is set in this function, but not before this line",),
+)
+add(
+    "the loop takes the name of what came in",
+    "one_head.batched",
+    """
+def batched_attention(q, k, v):
+    found = []
+    for q, b, c in zip(q, k, v):
+        found.append((q @ b.T / b.shape[-1] ** 0.5).softmax(-1) @ c)
+    return torch.cat(found).reshape(q.shape[0], q.shape[1], c.shape[-1])  # <-
+""",
+    r"`q` was overwritten in line 3: its sizes are no longer",
+)
+change(
+    "a size of another tensor",
+    TASK,
+    CLASS,
+    (
+        "        q = self.q(x)\n",
+        "        b, n, wide = x.shape\n        q = self.q(x).reshape(b, n, wide)  # <-\n",
+    ),
+    causes=(r"`wide` is 7 here, a size of `x` \(line 9\); 13 would fit",),
+)
+add(
+    "a size that is a float",
+    "heads.split",
+    """
+def split_heads(t, num_heads):
+    size = t.shape[-1] / num_heads
+    return t.reshape(t.shape[0], t.shape[1], num_heads, size).transpose(1, 2)  # <-
+""",
+    r"`size` is a float, since `/` in line 2 always gives one",
+)
+add(
+    "an axis is missing in a mask",
+    "masks.padding",
+    """
+def padded_weights(scores, lengths):
+    late = torch.arange(scores.shape[-1]) >= lengths.view(-1, 1)
+    scores = torch.where(late, -torch.inf, scores)  # <-
+    return scores.softmax(-1)
+""",
+    r"\[11, 13\] becomes \[11, 1, 13\] or \[11, 13, 1\]|\[11, 13, 1\] or \[11, 1, 13\]",
+)
+add(
+    "two rows of different lengths are compared",
+    "masks.padding",
+    """
+def padded_weights(scores, lengths):
+    late = torch.arange(scores.shape[-1]) >= lengths  # <-
+    return scores.masked_fill(late, -torch.inf).softmax(-1)
+""",
+    r"`>=` is given .* one of them needs an axis more",
+)
+add(
+    "letters for axes that are not there",
+    "heads.attend",
+    """
+def attend(q, k, v, num_heads):
+    a, c = [t.unflatten(-1, (num_heads, -1)) for t in (q, k)]
+    table = torch.einsum("bihd,bjhd->bhij", a, k) / c.shape[-1] ** 0.5  # <-
+    return table
+""",
+    r"Its operand 2 is the keys .*it has 3 axes, and the equation 4 letters",
+)
+add(
+    "what append gives",
+    "one_head.batched",
+    """
+def batched_attention(q, k, v):
+    found = []
+    for a, b, c in zip(q, k, v):
+        found = found.append((a @ b.T / b.shape[-1] ** 0.5).softmax(-1) @ c)  # <-
+    return torch.stack(found)
+""",
+    r"`append` changes its list and returns nothing, so that `found` becomes None",
+)
+add(
+    "the largest of Python's own",
+    "simple.softmax_stable",
+    """
+def softmax_stable(scores):
+    powers = torch.exp(scores - max(scores))  # <-
+    return powers / powers.sum(-1, keepdim=True)
+""",
+    r"Python's own `max` compares the rows",
+)
+add(
+    "one product for three axes",
+    "heads.attend",
+    """
+def attend(q, k, v, num_heads):
+    a, c, w = [t.unflatten(-1, (num_heads, -1)).transpose(1, 2) for t in (q, k, v)]
+    table = torch.bmm(a, c.mT) / c.shape[-1] ** 0.5  # <-
+    return table
+""",
+    r"`bmm` takes two tensors of 3 axes each",
+)
+add(
+    "a mask as an index",
+    "masks.minus_infinity",
+    """
+def mask_scores(scores):
+    hidden = scores.clone()
+    hidden[torch.ones(scores.shape[1:]).triu(1) > 0] = -torch.inf  # <-
+    return hidden.softmax(-1)
+""",
+    r"A mask in an index is laid on the first axes",
+)
+add(
+    "two names for three sizes",
+    "one_head.batched",
+    """
+def batched_attention(q, k, v):
+    n, size = k.shape  # <-
+    return (q @ k.mT / size ** 0.5).softmax(-1) @ v
+""",
+    r"`k` has more axes than the 2 names on the left",
+)
