@@ -29,7 +29,7 @@ def where_they_meet(bench: Bench, numbers: Sequence[int]) -> int | None:
     main = [i for i in numbers if i not in beside]
     if not beside or not main or not bench.one_statement(main):
         return None
-    if _is_right_where_it_counts(judged, max(beside)):
+    if _is_right_where_it_counts(judged, judged.steps[max(beside)].value):
         return min(main)
     judged.work.open |= {*beside}
     return None
@@ -64,7 +64,7 @@ def where_it_comes_in(bench: Bench, pivot: Proof) -> Proof | None:
         if outcome is None or users[0] not in outcome[0]:
             continue
         one, two = outcome[0][users[0]], pivot.trace.steps[users[0]].value
-        seen = _visible(judged, two)
+        seen = visible(judged, two)
         if seen is not None and near(plain(one[..., seen]), plain(two[..., seen])):
             words = f"{mend.words}, or made with the other sign"
             own = replace(pivot, number=users[0], suspects=(users[0],), should=None, mend=words)
@@ -72,7 +72,7 @@ def where_it_comes_in(bench: Bench, pivot: Proof) -> Proof | None:
     return None
 
 
-def _visible(judged: Judged, value: torch.Tensor) -> torch.Tensor | None:
+def visible(judged: Judged, value: torch.Tensor) -> torch.Tensor | None:
     """The places of a table that the answer hides nowhere; None where it hides none."""
     known = [shape for known in judged.own.known for shape in known.shapes]
     shapes = [t for t in known if t.dim() > 1 and t.shape[-2:] == value.shape[-2:]]
@@ -98,13 +98,19 @@ def _on_the_way(bench: Bench, number: int) -> bool:
     return any(i in judged.like and judged.steps[i].op in PRODUCTS for i in before)
 
 
-def _is_right_where_it_counts(judged: Judged, number: int) -> bool:
-    """Whether a step has the numbers of a right tensor in all places that are not hidden."""
+def is_right_but_for_its_sign(judged: Judged, number: int) -> bool:
+    """Whether a step has the numbers of a right tensor, or the same with the other sign, in all
+    places that are not hidden."""
     value = judged.steps[number].value
+    return any(_is_right_where_it_counts(judged, v) for v in (value, -value))
+
+
+def _is_right_where_it_counts(judged: Judged, value: torch.Tensor) -> bool:
+    """Whether a tensor has the numbers of a right one in all places that are not hidden."""
     if value.dim() < 2:
         return False
     shapes = [shape for known in judged.own.known for shape in known.shapes]
-    places = _visible(judged, value)
+    places = visible(judged, value)
     if places is None or places.sum() < 2:
         return False
     one = value.squeeze()

@@ -1,0 +1,109 @@
+"""The step of a known mistake that explains all that comes back, where no replay proves one.
+
+The known wrong program has steps of its own. Where the student's first step that is not right has
+the numbers of one of its wrong steps, in the same order up to that of the axes, and all that it was
+made of is right, it is there that the same mistake was made.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from autograder.course.steps.bank import Bank, KnownSteps
+from autograder.course.steps.traces import LEAF, Trace
+from autograder.tracing.alike import Known, Shelf, among, near, plain, tells
+from autograder.tracing.first_wrong import Judged, Wrong, taken_for_another
+from autograder.tracing.proof.meeting import is_right_but_for_its_sign, visible
+from autograder.tracing.reference import PRODUCTS, Reference
+
+
+def made_as_known(
+    judged: Judged, bank: Bank, place: int, named: str
+) -> tuple[Wrong, KnownSteps] | None:
+    """The step at which the known mistake of this name was made, as its own program makes it, and
+    the mistake; None where the steps do not show it."""
+    if not judged.whole or judged.trace.full or judged.trace.stopped is not None:
+        return None
+    found = []
+    for mistake in bank.wrong(place, (), (), named):
+        trace = bank.trace(place, (mistake.number,))
+        if trace is not None and not trace.full and _comes_to_the_same(judged.trace, trace):
+            number = _same_step(judged, _wrong_steps(trace, judged.own))
+            if number is None or not _is_of_right_ones(judged, number):
+                return None
+            found.append((number, mistake))
+    if len({number for number, _ in found}) != 1 or found[0][0] in judged.work.open:
+        return None
+    number, mistake = found[0]
+    own = (i for i in judged.steps[number].inputs if i in judged.right and i in judged.like)
+    return Wrong(number, max(own, default=None)), mistake
+
+
+def _comes_to_the_same(one: Trace, two: Trace) -> bool:
+    """Whether two programs give the same back."""
+    if not one.returned or len(one.returned) != len(two.returned):
+        return False
+    pairs = zip(one.returned, two.returned, strict=True)
+    values = [(one.steps[i].value, two.steps[j].value) for i, j in pairs]
+    return all(a.shape == b.shape and near(plain(a), plain(b)) for a, b in values)
+
+
+def _wrong_steps(trace: Trace, own: Reference) -> list[Known]:
+    """What the known wrong program has that the answer, and other right programs, do not have, and
+    that nothing right was made of."""
+    judged = Judged(trace, own)
+    numbers = [i for i in judged.telling if i not in judged.right and trace.steps[i].op != LEAF]
+    return Shelf([Known(i, [trace.steps[i].value]) for i in sorted(numbers)])
+
+
+def _same_step(judged: Judged, wrong: Shelf) -> int | None:
+    """The student's first step that is not right, if it is one of those; in every round of a loop,
+    as far as it can be told."""
+    for number in sorted(judged.bad | judged.unsure):
+        step = judged.steps[number]
+        if is_right_but_for_its_sign(judged, number):
+            continue  # it may be taken away where the answer adds it
+        if step.op == LEAF or step.place is None:
+            return None
+        key = step.place, step.op, step.outer
+        rounds = [i for i, s in enumerate(judged.steps) if (s.place, s.op, s.outer) == key]
+        rounds = [i for i in rounds if i not in judged.right and tells(judged.steps[i].value)]
+        same = rounds and all(_is_one_of(judged, i, wrong) for i in rounds)
+        return number if same else None
+    return None
+
+
+def _is_one_of(judged: Judged, number: int, wrong: Shelf) -> bool:
+    """Whether a step has the numbers of one of these; where the answer hides, any may stand."""
+    value = judged.steps[number].value
+    like = among(value, wrong)
+    if like is not None and like.in_order:
+        return True
+    seen = visible(judged, value) if value.dim() > 1 else None
+    if seen is None or seen.sum() < 2:
+        return False
+    return any(_same_where(seen, value, each.value) for each in wrong)
+
+
+def _same_where(seen: torch.Tensor, one: torch.Tensor, two: torch.Tensor) -> bool:
+    one, two = one.squeeze(), two.squeeze()
+    if one.shape != two.shape or one.shape[-2:] != seen.shape:
+        return False
+    return near(plain(one[..., seen]), plain(two[..., seen]))
+
+
+def _is_of_right_ones(judged: Judged, number: int) -> bool:
+    """Whether a step was made of what belongs there: of no right tensor in the place of another,
+    and of none whose axes were moved before."""
+    step = judged.steps[number]
+    maker, instead = taken_for_another(judged, number)
+    left_out = instead is not None and judged.own.comes_of(instead[1], instead[0])
+    if maker is not None or (instead is not None and not left_out):
+        return False
+    orders = [judged.like[i].order or () for i in step.inputs if i in judged.like]
+    moved = [order for order in orders if list(order) != sorted(order)]
+    return all(step.op in PRODUCTS and _last_two_turned(order) for order in moved)
+
+
+def _last_two_turned(order: tuple[int, ...]) -> bool:
+    return list((*order[:-2], *order[:-3:-1])) == sorted(order)
