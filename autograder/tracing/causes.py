@@ -35,8 +35,7 @@ from autograder.tracing.first_wrong import (
     stays_multiplied,
     taken_for_another,
 )
-from autograder.tracing.names import Slip, by_its_name
-from autograder.tracing.proof.as_known import made_as_known
+from autograder.tracing.names import Slip, as_its_program_makes_it, by_its_name
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.proof.standing import (
@@ -124,16 +123,8 @@ def slips(
         own = extended(judged.own, [after])
         judged = Judged(judged.trace, own, judged.until, judged.work)
     if named and not found:
-        found += filter(None, [_as_known(judged, bank, place, named, text)])
+        found += as_its_program_makes_it(judged, bank, place, named, text)
     return found, judged
-
-
-def _as_known(judged: Judged, bank: Bank, place: int, named: str, text: Text) -> Slip | None:
-    """The known mistake that explains all, at the step where its own program makes it, too."""
-    made = made_as_known(judged, bank, place, named)
-    if made is None or _handed_over(judged, made[0], text):
-        return None
-    return by_its_name(Slip(judged, made[0], made[0].number, made[1]), text)
 
 
 def _hides_otherwise(judged: Judged, number: int, after: Trace) -> bool:

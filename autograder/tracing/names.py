@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from autograder.course.steps.bank import KnownSteps
+from autograder.course.steps.bank import Bank, KnownSteps
 from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import HIDDEN, plain
 from autograder.tracing.binding import (
@@ -29,6 +29,7 @@ from autograder.tracing.binding import (
     unpacked,
 )
 from autograder.tracing.first_wrong import LAYOUT, Judged, Wrong, factor_of
+from autograder.tracing.proof.as_known import made_as_known
 from autograder.tracing.proof.handed import MISSING, called_too_early
 from autograder.tracing.proof.mends import ATTENTION, JOINS
 from autograder.tracing.reference import PRODUCTS
@@ -53,6 +54,20 @@ class Slip:
     last: bool = False  # whether all is right with this mended
     words: str = ""  # a small change that makes the result right, where no cause is known
     mended: Trace | None = None  # the trace with what belongs there, where it is proved
+
+
+def as_its_program_makes_it(
+    judged: Judged, bank: Bank, place: int, named: str, text: Text
+) -> list[Slip]:
+    """The known mistake that explains all, at the step where its own program makes it, too."""
+    made = made_as_known(judged, bank, place, named)
+    if made is None:
+        return []
+    wrong, cause = made
+    lines = {text.line(judged.steps[i]) for i in judged.work.open} - {None}
+    mend = f"it can be mended here, or in line {min(lines)}, where what comes in is made"
+    slip = Slip(judged, wrong, wrong.number, cause, mend if lines else "")
+    return [each for each in [by_its_name(slip, text)] if each is not None]
 
 
 def by_its_name(slip: Slip, text: Text) -> Slip | None:

@@ -96,7 +96,8 @@ def _is_of_right_ones(judged: Judged, number: int) -> bool:
     """Whether a step was made of what belongs there: of no right tensor in the place of another,
     and of none whose axes were moved before."""
     step = judged.steps[number]
-    maker, instead = taken_for_another(judged, number)
+    known = all(i in judged.like for i in step.inputs if judged.steps[i].kind == "float")
+    maker, instead = taken_for_another(judged, number) if known else (None, None)
     left_out = instead is not None and judged.own.comes_of(instead[1], instead[0])
     if maker is not None or (instead is not None and not left_out):
         return False

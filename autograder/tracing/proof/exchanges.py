@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 import torch
 
 from autograder.course.steps.traces import Trace
+from autograder.tracing.binding import names_in_a_row
 from autograder.tracing.first_wrong import LAYOUT
 from autograder.tracing.proof.replay import Bench, Proof
 from autograder.tracing.reference import PRODUCTS, multiple
-from autograder.tracing.text import means
+from autograder.tracing.text import callee, function_around, means, own_nodes
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def exchanged(bench: Bench, swap: Swap, pivot: Proof | None) -> Proof | None:
         return pivot
     named = all(text.target(judged.steps[i]) for i in (one, two))
     straight = crossed is False and named
-    line = _handed_over_in(bench, swap) if straight else None
+    line = (_handed_over_in(bench, swap) or _unpacked_in(bench, swap)) if straight else None
     if line is not None:
         trace = bench.replay.trace_with(swap.changed)
         proof = Proof(min(one, two), trace, swap.rest is None, judged.like[two].known)
@@ -64,6 +65,31 @@ def _handed_over_in(bench: Bench, swap: Swap) -> int | None:
         if all(map(means, to, (second, first))) and not any(map(means, to, (first, second))):
             lines.add(call.lineno)
     return text.first_line(lines.pop()) if len(lines) == 1 else None
+
+
+def _unpacked_in(bench: Bench, swap: Swap) -> int | None:
+    """The line of the one statement that gives two tensors each other's names, which a function of
+    the student's own made, named and returned in another order."""
+    judged, text = bench.judged, bench.text
+    steps = judged.steps[swap.one], judged.steps[swap.two]
+    names = [text.target(step) for step in steps]
+    functions = {function_around(text, text.line(step)) for step in steps}
+    function = functions.pop() if len(functions) == 1 else None
+    rows = [n.value for n in own_nodes(function) if isinstance(n, ast.Return)] if function else []
+    row = names_in_a_row(rows[0]) if len(rows) == 1 else []
+    if any(row.count(name) != 1 for name in names):
+        return None
+    one, two = map(row.index, names)
+    lines = set()
+    for each in text.statements:
+        call = each.value if isinstance(each, ast.Assign) else None
+        if not isinstance(call, ast.Call) or text.function(callee(call)) is not function:
+            continue
+        given = names_in_a_row(each.targets[0])
+        if len(given) != len(row) or (given[one], given[two]) != (names[1], names[0]):
+            return None  # its names do not show it
+        lines.add(each.lineno)
+    return lines.pop() if len(lines) == 1 else None
 
 
 def turned_before(bench: Bench, pivot: Proof) -> Swap | None:
