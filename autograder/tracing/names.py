@@ -29,7 +29,7 @@ from autograder.tracing.binding import (
     unpacked,
 )
 from autograder.tracing.first_wrong import LAYOUT, Judged, Wrong, factor_of
-from autograder.tracing.proof.as_known import made_as_known
+from autograder.tracing.proof.as_known import made_as_known, where_it_was_cut
 from autograder.tracing.proof.handed import MISSING, called_too_early
 from autograder.tracing.proof.mends import ATTENTION, JOINS
 from autograder.tracing.reference import PRODUCTS
@@ -64,9 +64,15 @@ def as_its_program_makes_it(
     if made is None:
         return []
     wrong, cause = made
-    lines = {text.line(judged.steps[i]) for i in judged.work.open} - {None}
-    mend = f"it can be mended here, or in line {min(lines)}, where what comes in is made"
-    slip = Slip(judged, wrong, wrong.number, cause, mend if lines else "")
+    beside = [text.line(judged.steps[i]) for i in sorted(judged.work.open)][:1]
+    mend = "it can be mended here, or in line {}, where what comes in is made"
+    slip = Slip(judged, wrong, wrong.number, cause, mend.format(*beside) if beside else "")
+    cut = where_it_was_cut(judged, wrong.number)
+    line = text.line(judged.steps[wrong.number])
+    if cut is not None and text.line(judged.steps[cut]) not in (line, None):
+        wrong = replace(wrong, number=cut)
+        words = f"the parts that line {line} takes of it are not the ones asked for"
+        slip = replace(slip, wrong=wrong, number=cut, mend=words)
     return [each for each in [by_its_name(slip, text)] if each is not None]
 
 

@@ -12,9 +12,11 @@ import torch
 from autograder.course.steps.bank import Bank, KnownSteps
 from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known, Shelf, among, near, plain, tells
-from autograder.tracing.first_wrong import Judged, Wrong, taken_for_another
+from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, Wrong, taken_for_another
 from autograder.tracing.proof.meeting import is_right_but_for_its_sign, visible
 from autograder.tracing.reference import PRODUCTS, Reference
+
+CUTS = ("view", "reshape", "unflatten")  # they may make several axes of one
 
 
 def made_as_known(
@@ -37,6 +39,21 @@ def made_as_known(
     number, mistake = found[0]
     own = (i for i in judged.steps[number].inputs if i in judged.right and i in judged.like)
     return Wrong(number, max(own, default=None)), mistake
+
+
+def where_it_was_cut(judged: Judged, number: int) -> int | None:
+    """The step that cut an axis in several of which a step takes parts, if nothing but the order of
+    the axes changed in between: which axis is which was said there."""
+    if judged.steps[number].op not in PARTS:
+        return None
+    while len(judged.steps[number].inputs) == 1:
+        number = judged.steps[number].inputs[0]
+        step = judged.steps[number]
+        if step.op not in LAYOUT or not step.inputs:
+            return None
+        if step.value.dim() > judged.steps[step.inputs[0]].value.dim() and step.op in CUTS:
+            return number
+    return None
 
 
 def _comes_to_the_same(one: Trace, two: Trace) -> bool:
@@ -107,4 +124,4 @@ def _is_of_right_ones(judged: Judged, number: int) -> bool:
 
 
 def _last_two_turned(order: tuple[int, ...]) -> bool:
-    return list((*order[:-2], *order[:-3:-1])) == sorted(order)
+    return [*order[:-2], *order[:-3:-1]] == sorted(order)

@@ -37,7 +37,8 @@ def exchanged(bench: Bench, swap: Swap, pivot: Proof | None) -> Proof | None:
         return pivot
     named = all(text.target(judged.steps[i]) for i in (one, two))
     straight = crossed is False and named
-    line = (_handed_over_in(bench, swap) or _unpacked_in(bench, swap)) if straight else None
+    line = _handed_over_in(bench, swap) if straight else None
+    line = _unpacked_in(bench, swap) if line is None and named and not crossed else line
     if line is not None:
         trace = bench.replay.trace_with(swap.changed)
         proof = Proof(min(one, two), trace, swap.rest is None, judged.like[two].known)
