@@ -6,8 +6,7 @@ import ast
 import re
 from collections.abc import Container, Sequence
 
-from autograder.course.steps.traces import Step
-from autograder.tracing.text import Text, callee, function_around, means, own_nodes
+from autograder.tracing.text import Text, callee, function_around, own_nodes
 
 HANDS_ON = ("zip", "list", "tuple", "reversed", "dict", "sorted", "next", "iter", "enumerate")
 REORDERS = ("reverse", "sort", "insert", "pop", "remove", "rotate", "appendleft")
@@ -140,23 +139,6 @@ def names_in_a_row(row: ast.AST | None) -> list[str]:
     """The variables of a row that holds nothing else; empty where it does."""
     parts = row.elts if isinstance(row, ast.Tuple | ast.List) else []
     return [n.id for n in parts] if all(isinstance(n, ast.Name) for n in parts) else []
-
-
-def called_crosswise(text: Text, steps: Sequence[Step]) -> bool:
-    """Whether a variable is called by a word in what another one of them is made of, and not by one
-    in what it is made of itself: `v = x @ w_key` beside `k = x @ w_value`."""
-    names = [text.target(step) for step in steps]
-    words = [{w for n in text.names_at(s) for w in n.lower().split("_") if w} for s in steps]
-
-    def any_means(name: str, own: set[str]) -> bool:
-        return any(means(name, word) for word in own)
-
-    return any(
-        any_means(name, words[other]) and not any_means(name, words[own])
-        for own, name in enumerate(names)
-        for other in range(len(steps))
-        if other != own
-    )
 
 
 def names_at_once(text: Text, line: int) -> list[str]:

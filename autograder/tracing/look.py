@@ -13,15 +13,10 @@ from autograder.course.asking import Finding, Where
 from autograder.course.steps.bank import Bank
 from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known, near, plain
-from autograder.tracing.binding import (
-    called_crosswise,
-    names_in_a_row,
-    overwritten_in_rounds,
-    reorders,
-    returns_in_a_round,
-)
+from autograder.tracing.binding import overwritten_in_rounds, reorders, returns_in_a_round
 from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import COPIES, LAYOUT, Judged, first_wrong
+from autograder.tracing.proof.returned import reordered_by_the_return
 from autograder.tracing.reference import PRODUCTS, Reference, reference
 from autograder.tracing.say import called, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
@@ -180,9 +175,11 @@ class Look:
         """Where all steps are right and another of them is returned than the result."""
         if not judged.whole or judged.bad or judged.own is not self.own:
             return []
-        reordered = self._reordered_by_the_return(judged)
-        if reordered is not None:
-            return [reordered]
+        line = reordered_by_the_return(judged, self.text)
+        if line is not None:
+            how, end = "what is asked for comes back in another order", len(self.trace.steps)
+            where = Where(first_wrong=line, how=how, **self.right_before(line))
+            return [Told(where, self.text.statement(line), None, end, end, last=True)]
         pairs = zip(self.trace.returned, self.own.trace.returned, strict=False)
         for number, wanted in pairs:
             known = self.own.of_step.get(wanted)
@@ -191,32 +188,6 @@ class Look:
             if found is not None:
                 return [found]
         return []
-
-    def _reordered_by_the_return(self, judged: Judged) -> Told | None:
-        """The `return` that names all that is asked for, made in the order asked for, in another
-        one; None where it does not, or where what it names is called by another's name."""
-        steps, back = self.trace.steps, self.trace.returned
-        wanted = [self.own.of_step.get(i) for i in self.own.trace.returned]
-        like = [judged.like.get(i) for i in back]
-        if any(w is None for w in wanted) or not all(f and f.whole and f.in_order for f in like):
-            return None
-        found = [f.known for f in like]
-        made = [judged.like[i].known for i in sorted(back)]
-        if len({*back}) != len(wanted) or found == wanted or made != wanted:
-            return None
-        line = self.text.line(steps[max(back)])
-        last = self.text.return_after(line) if line is not None else None
-        node = self.text.around(last) if last is not None else None
-        if not isinstance(node, ast.Return) or names_in_a_row(node.value) != [
-            self.text.target(steps[i]) or None for i in back
-        ]:
-            return None
-        if called_crosswise(self.text, [steps[i] for i in back]):
-            return None
-        how = "what is asked for comes back in another order"
-        where = Where(first_wrong=last, how=how, last_right=line)
-        end = len(steps)
-        return Told(where, self.text.statement(last), None, end, end, last=True)
 
     def _returned_for(self, judged: Judged, number: int, wanted: Known, shape) -> Told | None:
         """What is returned in the place of a result, where it is a right step, but another."""
