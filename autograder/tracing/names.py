@@ -64,7 +64,7 @@ def as_its_program_makes_it(
     if made is None:
         return []
     wrong, cause = made
-    beside = [text.line(judged.steps[i]) for i in sorted(judged.work.open)][:1]
+    beside = [text.line(judged.steps[i]) for i in sorted(judged.work.open)][-1:]
     mend = "it can be mended here, or in line {}, where what comes in is made"
     slip = Slip(judged, wrong, wrong.number, cause, mend.format(*beside) if beside else "")
     cut = where_it_was_cut(judged, wrong.number)

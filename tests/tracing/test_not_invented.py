@@ -103,9 +103,11 @@ def test_what_is_right_where_it_counts_is_not_the_wrong_line():
     assert found.check == "alibi.sign" and found.where.first_wrong == 6
 
 
-def test_a_sign_that_may_belong_in_two_places_has_no_line():
+def test_a_sign_that_may_belong_in_two_places_is_told_with_both():
     found = said("variants.alibi", ALIBI.format(sign="-", how="table + cost"))
-    assert found.check == "alibi.sign" and found.where is None
+    assert found.check == "alibi.sign" and found.where.first_wrong == 6
+    how = "it can be mended here, or in line 4, where what comes in is made"
+    assert found.where.how == how
 
 
 PRUNE = """

@@ -76,10 +76,14 @@ def _wrong_steps(trace: Trace, own: Reference) -> list[Known]:
 def _same_step(judged: Judged, wrong: Shelf) -> int | None:
     """The student's first step that is not right, if it is one of those; in every round of a loop,
     as far as it can be told."""
-    for number in sorted(judged.bad | judged.unsure):
+    doubtful = sorted(judged.bad | judged.unsure)
+    passed: set[int] = set()  # it may be taken away where the answer adds it
+    left = [i for i in doubtful if is_right_but_for_its_sign(judged, i)]
+    while left:
+        passed.add(number := left.pop())
+        left += [i for i in judged.steps[number].inputs if i not in passed]
+    for number in (i for i in doubtful if i not in passed):
         step = judged.steps[number]
-        if is_right_but_for_its_sign(judged, number):
-            continue  # it may be taken away where the answer adds it
         if step.op == LEAF or step.place is None:
             return None
         key = step.place, step.op, step.outer
