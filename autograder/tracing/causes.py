@@ -43,7 +43,7 @@ from autograder.tracing.proof.standing import (
     is_refuted,
     stands_as_the_answers,
 )
-from autograder.tracing.reference import PRODUCTS, extended
+from autograder.tracing.reference import PRODUCTS, Reference, extended
 from autograder.tracing.text import Text, callee, means
 
 MOST = 3  # mistakes that are named in one answer
@@ -219,7 +219,7 @@ def _named(
     marks = [(i, [signature(v) for v in own]) for i, own in values.items()]
     sizes = {value.numel() for own in values.values() for value in own}
     own = [k.shapes[0] for k in judged.own.all if k.value.numel() in sizes]
-    usual = list(map(signature, own))
+    usual = [*map(signature, own), *map(signature, _unjudged(judged.own, sizes))]
     best: tuple[tuple, int, KnownSteps] | None = None
     in_order = proof is not None and stands_as_the_answers(judged, proof)
     for mistake in mistakes:
@@ -255,6 +255,12 @@ def _named(
         mend = "two tensors are handed over in each other's place" if line is not None else ""
         return Slip(judged, wrong, number, cause, mend, line) if len(lines) == 1 else None
     return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
+
+
+def _unjudged(own: Reference, sizes: set[int]) -> list[torch.Tensor]:
+    """What the answer makes that is no landmark: positions, of which a mistake has the same."""
+    steps = (s for i, s in enumerate(own.trace.steps) if i not in own.of_step)
+    return [s.value for s in steps if s.value.numel() in sizes and s.value.numel() > 1]
 
 
 def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:
