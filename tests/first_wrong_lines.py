@@ -43,8 +43,7 @@ explain all that comes back and the one has its line, the other line is the othe
 
 Where one changed step makes all right, that one thing is told, and no two known mistakes that come
 to the same. Two tensors that change places in one statement are one mistake. A sign that may stand
-where a penalty is made or where it comes in has no line, unless the penalty has the answer's
-numbers in all places that are not hidden.
+where a penalty is made or where it comes in is told where it comes in, with the other line.
 
 Two slips in one statement are told of that statement. Two of which one hides the other (a layer
 that is left out behind a table of NaN) are told as "Two things at once", without lines.
@@ -53,6 +52,19 @@ In a hand-out `check()` says the same, from data: it has the answer's steps for 
 each known mistake's numbers and the pairs as sketches, and no programs. The second of two mistakes
 is found there only by mending the first: where no right tensor can take the first one's place, the
 second gets no line.
+
+## Where no replay proves it
+
+A known mistake may explain all that comes back, and no single step that is mended make it right:
+heads that are cut and merged by a reshape, a state that is read before it is written. Then its own
+program shows the line. The first step of the answer that is not right is told, where that program
+has the same numbers in the same order, neither the answer nor another right program has them, and
+all that the step was made of is right. Parts that are taken of an axis which was cut in another
+order are told where it was cut. In a hand-out, which holds no programs, no line is told of these.
+
+What a function returns in another order than asked for is told at its `return`, where the names or
+the order in which it was made show that they were right until then; what is unpacked in another
+order than a function of the student's own names and returns it, where it is unpacked.
 
 ## Where no known mistake fits
 
