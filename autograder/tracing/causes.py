@@ -36,14 +36,16 @@ from autograder.tracing.first_wrong import (
     taken_for_another,
 )
 from autograder.tracing.names import Slip, as_its_program_makes_it, by_its_name
+from autograder.tracing.proof.across import across_items
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.proof.standing import (
     has_a_stranger,
     is_refuted,
+    of_no_landmark,
     stands_as_the_answers,
 )
-from autograder.tracing.reference import PRODUCTS, Reference, extended
+from autograder.tracing.reference import PRODUCTS, extended
 from autograder.tracing.text import Text, callee, means
 
 MOST = 3  # mistakes that are named in one answer
@@ -122,8 +124,10 @@ def slips(
             break
         own = extended(judged.own, [after])
         judged = Judged(judged.trace, own, judged.until, judged.work)
-    if named and not found:
+    if not found and named:
         found += as_its_program_makes_it(judged, bank, place, named, text)
+    elif not found and proofs:
+        found += [Slip(judged, w, w.number, mend=how) for w, how in across_items(judged)]
     return found, judged
 
 
@@ -219,7 +223,7 @@ def _named(
     marks = [(i, [signature(v) for v in own]) for i, own in values.items()]
     sizes = {value.numel() for own in values.values() for value in own}
     own = [k.shapes[0] for k in judged.own.all if k.value.numel() in sizes]
-    usual = [*map(signature, own), *map(signature, _unjudged(judged.own, sizes))]
+    usual = [signature(v) for v in (*own, *of_no_landmark(judged.own, sizes))]
     best: tuple[tuple, int, KnownSteps] | None = None
     in_order = proof is not None and stands_as_the_answers(judged, proof)
     for mistake in mistakes:
@@ -255,12 +259,6 @@ def _named(
         mend = "two tensors are handed over in each other's place" if line is not None else ""
         return Slip(judged, wrong, number, cause, mend, line) if len(lines) == 1 else None
     return Slip(judged, wrong, wrong.number) if _is_strict(judged, wrong) else None
-
-
-def _unjudged(own: Reference, sizes: set[int]) -> list[torch.Tensor]:
-    """What the answer makes that is no landmark: positions, of which a mistake has the same."""
-    steps = (s for i, s in enumerate(own.trace.steps) if i not in own.of_step)
-    return [s.value for s in steps if s.value.numel() in sizes and s.value.numel() > 1]
 
 
 def _of_the_call(judged: Judged, wrong: Wrong, text: Text) -> int | None:

@@ -186,3 +186,30 @@ def test_of_a_helper_in_the_right_order_nothing_is_said():
     source = unpacked("ask, offer, content", "offer", "content", ("offer", "content"))
     assert told("self_attention.forward", source) == ()
     assert look("self_attention.forward", source).told() == []
+
+
+# --- items that meet one another -----------------------------------------------------------------
+ALL_AT_ONCE = """
+def batched_attention(q, k, v):
+    items, tokens, size = q.shape
+    asked, offered, content = q.flatten(0, 1), k.flatten(0, 1), v.flatten(0, 1)
+    table = asked.mm(offered.t()) * size ** -0.5
+    {kept}
+    return torch.softmax(table, 1).mm({content}).unflatten(0, (items, tokens))
+"""
+BLOCKS = """same = torch.arange(items).repeat_interleave(tokens)
+    table = table.masked_fill(same[:, None] != same, -torch.inf)"""
+
+
+def test_a_product_across_the_items_of_a_batch_is_told_of():
+    found = said("one_head.batched", ALL_AT_ONCE.format(kept="", content="content"))
+    assert found.where.first_wrong == 4
+    assert "items of the batch meet one another: 7 blocks" in found.where.how
+
+
+def test_a_product_across_items_is_no_mistake_where_the_others_are_hidden():
+    right = ALL_AT_ONCE.format(kept=BLOCKS, content="content").lstrip()
+    assert told("one_head.batched", right) == ()
+    wrong = ALL_AT_ONCE.format(kept=BLOCKS, content="content.flip(0)")
+    where = said("one_head.batched", wrong).where
+    assert where is None or where.first_wrong == 7

@@ -12,7 +12,7 @@ from autograder.tracing.differs import moved
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, taken_for_another
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.replay import Proof
-from autograder.tracing.reference import PRODUCTS, TERMS, multiple
+from autograder.tracing.reference import PRODUCTS, TERMS, Reference, multiple
 from autograder.tracing.text import Text
 
 MOST_ROWS = 300  # that are compared
@@ -234,3 +234,9 @@ def stands_as_the_answers(judged: Judged, proof: Proof) -> bool:
     right = proof.trace.steps[proof.number].value
     own = (v for k in judged.own.known for v in k.shapes if v.shape == right.shape)
     return wrong and any(near(plain(v), plain(right)) for v in own)
+
+
+def of_no_landmark(own: Reference, sizes: set[int]) -> list[torch.Tensor]:
+    """What the answer makes that is no landmark: positions, of which a mistake has the same."""
+    steps = (s for i, s in enumerate(own.trace.steps) if i not in own.of_step)
+    return [s.value for s in steps if s.value.numel() in sizes and s.value.numel() > 1]
