@@ -3,6 +3,7 @@ the line; and rows that come in another order, where they get it."""
 
 import pytest
 
+from autograder.tracing.proof.across import across_items
 from tests.tracing.helper import look, told
 from tests.tracing.styles import single
 
@@ -210,6 +211,6 @@ def test_a_product_across_the_items_of_a_batch_is_told_of():
 def test_a_product_across_items_is_no_mistake_where_the_others_are_hidden():
     right = ALL_AT_ONCE.format(kept=BLOCKS, content="content").lstrip()
     assert told("one_head.batched", right) == ()
-    wrong = ALL_AT_ONCE.format(kept=BLOCKS, content="content.flip(0)")
-    where = said("one_head.batched", wrong).where
-    assert where is None or where.first_wrong == 7
+    wrong = ALL_AT_ONCE.format(kept=BLOCKS, content="content.tanh()").lstrip()
+    assert across_items(look("one_head.batched", wrong).judged) == []
+    assert across_items(look("one_head.batched", wrong.replace(BLOCKS, "")).judged) != []
