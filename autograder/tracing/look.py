@@ -16,6 +16,13 @@ from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.binding import overwritten_in_rounds, reorders, returns_in_a_round
 from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import COPIES, LAYOUT, Judged, first_wrong
+from autograder.tracing.names import Slip
+from autograder.tracing.proof.around_softmax import (
+    TOO_EARLY,
+    is_hidden_afterwards,
+    sets_zeros_before,
+)
+from autograder.tracing.proof.standing import is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, reference
 from autograder.tracing.say import called, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
@@ -118,6 +125,14 @@ class Look:
             when = self._when(said.first_wrong, slip.number)
             more = when, slip.last, slip.wrong.instead, change
             own = Told(said, statement, cause, slip.number, *more)
+            late = next((i for i, each in enumerate(told) if self._is_late(each, slip)), None)
+            if late is not None:
+                line = told[late].where.first_wrong
+                how = f"which line {said.first_wrong} hides only afterwards"
+                there = Where(None, line, how=f"it sees what should be hidden, {how}")
+                told[late] = replace(told[late], where=there, last=slip.last)
+                joined += 1
+                continue
             other = next((i for i, each in enumerate(told) if _exchanged(each, own)), None)
             if other is None:
                 told.append(own)
@@ -128,8 +143,23 @@ class Look:
         if not told:
             return self._returned(self.judged)
         if left is not None and left is not self.judged and len(told) + joined == len(found) < MOST:
-            told += self._returned(left)
+            told = self._zeros_too_early(told) or told + self._returned(left)
         return sorted(told, key=lambda each: each.when)
+
+    def _is_late(self, told: Told, slip: Slip) -> bool:
+        """Whether a step hides what the softmax that is told already should not have seen."""
+        right = slip.judged.steps[told.at].value
+        return is_hidden_afterwards(self.trace.steps, told.at, slip.number, right)
+
+    def _zeros_too_early(self, told: list[Told]) -> list[Told]:
+        """The one thing that is told, where it sets zeros in front of a softmax that belong behind
+        it: that they are missing there is no second mistake. Empty where this is not so."""
+        wanted = [self.own.trace.steps[i].value for i in self.own.trace.returned]
+        one = told[0] if len(told) == 1 else None
+        if one is None or not any(sets_zeros_before(self.judged, one.at, w) for w in wanted):
+            return []
+        where = Where(None, one.where.first_wrong, how="it sets to 0 what the softmax still sees")
+        return [replace(one, where=where, cause=TOO_EARLY)]
 
     def _when(self, line: int, number: int) -> int:
         """The first step that ran on this line or behind it in its function: a statement such as
@@ -272,7 +302,7 @@ class Look:
             at = self.text.line(step)
             if step.op == LEAF or at is None or at >= line or not found.in_order:
                 continue
-            if at in wrong:
+            if at in wrong or (step.op in LAYOUT and not is_laid_out_so(found, step)):
                 continue
             if best is None or at >= best[0]:
                 best = (at, called(found.known))

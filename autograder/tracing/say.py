@@ -14,7 +14,7 @@ from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, factor_of
 from autograder.tracing.names import Slip
-from autograder.tracing.proof.standing import FACTORS
+from autograder.tracing.proof.standing import FACTORS, FILLS, changes_nothing
 from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
@@ -38,6 +38,8 @@ def where(slip: Slip, text: Text, as_it_ran: Trace | None = None) -> Where | Non
     first = slip.line or text.line(judged.steps[slip.number])
     if first is None:
         return None
+    if _hides_nothing(judged, slip.number):
+        return Where(None, first, how="it hides nothing")
     last, line, landmark = _last_right(judged, slip, text) if slip.line is None else NOWHERE
     if line is not None and line != first and (wrong := _wrong_there(judged, line, text)):
         if any(_key(judged.steps[i]) == _key(judged.steps[last]) for i in wrong):
@@ -50,6 +52,11 @@ def where(slip: Slip, text: Text, as_it_ran: Trace | None = None) -> Where | Non
     words = how, slip.words, _hidden_afterwards(slip, text)
     how = "; ".join(dict.fromkeys(filter(None, words)))
     return Where(line, first, landmark, how)
+
+
+def _hides_nothing(judged: Judged, number: int) -> bool:
+    """Whether a step that hides has the same numbers as what it was made of."""
+    return judged.steps[number].op.strip("_") in FILLS and changes_nothing(judged, number)
 
 
 def _wrong_there(judged: Judged, line: int, text: Text) -> list[int]:
