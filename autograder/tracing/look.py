@@ -72,6 +72,8 @@ class Look:
         """Two known mistakes that together explain all, each with its line; else nothing."""
         told = self.told(proofs=False, among=checks) if self.judged is not None else []
         causes = [each.cause[0] for each in told if each.cause]
+        if len({each.at for each in told}) < len(told) and any(map(self.turned_before, told)):
+            return []  # what turned it comes before, wherever that is
         return told if sorted(causes) == sorted(checks) else []
 
     def refutes(self, check: str) -> bool:
@@ -143,8 +145,8 @@ class Look:
         if not told:
             return self._returned(self.judged)
         if left is not None and left is not self.judged and len(told) + joined == len(found) < MOST:
-            told = self._zeros_too_early(told) or told + self._returned(left)
-        return sorted(told, key=lambda each: each.when)
+            told += self._returned(left)
+        return sorted(self._zeros_too_early(told), key=lambda each: each.when)
 
     def _is_late(self, told: Told, slip: Slip) -> bool:
         """Whether a step hides what the softmax that is told already should not have seen."""
@@ -152,12 +154,16 @@ class Look:
         return is_hidden_afterwards(self.trace.steps, told.at, slip.number, right)
 
     def _zeros_too_early(self, told: list[Told]) -> list[Told]:
-        """The one thing that is told, where it sets zeros in front of a softmax that belong behind
-        it: that they are missing there is no second mistake. Empty where this is not so."""
+        """What is told, as one thing where a step sets zeros in front of a softmax that belong
+        behind it: neither the softmax nor that they are missing there is a second mistake."""
         wanted = [self.own.trace.steps[i].value for i in self.own.trace.returned]
-        one = told[0] if len(told) == 1 else None
+        one = told[0] if 0 < len(told) < 3 and not any(each.cause for each in told) else None
         if one is None or not any(sets_zeros_before(self.judged, one.at, w) for w in wanted):
-            return []
+            return told
+        steps = self.trace.steps
+        rest = (t.at >= len(steps) or (t.last and steps[t.at].op == "softmax") for t in told[1:])
+        if not all(rest):
+            return told
         where = Where(None, one.where.first_wrong, how="it sets to 0 what the softmax still sees")
         return [replace(one, where=where, cause=TOO_EARLY)]
 

@@ -14,7 +14,7 @@ from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, factor_of
 from autograder.tracing.names import Slip
-from autograder.tracing.proof.standing import FACTORS, FILLS, changes_nothing
+from autograder.tracing.proof.standing import FACTORS, FILLS, changes_nothing, is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
@@ -82,7 +82,8 @@ def _last_right(judged: Judged, slip: Slip, text: Text) -> tuple[int, int | None
             left += step.inputs
             continue
         found, line = judged.like.get(number), text.line(step)
-        if step.op == LEAF or line is None or number not in judged.right:
+        turned = found is not None and _last_two(found.order) and not is_laid_out_so(found, step)
+        if step.op == LEAF or line is None or number not in judged.right or turned:
             left += step.inputs
             continue
         if found is None or step.op in LAYOUT:

@@ -1,0 +1,143 @@
+"""One mistake is told as one, a cause only of the line that its numbers come from, and a line is
+called right only where it did something right."""
+
+import warnings
+
+import pytest
+import torch
+
+from autograder.course.steps.traces import alike, signature
+from tests.tracing.helper import look, told
+from tests.tracing.styles import causal
+
+
+def said(task: str, source: str):
+    return next(f for f in told(task, source.lstrip()) if f.fails)
+
+
+def test_the_weights_of_two_softmaxes_are_not_alike():
+    """Their means are the same, and so are, nearly, the least and the largest."""
+    torch.manual_seed(0)
+    one = torch.randn(33, 7, 7, dtype=torch.float64)
+    past = one.masked_fill(torch.ones(7, 7).triu(1) > 0, -torch.inf).softmax(-1)
+    future = one.masked_fill(torch.ones(7, 7).tril(-1) > 0, -torch.inf).softmax(-1)
+    assert not alike(signature(past), signature(future))
+    assert alike(signature(past.float()), signature(past.mT))
+
+
+LATE = {
+    "masks.minus_infinity": """
+def mask_scores(scores):
+    size = scores.shape[-1]
+    place = torch.arange(size)
+    shares = F.softmax(scores, -1)
+    return torch.where(place > place[:, None], -torch.inf, shares)
+""",
+    "masks.padding": """
+def padded_weights(scores, lengths):
+    place = torch.arange(scores.shape[2])
+    padding = place[None, None] >= lengths[:, None, None]
+    shares = scores.softmax(2)
+    return shares.masked_fill(padding, -torch.inf)
+""",
+}
+
+
+@pytest.mark.parametrize("task", LATE)
+def test_minus_infinity_behind_a_softmax_is_one_mistake(task):
+    found = said(task, LATE[task])
+    assert "things are wrong" not in found.message and "too many" not in found.message
+    assert "Nothing is hidden" not in found.message
+    assert found.line in (4, 5) and found.where.last_right is None
+
+
+EARLY = """
+def mask_weights(scores):
+    seen = scores.tril()
+    shares = torch.softmax(seen, 2)
+    return shares / torch.sum(shares, 2, keepdim=True)
+"""
+
+
+def test_zeros_in_front_of_a_softmax_are_one_mistake_and_the_softmax_is_there():
+    found = said("masks.renormalise", EARLY)
+    assert "There is no softmax" not in found.message and "Two things" not in found.message
+    assert found.line == 2 and "exp(0) is 1" in found.message
+
+
+def test_what_is_summed_up_over_the_wrong_axis_was_multiplied_rightly():
+    source = """
+def attention_scores(query, inputs):
+    terms = torch.mul(query.unsqueeze(0), inputs)
+    total = torch.sum(terms, 0)
+    return total
+"""
+    found = said("simple.scores", source)
+    assert found.line == 3 and "You summed over the tokens" in found.message
+
+
+def test_a_mask_that_hides_nothing_is_told_and_not_called_right():
+    source = """
+def padded_weights(scores, lengths):
+    place = torch.arange(scores.size(-1))
+    far = place >= max(lengths.tolist())
+    table = torch.where(far, -torch.inf, scores)
+    return torch.softmax(table, -1)
+"""
+    found = said("masks.padding", source)
+    assert found.line == 4 and found.where.last_right is None
+    assert found.where.how == "it hides nothing"
+
+
+def test_axes_moved_as_no_answer_has_them_are_not_called_right_before_an_error():
+    source = """
+def head_scores(q, k):
+    turned = k.permute(0, 2, 3, 1)
+    table = q @ turned
+    return table * q.shape[-1] ** -0.5
+"""
+    found = said("heads.scores", source)
+    assert found.line == 3 and found.where.last_right is None
+
+
+def test_keys_in_the_place_of_queries_are_not_blamed_on_the_mask_behind_them():
+    source = """
+def masked_scores(wide, num_heads):
+    n, size = wide.shape[1], wide.shape[2] // 3 // num_heads
+    keys, queries = (part.unflatten(2, (num_heads, size)) for part in wide.chunk(3, 2)[:2])
+    table = torch.einsum("bqhs,bkhs->bhqk", queries, keys) / math.sqrt(size)
+    place = torch.arange(n)
+    return table + torch.where(place > place[:, None] + 1, -torch.inf, 0.0)
+"""
+    found = said("activations.scores", source)
+    assert "Line 6: Rows are keys" not in found.message
+    assert found.where is None or found.where.last_right != 4
+
+
+BEHIND = causal("""
+table = torch.einsum("bqs,bks->bqk", self.q(x), self.k(x)) * self.q.out_features ** 0.5
+later = torch.ones(x.shape[1], x.shape[1]).triu(1) > 0
+shares = F.softmax(table.masked_fill(later, -1e9), -1)
+return self.noise({mixed})""")
+
+
+def test_dropout_behind_the_weights_is_told_beside_what_is_wrong():
+    found = said(
+        "masks.attention", BEHIND.format(mixed="torch.einsum('bqk,bks->bqs', shares, self.v(x))")
+    )
+    assert "multiplied by the root" in found.message
+    assert "And beside that: Dropout acts, in line 13, on what the weights" in found.message
+    right = said("masks.attention", BEHIND.format(mixed="shares) @ self.v(x"))
+    assert "beside that" not in right.message
+
+
+def test_a_right_answer_with_a_vmap_is_silent():
+    source = """
+def batched_attention(q, k, v):
+    table = torch.vmap(lambda one, two: one @ two.T)(q, k) / math.sqrt(q.size(2))
+    return torch.vmap(torch.mm)(table.softmax(2), v)
+"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not told("one_head.batched", source)
+        assert not look("one_head.batched", source).told()
