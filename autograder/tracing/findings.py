@@ -35,6 +35,7 @@ OF_AN_AXIS = re.compile(
     ONE.format("([^.]*?)", "((?:1 over )?(?:the root of )?)")
     + rf"(?: Or, what comes to the same: {AGAIN})*"
 )
+TWO_AT_ONCE = "Two things at once. "  # how what two relations tell of a result begins
 Named = tuple[str, str]  # a mistake as (check, message)
 
 
@@ -317,7 +318,8 @@ def _causes(told: list[Told], habit: str, message: str) -> str:
     first = told[0].where.first_wrong
     others = {each.where.first_wrong for each in told} - {first}
     order = f" Mend line {first} first." if others else " Mend them in this order."
-    return f"{count} things are wrong. {' '.join(parts)}{order} {message.lstrip()}"
+    rest = message.partition(TWO_AT_ONCE)[0].strip()  # without what the lines say already
+    return f"{count} things are wrong. {' '.join(parts)}{order} {rest}"
 
 
 # --- nothing came back, or an error --------------------------------------------------------------

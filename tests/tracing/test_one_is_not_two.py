@@ -18,7 +18,7 @@ def said(task: str, source: str):
 def test_the_weights_of_two_softmaxes_are_not_alike():
     """Their means are the same, and so are, nearly, the least and the largest."""
     torch.manual_seed(0)
-    one = torch.randn(33, 7, 7, dtype=torch.float64)
+    one = torch.randn(400, 7, 7, dtype=torch.float64)
     past = one.masked_fill(torch.ones(7, 7).triu(1) > 0, -torch.inf).softmax(-1)
     future = one.masked_fill(torch.ones(7, 7).tril(-1) > 0, -torch.inf).softmax(-1)
     assert not alike(signature(past), signature(future))
@@ -141,3 +141,36 @@ def batched_attention(q, k, v):
         warnings.simplefilter("error")
         assert not told("one_head.batched", source)
         assert not look("one_head.batched", source).told()
+
+
+def test_what_two_lines_say_is_not_said_once_more_of_the_result():
+    source = """
+def head_scores(q, k):
+    width = q.shape[1] * q.shape[3]
+    table = torch.einsum("bhqs,bhks->bhkq", q, k)
+    return table * width ** -0.5
+"""
+    found = said("heads.scores", source)
+    assert found.message.startswith("Two things are wrong. Line 3: ")
+    assert "Two things at once" not in found.message
+
+
+def test_no_advice_names_an_axis_that_is_another_in_this_layout():
+    """Where the heads come last, the keys are not the last axis."""
+    source = """
+def attend(q, k, v, num_heads):
+    b, n, width = q.shape
+    q, k, v = (t.unflatten(2, (num_heads, -1)) for t in (q, k, v))
+    table = torch.einsum("bqhs,bkhs->bqkh", q, k) / (width // num_heads) ** 0.5
+    later = torch.ones(n, n).triu(1)[:, :, None] > 0
+    shares = table.masked_fill(later, -1e9).softmax(1)
+    mixed = torch.einsum("bqkh,bkhs->bqhs", shares, v)
+    return mixed.reshape(b, n, width), shares.permute(0, 3, 1, 2).flatten(0, 1)
+"""
+    found = said("heads.attend", source)
+    assert found.line == 6 and "dim=-1" not in found.message
+
+
+def test_numbers_that_are_infinite_are_counted_where_none_is_expected():
+    found = said("masks.minus_infinity", LATE["masks.minus_infinity"])
+    assert "infinite numbers" in found.message and "other places" not in found.message
