@@ -149,7 +149,10 @@ def dropped_behind(text: Text) -> int | None:
 
 def says_behind(line: int) -> str:
     """That dropout acts behind the weights, in words."""
-    return f"Dropout acts, in line {line}, on what the weights make of the values, not on them."
+    return (
+        f"Dropout acts, in line {line}, on what the weights make of the values, and not on the "
+        "weights."
+    )
 
 
 def _mixes(node: ast.expr, text: Text) -> bool:

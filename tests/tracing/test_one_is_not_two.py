@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from autograder.course.steps.traces import alike, signature
+from autograder.tracing.proof.standing import is_refuted
 from tests.tracing.helper import look, told
 from tests.tracing.styles import causal
 
@@ -174,3 +175,35 @@ def attend(q, k, v, num_heads):
 def test_numbers_that_are_infinite_are_counted_where_none_is_expected():
     found = said("masks.minus_infinity", LATE["masks.minus_infinity"])
     assert "infinite numbers" in found.message and "other places" not in found.message
+
+
+INVERTED = """
+def attend(q, k, v, num_heads):
+    b, n, width = q.shape
+    heads = [t.reshape(b, n, num_heads, -1).transpose(1, 2) for t in (q, k, v)]
+    table = heads[0] @ heads[1].mT
+    place = torch.arange(n)
+    table = torch.where(place < place[:, None], -1e20, table)
+    shares = F.softmax(table * width ** -0.5, -1)
+    mixed = (shares @ heads[2]).transpose(1, 2)
+    return mixed.reshape(b, n, width), shares.flatten(0, 1)
+"""
+
+
+def test_a_mask_and_a_scale_keep_their_own_lines():
+    message = said("heads.attend", INVERTED).message
+    assert "Line 6: The mask is the wrong way round" in message
+    assert "Line 7: The scores are scaled" in message
+
+
+def test_a_step_that_hides_other_places_is_no_mistake_that_hides_the_right_ones():
+    seen = look("heads.attend", INVERTED.lstrip())
+    number = next(i for i, s in enumerate(seen.trace.steps) if s.op == "where")
+    trace = {
+        check: seen.bank.trace(
+            seen.place, (next(seen.bank.wrong(seen.place, (), (), check)).number,)
+        )
+        for check in ("scale.hidden", "mask.inverted")
+    }
+    assert is_refuted(seen.judged, number, trace["scale.hidden"])
+    assert not is_refuted(seen.judged, number, trace["mask.inverted"])

@@ -216,9 +216,12 @@ def _same_rows(one: torch.Tensor, two: torch.Tensor) -> bool:
 
 def is_refuted(judged: Judged, number: int, trace: Trace | None) -> bool:
     """Whether a softmax is made of the right scores, which a known mistake no longer has: it is not
-    that mistake, though its numbers may be the same. Nor is it one that leaves out what is done."""
+    that mistake, though its numbers may be the same. Nor is it one that leaves out what is done,
+    or one that hides the right places where others are hidden."""
     step = judged.steps[number]
     if trace is not None and _does_what_is_left_out(judged, number, trace):
+        return True
+    if trace is not None and _hides_elsewhere(judged, number, trace):
         return True
     before = [judged.like.get(i) for i in step.inputs]
     if step.op != "softmax" or trace is None or not before or before[0] is None:
@@ -250,6 +253,25 @@ def _does_what_is_left_out(judged: Judged, number: int, trace: Trace) -> bool:
     own = [judged.steps[i].value for i in after - {number}]
     own = [gone(value) for value in own if value.shape == shape]
     return any(torch.equal(one, gone) for one in own for gone in right)
+
+
+def _hides_elsewhere(judged: Judged, number: int, trace: Trace) -> bool:
+    """Whether a step hides other places than any right tensor, and a known mistake does not."""
+    own, shape = _hidden(judged.steps[number].value), judged.steps[number].value.shape
+    right = [_hidden(s.value) for s in judged.own.trace.steps if s.value.shape == shape]
+    if not own.any() or not any(places.any() for places in right):
+        return False
+    given = [judged.like[i] for i in judged.steps[number].inputs if i in judged.like]
+    straight = any(e.whole and e.in_order and list(e.order) == sorted(e.order) for e in given)
+    turned = own if straight or own.dim() < 2 else own.mT  # its rows may be the keys
+    if any(torch.equal(way, places) for way in (own, turned) for places in right):
+        return False
+    theirs = (_hidden(s.value) for s in trace.steps if s.value.shape == shape)
+    return all(any(torch.equal(places, each) for each in right) for places in theirs)
+
+
+def _hidden(scores: torch.Tensor) -> torch.Tensor:
+    return plain(scores) == HIDDEN
 
 
 def _has_a_softmax(steps: Sequence[Step]) -> bool:
