@@ -194,7 +194,9 @@ def _not_finite(g, e, expected, got, where: str) -> Difference | None:
         return Difference("nan", f"{where} has {count} NaN", shape(expected), f"{count} NaN")
     infinite = e.isinf() | g.isinf()
     if not torch.equal(g[infinite], e[infinite]):
-        text = f"{where} is infinite at other places than expected"
+        count = int(g.isinf().sum())
+        wanted = "is infinite at other places than expected"
+        text = f"{where} {wanted if e.isinf().any() else f'has {count} infinite numbers'}"
         return Difference("values", text, shape(expected), shape(got))
     return None
 

@@ -23,14 +23,7 @@ from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls, of_another_axis
-from autograder.tracing.layers import (
-    DROPPED_BEHIND,
-    dropped_twice,
-    never_used,
-    says_twice,
-    says_unused,
-    with_lines,
-)
+from autograder.tracing.layers import DROPPED_BEHIND, of_dropout, with_lines
 from autograder.tracing.look import Look, Told, by_habit, cut_short, keeps
 from autograder.tracing.raised import by_cause
 from autograder.tracing.text import Text, last_assigned, without_return
@@ -42,6 +35,7 @@ OF_AN_AXIS = re.compile(
     ONE.format("([^.]*?)", "((?:1 over )?(?:the root of )?)")
     + rf"(?: Or, what comes to the same: {AGAIN})*"
 )
+TWO_AT_ONCE = "Two things at once. "  # how what two relations tell of a result begins
 Named = tuple[str, str]  # a mistake as (check, message)
 
 
@@ -120,18 +114,15 @@ def with_where(
 
 
 def _and_twice(found: list[Finding], known: Answers, text: Text) -> list[Finding]:
-    """The findings, the first that fails with a word on a second dropout, or on one that is never
-    used, where the exercise counts one behind the weights as a mistake. Dice do not show beside
-    what is wrong without them."""
+    """The findings, the first that fails with a word on a second dropout, on one behind the weights
+    or on one that is never used, where the exercise counts one behind the weights as a mistake.
+    Dice do not show beside what is wrong without them."""
     number = next((i for i, f in enumerate(found) if f.fails), None)
     if number is None or not any(check in DROPPED_BEHIND for check, *_ in known.mistakes):
         return found
-    finding, lines, unused = found[number], dropped_twice(text), never_used(text)
-    if finding.verdict != Verdict.WRONG or "dropout." in finding.check:
+    finding, said = found[number], of_dropout(text)
+    if finding.verdict != Verdict.WRONG or "dropout." in finding.check or not said:
         return found
-    if lines is None and unused is None:
-        return found
-    said = says_twice(lines) if lines is not None else says_unused(*unused)
     message = f"{finding.message} And beside that: {said}"
     return [*found[:number], replace(finding, message=message), *found[number + 1 :]]
 
@@ -327,7 +318,8 @@ def _causes(told: list[Told], habit: str, message: str) -> str:
     first = told[0].where.first_wrong
     others = {each.where.first_wrong for each in told} - {first}
     order = f" Mend line {first} first." if others else " Mend them in this order."
-    return f"{count} things are wrong. {' '.join(parts)}{order} {message.lstrip()}"
+    rest = message.partition(TWO_AT_ONCE)[0].strip()  # without what the lines say already
+    return f"{count} things are wrong. {' '.join(parts)}{order} {rest}"
 
 
 # --- nothing came back, or an error --------------------------------------------------------------

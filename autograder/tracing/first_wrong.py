@@ -112,12 +112,26 @@ class Judged:
                 if number in data and step.kind == "float" and step.op not in EXTREMES:
                     unsure.add(number)  # too few numbers to tell what they are
                 continue
+            if self._is_summed_up(number, step):
+                self.right.add(number)
+                continue
             part = step.op in PARTS and not set(step.inputs) & bad and number not in self.like
             from_outside = step.op == LEAF or step.place is None
             copied = step.op in COPIES and len(set(step.inputs)) == 1 and number not in self.like
             copied = copied and not set(step.inputs) & bad
             (unsure if part or from_outside or copied else bad).add(number)
         return bad, unsure
+
+    def _is_summed_up(self, number: int, step: Step) -> bool:
+        """Whether a step multiplies two right tensors number by number, and the sums along one of
+        its axes are a landmark: a product of them before it is summed up."""
+        if step.op.strip("_") not in ("mul", "rmul") or number not in self.telling:
+            return False
+        if any(i not in self.like for i in step.inputs) or len(step.inputs) != 2:
+            return False
+        sums = (step.value.sum(axis) for axis in range(step.value.dim()))
+        made = ((among(one, self.own.known)) for one in sums if tells(one))
+        return any(found is not None and found.whole and found.in_order for found in made)
 
     def _is_neutral(self, number: int, step: Step) -> bool:
         if step.kind != "float" or step.op in UNSET:

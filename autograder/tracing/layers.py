@@ -88,6 +88,16 @@ def _drops(text: Text) -> list[tuple[ast.Call, ast.stmt]]:
     return found
 
 
+def of_dropout(text: Text) -> str:
+    """What the text shows to be wrong with dropout, in words; '' where it shows nothing."""
+    lines, unused, behind = dropped_twice(text), never_used(text), dropped_behind(text)
+    if lines is not None:
+        return says_twice(lines)
+    if unused is not None:
+        return says_unused(*unused)
+    return says_behind(behind) if behind is not None else ""
+
+
 def dropped_twice(text: Text) -> tuple[int, int] | None:
     """The lines where a function drops what a softmax gave, and something behind it once more; None
     where the text does not show just that."""
@@ -126,6 +136,36 @@ def never_used(text: Text) -> tuple[int, str] | None:
 def says_unused(line: int, name: str) -> str:
     """That a dropout layer does nothing, in words."""
     return f"`self.{name}`, made in line {line}, is used nowhere, so that nothing is dropped."
+
+
+def dropped_behind(text: Text) -> int | None:
+    """The line of the one dropout, where it drops what weights and values make together; None where
+    the text does not show just that."""
+    drops = _drops(text)
+    if len(drops) != 1 or not drops[0][0].args or not _mixes(drops[0][0].args[0], text):
+        return None
+    return drops[0][1].lineno
+
+
+def says_behind(line: int) -> str:
+    """That dropout acts behind the weights, in words."""
+    return (
+        f"Dropout acts, in line {line}, on what the weights make of the values, and not on the "
+        "weights."
+    )
+
+
+def _mixes(node: ast.expr, text: Text) -> bool:
+    """Whether an expression is a product of what a softmax gave, with no dropout in it."""
+    if isinstance(node, ast.Name):
+        value = text.assigned(node.id, node.lineno)
+        return value is not None and _mixes(value, text)
+    if isinstance(node, ast.BinOp):
+        return isinstance(node.op, ast.MatMult) and _of_a_softmax(node.left, text)
+    if not isinstance(node, ast.Call) or callee(node) not in ("matmul", "bmm", "einsum"):
+        return False
+    inner = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+    return any(_of_a_softmax(each, text) for each in (*inner, *node.args))
 
 
 def _is_stored(node: ast.Attribute) -> bool:

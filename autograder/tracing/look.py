@@ -16,7 +16,14 @@ from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.binding import overwritten_in_rounds, reorders, returns_in_a_round
 from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import COPIES, LAYOUT, Judged, first_wrong
-from autograder.tracing.proof.returned import reordered_by_the_return
+from autograder.tracing.names import Slip
+from autograder.tracing.proof.around_softmax import (
+    TOO_EARLY,
+    is_hidden_afterwards,
+    sets_zeros_before,
+)
+from autograder.tracing.proof.handed import reordered_by_the_return
+from autograder.tracing.proof.standing import is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, reference
 from autograder.tracing.say import called, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
@@ -66,6 +73,8 @@ class Look:
         """Two known mistakes that together explain all, each with its line; else nothing."""
         told = self.told(proofs=False, among=checks) if self.judged is not None else []
         causes = [each.cause[0] for each in told if each.cause]
+        if len({each.at for each in told}) < len(told) and any(map(self.turned_before, told)):
+            return []  # what turned it comes before, wherever that is
         return told if sorted(causes) == sorted(checks) else []
 
     def refutes(self, check: str) -> bool:
@@ -119,6 +128,14 @@ class Look:
             when = self._when(said.first_wrong, slip.number)
             more = when, slip.last, slip.wrong.instead, change
             own = Told(said, statement, cause, slip.number, *more)
+            late = next((i for i, each in enumerate(told) if self._is_late(each, slip)), None)
+            if late is not None:
+                line = told[late].where.first_wrong
+                how = f"which line {said.first_wrong} hides only afterwards"
+                there = Where(None, line, how=f"it sees what should be hidden, {how}")
+                told[late] = replace(told[late], where=there, last=slip.last)
+                joined += 1
+                continue
             other = next((i for i, each in enumerate(told) if _exchanged(each, own)), None)
             if other is None:
                 told.append(own)
@@ -130,7 +147,26 @@ class Look:
             return self._returned(self.judged)
         if left is not None and left is not self.judged and len(told) + joined == len(found) < MOST:
             told += self._returned(left)
-        return sorted(told, key=lambda each: each.when)
+        return sorted(self._zeros_too_early(told), key=lambda each: each.when)
+
+    def _is_late(self, told: Told, slip: Slip) -> bool:
+        """Whether a step hides what the softmax that is told already should not have seen."""
+        right = slip.judged.steps[told.at].value
+        return is_hidden_afterwards(self.trace.steps, told.at, slip.number, right)
+
+    def _zeros_too_early(self, told: list[Told]) -> list[Told]:
+        """What is told, as one thing where a step sets zeros in front of a softmax that belong
+        behind it: neither the softmax nor that they are missing there is a second mistake."""
+        wanted = [self.own.trace.steps[i].value for i in self.own.trace.returned]
+        one = told[0] if 0 < len(told) < 3 and not any(each.cause for each in told) else None
+        if one is None or not any(sets_zeros_before(self.judged, one.at, w) for w in wanted):
+            return told
+        steps = self.trace.steps
+        rest = (t.at >= len(steps) or (t.last and steps[t.at].op == "softmax") for t in told[1:])
+        if not all(rest):
+            return told
+        where = Where(None, one.where.first_wrong, how="it sets to 0 what the softmax still sees")
+        return [replace(one, where=where, cause=TOO_EARLY)]
 
     def _when(self, line: int, number: int) -> int:
         """The first step that ran on this line or behind it in its function: a statement such as
@@ -278,7 +314,7 @@ class Look:
             at = self.text.line(step)
             if step.op == LEAF or at is None or at >= line or not found.in_order:
                 continue
-            if at in wrong:
+            if at in wrong or (step.op in LAYOUT and not is_laid_out_so(found, step)):
                 continue
             if best is None or at >= best[0]:
                 best = (at, called(found.known))

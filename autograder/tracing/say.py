@@ -14,7 +14,7 @@ from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, factor_of
 from autograder.tracing.names import Slip
-from autograder.tracing.proof.standing import FACTORS
+from autograder.tracing.proof.standing import FACTORS, FILLS, changes_nothing, is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
@@ -41,6 +41,8 @@ def where(slip: Slip, text: Text, as_it_ran: Trace | None = None) -> Where | Non
     first = slip.line or text.line(judged.steps[slip.number])
     if first is None:
         return None
+    if _hides_nothing(judged, slip.number):
+        return Where(None, first, how="it hides nothing")
     last, line, landmark = _last_right(judged, slip, text) if slip.line is None else NOWHERE
     if line is not None and line != first and (wrong := _wrong_there(judged, line, text)):
         if any(_key(judged.steps[i]) == _key(judged.steps[last]) for i in wrong):
@@ -53,6 +55,11 @@ def where(slip: Slip, text: Text, as_it_ran: Trace | None = None) -> Where | Non
     words = how, slip.words, _hidden_afterwards(slip, text)
     how = "; ".join(dict.fromkeys(filter(None, words)))
     return Where(line, first, landmark, how)
+
+
+def _hides_nothing(judged: Judged, number: int) -> bool:
+    """Whether a step that hides has the same numbers as what it was made of."""
+    return judged.steps[number].op.strip("_") in FILLS and changes_nothing(judged, number)
 
 
 def _wrong_there(judged: Judged, line: int, text: Text) -> list[int]:
@@ -78,7 +85,8 @@ def _last_right(judged: Judged, slip: Slip, text: Text) -> tuple[int, int | None
             left += step.inputs
             continue
         found, line = judged.like.get(number), text.line(step)
-        if step.op == LEAF or line is None or number not in judged.right:
+        turned = found is not None and _last_two(found.order) and not is_laid_out_so(found, step)
+        if step.op == LEAF or line is None or number not in judged.right or turned:
             left += step.inputs
             continue
         if found is None or step.op in LAYOUT:

@@ -308,9 +308,9 @@ attend.wrong("scale.hidden", "The scores are scaled by the square root of hidden
     "head_size = hidden / num_heads of it.", score=partial(head_scores, size=size_of_all_heads))
 attend.wrong("scale.twice", "The scores are divided by head_size, which is the square root twice. "
     "What `head_scores` gives is scaled already.", score=partial(head_scores, root=1))
-attend.wrong("softmax.dim", "The softmax runs over the queries. Use dim=-1, the keys.",
+attend.wrong("softmax.dim", "The softmax runs over the queries. Let it run over the keys.",
     normalise=lambda s: s.softmax(-2))
-attend.wrong("softmax.dim", "The softmax runs over the heads. Use dim=-1, the keys.",
+attend.wrong("softmax.dim", "The softmax runs over the heads. Let it run over the keys.",
     normalise=lambda s: s.softmax(1))
 attend.wrong("softmax.twice", "The softmax is applied twice.",
     normalise=lambda s: s.softmax(-1).softmax(-1))

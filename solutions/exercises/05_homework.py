@@ -287,9 +287,10 @@ OF_BOTH = [
     ("scores", "scale.seq_len", "The scores are scaled by the square root of seq_len.",
      {"factor": lambda self, x: x.shape[1] ** -0.5}),
     ("output", "softmax.dim",
-     "The softmax runs over the queries: its columns sum to 1, not its rows. Use dim=-1, the keys.",
+     "The softmax runs over the queries: its columns sum to 1, not its rows. "
+     "Let it run over the keys.",
      {"normalise": lambda self, s: s.softmax(-2)}),
-    ("output", "softmax.dim", "The softmax runs over the batch. Use dim=-1, the keys.",
+    ("output", "softmax.dim", "The softmax runs over the batch. Let it run over the keys.",
      {"normalise": lambda self, s: s.softmax(0)}),
     ("output", "softmax.twice", "The softmax is applied twice.",
      {"normalise": lambda self, s: s.softmax(-1).softmax(-1)}),
@@ -356,7 +357,7 @@ OF_MANY_HEADS = [
      "num_heads of it.", {"factor": lambda self, x: (self.num_heads * self.head_size) ** -0.5}),
     ("scores", "scale.num_heads", "The scores are scaled by the square root of num_heads.",
      {"factor": lambda self, x: self.num_heads**-0.5}),
-    ("output", "softmax.dim", "The softmax runs over the heads. Use dim=-1, the keys.",
+    ("output", "softmax.dim", "The softmax runs over the heads. Let it run over the keys.",
      {"normalise": lambda self, s: s.softmax(1)}),
     ("scores", "split.scrambled",
      "The heads are split with a reshape alone, which mixes tokens with features. Split the last "

@@ -3,11 +3,12 @@
 import copy
 import math
 import sys
+import warnings
 
 import pytest
 import torch
 
-from autograder.course.calls import Call
+from autograder.course.calls import Call, run_here
 from autograder.course.steps.traces import read, to_steps_request, trace_here
 from autograder.sandbox.inside import steps
 from autograder.sandbox.inside.runner import Runner
@@ -109,3 +110,33 @@ def test_looking_at_steps_leaves_the_random_numbers_alone_and_ends_with_the_call
     namespace = {"f": lambda x: x + torch.rand(3)}
     trace_here(namespace, [Call("f", (X,), seed=3)])
     assert not torch.overrides._get_current_function_mode_stack()
+
+
+def test_what_stands_inside_a_vmap_or_on_no_device_is_left_out_and_the_rest_is_written_down():
+    row = "def f(x):\n    half = x / 2\n    rows = torch.vmap(lambda r: r.flip(0) * 3)(half)\n"
+    ways = (
+        f"{row}    return rows + 1",
+        "def f(x):\n    half = x / 2\n    g = torch.func.grad(lambda t: (t * t * 3).sum())(half)\n"
+        "    return g + 1",
+        "def f(x):\n    half = x / 2\n    torch.zeros(3, device='meta') + 1\n    return half + 1",
+    )
+    for source in ways:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            trace = trace_of(source, X)
+        last = trace.steps[trace.returned[0]]
+        assert [s.op for s in trace.steps if s.place] == ["div", "add"], source
+        assert torch.equal(trace.steps[last.inputs[0]].value + 1, last.value)
+
+
+def test_a_call_that_stops_inside_a_vmap_is_answered_with_its_error():
+    stopped = "def f(x):\n    return torch.vmap(lambda r: r @ torch.ones(5))(x)"
+    for source in (
+        stopped,
+        "def f(x):\n    wave = x * 1j\n    empty = x.to('meta')\n    return 1 / 0",
+    ):
+        runner = Runner({})
+        assert runner.run_cell({"id": "answer", "source": f"import torch\n{source}"}) is None
+        got = run_here(runner.namespace, [Call("f", (X,))])[0]
+        assert got.error["type"] in ("RuntimeError", "ZeroDivisionError")
+        assert got.error["line"] == len(source.splitlines()) + 1

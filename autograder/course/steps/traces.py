@@ -238,13 +238,14 @@ def _waves(count: int) -> np.ndarray:
 
 
 def alike(one: Signature, two: Signature) -> bool:
-    """Whether two steps may hold the same numbers."""
+    """Whether two steps may hold the same numbers. Means are compared by the usual size of a
+    number: by the largest, the weights of any two softmaxes would be alike."""
     if one[:3] != two[:3]:
         return False
-    size = max(abs(two[6]), abs(two[7]), 1e-9)
-    powers = (1, 2, 3, 1, 1)
-    pairs = zip(one[3:8], two[3:8], powers, strict=True)
-    return all(abs(a - b) <= 4e-4 * size**power + 1e-8 for a, b, power in pairs)
+    usual, largest = math.sqrt(max(two[4], 0)), max(abs(two[6]), abs(two[7]), 1e-9)
+    sizes = (usual, usual**2, usual**3, largest, largest)
+    pairs = zip(one[3:8], two[3:8], sizes, strict=True)
+    return all(abs(a - b) <= 4e-4 * size + 1e-8 for a, b, size in pairs)
 
 
 def same_order(one: Signature, two: Signature) -> bool:

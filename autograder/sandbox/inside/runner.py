@@ -26,10 +26,10 @@ import torch
 
 if __package__:
     from . import sandbox_modules as modules
-    from .sandbox_values import MAKERS, MAX_TEXT, copied, decode, encode, same
+    from .sandbox_values import MAKERS, MAX_TEXT, copied, decode, encode, has_numbers, same
 else:  # in the sandbox, where the engine is not
     import sandbox_modules as modules
-    from sandbox_values import MAKERS, MAX_TEXT, copied, decode, encode, same
+    from sandbox_values import MAKERS, MAX_TEXT, copied, decode, encode, has_numbers, same
 
 AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 CELL_FILE = "<cell {}>"
@@ -182,7 +182,8 @@ def _held(error: BaseException, out: dict) -> list[str]:
             for value in frame.f_locals.values():
                 if type(value) is torch.Tensor and value.numel() <= MAX_HELD_SIZE:
                     found[id(value)] = value
-    last = list(found.values())[: -MAX_HELD - 1 : -1]
+    shown = [value for value in found.values() if has_numbers(value) and not value.is_complex()]
+    last = shown[: -MAX_HELD - 1 : -1]
     return [encode(value, out)["$tensor"] for value in last]
 
 

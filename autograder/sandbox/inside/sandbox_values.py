@@ -54,6 +54,12 @@ def encode(value, tensors: dict[str, torch.Tensor], depth: int = 0):
     return {"$other": f"{type(value).__module__}.{type(value).__qualname__}"[:MAX_TEXT]}
 
 
+def has_numbers(tensor: torch.Tensor) -> bool:
+    """Whether a tensor's numbers can be read: those inside `torch.vmap` and `torch.func.grad` stand
+    for others, and on the device "meta" there are none."""
+    return not (tensor.is_meta or torch._C._functorch.is_functorch_wrapped_tensor(tensor))
+
+
 def _key(key):
     """A dict's key as JSON: what is neither text nor number nor a tuple of these is a text."""
     if type(key) in (bool, int) or key is None:

@@ -2,7 +2,8 @@
 
 Loaded by its path inside the sandbox, beside the runner; standard library and torch only. It sees
 the operations that the answer's own code asks for, in order, with the lines they stand in and the
-steps that they were made from. How much it writes down is bounded in steps and in numbers.
+steps that they were made from. How much it writes down is bounded in steps and in numbers. What has
+no numbers to write down, such as a tensor inside `torch.vmap`, is left out with all made of it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,11 @@ import sys
 
 import torch
 from torch.overrides import TorchFunctionMode
+
+if __package__:
+    from .sandbox_values import has_numbers
+else:  # in the sandbox, where the engine is not
+    from sandbox_values import has_numbers
 
 MAX_STEPS = 1_500
 MAX_ONE = 20_000  # numbers of one tensor
@@ -85,6 +91,8 @@ class Recorder(TorchFunctionMode):
         if self.full or (place is None and self.file is not None):
             return func(*args, **kwargs)
         given = list(itertools.islice(_tensors((args, kwargs)), MAX_INPUTS))
+        if not all(map(has_numbers, given)):
+            return func(*args, **kwargs)
         inputs = [self._row(t) for t in given]
         try:
             value = func(*args, **kwargs)
@@ -96,7 +104,7 @@ class Recorder(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         in_place = _is_in_place(name, args, kwargs)
         made = [args[0]] if name == "__setitem__" else list(_tensors(value))
-        if made and not self.full:
+        if made and not self.full and all(map(has_numbers, made)):
             call = _written(
                 func, name, args, kwargs, dict(zip(map(id, given), inputs, strict=True))
             )

@@ -6,17 +6,18 @@ from collections.abc import Sequence
 
 import torch
 
-from autograder.course.steps.traces import LEAF, Trace
-from autograder.tracing.alike import HIDDEN, Known, near, plain
+from autograder.course.steps.traces import LEAF, Step, Trace
+from autograder.tracing.alike import HIDDEN, Known, Likeness, near, plain
 from autograder.tracing.differs import moved
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, taken_for_another
-from autograder.tracing.proof.mends import JOINS
+from autograder.tracing.proof.mends import ATTENTION, JOINS
 from autograder.tracing.proof.replay import Proof
 from autograder.tracing.reference import PRODUCTS, TERMS, Reference, multiple
 from autograder.tracing.text import Text
 
 MOST_ROWS = 300  # that are compared
 WRITTEN_OUT = ("sub", "rsub", "isub", "exp", "exp2")  # before the sums of a softmax
+FILLS = ("masked_fill", "where", "tril", "triu")
 FACTORS = ("mul", "rmul", "imul", "div", "truediv", "itruediv", "pow")
 
 
@@ -63,11 +64,12 @@ def _added_where_it_is_made(judged: Judged, text: Text) -> list[bool]:
 
 
 def changes_nothing(judged: Judged, number: int) -> bool:
-    """Whether an arithmetic step gave what it was given: a factor that is 1, a term that is 0."""
+    """Whether an arithmetic step gave what it was given: a factor that is 1, a term that is 0, a
+    mask that hides nothing."""
     step = judged.steps[number]
     before = [judged.steps[i].value for i in step.inputs]
     same = any(v.shape == step.value.shape and torch.equal(v, step.value) for v in before)
-    return same and step.op.strip("_") in (*TERMS, *FACTORS)
+    return same and step.op.strip("_") in (*TERMS, *FACTORS, *FILLS)
 
 
 def merges_in_order(step, like) -> bool:
@@ -159,6 +161,12 @@ def as_the_answer_has_it(known: Known, value: torch.Tensor) -> bool:
     return any(v.shape == value.shape and torch.equal(v, value) for v in known.shapes)
 
 
+def is_laid_out_so(found: Likeness, step: Step) -> bool:
+    """Whether a right tensor stands here with its axes in an order that the answer has, too."""
+    own = [v for v in found.known.shapes if v.shape == step.value.shape]
+    return any(near(plain(v), plain(step.value)) for v in own)
+
+
 def one_of_the_other(judged: Judged, one: Known, two: Known) -> bool:
     own = judged.own
     return one is not two and (own.comes_of(one, two) or own.comes_of(two, one))
@@ -208,8 +216,13 @@ def _same_rows(one: torch.Tensor, two: torch.Tensor) -> bool:
 
 def is_refuted(judged: Judged, number: int, trace: Trace | None) -> bool:
     """Whether a softmax is made of the right scores, which a known mistake no longer has: it is not
-    that mistake, though its numbers may be the same."""
+    that mistake, though its numbers may be the same. Nor is it one that leaves out what is done,
+    or one that hides the right places where others are hidden."""
     step = judged.steps[number]
+    if trace is not None and _does_what_is_left_out(judged, number, trace):
+        return True
+    if trace is not None and _hides_elsewhere(judged, number, trace):
+        return True
     before = [judged.like.get(i) for i in step.inputs]
     if step.op != "softmax" or trace is None or not before or before[0] is None:
         return False
@@ -219,6 +232,58 @@ def is_refuted(judged: Judged, number: int, trace: Trace | None) -> bool:
     own = Judged(trace, judged.own)
     same = [each for each in own.like.values() if each.known is found.known]
     return not any(each.in_order and not each.turned for each in same)
+
+
+def _does_what_is_left_out(judged: Judged, number: int, trace: Trace) -> bool:
+    """Whether a known mistake leaves out a softmax, or hides nothing, and what is made of this step
+    goes through a softmax, or is hidden in the right places."""
+    steps = judged.own.trace.steps
+    after, left = {number}, [number]
+    while left:
+        new = {user for user in judged.users[left.pop()] if user not in after}
+        after |= new
+        left += new
+    if _has_a_softmax(steps) and not _has_a_softmax(trace.steps):
+        return _has_a_softmax([judged.steps[i] for i in after])
+    shape = judged.steps[number].value.shape
+    right = [gone(s.value) for s in steps if s.value.shape == shape]
+    right = [gone for gone in right if gone.any() and not gone.all()]
+    if not right or any(gone(s.value).any() for s in trace.steps if s.value.shape == shape):
+        return False
+    own = [judged.steps[i].value for i in after - {number}]
+    own = [gone(value) for value in own if value.shape == shape]
+    return any(torch.equal(one, gone) for one in own for gone in right)
+
+
+def _hides_elsewhere(judged: Judged, number: int, trace: Trace) -> bool:
+    """Whether a step hides other places than any right tensor, and a known mistake does not."""
+    own, shape = _hidden(judged.steps[number].value), judged.steps[number].value.shape
+    right = [_hidden(s.value) for s in judged.own.trace.steps if s.value.shape == shape]
+    if not own.any() or not any(places.any() for places in right):
+        return False
+    given = [judged.like[i] for i in judged.steps[number].inputs if i in judged.like]
+    straight = any(e.whole and e.in_order and list(e.order) == sorted(e.order) for e in given)
+    turned = own if straight or own.dim() < 2 else own.mT  # its rows may be the keys
+    if any(torch.equal(way, places) for way in (own, turned) for places in right):
+        return False
+    theirs = (_hidden(s.value) for s in trace.steps if s.value.shape == shape)
+    return all(any(torch.equal(places, each) for each in right) for places in theirs)
+
+
+def _hidden(scores: torch.Tensor) -> torch.Tensor:
+    return plain(scores) == HIDDEN
+
+
+def _has_a_softmax(steps: Sequence[Step]) -> bool:
+    """Whether numbers go through a softmax, by its name or written out."""
+    return any(
+        s.op.strip("_") in ("softmax", "exp", "exp2", "log_softmax", ATTENTION) for s in steps
+    )
+
+
+def gone(value: torch.Tensor) -> torch.Tensor:
+    """The places of scores that are hidden, or of weights that are 0."""
+    return (value == 0) | (plain(value) == HIDDEN)
 
 
 def has_a_stranger(judged: Judged, number: int) -> bool:
