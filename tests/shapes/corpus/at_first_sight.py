@@ -49,7 +49,7 @@ class Masked(nn.Module):
 
     def forward(self, x, words):
         h = self.up(x)  # (batch, seq, hidden)
-        h = h * (words != 0).float().unsqueeze(-1)  # (batch, seq, hidden / 2) (batch, seq, 1)  #! cannot tell
+        h = h * (words != 0).float().unsqueeze(-1)  # (batch, seq, 2e) (batch, seq, 1)  #! cannot tell
         g = h * words.unsqueeze(-1)  # (batch, seq, hidden) (batch, seq, 1)
         g = g.relu()  # (batch, hidden, seq)  #! false
         return h + g  # (batch, seq, hidden)
@@ -73,27 +73,26 @@ class Join(nn.Module):
         y = q.transpose(1, 2).contiguous().view(batch, seq, -1)  #! cannot tell
         # (batch, seq, heads * 8) --> (batch, hidden, seq)
         y = self.out(y)  #! false
-        # (batch, heads, seq, 8) --> (batch, 8, heads, seq)
-        z = q.transpose(1, 2)  #! false
-        return y, z
+        return y  # (batch, seq, hidden)
 
 
-# %% a slice of one, and a slice of at most so many | Decoder(hidden, vocab_size)(target[tgt_len, b].ints(vocab_size), start[b, hidden])
+# %% a slice of one, and a slice of at most so many | Decoder(hidden, vocab_size, tgt_len - 1)(target[tgt_len, b].ints(vocab_size), start[b, hidden])
 class Decoder(nn.Module):
-    def __init__(self, hidden, vocab_size):
+    def __init__(self, hidden, vocab_size, most):
         super().__init__()
+        self.most = most
         self.table = nn.Embedding(vocab_size, hidden)
         self.cell = nn.GRUCell(hidden, hidden)
 
     def forward(self, target, start):
         target = target[:-1]  # the last word is not read  #! missing
-        rows = self.table(target)  # (tgt_len, b, hidden)  #! cannot tell
+        rows = 2 * self.table(target)  # (tgt_len, b, hidden)  #! cannot tell
         wrong = rows.relu()  # (b, tgt_len, hidden)  #! false
         found = []
         for row in rows:
             start = self.cell(row, start)  # (b, hidden)
             found.append(start)
-        both = torch.stack(found)  # (tgt_len, b, hidden)  #! cannot tell
+        both = 2 * torch.stack(found)  # (tgt_len, b, hidden)  #! cannot tell
         turned = both.transpose(0, 1)  # (tgt_len, b, hidden)  #! false
         return turned, wrong
 
@@ -193,13 +192,25 @@ class Fold(nn.Module):
         return p @ h  # (batch_size * heads, seq_len, hidden)
 
 
-# %% told under a condition; an underscore for a comma | scores_of(q[b, t, width], k[b, more, width])
-def scores_of(q, k):
-    b, t, width = q.shape
-    # if query shape = (b, t, width) then result shape = (b, t, t)
-    scores = q @ k.mT  #! cannot tell
-    # (b, t, width) -> (b_ width, t)
-    turned = q.mT  #! cannot tell
-    # (b, t, width) -> (b, t, width)
-    again = q.mT  #! false
-    return scores, turned, again
+# %% told under a condition; an underscore for a comma | Scores(width)(q[batch_size, seq_len, width], k[batch_size, more, width])
+class Scores(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.w_q = nn.Linear(width, width)
+
+    def forward(self, q, k):
+        batch_size, _, width = q.shape
+
+        # first (batch, seq_len, width) -> (batch_ seq_len, width)
+        q = self.w_q(q)  #! cannot tell
+        q = q.relu()  # (batch, seq_len, width)
+        q = q.tanh()  # (batch, seq_len, width)
+        k = k.relu()  # (batch, key_len, width)
+        k = k.tanh()  # (batch, key_len, width)
+
+        # if query shape = (batch, seq_len, width) the result shape = (batch, seq_len, seq_len)
+        scores = q @ k.mT  #! cannot tell
+
+        # the result shape = (batch, seq_len, seq_len)
+        total = scores.softmax(-1)  #! false
+        return total.mT @ q  # (batch, key_len, width)
