@@ -116,8 +116,13 @@ def no_slice_is_left_out(case: Case) -> str:
         if value is None or value <= size:
             return False
         settled = any(case.scope.fixed(n, e)[1] == CODE for n in names_of(dim))
-        less = value == size + 1 and not settled and (value, size) in set(_cuts(case, e))
-        return less or (dim[0] == "name" and size in _most(case, dim[1], e))
+        less = (
+            names_of(dim)
+            and value == size + 1
+            and not settled
+            and (value, size) in set(_cuts(case, e))
+        )
+        return bool(less) or (dim[0] == "name" and size in _most(case, dim[1], e))
 
     return "a slice may have made it shorter" if _each_wrong(case, may) else ""
 
@@ -127,10 +132,9 @@ def no_batch_is_folded(case: Case) -> str:
 
     def may(dim: Expr, size: int, e: Execution) -> bool:
         value = evaluate(dim, case.scope.lookup(e)) or 0
-        foreign = all(case.scope.fixed(n, e)[1] != CODE for n in names_of(dim)) and value > 1
-        return (
-            foreign and size % value == 0 and value not in {n for s in _entered(case, e) for n in s}
-        )
+        own, entered = names_of(dim), {n for s in _entered(case, e) for n in s}
+        foreign = bool(own) and all(case.scope.fixed(n, e)[1] != CODE for n in own)
+        return foreign and value > 1 and size % value == 0 and value not in entered
 
     return "a name may stand for more in this function" if _each_wrong(case, may) else ""
 
