@@ -29,6 +29,8 @@ from autograder.tracing.alike import (
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "mv", "dot", "einsum", "linear")
 TERMS = ("add", "radd", "iadd", "sub", "rsub", "isub")
 SHORTEST = 3  # letters of a name that is a word; shorter ones are the author's own affair
+# Words that are no names of a tensor: "these are the kept" tells nobody anything.
+NO_NOUNS = {"new", "old", "own", "kept", "past", "first", "last", "mixed", "grown", "tmp", "res"}
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ def _known(trace: Trace) -> tuple[list[Known], dict[int, Known]]:
             found = Known(number, [])
             known.append(found)
         found.add(step.value)
-        if len(step.name) >= SHORTEST and not found.name and step.op != LEAF:
+        is_word = len(step.name) >= SHORTEST and step.name not in NO_NOUNS
+        if is_word and not found.name and step.op != LEAF:
             found.name = step.name
         if step.name and step.op != LEAF and step.name not in found.called:
             found.called.append(step.name)

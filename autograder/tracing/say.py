@@ -21,12 +21,15 @@ from autograder.tracing.text import Text
 RANDOM = ("rand", "rand_like", "randn", "bernoulli", "uniform", "dropout", "multinomial")
 NOWHERE: tuple[int, int | None, str] = (-1, None, "")
 REDUCES = ("amax", "max", "amin", "min", "mean", "norm", "logsumexp", "std", "var")
+IN_FULL = {"out": "output", "outs": "outputs", "probs": "probabilities"}
 CHANCE = (OTHER_ZEROS, "there are zeros where values were expected")
 
 
 def called(known: Known | None) -> str:
     """A landmark in words: `the scaled scores`; '' where it has no name."""
-    return f"the {known.name.strip('_').replace('_', ' ')}" if known and known.name else ""
+    if known is None or not known.name:
+        return ""
+    return "the " + " ".join(IN_FULL.get(word, word) for word in known.name.strip("_").split("_"))
 
 
 def where(slip: Slip, text: Text, as_it_ran: Trace | None = None) -> Where | None:

@@ -1050,14 +1050,14 @@ def linear_steps(q, k, v, state, total, early_state=False, early_total=False, no
     total = total if carried_total else torch.zeros_like(total)
     outputs = []
     for t in range(q.shape[1]):
-        ask, key = of_q(q[:, t]), of_k(k[:, t])
+        query, key = of_q(q[:, t]), of_k(k[:, t])
         read_state, read_total = state, total
-        write = {"key": key, "query": ask, "plain key": k[:, t]}[written]
+        write = {"key": key, "query": query, "plain key": k[:, t]}[written]
         state = (state if summed else 0) + write[:, :, None] * v[:, t, None]
         counts = k[:, t] if plain_total else key
         total = (total if summed_total else 0) + counts if grows else total
-        out = torch.einsum("bs,bsv->bv", ask, read_state if early_state else state)
-        by = {"ask": ask, "key": key, "nothing": torch.ones_like(ask)}[read]
+        out = torch.einsum("bs,bsv->bv", query, read_state if early_state else state)
+        by = {"ask": query, "key": key, "nothing": torch.ones_like(query)}[read]
         weight = (by * (read_total if early_total else total)).sum(-1, keepdim=True)
         if counted:
             weight = torch.tensor(t + 1.0)

@@ -1,8 +1,12 @@
 """Each sentence that stands beside a mistake is true: rounds of loops, order, what is right."""
 
+import re
+
 import pytest
 
 from autograder.reports.findings import where_in_words
+from autograder.tracing import say
+from autograder.tracing.alike import Known
 from tests.tracing.helper import look, told
 from tests.tracing.styles import causal, single
 
@@ -349,3 +353,23 @@ def context_vectors(inputs):
 @pytest.mark.parametrize("task, source", RIGHT_ONES, ids=[task for task, _ in RIGHT_ONES])
 def test_of_right_programs_with_such_loops_nothing_is_said(task, source):
     assert not told(task, source.lstrip()) and not look(task, source.lstrip()).told()
+
+
+# --- what a tensor is called ---------------------------------------------------------------------
+PRUNED = """
+def prune(scores, floor):
+    p = scores.softmax(-1)
+    return p.masked_fill(p < floor, 0.0)
+"""
+
+
+def test_a_tensor_is_called_by_a_noun_or_not_at_all():
+    """The answer's own name for it, `kept`, would be "the kept"."""
+    found = said("masks.in_place", PRUNED)
+    assert found.where.last_right == 3 and found.where.landmark == ""
+    assert not re.search("the (kept|probs|out)", found.where.how)
+
+
+@pytest.mark.parametrize("name, words", [("out", "the output"), ("probs", "the probabilities")])
+def test_short_names_are_told_in_full(name, words):
+    assert say.called(Known(0, [], name)) == words

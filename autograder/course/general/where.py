@@ -31,6 +31,6 @@ def _names(file: str) -> dict[int, str]:
             continue
         targets = getattr(node, "targets", [getattr(node, "target", None)])
         name = targets[0].id if isinstance(targets[0], ast.Name) else ""
-        name = name if len(name) >= SHORTEST else ""
+        name = name if len(name) >= SHORTEST and not name.isupper() else ""  # no constant's
         found |= dict.fromkeys(range(node.lineno, (node.end_lineno or node.lineno) + 1), name)
     return found

@@ -153,6 +153,9 @@ def before_a_small_change(bench: Bench, mended) -> Proof | None:
     if group is None or not bench.one_statement(group):
         return None
     steps = [judged.steps[i] for i in group]
+    operands = (judged.like[i].known for s in steps for i in s.inputs if i in judged.like)
+    if any(known is other for known in operands for other in judged.own.also):
+        return None  # right on the way of another program, which would go on otherwise
     for known, values in itertools.islice(_likely(judged, group), MOST_WAYS[0]):
         straight = len(group) > 1 or as_the_answer_has_it(known, values[group[0]])
         if not straight or not _may_make(judged, steps[0], known):
