@@ -101,9 +101,12 @@ def no_length_is_the_calls(case: Case) -> str:
     """`q: [b, t, d]`, `k: [b, t, d]`: that their lengths differ, only this call says."""
 
     def may(dim: Expr, size: int, e: Execution) -> bool:
-        entered = {n for s in _entered(case, e) for n in s}
-        length = dim[0] == "name" and names.may_be_length(dim[1]) and case.scope.free(dim[1], e)
-        return length and {size, case.scope.lookup(e)(dim[1])} <= entered
+        if dim[0] != "name" or not names.may_be_length(dim[1]) or not case.scope.free(dim[1], e):
+            return False
+        entered, other = set(_entered(case, e)), case.scope.lookup(e)(dim[1])
+        # In the same place of two arguments: the width of one is no length of another.
+        places = (p for a in entered for b in entered for p in zip(a, b, strict=False))
+        return (size, other) in places
 
     return "two arguments may be of one length" if _each_wrong(case, may) else ""
 
