@@ -14,6 +14,13 @@ from collections.abc import Callable
 from autograder.shapes.attach import MAKES
 from autograder.shapes.case import Case, in_one_call, made, opened
 from autograder.shapes.match import hides, results, unpacks
+from autograder.shapes.other_sizes import (
+    no_batch_is_folded,
+    no_length_is_the_calls,
+    no_size_is_nameless,
+    no_slice_is_left_out,
+    not_a_name_of_its_own,
+)
 from autograder.shapes.readings import (
     REMARK,
     explained_by_a_slip,
@@ -21,7 +28,6 @@ from autograder.shapes.readings import (
     names_of_the_call,
     no_comma_is_missing,
     no_half_is_rounded,
-    no_size_is_nameless,
     no_twin_says_it,
     not_a_pattern_of_its_own,
     not_a_product_on_the_way,
@@ -41,10 +47,9 @@ from autograder.shapes.text.dims import (
     fits,
     names_of,
     shape_fits,
-    shape_names,
     without,
 )
-from autograder.shapes.text.flat import clash, may_be
+from autograder.shapes.text.flat import clash
 from autograder.shapes.text.glue import of_another_expression
 from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.tracer import flat
@@ -85,6 +90,7 @@ def not_set_aside(case: Case) -> str:
     if case.stmt.kind == "def" and "output" in words:
         return "it may be what comes out"
     fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
+    if_so = [t.text.lower() for t in tokens(case.sighting.text)[:1]] == ["if"]
     item = "each" in words and fewer and case.last.label not in flat(case.stmt.targets)
     rest = plain(case.sighting.text).rpartition(case.last.text)[2]
     behind = tokens(rest)
@@ -98,7 +104,8 @@ def not_set_aside(case: Case) -> str:
     )
     if anew != case.last.dims and case.fits(anew):
         return "the comment gives a name a meaning of its own"
-    if "aside" in words or item or (case.claim.told and "or" in words):  # `[t, d] for each sample`
+    told = case.claim.told and "or" in words
+    if "aside" in words or item or if_so or told:  # `[t, d] for each sample`
         return "the words around it leave open what is meant"
     return ""
 
@@ -296,21 +303,6 @@ def names_are_proven(case: Case) -> str:
     return ""
 
 
-def not_a_name_of_its_own(case: Case) -> str:
-    """`[layers, b, width]`: what a name is in other functions, it need not be in this one."""
-    foreign = case.foreign
-    if case.ends_right():  # a step of it is wrong: what the end names is known
-        foreign = foreign - shape_names(case.last.dims)
-        terms = [t for s in case.claim.stages for t in s.terms]
-        may = any(names_of(d) & foreign for t in terms for d in t.dims)
-    else:
-        may = bool(foreign) and all(
-            any(may_be(case.last.dims, s, foreign, case.scope.lookup(e)) for s in made(case, e))
-            for e in case.runs
-        )
-    return "a name may have a meaning of its own here" if may else ""
-
-
 def _exchanged(case: Case, unproven: set[str]) -> bool:
     """Whether the proven names are all of this tensor, and stand elsewhere: `[b, h, s]`."""
     dims = without(case.last.dims, unproven)
@@ -383,6 +375,9 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every reading is false", not_a_pattern_of_its_own),
     ("every reading is false", not_the_operands),
     ("every reading is false", no_size_is_nameless),
+    ("every reading is false", no_length_is_the_calls),
+    ("every reading is false", no_slice_is_left_out),
+    ("every reading is false", no_batch_is_folded),
     ("every reading is false", in_order),
     ("every reading is false", no_twin_says_it),
     ("a slip explains it", explained_by_a_slip),

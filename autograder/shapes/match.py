@@ -148,6 +148,11 @@ class Matcher:
             for shape in tensors(value)
         )
 
+    def goes_before(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
+        """Whether all stages of a chain, the last one too, are of what comes before the result."""
+        stages = (*claim.stages, claim.stages[-1])
+        return self._steps(stages, stmt, execution, self.scope.lookup(execution))
+
     def product(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether the first stage is the operands of an operation of the statement."""
         return self._product(claim.stages[0], stmt, execution, self.scope.lookup(execution))

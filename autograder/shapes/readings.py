@@ -14,13 +14,10 @@ from dataclasses import replace
 from autograder.shapes.binding import CODE
 from autograder.shapes.case import Case, compared, made, slip
 from autograder.shapes.match import results, unpacks
-from autograder.shapes.recording import Execution, tensors
+from autograder.shapes.recording import tensors
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
-    Expr,
-    aligned,
     evaluate,
-    fits,
     names_of,
     number_apart,
     options,
@@ -51,7 +48,8 @@ def no_comma_is_missing(case: Case) -> str:
             for part in (dim[1].split("_") if dim[0] == "name" and " " in term.text else [None])
             if part
         )
-        for apart in (words, tuple(d for dim in term.dims for d in number_apart(dim))):
+        typed = tuple(("name", p) for d in term.dims for p in str(d[-1]).split("__"))  # `[b_ t]`
+        for apart in (words, typed, tuple(d for dim in term.dims for d in number_apart(dim))):
             if len(apart) > len(term.dims) and any(
                 shape_fits(apart, s, case.scope.lookup(e))
                 for e in case.runs
@@ -87,7 +85,8 @@ def nothing_on_the_way(case: Case) -> str:
     wordy = claim.told or claim.tail or claim.words > REMARK or many
     hold = case.matcher.passes if wordy else case.matcher.made_on_the_way
     asked = wordy or not case.sighting.trailing
-    if claim.tail and len(claim.stages) > 1:  # `[..] -> [..], then transposed`
+    so_far = asked and all(case.matcher.goes_before(claim, case.stmt, e) for e in case.runs)
+    if len(claim.stages) > 1 and (claim.tail or so_far):  # `[..] -> [..], then transposed`
         claim = replace(claim, stages=claim.stages[-1:], others=())
     there = asked and all(hold(claim, case.stmt, e) for e in case.runs)
     return "it may be a step on the way" if there else ""
@@ -263,7 +262,9 @@ def not_the_operands(case: Case) -> str:
     """`(b, t, d) (d, n)`: where each of several shapes is of something that comes in."""
     claims = [c for c in case.sighting.claims if c.stages]
     several = len(claims) > 1 or (unpacks(case.stmt) and case.last.style == ",")
-    if several and all(case.matcher.passes(c, case.stmt, e) for c in claims for e in case.runs):
+    side_by_side = len(claims) > 1 and case.last.label == "" and not case.claim.told
+    asked = [case.claim] if side_by_side else claims  # `(b, t, d) (b, t, 1)` behind a product
+    if several and all(case.matcher.passes(c, case.stmt, e) for c in asked for e in case.runs):
         return "it may be what comes in"
     first = tokens(case.sighting.text)[:2]
     signed = bool(first) and first[0].kind in ("times", "plus") and not first[0].word
@@ -289,69 +290,6 @@ def not_the_operands(case: Case) -> str:
                 return ""
         return "it may be what comes in"
     return ""
-
-
-def no_size_is_nameless(case: Case) -> str:
-    """`b h n d`, `[b, t, t]`: a name may be used again for a size that has none."""
-    dims = case.last.dims
-    for e, lookup, shape in case.seen():
-        sizes = [evaluate(d, lookup) for d in dims]
-        pairs = aligned(dims, len(shape))
-        if pairs is None or sorted(map(str, sizes)) == sorted(map(str, shape)):
-            return ""
-        for i, j in pairs:
-            beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
-            again = dims[i] in beside or _of_many_uses(dims[i], e, case)
-            wrong = not fits(dims[i], shape[j], lookup)
-            if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
-                return ""  # `[b, t, b]`
-            if wrong and not (again and _nameless(shape[j], names_of(dims[i]), e, case)):
-                return ""
-    return "a name may stand for two sizes"
-
-
-def _of_many_uses(dim: Expr, execution: Execution, case: Case) -> bool:
-    """Whether its names are letters, or words for a length that the code does not have."""
-    return all(
-        (len(names.normal(n).rstrip("'")) <= 2 and not names.concept(n))  # `bs` means one thing
-        or (names.may_be_length(n) and case.scope.free(n, execution))
-        for n in names_of(dim) or {"one"}
-    )
-
-
-def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bool:
-    """Whether no variable has the size, and no other name in a comment that is true.
-
-    `N2` is no other name than `N`: who writes `[B, N, N]` may think of both as the same. So are two
-    lengths, where nobody says what the other one is.
-    """
-    stems = {names.normal(n).rstrip("0123456789_'") for n in used}
-    short = all(len(stem) <= 2 for stem in stems)
-    length = any(map(names.may_be_length, used))
-    around = {**execution.before, **execution.after}
-    known = [(n, v) for n, v in around.items() if "." not in n or not short]
-    if not short:
-        known += case.scope.sizes(execution.config, execution.unit[0]).items()
-    sizes = {
-        v
-        for n, v in known
-        if isinstance(v, int)
-        and names.normal(n).rstrip("0123456789_'") not in stems
-        and not (length and names.may_be_length(n.rsplit(".", 1)[-1]))
-    }
-    own = {names.normal(n) for n in used}
-    sizes |= {
-        s
-        for (config, name), said in case.scope.confirmed.found.items()
-        for s, lines in said.items()
-        if config == execution.config and name not in own and lines - {case.sighting.line} and s
-    }
-    if all(case.scope.free(n, execution) and not execution.size(f"self.{n}") for n in used):
-        return size not in sizes  # `[tokens, d]`, where the tokens are those of all sequences
-    every = sizes | {case.scope.lookup(execution)(n) for n in used}
-    return size not in sizes and not any(
-        size % n == 0 and size // n in every and size // n > 2 for n in sizes if n > 2
-    )
 
 
 def names_of_the_call(case: Case) -> str:

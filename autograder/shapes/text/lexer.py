@@ -152,6 +152,7 @@ LATEX = {
 }
 SIGNS = {sign: row.kind for row in TABLE for sign in row.signs}
 WORDS = {word: row.kind for row in TABLE for word in row.words}
+TYPED = str.maketrans({"²": "^2", "³": "^3", "。": ". ", "′": "'", "″": "''"})
 EASTERN = "\u3000"  # scripts from here on have no capitals, and words often no spaces between
 LONGEST = max(len(w.split()) for w in WORDS)
 # No alternative can begin where another one goes on, and what is taken is never given back (`++`).
@@ -248,9 +249,7 @@ def table() -> str:
 
 def plain(text: str) -> str:
     """Wide brackets and the like as on an English keyboard."""
-    return unicodedata.normalize(
-        "NFKC", text.replace("²", "^2").replace("³", "^3").replace("。", ". ")
-    )[:MAX_TEXT]
+    return unicodedata.normalize("NFKC", text.translate(TYPED))[:MAX_TEXT]
 
 
 def _sign(piece: str) -> tuple[str, str]:

@@ -142,11 +142,27 @@ def stem(name: str) -> str:
     return plain
 
 
+def alike(word: str, candidates) -> list[str]:
+    """The names of five letters or more that are one letter or one mark away."""
+    found = (c for c in sorted(candidates) if min(len(c), len(word)) >= 5)
+    return [c for c in found if _one_edit(word, c)]
+
+
 def near(word: str, candidates) -> str | None:
-    """A name of five letters or more that is one slip of the keyboard away."""
-    if len(word) < 5:
+    """A name that is one slip of the keyboard away: `hiden` for `hidden`.
+
+    `batch_size'`, `d_model3` and `seq_lenk` are names of their own, and so is a word that people
+    write: `batch_size` is no slip for `patch_size`.
+    """
+    if known(word):
         return None
-    return next((c for c in sorted(candidates) if len(c) >= 5 and _one_edit(word, c)), None)
+    return next((c for c in alike(word, candidates) if not _of_its_own(word, c)), None)
+
+
+def _of_its_own(word: str, other: str) -> bool:
+    """Whether a digit or a mark tells two names apart, or a letter behind: `seq_lenk`."""
+    signs = [re.sub(r"[^\W\d_]|_", "", w) for w in (word, other)]
+    return signs[0] != signs[1] or (word[:-1] == other and word[-1] not in ("s", other[-1]))
 
 
 def _one_edit(a: str, b: str) -> bool:

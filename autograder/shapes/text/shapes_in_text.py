@@ -70,8 +70,7 @@ class Vocabulary:
             or plain in self.sizes
             or name in self.sizes
             or names.stem(plain) in map(names.stem, self.sizes)
-            or names.near(plain, names.WORDS) is not None
-            or names.near(plain, self.sizes) is not None
+            or bool(names.alike(plain, names.WORDS) or names.alike(plain, self.sizes))
         )
 
     def is_size(self, name: str) -> bool:

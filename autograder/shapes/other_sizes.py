@@ -1,0 +1,224 @@
+"""A name of a comment that may stand for another size than the one that is known of it.
+
+Each public function is a fact for `facts.FACTS`, as in `readings`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from autograder.shapes.binding import CODE
+from autograder.shapes.case import Case, made
+from autograder.shapes.recording import Execution, tensors
+from autograder.shapes.text import names
+from autograder.shapes.text.dims import Expr, aligned, evaluate, fits, names_of, shape_names
+from autograder.shapes.text.flat import may_be
+
+KEPT = 1_024  # expressions whose slices are kept
+
+
+def not_a_name_of_its_own(case: Case) -> str:
+    """`[layers, b, width]`: what a name is in other functions, it need not be in this one."""
+    foreign = case.foreign
+    if case.ends_right():  # a step of it is wrong: what the end names is known
+        foreign = foreign - shape_names(case.last.dims)
+        terms = [t for s in case.claim.stages for t in s.terms]
+        may = any(names_of(d) & foreign for t in terms for d in t.dims)
+    else:
+        may = bool(foreign) and all(
+            any(may_be(case.last.dims, s, foreign, case.scope.lookup(e)) for s in made(case, e))
+            for e in case.runs
+        )
+    return "a name may have a meaning of its own here" if may else ""
+
+
+def no_size_is_nameless(case: Case) -> str:
+    """`b h n d`, `[b, t, t]`: a name may be used again for a size that has none."""
+    dims = case.last.dims
+    for e, lookup, shape in case.seen():
+        sizes = [evaluate(d, lookup) for d in dims]
+        pairs = aligned(dims, len(shape))
+        if pairs is None or sorted(map(str, sizes)) == sorted(map(str, shape)):
+            return ""
+        for i, j in pairs:
+            beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
+            again = dims[i] in beside or _of_many_uses(dims[i], e, case)
+            wrong = not fits(dims[i], shape[j], lookup)
+            if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
+                return ""  # `[b, t, b]`
+            if wrong and not (again and _nameless(shape[j], names_of(dims[i]), e, case)):
+                return ""
+    return "a name may stand for two sizes"
+
+
+def _of_many_uses(dim: Expr, execution: Execution, case: Case) -> bool:
+    """Whether its names are letters, or words for a length that the code does not have."""
+    return all(
+        (len(names.normal(n).rstrip("'")) <= 2 and not names.concept(n))  # `bs` means one thing
+        or (names.may_be_length(n) and case.scope.free(n, execution))
+        for n in names_of(dim) or {"one"}
+    )
+
+
+def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bool:
+    """Whether no variable has the size, and no other name in a comment that is true.
+
+    `N2` is no other name than `N`: who writes `[B, N, N]` may think of both as the same. So are two
+    lengths, where nobody says what the other one is.
+    """
+    stems = {names.normal(n).rstrip("0123456789_'") for n in used}
+    short = all(len(stem) <= 2 for stem in stems)
+    length = any(map(names.may_be_length, used))
+    around = {**execution.before, **execution.after}
+    known = [(n, v) for n, v in around.items() if "." not in n or not short]
+    if not short:
+        known += case.scope.sizes(execution.config, execution.unit[0]).items()
+    sizes = {
+        v
+        for n, v in known
+        if isinstance(v, int)
+        and names.normal(n).rstrip("0123456789_'") not in stems
+        and not (length and names.may_be_length(n.rsplit(".", 1)[-1]))
+    }
+    own = {names.normal(n) for n in used}
+    sizes |= {
+        s
+        for (config, name), said in case.scope.confirmed.found.items()
+        for s, lines in said.items()
+        if config == execution.config and name not in own and lines - {case.sighting.line} and s
+    }
+    if all(case.scope.free(n, execution) and not execution.size(f"self.{n}") for n in used):
+        return size not in sizes  # `[tokens, d]`, where the tokens are those of all sequences
+    every = sizes | {case.scope.lookup(execution)(n) for n in used}
+    return size not in sizes and not any(
+        size % n == 0 and size // n in every and size // n > 2 for n in sizes if n > 2
+    )
+
+
+def no_length_is_the_calls(case: Case) -> str:
+    """`q: [b, t, d]`, `k: [b, t, d]`: that their lengths differ, only this call says."""
+
+    def may(dim: Expr, size: int, e: Execution) -> bool:
+        if dim[0] != "name" or not names.may_be_length(dim[1]) or not case.scope.free(dim[1], e):
+            return False
+        entered, other = set(_entered(case, e)), case.scope.lookup(e)(dim[1])
+        # In the same place of two arguments: the width of one is no length of another.
+        places = (p for a in entered for b in entered for p in zip(a, b, strict=False))
+        return (size, other) in places
+
+    return "two arguments may be of one length" if _each_wrong(case, may) else ""
+
+
+def no_slice_is_left_out(case: Case) -> str:
+    """`target[:-1]` is still `[tgt_len, b]` to some, and `x[:, -most:]` has `most` rows at most."""
+
+    def may(dim: Expr, size: int, e: Execution) -> bool:
+        value = evaluate(dim, case.scope.lookup(e))
+        if value is None or value <= size:
+            return False
+        settled = any(case.scope.fixed(n, e)[1] == CODE for n in names_of(dim))
+        less = (
+            names_of(dim)
+            and value == size + 1
+            and not settled
+            and (value, size) in set(_cuts(case, e))
+        )
+        return bool(less) or (dim[0] == "name" and size in _most(case, dim[1], e))
+
+    return "a slice may have made it shorter" if _each_wrong(case, may) else ""
+
+
+def no_batch_is_folded(case: Case) -> str:
+    """`[batch, t, t]`, where the heads are part of the batch that a function is given."""
+
+    def may(dim: Expr, size: int, e: Execution) -> bool:
+        value = evaluate(dim, case.scope.lookup(e)) or 0
+        own, entered = names_of(dim), {n for s in _entered(case, e) for n in s}
+        foreign = bool(own) and all(case.scope.fixed(n, e)[1] != CODE for n in own)
+        return foreign and value > 1 and size % value == 0 and value not in entered
+
+    return "a name may stand for more in this function" if _each_wrong(case, may) else ""
+
+
+def _each_wrong(case: Case, may) -> bool:
+    """Whether each size that does not fit may be meant, and has no name in this function."""
+    found = False
+    for e, lookup, shape in case.seen():
+        pairs = aligned(case.last.dims, len(shape))
+        if pairs is None:
+            return False
+        wrong = [(case.last.dims[i], shape[j]) for i, j in pairs]
+        wrong = [(d, n) for d, n in wrong if not fits(d, n, lookup)]
+        if any(_named(n, e, case) or not may(d, n, e) for d, n in wrong):
+            return False
+        found = found or bool(wrong)
+    return found
+
+
+def _named(size: int, execution: Execution, case: Case) -> bool:
+    """Whether a variable of this function has the size, or another true comment in it a name."""
+    first, last = case.scope.lines
+    around = {**execution.before, **execution.after}
+    return any(isinstance(v, int) and v == size for n, v in around.items() if "." not in n) or any(
+        first <= line <= last and line != case.sighting.line
+        for (config, _), said in case.scope.confirmed.found.items()
+        if config == execution.config
+        for line in said.get(size, ())
+    )
+
+
+def _entered(case: Case, execution: Execution) -> Iterator[tuple[int, ...]]:
+    """The shapes of the function's arguments in the same call of it."""
+    for stmt, runs in case.room:
+        for run in runs if stmt.kind == "def" else ():
+            if (run.config, run.unit) == (execution.config, execution.unit):
+                yield from (s for v in run.before.values() for s in tensors(v))
+
+
+def _cuts(case: Case, execution: Execution) -> Iterator[tuple[int, int]]:
+    """The sizes that slices of the function change, before and after."""
+    for _, runs in case.room:
+        case.clock.check()
+        for run in runs:
+            values = dict(run.events)
+            for node, value in run.events if run.config == execution.config else ():
+                part = case.matcher.traced.nodes[node]
+                if part.kind == "Subscript" and part.operands:
+                    whole = tensors(values.get(part.operands[0]))
+                    for old, new in zip(whole, tensors(value), strict=False):
+                        yield from zip(old, new, strict=False)
+
+
+def _most(case: Case, name: str, execution: Execution) -> set[int]:
+    """The sizes that a slice by a name finds where it cuts: those of `x` in `x[:, -name:]`."""
+    ids = {stmt.id for stmt, _ in case.room}
+    parts = [n for n in case.matcher.traced.nodes if n.stmt in ids and n.kind == "Subscript"]
+    found = {(n.text.partition("[")[0], axis) for n in parts for axis in _sliced_by(n.text, name)}
+    return {
+        s[axis]
+        for whole, axis in found
+        for _, runs in case.room
+        for run in runs
+        if run.config == execution.config
+        for s in tensors(run.before.get(whole))
+        if axis < len(s)
+    }
+
+
+@lru_cache(KEPT)
+def _sliced_by(text: str, name: str) -> tuple[int, ...]:
+    """The dimensions in which an expression is sliced by a name."""
+    try:
+        part = ast.parse(text, mode="eval").body
+    except (SyntaxError, RecursionError, MemoryError, ValueError):
+        return ()
+    inside = getattr(part, "slice", part)
+    slices = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+    return tuple(
+        i
+        for i, one in enumerate(slices)
+        if isinstance(one, ast.Slice)
+        and name in {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(one)}
+    )
