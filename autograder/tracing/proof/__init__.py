@@ -3,8 +3,9 @@
 `replay`: recorded steps made again, with `operations`, those that may be made. `fillings`: right
 tensors in the place of a step; `mends`: its operation made in another way. `repair`: the step that
 is to blame, with `standing`, how it stands to the answer's tensors; `pairs`: several at once;
-`handed`: what a function is given too early;
-`returned`: what one gives back in another order; `across`: items of a batch that meet one another;
-`as_known`: the step at which a known mistake's own program makes it.
+`handed`: what a function is given too early, or gives back in another order; `exchanges`: tensors
+that change places; `meeting`: what comes in beside the way; `cuts`: axes that are cut or merged
+otherwise; `across`: items of a batch that meet one another; `around_softmax`: what hides on the
+wrong side of it; `as_known`: the step at which a known mistake's own program makes it.
 Touches no file and starts no process.
 """
