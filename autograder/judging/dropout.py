@@ -286,9 +286,19 @@ def _kind_of_one_key(value: torch.Tensor, quiet: torch.Tensor, p: float, alone: 
         return "on the scores"
     gone = (first.abs() < 1e-6).all(-1)  # [batch_size, heads]
     if gone.all() or difference(first[~gone], full[~gone] / (1 - p), 1e-4) is not None:
-        return "not on the weights"
+        return "share" if _another_share(first, full, gone) else "not on the weights"
     if abs(gone.double().mean().item() - p) > SIGMAS * _deviation(p, gone.numel()):
         return "share"
     change = value - quiet
     spread = change.std(0) / math.sqrt(len(change))
     return "mean" if (change.mean(0).abs() > SIGMAS * spread + 1e-6).any() else ""
+
+
+def _another_share(first: torch.Tensor, full: torch.Tensor, gone: torch.Tensor) -> bool:
+    """Whether whole values are dropped, and those that stay rescaled by the share that does."""
+    kept, whole = first[~gone].double(), full[~gone].double()
+    factor = ((kept * whole).sum() / (whole * whole).sum()).item() if len(kept) else 0.0
+    if factor <= 1 + 1e-3 or difference(kept, factor * whole, 1e-4) is not None:
+        return False
+    p = 1 - 1 / factor
+    return abs(gone.double().mean().item() - p) <= SIGMAS * _deviation(p, gone.numel())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from autograder.tracing.alike import near, plain, tells
+from autograder.tracing.alike import HIDDEN, near, plain, tells
 from autograder.tracing.reference import multiple
 
 MOST_ITEMS = 16  # that are compared with one another
@@ -21,6 +21,9 @@ def differs(value: torch.Tensor, right: torch.Tensor) -> str:
     shares = bool((one >= 0).all() and (one <= 1).all())
     if shares and _sums_to_one(right, -1) and not _sums_to_one(value, -1):
         return sums(value)
+    infinite = int(((one == -HIDDEN) & (two != -HIDDEN)).sum())
+    if infinite:
+        return f"{infinite} numbers are infinite"
     hidden, wanted = one.abs() > 1e37, two.abs() > 1e37
     if not torch.equal(hidden, wanted):
         said = _hidden_otherwise(hidden, wanted)
@@ -29,6 +32,8 @@ def differs(value: torch.Tensor, right: torch.Tensor) -> str:
         more, fewer = int((hidden & ~wanted).sum()), int((wanted & ~hidden).sum())
         if more and fewer:
             return "other places are hidden than should be"
+        if more and not wanted.any() and not two[hidden].any():
+            return f"minus infinity stands in {more} places where a number belongs"
         return f"{more} places too many are hidden" if more else f"{fewer} places are not hidden"
     if near(one, two):
         return ""

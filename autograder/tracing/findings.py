@@ -372,6 +372,9 @@ def _error(finding: Finding, told: list[Told], look: Look, steps: Steps) -> Find
             what = f"{first.where.how[:1].upper()}{first.where.how[1:]}."
         start = f"Line {first.where.first_wrong} goes wrong before: {what} " if what else ""
         return replace(finding, message=f"{start}{message}", where=first.where)
+    stopped = steps.trace.stopped
+    if stopped is not None and look.judged is not None and look.judged.bad & {*stopped.inputs}:
+        return replace(finding, message=message)  # an earlier line may be the one that is wrong
     before = look.right_before(finding.line)
     where = Where(first_wrong=finding.line, how="it stops with an error", **before)
     return replace(finding, message=message, where=where)

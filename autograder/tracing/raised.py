@@ -26,6 +26,7 @@ BROADCASTS += ("__eq__", "__ne__", "__and__", "__or__", "logical_and", "logical_
 MOVES = ("__get__", "t", "transpose", "permute", "swapaxes", "movedim")
 OVER_AN_AXIS = ("sum", "mean", "amax", "amin", "max", "min", "norm", "logsumexp", "std", "var")
 OPERANDS = 3  # that are told of
+MOVED = ("T", "mT", "H", "mH")  # attributes that are no tensors of their own
 
 
 def by_cause(error: dict, trace: Trace, own: Reference | None, text: Text) -> str:
@@ -81,6 +82,13 @@ def _pair(said: str) -> str:
     return f"`{name}` with `dim` gives a pair, values and where they stand: {better}take `.values`."
 
 
+def _is_a_weight(text: Text, line: int) -> bool:
+    """Whether the right side of the line's product is an attribute, `x @ self.w_query`."""
+    nodes = ast.walk(text.around(line) or ast.Module([], []))
+    sides = [n.right for n in nodes if isinstance(n, ast.BinOp) and isinstance(n.op, ast.MatMult)]
+    return len(sides) == 1 and isinstance(sides[0], ast.Attribute) and sides[0].attr not in MOVED
+
+
 def _operands(said: str, trace: Trace, stopped: Stopped, own: Reference | None, text: Text) -> str:
     """What was combined that does not fit."""
     if stopped.place is None or len(stopped.inputs) < 1:
@@ -100,7 +108,9 @@ def _operands(said: str, trace: Trace, stopped: Stopped, own: Reference | None, 
             turned = _turned_here(trace, stopped.inputs[:2], text)
             if turned:
                 return f"{said} {turned}"
-            if one[-1] == two[-1] and _meet(one[:-2], two[:-2]):
+            if len(two) == 2 and _is_a_weight(text, line):
+                said += f" It takes vectors of size {two[0]}."
+            elif one[-1] == two[-1] and _meet(one[:-2], two[:-2]):
                 said += " The right one needs its last two axes exchanged."
             elif len(two) > 2 and one[-1] == two[0] and ".T" in text.statement(line):
                 said += " `.T` turns all axes round, the batch too: `.mT` exchanges the last two."

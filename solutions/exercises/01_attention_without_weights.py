@@ -204,8 +204,9 @@ def softmax_stable(scores, *, shift=lambda s: s.amax(-1, keepdim=True)):
     return softmax_naive(shifted_scores)
 
 
-softmax_stable.wrong("softmax.overflow", "For large scores you get NaN: exp overflows to infinity, "
-    "or all exponentials are 0, and 0/0 and inf/inf are not numbers. Shift each row first.",
+softmax_stable.wrong("softmax.overflow", "Scores go into exp as they are: of large ones it "
+    "overflows to infinity, of very negative ones it gives 0, and a row is lost where it divides "
+    "by that. Shift each row first, above and below.",
     softmax_naive)
 softmax_stable.wrong("softmax.one maximum for all", "One maximum of the whole tensor is "
     "subtracted: rows far below it have only zeros left, and 0/0 is NaN. Each row has a maximum of "

@@ -3,10 +3,12 @@
 import re
 
 import pytest
+import torch
 
 from autograder.reports.findings import where_in_words
 from autograder.tracing import say
 from autograder.tracing.alike import Known
+from autograder.tracing.differs import differs
 from tests.tracing.helper import look, told
 from tests.tracing.styles import causal, single
 
@@ -373,3 +375,74 @@ def test_a_tensor_is_called_by_a_noun_or_not_at_all():
 @pytest.mark.parametrize("name, words", [("out", "the output"), ("probs", "the probabilities")])
 def test_short_names_are_told_in_full(name, words):
     assert say.called(Known(0, [], name)) == words
+
+
+# --- infinity, weights and what an error hides ---------------------------------------------------
+def test_what_overflows_is_infinite_and_nothing_is_said_to_be_hidden():
+    right = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    over = right.clone()
+    over[0, 1:] = torch.inf
+    assert differs(over, right) == "2 numbers are infinite"
+    assert differs(-over, -right) == "2 places too many are hidden"
+    silent = torch.where(over.isinf(), 0.0, right)  # as weights are, behind a softmax
+    assert differs(-over, -silent) == "minus infinity stands in 2 places where a number belongs"
+
+
+def test_a_weight_is_not_said_to_need_its_axes_exchanged_where_another_tensor_meets_it():
+    """`x @ self.w_value` is right; it is the queries that have no business there."""
+    source = """
+class ParameterAttention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        self.w_query = nn.Parameter(torch.rand(input_size, hidden) - 0.5)
+        self.w_key = nn.Parameter(torch.rand(input_size, hidden) - 0.5)
+        self.w_value = nn.Parameter(torch.rand(input_size, hidden) - 0.5)
+
+    def forward(self, x):
+        ask = x @ self.w_query
+        offer = x @ self.w_key
+        content = offer @ self.w_value
+        return (ask @ offer.mT / ask.shape[-1] ** 0.5).softmax(-1) @ content
+"""
+    found = said("one_head.parameters", source)
+    assert (
+        found.message.endswith("It takes vectors of size 7.") and "exchanged" not in found.message
+    )
+
+
+NARROW = """
+class MultiHeadSelfAttention(nn.Module):
+    def __init__(self, input_size, hidden, num_heads, causal=False, dropout=0.0):
+        super().__init__()
+        if hidden % num_heads:
+            raise ValueError("num_heads does not divide hidden")
+        self.num_heads, self.head_size, self.causal = num_heads, hidden // num_heads, causal
+        self.q, self.k = nn.Linear(input_size, hidden), nn.Linear(input_size, hidden)
+        self.v, self.mix = nn.Linear(input_size, hidden), nn.Linear(hidden, hidden)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x, return_attention=False):
+        asks, offers, content = self.q(x), self.k(x), self.v(x)
+        parts = []
+        for h in range(self.num_heads):
+            low = h * {step}
+            own = slice(low, low + {step})
+            table = asks[..., own] @ offers[..., own].mT / {step} ** 0.5
+            parts.append(self.dropout(table.softmax(-1)) @ content[..., own])
+        return self.mix(torch.cat(parts, -1))
+"""
+
+
+def test_behind_tensors_that_nobody_knows_an_error_is_not_the_first_wrong_line():
+    found = said("multi_head.scores", NARROW.format(step="self.num_heads"))
+    assert found.message.startswith("Line 19: RuntimeError") and found.where is None
+
+
+def test_dropout_by_another_share_acts_on_the_weights_all_the_same():
+    source = causal("""
+later = torch.ones(x.shape[1], x.shape[1]).triu(1) > 0
+table = self.q(x) @ self.k(x).mT / self.q.out_features ** 0.5
+shares = F.dropout(table.masked_fill(later, -torch.inf).softmax(-1), 0.2, self.training)
+return shares @ self.v(x)""")
+    found = said("masks.attention", source)
+    assert found.check == "dropout.share"
