@@ -124,14 +124,16 @@ class Judged:
 
     def _is_summed_up(self, number: int, step: Step) -> bool:
         """Whether a step multiplies two right tensors number by number, and the sums along one of
-        its axes are a landmark: a product of them before it is summed up."""
+        its axes are a landmark, and none of the two: a product before it is summed up."""
         if step.op.strip("_") not in ("mul", "rmul") or number not in self.telling:
             return False
         if any(i not in self.like for i in step.inputs) or len(step.inputs) != 2:
             return False
+        taken = [self.like[i].known for i in step.inputs]
         sums = (step.value.sum(axis) for axis in range(step.value.dim()))
-        made = ((among(one, self.own.known)) for one in sums if tells(one))
-        return any(found is not None and found.whole and found.in_order for found in made)
+        made = [found for one in sums if tells(one) if (found := among(one, self.own.known))]
+        whole = [found for found in made if found.whole and found.in_order]
+        return any(all(found.known is not known for known in taken) for found in whole)
 
     def _is_neutral(self, number: int, step: Step) -> bool:
         if step.kind != "float" or step.op in UNSET:
