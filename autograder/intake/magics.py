@@ -38,13 +38,12 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-_REST = {  # of a string, by its quotes; nothing is given back, so that no text is read twice
-    "'''": re.compile(r"(?:[^\\']++|\\.|'(?!''))*+'''", re.DOTALL),
-    '"""': re.compile(r'(?:[^\\"]++|\\.|"(?!""))*+"""', re.DOTALL),
-    "'": re.compile(r"(?:[^\\'\n]++|\\.)*+'", re.DOTALL),
-    '"': re.compile(r'(?:[^\\"\n]++|\\.)*+"', re.DOTALL),
+# What can matter in the rest of a string: its end by its quotes, and what is escaped. No more is
+# left to the pattern, since Pythons before 3.11.5 err in a repeated group that gives nothing back.
+_IN_STRING = {
+    quotes: re.compile(rf"\\.|(?P<end>{end})", re.DOTALL)
+    for quotes, end in {"'''": "'''", '"""': '"""', "'": "['\n]", '"': '["\n]'}.items()
 }
-_REST_OF_LINE = re.compile(r"[^\n]*")
 
 
 def forget() -> None:
@@ -159,8 +158,8 @@ def _statements(text: str) -> tuple[set[int], int | None]:
     and the line of a bracket that is never closed, if there is one.
 
     Python's own tokenizer looks at some lines again for each of their characters. Here every
-    character is looked at once; after a string that is not closed, its line counts as read, and
-    after a long one the whole text.
+    character is looked at once; a string that is not closed goes on to the end of its line, and a
+    long one to the end of the text.
     """
     begin, fresh, brackets = set(), True, []
     place, line = 0, 1
@@ -169,12 +168,9 @@ def _statements(text: str) -> tuple[set[int], int | None]:
         kind, first = token.lastgroup, line
         place = token.end()
         if kind in ("long", "short"):
-            rest = _REST[token[0]].match(text, place)
-            if rest is None and kind == "long":
-                break
-            rest = rest or _REST_OF_LINE.match(text, place)
-            line += text.count("\n", place, rest.end())
-            place = rest.end()
+            end = _end_of_string(text, place, token[0])
+            line += text.count("\n", place, end)
+            place = end
         elif kind == "end":
             fresh = fresh or not brackets
             line += 1
@@ -192,3 +188,11 @@ def _statements(text: str) -> tuple[set[int], int | None]:
         elif kind == "close" and brackets:
             brackets.pop()
     return begin, brackets[0] if brackets else None
+
+
+def _end_of_string(text: str, place: int, quotes: str) -> int:
+    """The place behind a string whose text begins at `place`, by the quotes that opened it."""
+    for found in _IN_STRING[quotes].finditer(text, place):
+        if found["end"]:
+            return found.start() if found["end"] == "\n" else found.end()
+    return len(text)
