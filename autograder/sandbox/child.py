@@ -71,6 +71,8 @@ class Child:
             self.close()
             reason = f"The sandbox can't start a child: {answer.get('error', 'no answer')}."
             raise ChildFailed(Failure.CANNOT_START, reason)
+        if not self._capped and warm.fresh is None:
+            warm.fresh = family_memory(self._pid)
         ours.setblocking(False)
         os.set_blocking(self._output, False)
 
@@ -80,6 +82,11 @@ class Child:
         if not self._ended:
             self._drain()
         return self._printed.decode("utf-8", errors="replace")
+
+    @property
+    def _capped(self) -> bool:
+        """Whether the kernel caps the memory; it counts only what the child takes itself."""
+        return self._group is not None and self._group.caps_memory
 
     @property
     def pressed(self) -> bool:
@@ -255,8 +262,8 @@ class Child:
 
     def _watch(self) -> None:
         """Where the kernel does not cap memory and disk, this does."""
-        limits, capped = self._limits, self._group and self._group.caps_memory
-        if not capped and family_memory(self._pid) > limits.memory:
+        limits = self._limits
+        if not self._capped and family_memory(self._pid) - self._warm.fresh > limits.memory:
             raise self._out_of_memory()
         on_disk = self._plan["tier"] != "namespaces"
         if on_disk and _size(self._plan["work"], limits.disk) > limits.disk:
@@ -267,7 +274,7 @@ class Child:
     def _died(self) -> ChildFailed:
         ended = _wait_for(self._process, LAST_WORDS_SECONDS)  # for the reaper to say how
         self._end()
-        if self._group and self._group.caps_memory and self._group.ran_out():
+        if self._capped and self._group.ran_out():
             return self._out_of_memory()
         code = self._exit
         if not ended:

@@ -13,6 +13,9 @@ MIB = 1 << 20
 class Limits:
     """Bounds on one child. Sizes are in bytes, times in seconds.
 
+    Memory and address space are counted beyond what a fresh child has: how much torch takes when it
+    is imported depends on its build.
+
     What the child waits for a processor on a busy machine is added to its times, within reason
     (`child.PATIENCE`).
     """

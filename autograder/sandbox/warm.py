@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import IO
 
 PROGRAM = Path(__file__).parent / "inside" / "sandbox_warm.py"
 START_SECONDS = 180  # importing torch from a cold disk
@@ -33,6 +34,8 @@ class Warm:
     def __init__(self, settings: dict):
         self._forks = settings["fork"]
         self._ready = False
+        self._errors: IO[bytes] | None = None  # what it writes to stderr
+        self.fresh: int | None = None  # bytes of memory that a child begins with, once measured
         template = _templates.get(json.dumps(settings))
         if template is not None and template.copy_into(self):
             return
@@ -40,7 +43,8 @@ class Warm:
 
     def _begin(self, settings: dict, kind: int = socket.SOCK_STREAM) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
-        descriptor, self._errors = tempfile.mkstemp(prefix="autograder-warm-")
+        # Without a name: it is gone with the last process that holds it, however that ends.
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         one = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         environment = {
             "PATH": "/usr/bin:/bin",
@@ -56,7 +60,7 @@ class Warm:
                 [sys.executable, "-I", "-S", str(PROGRAM), str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=descriptor,
+                stderr=self._errors,
                 pass_fds=[theirs.fileno()],
                 env=environment,
                 cwd="/",
@@ -66,7 +70,6 @@ class Warm:
             ours.close()
             raise WarmUnable(f"Python can't be started: {error}") from None
         finally:
-            os.close(descriptor)
             theirs.close()
         self._socket = ours
         self._send(settings, [])
@@ -135,9 +138,8 @@ class Warm:
     def _forget(self) -> None:
         self._ready = False
         self._socket.close()
-        if self._errors != os.devnull:
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(self._errors)
+        if self._errors:
+            self._errors.close()
 
     def _send(self, message: dict, descriptors: list[int]) -> None:
         data = json.dumps(message).encode() + b"\n"
@@ -164,10 +166,11 @@ class Warm:
         return json.loads(text)
 
     def _last_words(self) -> str:
-        with contextlib.suppress(OSError), open(self._errors, errors="replace") as file:
-            lines = file.read(1 << 20).strip().splitlines()
-            return lines[-1] if lines else ""
-        return ""
+        if self._errors is None or self._errors.closed:
+            return ""
+        # Read without moving the place that the process, which holds the same file, writes at.
+        text = os.pread(self._errors.fileno(), 1 << 20, 0).decode(errors="replace")
+        return (text.strip().splitlines() or [""])[-1]
 
 
 class _Template(Warm):
@@ -180,7 +183,7 @@ class _Template(Warm):
     def copy_into(self, other: Warm) -> bool:
         """Makes `other` a handle on a copy; False where this process has gone."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        other._socket, other._errors = ours, os.devnull
+        other._socket = ours
         try:
             self._send({"op": "copy"}, [theirs.fileno()])
             theirs.close()  # so that its end is seen

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograder.sandbox import ChildFailed, Limits, Sandbox, Tier, memory, probe
+from autograder.sandbox import ChildFailed, Limits, Sandbox, Tier, probe
 from autograder.sandbox import box as box_module
 from autograder.sandbox.family import family, processor_seconds, waiting_seconds
 from tests.forms import first_of
@@ -226,14 +226,6 @@ def test_two_that_share_a_processor_wait_for_each_other():
             process.communicate()
 
 
-def test_memory_is_capped_from_outside_where_the_kernel_gives_no_group(box, monkeypatch):
-    monkeypatch.setattr("autograder.sandbox.memory._places", lambda controller: [])
-    with box.child() as child, pytest.raises(ChildFailed) as failed:
-        run(child, "blocks = []\nwhile True: blocks.append(b'x' * 10_000_000)")
-    assert failed.value.kind == "memory"
-    assert failed.value.reason == "Your code used more than 400 MiB of memory."
-
-
 # --- the warm process ----------------------------------------------------------------------------
 @pytest.mark.parametrize("tier", first_of("namespaces", "landlock"))
 def test_a_dead_warm_process_is_replaced(light, course, tier):
@@ -322,19 +314,7 @@ with Sandbox({str(course)!r}, runner={str(RUNNER)!r}) as box, box.child() as chi
     while left_over(Gone, folder) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert left_over(Gone, folder) == []
-
-
-def test_no_control_group_outlives_its_child_or_a_killed_grader(light, course, monkeypatch):
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "getpid", lambda: dead.pid)
-        stale = memory.ControlGroup(1 << 30, 10)
-    with Sandbox(course, runner=RUNNER) as box, box.child() as child:
-        ask_lightly(child)
-    assert [folder for folder in stale.folders if os.path.exists(folder)] == []
-    for parent in memory._places("memory") + memory._places("pids"):
-        assert list(parent.glob(f"{memory.PREFIX}-{os.getpid()}-*")) == []
+    assert os.listdir(folder) == []
 
 
 # --- tiers ---------------------------------------------------------------------------------------
