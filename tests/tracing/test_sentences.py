@@ -160,6 +160,7 @@ IN_TURN = (
 )
 
 
+@pytest.mark.slow  # the next test asks about the same code
 def test_beside_an_earlier_steps_mistake_nothing_is_called_right():
     """The output is compared with what the same scale gives; the probabilities are wrong by it."""
     found = said("multi_head.output", IN_TURN)
