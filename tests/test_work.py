@@ -1,5 +1,8 @@
 """The work that a call does is counted: what is made, multiplied and called."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -80,3 +83,23 @@ def test_the_recorder_leaves_results_alone():
     with Work() as work:
         result = A @ B
     assert torch.equal(result, A @ B) and work.told()["made"] == [["float32", [3, 7], 1]]
+
+
+COSTLY = """
+import sys, torch
+from autograder.sandbox.inside.work import Work
+from autograder.tracing.proof.operations import call
+with Work():
+    torch.einsum("ij,kj->ik", torch.ones(2, 3), torch.ones(2, 3))
+for name, given in ("mul", [torch.ones(2, 1), torch.ones(3)]), ("tile", [torch.ones(2), 3]):
+    call(name, given, {})
+print([m for m in ("torch._dynamo", "sympy") if m in sys.modules])
+"""
+
+
+@pytest.mark.slow
+def test_neither_counting_nor_a_step_made_again_imports_a_compiler():
+    """Either takes a second of every process."""
+    run = [sys.executable, "-c", COSTLY]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -135,7 +135,7 @@ def _hides_otherwise(judged: Judged, number: int, after: Trace) -> bool:
     """Whether a step hides with a large number, where the program with the same mistake has other
     numbers behind it: rows in which nothing is left."""
     value = judged.steps[number].value
-    hides = bool((plain(value) == HIDDEN).any()) and bool(value.isfinite().all())
+    hides = bool(value.isfinite().all() and (plain(value) == HIDDEN).any())
     return hides and any(step.value.isnan().any() for step in after.steps)
 
 
@@ -160,18 +160,20 @@ def _the_same_mixed(
 def _hides_the_same(judged: Judged, number: int, bank: Bank, place: int) -> KnownSteps | None:
     """The one known mistake that hides the same places as a step does, where others should be:
     whatever scores it hides, and by which number."""
-    value = judged.steps[number].value
-    shape, places = value.shape, plain(value) == HIDDEN
+    places = plain(judged.steps[number].value) == HIDDEN
+    shape = places.shape
     right = [plain(v) == HIDDEN for k in judged.own.known for v in k.shapes if v.shape == shape]
-    if not places.any() or not any(h.any() for h in right):
-        return None
-    if any(torch.equal(places, h) for h in right):
+    as_right = any(torch.equal(places, h) for h in right)
+    if as_right or not places.any() or not any(h.any() for h in right):
         return None
 
+    def hidden(number: int) -> list[torch.Tensor]:
+        trace = bank.trace(place, (number,))
+        return [plain(s.value) == HIDDEN for s in trace.steps] if trace else []
+
     def hides_them(mistake: KnownSteps) -> bool:
-        trace = bank.trace(place, (mistake.number,))
-        own = [s.value for s in trace.steps if s.value.shape == shape] if trace else []
-        return any(torch.equal(plain(v) == HIDDEN, places) for v in own)
+        own = bank.once(("hidden", place, mistake.number), lambda: hidden(mistake.number))
+        return any(h.shape == shape and torch.equal(h, places) for h in own)
 
     found = [m for m in bank.wrong(place, (), ()) if hides_them(m)]
     return found[0] if len({m.check for m in found}) == 1 else None

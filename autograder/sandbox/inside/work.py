@@ -29,7 +29,8 @@ class Work(TorchDispatchMode):
         self.made: Counter = Counter()  # (dtype, *shape): how many
         self.kernels: Counter = Counter()
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def seen(self, func, types, args=(), kwargs=None):
+        """Makes one kernel's result, and counts what it did."""
         out = func(*args, **(kwargs or {}))
         given = [a for a in tree_leaves((args, kwargs)) if isinstance(a, torch.Tensor)]
         results = [r for r in tree_leaves(out) if isinstance(r, torch.Tensor)]
@@ -57,6 +58,11 @@ class Work(TorchDispatchMode):
             "made": [[k[0], list(k[1:]), self.made[k]] for k in largest[:MAX_KINDS]],
             "kernels": dict(self.kernels.most_common(MAX_KINDS)),
         }
+
+
+# Set here, and not in the class: what PyTorch finds there it wraps in `torch._dynamo.disable`. The
+# import of that takes a second of each process that counts.
+Work.__torch_dispatch__ = Work.seen
 
 
 def _share(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 
@@ -91,9 +92,10 @@ def _touched(name: str, given: list, named: dict, shapes: list) -> int:
     sizes = [math.prod(shape) for shape in shapes]
     if name == "einsum":
         return _in_einsum(given[0], shapes)
-    if name in ("repeat", "tile", "expand", "repeat_interleave"):
-        meta = [each.to("meta") if isinstance(each, torch.Tensor) else each for each in given]
-        return getattr(torch.Tensor, name)(*meta, **named).numel()
+    if name == "expand":  # a view, which touches nothing
+        return given[0].expand(*given[1:], **named).numel()
+    if name in ("repeat", "tile", "repeat_interleave"):
+        return sizes[0] * _times(given[1:2] if "_" in name else given[1:], named)
     if name in ("matmul", "bmm", "mm", "__matmul__", "linear", "outer"):
         last = shapes[1][-2 if name == "linear" else -1] if len(shapes) > 1 and shapes[1] else 1
         return sizes[0] * last
@@ -115,10 +117,17 @@ def _touched(name: str, given: list, named: dict, shapes: list) -> int:
     if len(set(shapes) - {()}) < 2:  # one shape, and numbers
         return max(sizes, default=0)
     try:
-        wide = torch.broadcast_shapes(*shapes) if len(shapes) > 1 else ()
-    except RuntimeError:
+        wide = np.broadcast_shapes(*shapes)  # torch's own imports sympy, which takes half a second
+    except ValueError:
         wide = ()
     return max([math.prod(wide), *sizes], default=0)
+
+
+def _times(counts: list, named: dict) -> int:
+    """How often an operation that repeats a tensor has each number, at most."""
+    counts = _flat([*counts, *(named[name] for name in ("repeats", "dims") if name in named)])
+    most = (int(n.max()) if isinstance(n, torch.Tensor) else n for n in counts)
+    return math.prod(max(n, 1) for n in most)
 
 
 def _in_einsum(words: str, shapes: list) -> int:
