@@ -41,6 +41,7 @@ from autograder.tracing.proof.standing import (
     factor_of,
     has_a_stranger,
     is_refuted,
+    may_come_to,
     of_no_landmark,
     stands_as_the_answers,
     stays_multiplied,
@@ -396,4 +397,4 @@ def _is_strict(judged: Judged, wrong: Wrong) -> bool:
     if step.op in ON_THE_WAY:  # a step on the way to a result, unless it is used as one
         users = [u for u in judged.users[number] if u in judged.bad]
         return all(judged.steps[u].op in (*PRODUCTS, "softmax") for u in users)
-    return wrong.should is not None
+    return wrong.should is not None and not may_come_to(step, wrong.should)

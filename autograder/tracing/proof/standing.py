@@ -72,6 +72,17 @@ def changes_nothing(judged: Judged, number: int) -> bool:
     return same and step.op.strip("_") in (*TERMS, *FACTORS, *FILLS)
 
 
+def may_come_to(step: Step, should: Known) -> bool:
+    """Whether a step may stand on another way to a right tensor: it only leaves something out, or
+    holds all of its numbers and more."""
+    there, wanted = (plain(v.flatten()).sort().values for v in (step.value, should.value))
+    if step.op.strip("_") in FILLS or not there.numel():
+        return step.op.strip("_") in FILLS
+    at = torch.searchsorted(there, wanted).clamp(1, max(len(there) - 1, 1))
+    apart = torch.minimum((there[at] - wanted).abs(), (there[at - 1] - wanted).abs())
+    return len(there) > len(wanted) and near(wanted + apart, wanted)
+
+
 def merges_in_order(step, like) -> bool:
     """Whether a step only joined neighbouring axes of a right tensor, as `flatten` does."""
     long = [sum(n > 1 for n in t.shape) for t in (step.value, like.known.value)]
