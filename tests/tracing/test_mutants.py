@@ -34,10 +34,17 @@ def mask_scores(scores):
 """
 CUT = """
 q, k, v = self.q(x), self.k(x), self.v(x)
-table = (q @ k.mT / self.hidden ** 0.5){between}
-shares = torch.exp(table - table.max(dim=-1, keepdim=True)[0]){after}
+table = (q @ k.mT / self.hidden ** 0.5)
+shares = torch.exp(table - table.max(dim=-1, keepdim=True)[0]).int()
 shares = shares / shares.sum(-1, keepdim=True)
 return shares @ v"""
+RELU = """
+def attention_weights(q, k):
+    scores = torch.relu(q @ k.T)
+    scaled = scores / k.shape[-1] ** 0.5
+    e = torch.exp(scaled - scaled.max(dim=-1, keepdim=True)[0])
+    return e / e.sum(dim=-1, keepdim=True)
+"""
 ROOT_OF_ROOT = """
 def grad_queries_keys(grad_scores, q, k):
     scale = 1 / math.sqrt(math.sqrt(q.shape[-1]))
@@ -64,12 +71,12 @@ def test_rows_that_are_shifted_before_a_softmax_are_right(total):
 
 
 def test_of_what_an_extreme_is_right_need_not_be_right():
-    found = said("self_attention.forward", single(CUT.format(between=".relu()", after="")))
-    assert found.where.first_wrong == 11 and "`relu`" in found.where.how
+    found = said("one_head.scale", RELU)
+    assert found.where.first_wrong == 2 and "`relu`" in found.where.how
 
 
 def test_numbers_cut_to_whole_ones_are_told_where_they_are_cut():
-    found = said("self_attention.forward", single(CUT.format(between="", after=".int()")))
+    found = said("self_attention.forward", single(CUT))
     assert found.where.first_wrong == 12 and "`int`" in found.where.how
 
 
