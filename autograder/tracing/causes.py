@@ -30,9 +30,7 @@ from autograder.tracing.first_wrong import (
     LAYOUT,
     Judged,
     Wrong,
-    factor_of,
     first_wrong,
-    stays_multiplied,
     taken_for_another,
 )
 from autograder.tracing.names import Slip, as_its_program_makes_it, by_its_name
@@ -40,10 +38,13 @@ from autograder.tracing.proof.across import across_items
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.proof.standing import (
+    factor_of,
     has_a_stranger,
     is_refuted,
+    may_come_to,
     of_no_landmark,
     stands_as_the_answers,
+    stays_multiplied,
 )
 from autograder.tracing.reference import PRODUCTS, extended
 from autograder.tracing.text import Text, callee, means
@@ -185,7 +186,8 @@ def _as_wrong(judged: Judged, proof: Proof) -> Wrong:
     sources = [i for i in judged.steps[number].inputs if i in judged.right and i in judged.like]
     found = judged.like.get(number)
     instead = None
-    if found is not None and found.in_order and should is not None and found.known is not should:
+    another = found is not None and found.in_order and found.known is not should
+    if another and should is not None and all(found.known is not k for k in judged.own.also):
         instead = (found.known, should)
     step = judged.steps[number]
     made = all(i in judged.like for i in step.inputs if judged.steps[i].kind == "float")
@@ -397,4 +399,4 @@ def _is_strict(judged: Judged, wrong: Wrong) -> bool:
     if step.op in ON_THE_WAY:  # a step on the way to a result, unless it is used as one
         users = [u for u in judged.users[number] if u in judged.bad]
         return all(judged.steps[u].op in (*PRODUCTS, "softmax") for u in users)
-    return wrong.should is not None
+    return wrong.should is not None and not may_come_to(step, wrong.should)

@@ -25,6 +25,7 @@ from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls, of_another_axis
 from autograder.tracing.layers import DROPPED_BEHIND, of_dropout, with_lines
 from autograder.tracing.look import Look, Told, by_habit, cut_short, keeps
+from autograder.tracing.proof.as_known import is_other_nan
 from autograder.tracing.raised import by_cause
 from autograder.tracing.text import Text, last_assigned, without_return
 
@@ -142,6 +143,9 @@ def _with_where(
     shown = {each.cause[0] for each in told if each.cause}
     if any(look.refutes(check) for check, _ in pair if check not in shown):
         finding, pair, named = replace(finding, message=_without(pair, finding.message)), (), False
+    elif named and not pair and is_other_nan(look.trace, look.bank, look.place, finding.check):
+        own = max((m for c, m, *_ in known.mistakes if c == finding.check), key=len, default="")
+        finding, named = replace(finding, message=finding.message.removeprefix(own).strip()), False
     topic = finding.check.split(".")[0]
     if observed and told and told[0].cause and told[0].cause[0].split(".")[0] == topic:
         finding, named = replace(finding, message=_without_the_first(finding.message)), False

@@ -15,13 +15,15 @@ import torch
 
 from autograder.course.steps.traces import LEAF, Step, Trace
 from autograder.tracing.alike import Known, Likeness, among, near, plain, tells
-from autograder.tracing.reference import PRODUCTS, Reference, multiple
+from autograder.tracing.reference import PRODUCTS, Reference
 
 PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_select", "gather")
 LAYOUT = ("__get__", "transpose", "permute", "view", "reshape", "unflatten", "flatten", "squeeze")
 LAYOUT += ("unsqueeze", "contiguous", "movedim", "swapaxes", "t", "expand", "clone", "to", "float")
 COPIES = ("cat", "concat", "stack", "repeat", "tile", "repeat_interleave")  # of one tensor
 EXTREMES = ("max", "amax", "min", "amin")  # numbers that a softmax is shifted by
+WHOLE = ("int", "long", "short", "char", "to", "type")  # casts that may give whole numbers
+POWERS = ("exp", "exp2", "softmax", "log_softmax", "logsumexp")
 UNSET = ("empty", "new_empty", "empty_like", "empty_strided")  # whatever was in memory
 MOST_TELLING = 1_000  # steps that are compared
 
@@ -70,6 +72,10 @@ class Judged:
         self.like: dict[int, Likeness] = {}
         self.whole = not trace.full and len(steps) == len(trace.steps)
         self.telling: set[int] = set()  # of these it can be told what they are
+        self.users: dict[int, list[int]] = {i: [] for i in range(len(steps))}
+        for number, step in enumerate(steps):
+            for source in step.inputs:
+                self.users[source].append(number)
         known = own.all
         for number, step in enumerate(steps):
             if time.thread_time() > until:
@@ -81,23 +87,50 @@ class Judged:
             found = among(step.value, known)
             if found is not None:
                 self.like[number] = found
-        self.users: dict[int, list[int]] = {i: [] for i in range(len(steps))}
-        for number, step in enumerate(steps):
-            for source in step.inputs:
-                self.users[source].append(number)
         self.right = self._right()
         self.bad, self.unsure = self._bad()
 
     def _right(self) -> set[int]:
-        """Landmarks, and all that landmarks were made of."""
+        """Landmarks, and all that landmarks were made of; of what an extreme was taken that says
+        too little."""
         found: set[int] = set()
         left = [i for i, each in self.like.items() if each.in_order]
+        left += [i for i in self.telling if i not in self.like and self._is_shifted(i)]
         while left:
             number = left.pop()
             if number not in found:
                 found.add(number)
-                left += self.steps[number].inputs
+                left += self.steps[number].inputs if self.steps[number].op not in EXTREMES else ()
         return found
+
+    def _is_shifted(self, number: int) -> bool:
+        """Whether a step gave right scores but for a number that each row is shifted by, of which
+        the softmax that follows takes no notice; or the exponentials of such, not divided by their
+        sums so far."""
+        value = self.steps[number].value
+        weights = self.own.weights_of(value.shape)
+        if not weights:
+            return False
+        ways = [value.softmax(-1)] if self._comes_to_powers(number) else []
+        if bool((value >= 0).all()) and not any(map(self._is_divided, self.steps[number].inputs)):
+            ways.append(value / value.sum(-1, keepdim=True))
+        return any(near(plain(way), plain(each)) for way in ways for each in weights)
+
+    def _comes_to_powers(self, number: int) -> bool:
+        """Whether exponentials are made of what a step gave."""
+        left, seen = list(self.users[number]), set()
+        while left:
+            user = left.pop()
+            if self.steps[user].op.strip("_") in POWERS:
+                return True
+            left += [i for i in self.users[user] if i not in seen]
+            seen |= {*self.users[user]}
+        return False
+
+    def _is_divided(self, number: int) -> bool:
+        """Whether the rows of what a step gave sum to 1."""
+        value = self.steps[number].value
+        return value.dim() > 1 and bool((value.sum(-1) - 1).abs().max() < 1e-4)
 
     def _bad(self) -> tuple[set[int], set[int]]:
         bad: set[int] = set()
@@ -107,6 +140,9 @@ class Judged:
             if number in self.like or (data & set(step.inputs) and not is_constant(step)):
                 data.add(number)
             if number in self.right:
+                continue
+            if step.kind == "int" and number in data and self._is_cut_off(step):
+                bad.add(number)
                 continue
             if self._is_neutral(number, step):
                 if number in data and step.kind == "float" and step.op not in EXTREMES:
@@ -121,6 +157,14 @@ class Judged:
             copied = copied and not set(step.inputs) & bad
             (unsure if part or from_outside or copied else bad).add(number)
         return bad, unsure
+
+    def _is_cut_off(self, step: Step) -> bool:
+        """Whether numbers were made whole ones, which they were not."""
+        if step.op not in WHOLE or len(step.inputs) != 1:
+            return False
+        before = self.steps[step.inputs[0]]
+        same = before.kind == "float" and before.value.shape == step.value.shape
+        return same and not torch.equal(before.value, step.value)
 
     def _is_summed_up(self, number: int, step: Step) -> bool:
         """Whether a step multiplies two right tensors number by number, and the sums along one of
@@ -330,34 +374,3 @@ def _idle_maker(judged: Judged, number: int) -> int | None:
             return None
         left += judged.users[each]
     return made
-
-
-def stays_multiplied(judged: Judged, number: int) -> bool:
-    """Whether a wrong factor is still in what is used as a result: nothing takes it out again."""
-    while True:
-        users = [u for u in judged.users[number] if u in judged.bad]
-        again = [u for u in users if _multiple_of_any(judged, u)]
-        if not again:
-            return bool(users) and _multiple_of_any(judged, number)
-        number = again[0]
-
-
-def _multiple_of_any(judged: Judged, number: int) -> bool:
-    value = judged.steps[number].value
-    return any(
-        multiple(value, shape) is not None
-        for known in judged.own.known
-        for shape in known.shapes
-        if shape.shape == value.shape
-    )
-
-
-def factor_of(judged: Judged, number: int) -> float | None:
-    """The number by which a step multiplied a right tensor, if that is all it did."""
-    step = judged.steps[number]
-    for source in step.inputs:
-        if source in judged.like:
-            found = multiple(step.value, judged.steps[source].value)
-            if found is not None:
-                return found
-    return None

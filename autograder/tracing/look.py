@@ -229,7 +229,7 @@ class Look:
         """What is returned in the place of a result, where it is a right step, but another."""
         found = judged.like.get(number)
         line = self.text.line(self.trace.steps[number])
-        back = self.text.return_after(line) if line is not None else None
+        back = self.text.return_after(line, len(self.trace.returned)) if line else None
         own = judged is self.judged and found is not None and found.known is wanted
         if own and self._is_the_last_round(number):
             how = (
@@ -238,7 +238,7 @@ class Look:
             where = Where(first_wrong=line, how=how, last_right=line, landmark=called(wanted))
             return Told(where, self.text.statement(line), None, number, number, last=True)
         if found is None or not found.whole or back is None:
-            return None
+            return None  # none of the kind, or several returns of which any may have run
         if self.own.trace.steps[found.known.place].op == LEAF:  # what was given, by chance
             return None
         name = called(found.known)

@@ -28,10 +28,11 @@ from autograder.tracing.binding import (
     names_given,
     unpacked,
 )
-from autograder.tracing.first_wrong import LAYOUT, Judged, Wrong, factor_of
+from autograder.tracing.first_wrong import LAYOUT, Judged, Wrong
 from autograder.tracing.proof.as_known import made_as_known, where_it_was_cut
 from autograder.tracing.proof.handed import MISSING, called_too_early
 from autograder.tracing.proof.mends import ATTENTION, JOINS
+from autograder.tracing.proof.standing import factor_of
 from autograder.tracing.reference import PRODUCTS
 from autograder.tracing.text import Text, function_around, means, own_nodes
 

@@ -58,6 +58,16 @@ class Reference:
     def all(self) -> Shelf:
         return Shelf([*self.right, *self.told])
 
+    def weights_of(self, shape: torch.Size) -> list[torch.Tensor]:
+        """What softmaxes over the last axis give, in this shape."""
+        return [value for value in self._weights if value.shape == shape]
+
+    @cached_property
+    def _weights(self) -> list[torch.Tensor]:
+        steps = (self.trace.steps[i] for i in self.of_step)
+        own = [s.value for s in steps if s.op == "softmax" and s.value.dim() > 1]
+        return [v for v in own if (v.sum(-1) - 1).abs().max() < 1e-4]
+
     def results(self) -> list[Known]:
         """The tensors that are to be returned."""
         return [self.of_step[i] for i in self.trace.returned if i in self.of_step]

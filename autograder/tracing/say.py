@@ -12,9 +12,15 @@ from autograder.course.asking import Where
 from autograder.course.steps.traces import LEAF, Step, Trace
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
-from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, factor_of
+from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.names import Slip
-from autograder.tracing.proof.standing import FACTORS, FILLS, changes_nothing, is_laid_out_so
+from autograder.tracing.proof.standing import (
+    FACTORS,
+    FILLS,
+    changes_nothing,
+    factor_of,
+    is_laid_out_so,
+)
 from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
@@ -198,6 +204,8 @@ def _of_another_size(judged: Judged, slip: Slip) -> str:
     """How what a step was made of stands to what the answer makes it of, where it is that times a
     number, and all is right once the step gives what it should."""
     own, should = judged.own, slip.wrong.should
+    if any(should is known for known in own.also):
+        return ""  # a later line brings it to its size
     made = {k.place for k in (should,) if k is not None}
     asked = [
         own.of_step[i]

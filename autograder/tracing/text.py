@@ -49,21 +49,17 @@ class Text:
         there = [n for n in self.statements if n.lineno <= line <= (n.end_lineno or n.lineno)]
         return max(there, key=lambda n: n.lineno, default=None)
 
-    def return_after(self, line: int) -> int | None:
-        """The line of the first `return` from this line on, in its function."""
-        function = max(
-            (
-                n
-                for n in self.nodes
-                if isinstance(n, ast.FunctionDef) and n.lineno <= line <= (n.end_lineno or 0)
-            ),
-            key=lambda n: n.lineno,
-            default=None,
-        )
+    def return_after(self, line: int, count: int = 0) -> int | None:
+        """The line of the `return` from this line on, in its function, that gives so many tensors
+        back; of several the first, if `count` is not given, else none."""
+        function = function_around(self, line)
         if function is None:
             return None
-        returns = [n.lineno for n in ast.walk(function) if isinstance(n, ast.Return)]
-        return next((n for n in sorted(returns) if n >= line), None)
+        behind = [n for n in own_nodes(function) if isinstance(n, ast.Return) and n.lineno >= line]
+        if count:
+            behind = [n for n in behind if _may_give(n.value, count)]
+        lines = sorted(n.lineno for n in behind)
+        return lines[0] if len(lines) == 1 or (lines and not count) else None
 
     def between(self, first: int, last: int) -> list[ast.Assign]:
         """The assignments behind a line and before another."""
@@ -235,6 +231,11 @@ class Text:
         if all(across) and not any(straight):
             return True
         return False if all(straight) and not any(across) else None
+
+
+def _may_give(value: ast.expr | None, count: int) -> bool:
+    """Whether an expression may be so many tensors."""
+    return len(value.elts) == count if isinstance(value, ast.Tuple | ast.List) else bool(value)
 
 
 def _root(node: ast.expr) -> str:

@@ -14,6 +14,7 @@ from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known, Shelf, among, near, plain, tells
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, Wrong, taken_for_another
 from autograder.tracing.proof.meeting import is_right_but_for_its_sign, visible
+from autograder.tracing.proof.standing import FACTORS
 from autograder.tracing.reference import PRODUCTS, Reference
 
 CUTS = ("view", "reshape", "unflatten")  # they may make several axes of one
@@ -39,6 +40,21 @@ def made_as_known(
     number, mistake = found[0]
     own = (i for i in judged.steps[number].inputs if i in judged.right and i in judged.like)
     return Wrong(number, max(own, default=None)), mistake
+
+
+def is_other_nan(trace: Trace, bank: Bank, place: int, named: str) -> bool:
+    """Whether all that came back is NaN, and the known mistake of this name gets its first NaN by a
+    product and these steps by none, or the other way round: then it is not that mistake."""
+    back = [trace.steps[i].value for i in trace.returned]
+    if not back or not all(bool(value.isnan().all()) for value in back):
+        return False
+    known = [bank.trace(place, (m.number,)) for m in bank.wrong(place, (), (), named)]
+    return bool(known) and all(t and _by_a_product(t) != _by_a_product(trace) for t in known)
+
+
+def _by_a_product(trace: Trace) -> bool:
+    """Whether the first NaN comes of a multiplication or a division."""
+    return next((s.op.strip("_") in FACTORS for s in trace.steps if s.value.isnan().any()), False)
 
 
 def where_it_was_cut(judged: Judged, number: int) -> int | None:

@@ -81,8 +81,8 @@ def right_ones(judged: Judged, group, steps) -> Iterator[tuple[Known, list[torch
 
 def _of_other_programs(judged: Judged, wrong: torch.Tensor) -> Iterator:
     """What other right programs have in the place of a wrong tensor: where it is a multiple of it,
-    or where both hide something."""
-    hides = bool((plain(wrong) == HIDDEN).any())
+    or where both have numbers without end."""
+    hides = bool((plain(wrong).abs() == -HIDDEN).any())
     for each in judged.own.also:
         if each.value.numel() != wrong.numel():
             continue

@@ -38,13 +38,17 @@ class Mend:
     calls: dict[int, tuple[Done, ...]] = field(default_factory=dict)
     words: str = ""
     makers: tuple[int, ...] = ()  # steps that may be wrong instead: they made what is replaced
+    skipped: tuple[int, ...] = ()  # steps of which nothing is made any more: they are left out
 
 
 def ways_to_mend(judged: Judged, replay: Replay, group: Sequence[int]) -> Iterator[Mend]:
     """Each small change of these steps, which one place in the text made."""
     steps = [judged.steps[i] for i in group]
     first = steps[0]
-    if first.calls is None or first.kind != "float":
+    if first.calls is None:
+        return
+    if first.kind != "float":
+        yield from _left_out(judged, group, steps)
         return
     if first.calls[-1].op.strip("_") in OVER_AN_AXIS:
         yield from _other_axes(group, steps)
@@ -314,8 +318,9 @@ def _other_operands(judged: Judged, group, steps) -> Iterator[Mend]:
                 given[place] = ("t", other)
                 calls[i] = (*step.calls[:-1], replace(step.calls[-1], given=tuple(given)))
             old = [each[1] for each in now]
-            words = _instead(judged, old, others)
-            yield Mend({}, calls, words, _for_this_alone(judged, group, old))
+            words, makers = _instead(judged, old, others), _for_this_alone(judged, group, old)
+            left_out = all(judged.steps[n].inputs == (o,) for n, o in zip(old, others, strict=True))
+            yield Mend({}, calls, words, makers, makers if left_out else ())
 
 
 def _for_this_alone(judged: Judged, group, now: list[int]) -> tuple[int, ...]:

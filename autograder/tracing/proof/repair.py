@@ -8,8 +8,10 @@ The line is known where all that it may be stands in one statement.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 
@@ -43,6 +45,7 @@ from autograder.tracing.proof.standing import (
     may_be_meant,
     may_turn,
     merges_in_order,
+    of_rounds,
     one_of_the_other,
     takes_out_what_is_needed,
     took_another,
@@ -61,7 +64,25 @@ def can_prove(judged: Judged) -> bool:
 
 
 def prove(judged: Judged, until: float, text: Text) -> Proof | None:
-    """The step that is surely wrong, with what mends it; None where none can be proved."""
+    """The step that is surely wrong, with what mends it; None where none can be proved.
+
+    What only another right program has on its way (queries scaled by half of it) may be there by
+    chance. Where one step makes all right without that, it is no such form.
+    """
+    proof = _prove(judged, until, text)
+    if proof is None or proof.all_right:
+        return proof
+    taken = {id(each.known) for each in judged.like.values()}
+    also = [each for each in judged.own.also if id(each) not in taken]
+    if len(also) == len(judged.own.also):
+        return proof
+    own = replace(judged.own, also=also)
+    alone = _prove(Judged(judged.trace, own, until, judged.work), until, text)
+    return alone if alone is not None and alone.all_right else proof
+
+
+def _prove(judged: Judged, until: float, text: Text) -> Proof | None:
+    """The same, of a trace as it is judged."""
     if judged.trace.full or not judged.whole or judged.trace.stopped is not None:
         return None
     bench = Bench(judged, until, text)
@@ -166,7 +187,7 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
                 bench.replay.trace_with(changed),
                 all_right,
                 None if several else should,
-                _of_rounds(judged, values),
+                of_rounds(judged, values),
                 to_blame,
             )
             if all_right:
@@ -261,7 +282,7 @@ def _same_in_every_round(bench: Bench, pivot: Proof) -> Proof | None:
             outcome = bench.outcome(new)
             if outcome is not None and (outcome[1] or _gives_a_right_one(bench, pivot, outcome[0])):
                 trace = bench.replay.trace_with(outcome[0])
-                mend = _of_rounds(judged, new)
+                mend = of_rounds(judged, new)
                 found.append(Proof(group[0], trace, outcome[1], None, mend, (group[0],)))
                 break
     return found[0] if len(found) == 1 and found[0].mend else None
@@ -275,20 +296,6 @@ def _gives_a_right_one(bench: Bench, pivot: Proof, changed: dict) -> bool:
     if found is None or not (found.whole and found.in_order) or pivot.should is None:
         return False
     return judged.own.comes_of(pivot.should, found.known)
-
-
-def _of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
-    """How steps that one line makes in several rounds differ from what belongs there."""
-    old = [plain(judged.steps[i].value) for i in values]
-    new = [plain(v) for v in values.values()]
-    if len(old) < 2 or any(v.shape != old[0].shape for v in (*old, *new)):
-        return ""
-    if all(near(v, old[0]) for v in old) and not all(near(v, new[0]) for v in new):
-        return "it is the same in every round, where each round needs its own"
-    places = [[i for i, other in enumerate(new) if near(v, other)] for v in old]
-    if all(len(row) == 1 for row in places) and len({row[0] for row in places}) == len(new):
-        return "what the rounds give comes in another order"
-    return ""
 
 
 def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
@@ -339,8 +346,9 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
             continue
         pairs = zip(steps, values, strict=True)
         if known is should and all(multiple(s.value, v) is not None for s, v in pairs):
-            return new, known, changed, False  # it is what should be there, but for a factor
-        gain = bench.gains(changed, new, most)
+            # It is what should be there, but for a factor; unless another makes all right.
+            best, most = (new, known, changed, False), math.inf
+        gain = bench.gains(changed, new, most) if most < math.inf else 0
         if gain > most:
             best, most = (new, known, changed, False), gain
     return best
@@ -374,6 +382,8 @@ def _mended(bench: Bench, suspects: list[int], pivot: Proof | None = None) -> Pr
 def _tried(bench: Bench, group: tuple[int, ...]) -> list[tuple[Mend, dict]]:
     """The first small change of these steps that makes the result right, and all that changes."""
     for mend in ways_to_mend(bench.judged, bench.replay, group):
+        if not bench.one_statement((*group, *mend.skipped)):
+            continue  # it is those steps' own line that may do without them
         outcome = bench.outcome(mend.values, mend.calls)
         if outcome is not None and outcome[1]:
             return [(mend, outcome[0])]

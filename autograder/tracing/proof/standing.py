@@ -72,6 +72,17 @@ def changes_nothing(judged: Judged, number: int) -> bool:
     return same and step.op.strip("_") in (*TERMS, *FACTORS, *FILLS)
 
 
+def may_come_to(step: Step, should: Known) -> bool:
+    """Whether a step may stand on another way to a right tensor: it only leaves something out, or
+    holds all of its numbers and more."""
+    there, wanted = (plain(v.flatten()).sort().values for v in (step.value, should.value))
+    if step.op.strip("_") in FILLS or not there.numel():
+        return step.op.strip("_") in FILLS
+    at = torch.searchsorted(there, wanted).clamp(1, max(len(there) - 1, 1))
+    apart = torch.minimum((there[at] - wanted).abs(), (there[at - 1] - wanted).abs())
+    return len(there) > len(wanted) and near(wanted + apart, wanted)
+
+
 def merges_in_order(step, like) -> bool:
     """Whether a step only joined neighbouring axes of a right tensor, as `flatten` does."""
     long = [sum(n > 1 for n in t.shape) for t in (step.value, like.known.value)]
@@ -203,6 +214,20 @@ def may_be_meant(judged: Judged, values: dict[int, torch.Tensor]) -> bool:
     return False
 
 
+def of_rounds(judged: Judged, values: dict[int, torch.Tensor]) -> str:
+    """How steps that one line makes in several rounds differ from what belongs there."""
+    old = [plain(judged.steps[i].value) for i in values]
+    new = [plain(v) for v in values.values()]
+    if len(old) < 2 or any(v.shape != old[0].shape for v in (*old, *new)):
+        return ""
+    if all(near(v, old[0]) for v in old) and not all(near(v, new[0]) for v in new):
+        return "it is the same in every round, where each round needs its own"
+    places = [[i for i, other in enumerate(new) if near(v, other)] for v in old]
+    if all(len(row) == 1 for row in places) and len({row[0] for row in places}) == len(new):
+        return "what the rounds give comes in another order"
+    return ""
+
+
 def _same_rows(one: torch.Tensor, two: torch.Tensor) -> bool:
     """Whether two tensors hold the same rows, in whatever order."""
     if one.dim() < 2 or one.shape != two.shape or one.shape[-1] < 2:
@@ -305,3 +330,34 @@ def of_no_landmark(own: Reference, sizes: set[int]) -> list[torch.Tensor]:
     """What the answer makes that is no landmark: positions, of which a mistake has the same."""
     steps = (s for i, s in enumerate(own.trace.steps) if i not in own.of_step)
     return [s.value for s in steps if s.value.numel() in sizes and s.value.numel() > 1]
+
+
+def stays_multiplied(judged: Judged, number: int) -> bool:
+    """Whether a wrong factor is still in what is used as a result: nothing takes it out again."""
+    while True:
+        users = [u for u in judged.users[number] if u in judged.bad]
+        again = [u for u in users if _multiple_of_any(judged, u)]
+        if not again:
+            return bool(users) and _multiple_of_any(judged, number)
+        number = again[0]
+
+
+def _multiple_of_any(judged: Judged, number: int) -> bool:
+    value = judged.steps[number].value
+    return any(
+        multiple(value, shape) is not None
+        for known in judged.own.known
+        for shape in known.shapes
+        if shape.shape == value.shape
+    )
+
+
+def factor_of(judged: Judged, number: int) -> float | None:
+    """The number by which a step multiplied a right tensor, if that is all it did."""
+    step = judged.steps[number]
+    for source in step.inputs:
+        if source in judged.like:
+            found = multiple(step.value, judged.steps[source].value)
+            if found is not None:
+                return found
+    return None
