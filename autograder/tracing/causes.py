@@ -88,6 +88,8 @@ def slips(
             seen = Judged(proof.alone, judged.own, judged.until, judged.work)
             start = _root(seen, wrong)
         candidates = _reached(seen, start)[: FURTHEST + 1] if start is not None else []
+        if proof is not None and proof.number not in candidates:  # what stays before it is right
+            candidates = [i for i in candidates if i > proof.number]
         values = {i: _alone_and_together(seen, i) for i in candidates}
         there = told if proof is None or judged.own.goal is not None else ()  # else they are mended
         sizes = {value.numel() for own in values.values() for value in own}

@@ -23,7 +23,7 @@ from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls, of_another_axis
-from autograder.tracing.layers import DROPPED_BEHIND, of_dropout, with_lines
+from autograder.tracing.layers import DROPPED_BEHIND, of_dropout, of_training, with_lines
 from autograder.tracing.look import Look, Told, by_habit, cut_short, keeps
 from autograder.tracing.proof.as_known import is_other_nan
 from autograder.tracing.raised import by_cause
@@ -108,6 +108,7 @@ def with_where(
     try:
         placed = _with_where(found, steps, known, exercise, source)
         placed = with_lines(placed, Text(source))
+        placed = placed if steps is not None else of_training(placed, Text(source))
         return placed if exercise.stages else _and_twice(placed, known, Text(source))
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         logging.getLogger(__name__).exception("looking at the steps failed")

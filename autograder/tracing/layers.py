@@ -10,13 +10,14 @@ import ast
 import re
 from dataclasses import replace
 
-from autograder.course.asking import Finding, Where
+from autograder.course.asking import Finding, Verdict, Where
 from autograder.judging.look_again import MISSING, PREFIX
 from autograder.tracing.text import Text, callee, function_around
 
 KINDS = (MISSING, "wrong width", "shape", "lost bias")  # how checks about layers may end
 # Checks on what dropout is applied to: it is applied, but in the wrong place.
 DROPPED_ELSEWHERE = ("dropout.on the scores", "dropout.not on the weights", "dropout.on features")
+OF_ITS_OWN = "dropout.share"  # another share is dropped than was asked for
 DROPPED_BEHIND = ("dropout.not on the weights", "dropout.on features", "dropout.on the output")
 LAYER = r"`(\w[\w.]*)`"
 # (what is said of layers, how their line goes wrong); the groups hold names of the student's own
@@ -43,6 +44,8 @@ def _placed(finding: Finding, text: Text) -> Finding:
     if finding.check in (*DROPPED_ELSEWHERE, *DROPPED_BEHIND) and finding.line is None:
         twice = _with_both(finding, text) if finding.check in DROPPED_BEHIND else None
         return twice or _where_it_drops(finding, text)
+    if finding.check == OF_ITS_OWN and finding.line is None:
+        return _with_its_share(finding, text)
     kind = finding.check.rpartition(" + ")[2].split(".")[-1]
     if not (finding.check.startswith(PREFIX) or kind in KINDS):
         return finding
@@ -67,13 +70,74 @@ def _placed(finding: Finding, text: Text) -> Finding:
 
 
 def _where_it_drops(finding: Finding, text: Text) -> Finding:
-    """A finding that something else is dropped than asked for, with the one line that drops."""
-    lines = {statement.lineno for _, statement in _drops(text)}
+    """A finding that something else is dropped than asked for, with the one line that drops; where
+    that drops what a softmax gave, it is right, and something is wrong behind it."""
+    drops = _drops(text)
+    lines = {statement.lineno for _, statement in drops}
     if len(lines) != 1:
         return finding
-    line = lines.pop()
-    where = Where(last_right=None, first_wrong=line, how="what is dropped here is something else")
+    line, how = lines.pop(), "what is dropped here is something else"
+    if len(drops) == 1 and drops[0][0].args and _of_a_softmax(drops[0][0].args[0], text):
+        said = f"What dropout gives in line {line} is changed again behind it"
+        _, of, rest = finding.message.partition(": ")
+        finding = replace(finding, message=f"{said}{of}{rest}" if of else f"{said}.")
+        changed = _changed_again(drops[0][1], text)
+        if changed is None:
+            return finding
+        line, how = changed, "what dropout gave is changed here"
+    where = Where(last_right=None, first_wrong=line, how=how)
     return replace(finding, where=where, line=line, statement=text.statement(line))
+
+
+def _changed_again(drop: ast.stmt, text: Text) -> int | None:
+    """The one line behind a dropout that gives the name of what it gave to something else made of
+    that by itself."""
+    names = {t.id for t in getattr(drop, "targets", ()) if isinstance(t, ast.Name)}
+    function = function_around(text, drop.lineno)
+    lines = set()
+    for node in text.statements:
+        if node.lineno <= drop.lineno or function_around(text, node.lineno) is not function:
+            continue
+        target = getattr(node, "target", None) or next(iter(getattr(node, "targets", ())), None)
+        value = getattr(node, "value", None)
+        if not isinstance(target, ast.Name) or target.id not in names or value is None:
+            continue
+        used = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - {"self", "torch", "F"}
+        if used <= names:
+            lines.add(node.lineno)
+    return lines.pop() if len(lines) == 1 else None
+
+
+def of_training(found: list[Finding], text: Text) -> list[Finding]:
+    """The findings of an answer of which no call without dice went wrong, the first that fails with
+    the line that drops a share of its own."""
+    number = next((i for i, f in enumerate(found) if f.fails and f.verdict == Verdict.WRONG), None)
+    if number is None or found[number].line is not None:
+        return found
+    return [*found[:number], _with_its_share(found[number], text), *found[number + 1 :]]
+
+
+def _with_its_share(finding: Finding, text: Text) -> Finding:
+    """A finding that another share is dropped, or of what only training shows, with the one line
+    that makes a dropout of a number of its own and leaves the argument unused."""
+    layers = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) == "Dropout"]
+    if len(layers) != 1 or len(_drops(text)) != 1:
+        return finding
+    line = layers[0].lineno
+    share = [*layers[0].args, *(k.value for k in layers[0].keywords if k.arg == "p")]
+    if (share and not isinstance(share[0], ast.Constant)) or not _leaves_a_share(line, text):
+        return finding
+    number = f"{share[0].value}" if share else "0.5, which it has by itself"
+    where = Where(None, line, how=f"the share is a number here, {number}, and not the argument")
+    return replace(finding, where=where, line=line, statement=text.statement(line))
+
+
+def _leaves_a_share(line: int, text: Text) -> bool:
+    """Whether the function around this line has an argument for dropout and does not use it."""
+    function = function_around(text, line)
+    given = {a.arg for a in (*function.args.args, *function.args.kwonlyargs)} if function else set()
+    read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)} if function else set()
+    return any("drop" in name for name in given - read)
 
 
 def _drops(text: Text) -> list[tuple[ast.Call, ast.stmt]]:

@@ -106,11 +106,8 @@ HIDDEN_WRONGLY = [  # (name, message, switches): of the causal head below as wel
     ("mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
      {"hide": lambda s, future: s, "softmax": lambda s: s.softmax(-1).tril()}),
     ("mask.filled with 0",
-     "Hidden scores are set to 0, but exp(0) is 1: that is a weight like any other.",
-     {"hide": lambda s, future: s.masked_fill(future, 0.0)}),
-    ("mask.filled with 0",
-     "Hidden scores are set to a tiny number. exp of it is about 1; you want a score far below "
-     "zero.", {"hide": lambda s, future: s.masked_fill(future, 1e-9)}),
+     "Hidden scores are set to 0 or next to it, and exp of that is 1: a weight like any other. You "
+     "want a score far below zero.", {"hide": lambda s, future: s.masked_fill(future, 0.0)}),
     ("mask.NaN from 0 * inf",
      "0 times infinity is not a number. Multiplying a mask of zeros and ones by infinity fills "
      "the allowed places with NaN; use masked_fill.",
@@ -146,6 +143,7 @@ OVERFLOW = (
     "cannot be converted|overflow", "fill.overflow",
     "The fill value does not fit into the dtype of the scores. float16 ends at 65504; ask "
     "`torch.finfo`.")
+FILLED_WITH_0 = "Hidden scores are set to 0 or next to it, and exp of that is 1."
 
 
 @exercise("masks.half", dtypes, rtol=2e-2, judge=partial(named_errors, errors=[OVERFLOW]),
@@ -162,7 +160,7 @@ for fill in (-100.0, -65504.0):
     masked_softmax.wrong("fill.not low enough",
                          "The fill value is too close to the scores: where all scores in sight are "
                          "lower than it, the hidden keys win.", fill=fill)
-masked_softmax.wrong("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.", fill=0.0)
+masked_softmax.wrong("mask.filled with 0", FILLED_WITH_0, fill=0.0)
 masked_softmax.wrong("mask.inverted", "True means hidden; here it is kept.",
                      lambda s, hidden: masked_softmax(s, ~hidden))
 masked_softmax.wrong("mask.none", "Nothing is hidden.", lambda s, hidden: s.softmax(-1))
@@ -289,7 +287,7 @@ padded_weights.wrong("padding.same for all", "All sequences get the length of th
                      own=lambda lengths: lengths[:1])
 padded_weights.wrong("padding.same for all", "All sequences get the length of the longest.",
                      own=lambda lengths: lengths.max()[None])
-padded_weights.wrong("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.", fill=0.0)
+padded_weights.wrong("mask.filled with 0", FILLED_WITH_0, fill=0.0)
 padded_weights.wrong(
     "mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",
     lambda s, n: s.softmax(-1) * (torch.arange(s.shape[-1]) < n[:, None])[:, None])

@@ -326,8 +326,8 @@ for last in (0, -1):
         hide=lambda s, last=last: s.masked_fill(torch.ones_like(s).tril(last).bool(), -torch.inf))
 attend.wrong("mask.after softmax", "The mask comes after the softmax: rows no longer sum to 1.",
     hide=nothing, normalise=lambda s: s.softmax(-1).tril())
-attend.wrong("mask.filled with 0", "Hidden scores are set to 0, and exp(0) is 1. Use minus "
-    "infinity.", hide=partial(hide_future, value=0.0))
+attend.wrong("mask.filled with 0", "Hidden scores are set to 0 or next to it, and exp of that "
+    "is 1. Use minus infinity.", hide=partial(hide_future, value=0.0))
 attend.wrong("mask.NaN", "The mask gives NaN: 0 times infinity is not a number. Use masked_fill.",
     hide=lambda s: s + torch.ones_like(s).triu(1) * -torch.inf)
 attend.wrong("split and merge.scrambled", "Heads are split and merged with a reshape alone, which "

@@ -404,10 +404,8 @@ OF_MANY_HEADS = [
      "in them.",
      {"hide": scores_as_they_are,
       "normalise": lambda self, s: s.softmax(-1).tril() if self.causal else s.softmax(-1)}),
-    ("mask", "mask.filled with 0", "Hidden scores are set to 0, and exp(0) is 1. Use minus "
-     "infinity.", {"hide": lambda self, s: hide_future(s, value=0.0)}),
-    ("mask", "mask.filled with 0", "Hidden scores are set to a tiny number, and exp of it is 1. "
-     "Use minus infinity.", {"hide": lambda self, s: hide_future(s, value=1e-9)}),
+    ("mask", "mask.filled with 0", "Hidden scores are set to 0 or next to it, and exp of that is "
+     "1. Use minus infinity.", {"hide": lambda self, s: hide_future(s, value=0.0)}),
     ("mask", "mask.NaN",
      "The mask gives NaN: 0 times infinity is not a number. Use masked_fill.",
      {"hide": lambda self, s: s + torch.ones_like(s).triu(1) * -INF}),

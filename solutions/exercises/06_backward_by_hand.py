@@ -903,7 +903,7 @@ wrong("mask.inverted", "The mask is the wrong way round: earlier tokens are hidd
 wrong("mask.inverted", "The mask is the wrong way round: earlier tokens are hidden.",
       lambda x, state, n: other_softmax(x, state, n, -1, partial(torch.tril, diagonal=-1)))
 wrong("mask.diagonal hidden", "The current token is hidden too.", diagonal=0)
-wrong("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.",
+wrong("mask.filled with 0", "Hidden scores are set to 0 or next to it, and exp of that is 1.",
       lambda x, state, n: other_softmax(x, state, n, -1, fill=0.0))
 for check, message, weigh in (
     ("mask.after softmax", "The mask comes after the softmax, and the rows no longer sum to 1.",

@@ -656,7 +656,8 @@ wrong("tiles.diagonal skipped",
       "The tiles on the diagonal are skipped. Half of each is in sight, every token's own key "
       "among it.", order=lambda i, rows: range(i))
 wrong("mask.filled with 0",
-      "On the diagonal hidden scores are set to 0, and exp(0) is 1: a weight like any other.",
+      "On the diagonal hidden scores are set to 0 or next to it, and exp of that is 1: a weight "
+      "like any other.",
       fill=0.0)
 wrong("mask.inverted", "On the diagonal the mask is the wrong way round: the past is hidden.",
       turn=True)

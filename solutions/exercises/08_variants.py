@@ -45,7 +45,7 @@ WEIGHED_WRONGLY = [  # (name, message, what stands in the place of `over_keys`)
     ("softmax.missing", "There is no softmax.", lambda s, hidden: s.masked_fill(hidden, 0.0)),
     ("softmax.twice", "The softmax is applied twice.",
      lambda s, hidden: over_keys(s, hidden).softmax(-1)),
-    ("mask.filled with 0", "Hidden scores are set to 0, but exp(0) is 1.",
+    ("mask.filled with 0", "Hidden scores are set to 0 or next to it, and exp of that is 1.",
      lambda s, hidden: s.masked_fill(hidden, 0.0).softmax(-1)),
     ("mask.filled with a number", "Hidden scores are set to -1, but exp(-1) is no 0.",
      lambda s, hidden: s.masked_fill(hidden, -1.0).softmax(-1)),

@@ -588,7 +588,8 @@ wrong("top-k.one too few", "The k-th best itself is taken away: compare with <, 
           -INF).div(t).softmax(-1))
 wrong("top-k.not normalised", "What is kept does not sum to 1: the others were taken away after "
       "the softmax.", again=False)
-wrong("top-k.filled with 0", "The others' logits become 0, and exp(0) is 1.", fill=0.0)
+wrong("top-k.filled with 0", "The others' logits become 0 or next to it, and exp of that is 1.",
+      fill=0.0)
 wrong("softmax.dim", "The softmax runs over the rows, which are contexts. Use the last dimension.",
       over=0)
 for number in (-1.0, -2.0, -5.0, -10.0):
@@ -721,7 +722,7 @@ wrong("top-p.not sorted", "The sum runs over the tokens as they stand. It must b
       "most probable: sort first.", lambda logits, p: as_they_stand(logits.softmax(-1), p))
 wrong("top-p.one order", "All rows get the order of the first; each has its own.",
       lambda logits, p: in_one_order(logits, p))
-wrong("top-p.filled with 0", "The others' logits become 0, and exp(0) is 1.",
+wrong("top-p.filled with 0", "The others' logits become 0 or next to it, and exp of that is 1.",
       lambda logits, p: logits.masked_fill(top_p(logits, p) == 0, 0.0).softmax(-1))
 wrong("top-p.missing", "Nothing is taken away.", lambda logits, p: logits.softmax(-1))
 wrong("top-p.complement", "Tokens are kept until 1 - p is reached.",

@@ -501,8 +501,8 @@ masked_scores.wrong("scores.mask inverted", "The past is hidden and the future v
                     hide=lambda scores: scores.masked_fill(
                         torch.ones_like(scores).tril().bool(), -math.inf))
 masked_scores.wrong("scores.filled with 0",
-                    "Hidden scores are 0, which the softmax turns into weight. It takes minus "
-                    "infinity to hide a key.", hide=partial(hide, value=0.0))
+                    "Hidden scores are 0 or next to it, which the softmax turns into weight. "
+                    "It takes minus infinity to hide a key.", hide=partial(hide, value=0.0))
 masked_scores.wrong("scores.not scaled",
                     "The scores are not divided by the root of the head size.",
                     size=lambda q, num_heads: 1)

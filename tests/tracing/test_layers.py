@@ -92,3 +92,20 @@ def test_weights_divided_by_what_was_not_dropped_are_no_dropped_scores():
     )
     (found,) = told("masks.attention", source)
     assert found.check.startswith("dropout.") and found.check != "dropout.on the scores"
+
+
+def test_where_what_dropout_gave_is_changed_again_that_line_is_told():
+    again = "shares / (shares.sum(-1, keepdim=True) + 1e-9)"
+    shares = f"self.noise(table.softmax(-1))\n        shares = {again}"
+    source = DROPS.format(masked=FILLED, shares=shares, result="shares @ self.v(x)")
+    (found,) = told("masks.attention", source)
+    assert found.line == 14 and "in line 13 is changed again behind it" in found.message
+
+
+@pytest.mark.parametrize("made", ["nn.Dropout(0.1)", "nn.Dropout(p=0.1)", "nn.Dropout()"])
+def test_a_dropout_of_a_number_of_its_own_has_the_line_that_makes_it(made):
+    source = DROPS.format(
+        masked=FILLED, shares="self.noise(table.softmax(-1))", result="shares @ self.v(x)"
+    ).replace("nn.Dropout(dropout)", made)
+    (found,) = told("masks.attention", source)
+    assert found.line == 7 and "not the argument" in found.where.how

@@ -261,3 +261,51 @@ def test_where_names_do_not_say_what_is_handed_over_no_call_is_blamed():
         )
     found = said("self_attention.forward", source)
     assert found.where is None
+
+
+# --- what is there, in another line ---------------------------------------------------------------
+def test_a_bias_that_comes_too_late_is_not_told_to_be_left_out():
+    source = """
+def encoder_states(x, w_input, w_hidden, bias):
+    h, rows = torch.zeros_like(bias), []
+    for row in x @ w_input:
+        h = torch.tanh(row + h @ w_hidden) + bias
+        rows.append(h)
+    return torch.stack(rows)
+"""
+    assert "not added" not in said("simple.rnn", source).message
+
+
+def test_a_step_that_a_mended_one_leaves_as_it_is_is_no_mistake():
+    """The sum over the sequences is one on the way: the mean behind it is what is wrong."""
+    source = """
+def linear_backward(grad_y, x, weight):
+    down = torch.einsum("bto,oi->bti", grad_y, weight)
+    table = torch.einsum("bto,bti->oi", grad_y, x)
+    return down, table, grad_y.sum(0).mean(0)
+"""
+    found = said("backward.linear", source)
+    assert found.where.first_wrong == 4 and "sequences only" not in found.message
+
+
+def test_of_a_factor_that_each_call_has_of_its_own_no_number_is_told():
+    source = """
+def mask_dropout_backward(grad_dropped, probs, hidden, dropped, p):
+    grad = grad_dropped.masked_fill(dropped, 0.0)
+    grad = grad / p if p else grad
+    return probs * (grad - (probs * grad).sum(-1, keepdim=True))
+"""
+    found = said("backward.mask_dropout", source)
+    assert "one factor" in found.message and "here 1" not in found.message
+
+
+@pytest.mark.parametrize("fill", ["0.0", "1e-9", "-1e-9"])
+def test_what_is_said_of_a_fill_next_to_0_is_true_of_it(fill):
+    source = f"""
+def mask_scores(scores):
+    n = scores.shape[-1]
+    later = torch.ones(n, n).triu(1).bool()
+    return scores.masked_fill(later, {fill}).softmax(-1)
+"""
+    found = said("masks.minus_infinity", source)
+    assert found.where.first_wrong == 4 and "0 or next to it" in found.message

@@ -6,6 +6,7 @@ import torch
 from autograder.course.steps.traces import Done, Step, Trace, read
 from autograder.tracing.proof.operations import NotAgain, call
 from autograder.tracing.proof.replay import Replay
+from tests.tracing.helper import told
 from tests.tracing.test_steps import reply_to
 
 X = torch.arange(12.0).reshape(3, 4) ** 2
@@ -106,3 +107,27 @@ def test_arguments_that_cannot_be_are_no_arguments():
         row = header["traces"][0]["steps"][-1]
         row["calls"][0][1] = [lie]
         assert read(header, tensors, 1)[0].steps[-1].calls is None
+
+
+# --- a step too many ------------------------------------------------------------------------------
+def test_a_step_too_many_on_whole_numbers_is_told():
+    source = """def alibi_attention(q, k, v, slopes):
+    n, size = q.shape[-2:]
+    places = torch.arange(n)
+    far = (places[:, None] - places).clamp(min=0) / n
+    table = q @ k.mT / size ** 0.5 - slopes[:, None, None] * far
+    table = table.masked_fill(places > places[:, None], -torch.inf)
+    return table.softmax(-1) @ v
+"""
+    (found,) = (f for f in told("variants.alibi", source) if f.fails)
+    assert found.where.first_wrong == 4 and "one too many" in found.where.how
+
+
+def test_what_a_product_adds_without_need_is_told():
+    source = """def attention_weights(q, k):
+    table = torch.addmm(torch.eye(len(q)), q, k.T, alpha=q.shape[1] ** -0.5)
+    return table.softmax(-1)
+"""
+    (found,) = (f for f in told("one_head.scale", source) if f.fails)
+    assert found.where.first_wrong == 2
+    assert "only the diagonal is wrong; something is added" in found.where.how

@@ -174,14 +174,28 @@ def beside(sight: Sight, seen: Sequence[Sequence[Part]]) -> Named | None:
             break
         told: dict[str, str] | None = None
         for place in wrong:
+            if _is_all(seen[place][0], outcomes[place], sight.expected[place]):
+                continue
             found = dict(_relations(seen[place][0], outcomes[place], sight.expected[place]))
-            told = found if told is None else {n: s for n, s in told.items() if n in found}
+            told = found if told is None else _in_both(told, found)
             if not told:
                 break
         if told:
             name, said = next(iter(told.items()))
             return f"{check} + {name}", f"Two things at once. {message} And beside that: {said}"
     return None
+
+
+def _is_all(part: Part, other, right) -> bool:
+    """Whether in this call a mistake's own numbers came back: what is beside it does not show."""
+    theirs = None if other.error else parts_of(other.value, right.value)
+    return bool(theirs) and len(theirs) == 1 and same(part[1], theirs[0][1])
+
+
+def _in_both(one: dict[str, str], other: dict[str, str]) -> dict[str, str]:
+    """The relations that hold in two calls; of a factor that is another in each no number."""
+    every = "In each call the numbers are what that gives times one factor."
+    return {n: s if s == other[n] else every for n, s in one.items() if n in other}
 
 
 def _is_wrong(pairs: Sequence[Part]) -> bool:

@@ -18,6 +18,7 @@ OVER_AN_AXIS = REDUCED.split()
 MASKED = ("masked_fill", "masked_fill_", "where", "__mul__", "mul")
 PRODUCTS = ("matmul", "__matmul__", "bmm", "mm")
 ATTENTION = "scaled_dot_product_attention"
+WITH_A_TERM = ("addmm", "baddbmm", "addmv", "addbmm")  # products and what is added to them
 JOINS = ("cat", "concat", "stack", "hstack", "vstack")
 OPPOSITES = (  # (operations, the one that undoes them, what is wrong then)
     (("add", "radd"), "sub", "it is added and should be taken away"),
@@ -243,8 +244,12 @@ def _left_out(judged: Judged, group, steps) -> Iterator[Mend]:
     for place in range(min(len(s.inputs) for s in steps)):
         own = [s.inputs[place] for s in steps]
         if all(_can_stand_for(judged, i, step) for i, step in zip(own, steps, strict=True)):
-            values = {i: judged.steps[n].value for i, n in zip(group, own, strict=True)}
+            values = {i: judged.steps[n].value.double() for i, n in zip(group, own, strict=True)}
             yield Mend(values, {}, _too_many(steps[0].op))
+    if steps[0].op in WITH_A_TERM:
+        named = dict(next((g[1] for g in steps[0].calls[-1].given if g[0] == "k"), ()))
+        calls = _named_otherwise(group, steps, named | {"beta": ("v", 0)})
+        yield Mend({}, calls, "something is added that is not asked for")
 
 
 def _too_many(op: str) -> str:
@@ -257,7 +262,7 @@ def _too_many(op: str) -> str:
 
 def _can_stand_for(judged: Judged, number: int, step) -> bool:
     other = judged.steps[number]
-    return other.value.shape == step.value.shape and other.kind == "float"
+    return other.value.shape == step.value.shape and other.kind in (step.kind, "float", "int")
 
 
 def _other_signs(group, steps) -> Iterator[Mend]:

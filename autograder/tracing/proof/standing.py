@@ -244,6 +244,8 @@ def is_refuted(judged: Judged, number: int, trace: Trace | None) -> bool:
     that mistake, though its numbers may be the same. Nor is it one that leaves out what is done,
     or one that hides the right places where others are hidden."""
     step = judged.steps[number]
+    if _comes_in_later(judged, number):
+        return True
     if trace is not None and _does_what_is_left_out(judged, number, trace):
         return True
     if trace is not None and _hides_elsewhere(judged, number, trace):
@@ -263,11 +265,7 @@ def _does_what_is_left_out(judged: Judged, number: int, trace: Trace) -> bool:
     """Whether a known mistake leaves out a softmax, or hides nothing, and what is made of this step
     goes through a softmax, or is hidden in the right places."""
     steps = judged.own.trace.steps
-    after, left = {number}, [number]
-    while left:
-        new = {user for user in judged.users[left.pop()] if user not in after}
-        after |= new
-        left += new
+    after = _made_of(judged, number)
     if _has_a_softmax(steps) and not _has_a_softmax(trace.steps):
         return _has_a_softmax([judged.steps[i] for i in after])
     shape = judged.steps[number].value.shape
@@ -278,6 +276,29 @@ def _does_what_is_left_out(judged: Judged, number: int, trace: Trace) -> bool:
     own = [judged.steps[i].value for i in after - {number}]
     own = [gone(value) for value in own if value.shape == shape]
     return any(torch.equal(one, gone) for one in own for gone in right)
+
+
+def _made_of(judged: Judged, number: int) -> set[int]:
+    """A step and all that is made of it."""
+    after, left = {number}, [number]
+    while left:
+        new = {user for user in judged.users[left.pop()] if user not in after}
+        after |= new
+        left += new
+    return after
+
+
+def _comes_in_later(judged: Judged, number: int) -> bool:
+    """Whether a vector that was given and did not go into a step is added to what the step gave:
+    then it is added too late, and not left out."""
+    steps, before, left = judged.steps, {number}, [number]
+    while left:
+        inputs = steps[left.pop()].inputs
+        left += [i for i in inputs if i not in before and not steps[i].op.endswith("_like")]
+        before |= {*inputs}
+    given = {i for i, s in enumerate(steps) if s.op == LEAF and s.value.dim() == 1} - before
+    users = [steps[i] for i in judged.users[number]]
+    return any(s.op.strip("_") in TERMS and given & {*s.inputs} for s in users)
 
 
 def _hides_elsewhere(judged: Judged, number: int, trace: Trace) -> bool:
