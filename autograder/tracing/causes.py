@@ -24,7 +24,7 @@ from autograder.course.steps.traces import (
     same_order,
     signature,
 )
-from autograder.tracing.alike import HIDDEN, near, plain
+from autograder.tracing.alike import HIDDEN, plain
 from autograder.tracing.binding import names_given
 from autograder.tracing.first_wrong import (
     LAYOUT,
@@ -35,6 +35,7 @@ from autograder.tracing.first_wrong import (
 )
 from autograder.tracing.names import Slip, as_its_program_makes_it, by_its_name
 from autograder.tracing.proof.across import across_items
+from autograder.tracing.proof.as_known import hides_the_same, the_same_mixed
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.proof.standing import (
@@ -101,9 +102,9 @@ def slips(
         slip = _named(judged, wrong, values, mistakes, text, proof, strict, refuted)
         if among and slip is not None and slip.cause is None:
             own = [m for check in among for m in bank.wrong(place, there, sizes, check)]
-            slip = replace(slip, cause=_the_same_mixed(judged, slip.number, own, bank, place))
+            slip = replace(slip, cause=the_same_mixed(judged, slip.number, own, bank, place))
         if slip is not None and slip.cause is None and not named:
-            slip = replace(slip, cause=_hides_the_same(judged, slip.number, bank, place))
+            slip = replace(slip, cause=hides_the_same(judged, slip.number, bank, place))
         slip = by_its_name(slip, text) if slip is not None else None
         if slip is None:
             break
@@ -140,46 +141,6 @@ def _hides_otherwise(judged: Judged, number: int, after: Trace) -> bool:
     value = judged.steps[number].value
     hides = bool(value.isfinite().all() and (plain(value) == HIDDEN).any())
     return hides and any(step.value.isnan().any() for step in after.steps)
-
-
-def _the_same_mixed(
-    judged: Judged, number: int, mistakes: Iterable[KnownSteps], bank: Bank, place: int
-) -> KnownSteps | None:
-    """The one known mistake that brings the numbers of a right tensor to the same wrong places, in
-    the same shape, as a step does that no signature tells from the right one."""
-    like, value = judged.like.get(number), judged.steps[number].value
-    if like is None or like.in_order:
-        return None
-
-    def makes_it(mistake: KnownSteps) -> bool:
-        trace = bank.trace(place, (mistake.number,))
-        own = [s.value for s in trace.steps] if trace is not None else []
-        return any(v.shape == value.shape and near(plain(v), plain(value)) for v in own)
-
-    found = [m for m in mistakes if makes_it(m)]
-    return found[0] if len(found) == 1 else None
-
-
-def _hides_the_same(judged: Judged, number: int, bank: Bank, place: int) -> KnownSteps | None:
-    """The one known mistake that hides the same places as a step does, where others should be:
-    whatever scores it hides, and by which number."""
-    places = plain(judged.steps[number].value) == HIDDEN
-    shape = places.shape
-    right = [plain(v) == HIDDEN for k in judged.own.known for v in k.shapes if v.shape == shape]
-    as_right = any(torch.equal(places, h) for h in right)
-    if as_right or not places.any() or not any(h.any() for h in right):
-        return None
-
-    def hidden(number: int) -> list[torch.Tensor]:
-        trace = bank.trace(place, (number,))
-        return [plain(s.value) == HIDDEN for s in trace.steps] if trace else []
-
-    def hides_them(mistake: KnownSteps) -> bool:
-        own = bank.once(("hidden", place, mistake.number), lambda: hidden(mistake.number))
-        return any(h.shape == shape and torch.equal(h, places) for h in own)
-
-    found = [m for m in bank.wrong(place, (), ()) if hides_them(m)]
-    return found[0] if len({m.check for m in found}) == 1 else None
 
 
 def _as_wrong(judged: Judged, proof: Proof) -> Wrong:

@@ -1,4 +1,4 @@
-"""The step of a known mistake that explains all that comes back, where no replay proves one.
+"""A known mistake by more than its signatures: by its own program's step, or by what it hides.
 
 The known wrong program has steps of its own. Where the student's first step that is not right has
 the numbers of one of its wrong steps, in the same order up to that of the axes, and all that it was
@@ -7,11 +7,13 @@ made of is right, it is there that the same mistake was made.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 
 from autograder.course.steps.bank import Bank, KnownSteps
 from autograder.course.steps.traces import LEAF, Trace
-from autograder.tracing.alike import Known, Shelf, among, near, plain, tells
+from autograder.tracing.alike import HIDDEN, Known, Shelf, among, near, plain, tells
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, Wrong, taken_for_another
 from autograder.tracing.proof.meeting import is_right_but_for_its_sign, visible
 from autograder.tracing.proof.standing import FACTORS
@@ -40,6 +42,46 @@ def made_as_known(
     number, mistake = found[0]
     own = (i for i in judged.steps[number].inputs if i in judged.right and i in judged.like)
     return Wrong(number, max(own, default=None)), mistake
+
+
+def the_same_mixed(
+    judged: Judged, number: int, mistakes: Iterable[KnownSteps], bank: Bank, place: int
+) -> KnownSteps | None:
+    """The one known mistake that brings the numbers of a right tensor to the same wrong places, in
+    the same shape, as a step does that no signature tells from the right one."""
+    like, value = judged.like.get(number), judged.steps[number].value
+    if like is None or like.in_order:
+        return None
+
+    def makes_it(mistake: KnownSteps) -> bool:
+        trace = bank.trace(place, (mistake.number,))
+        own = [s.value for s in trace.steps] if trace is not None else []
+        return any(v.shape == value.shape and near(plain(v), plain(value)) for v in own)
+
+    found = [m for m in mistakes if makes_it(m)]
+    return found[0] if len(found) == 1 else None
+
+
+def hides_the_same(judged: Judged, number: int, bank: Bank, place: int) -> KnownSteps | None:
+    """The one known mistake that hides the same places as a step does, where others should be:
+    whatever scores it hides, and by which number."""
+    places = plain(judged.steps[number].value) == HIDDEN
+    shape = places.shape
+    right = [plain(v) == HIDDEN for k in judged.own.known for v in k.shapes if v.shape == shape]
+    as_right = any(torch.equal(places, h) for h in right)
+    if as_right or not places.any() or not any(h.any() for h in right):
+        return None
+
+    def hidden(number: int) -> list[torch.Tensor]:
+        trace = bank.trace(place, (number,))
+        return [plain(s.value) == HIDDEN for s in trace.steps] if trace else []
+
+    def hides_them(mistake: KnownSteps) -> bool:
+        own = bank.once(("hidden", place, mistake.number), lambda: hidden(mistake.number))
+        return any(h.shape == shape and torch.equal(h, places) for h in own)
+
+    found = [m for m in bank.wrong(place, (), ()) if hides_them(m)]
+    return found[0] if len({m.check for m in found}) == 1 else None
 
 
 def is_other_nan(trace: Trace, bank: Bank, place: int, named: str) -> bool:

@@ -1,5 +1,4 @@
-"""What may mend steps of a wrong answer: their operation made in another way, with another axis,
-sign or operand, or left out."""
+"""What may mend steps of a wrong answer: another way, axis, sign or operand, or none of it."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import torch
 
-from autograder.course.steps.traces import LEAF, Done
+from autograder.course.steps.traces import LEAF, Done, Step
 from autograder.tracing.alike import plain
 from autograder.tracing.first_wrong import LAYOUT, Judged
 from autograder.tracing.proof.operations import REDUCED
@@ -204,8 +203,8 @@ def _joined_otherwise(group, steps, replay: Replay) -> Iterator[Mend]:
         calls = {}
         for i, step in zip(group, steps, strict=True):
             (kind, *parts), *rest = step.calls[-1].given
-            given = ((kind, *turn(parts)), *rest)
-            calls[i] = (*step.calls[:-1], replace(step.calls[-1], given=given))
+            own = replace(step.calls[-1], given=((kind, *turn(parts)), *rest))
+            calls[i] = (*step.calls[:-1], own)
         return calls
 
     def minus(part: tuple) -> tuple:
@@ -215,7 +214,7 @@ def _joined_otherwise(group, steps, replay: Replay) -> Iterator[Mend]:
         return
     if all(len(set(s.inputs)) < 2 for s in steps):  # copies of one tensor
         return
-    yield Mend({}, joined(lambda parts: parts[::-1]), "what is joined stands in the wrong order")
+    yield Mend({}, joined(lambda p: p[::-1]), "what is joined stands in the wrong order")
     yield Mend({}, joined(lambda p: [minus(p[0]), *p[1:]]), "its first part has the wrong sign")
     yield Mend({}, joined(lambda p: [*p[:-1], minus(p[-1])]), "its last part has the wrong sign")
 
@@ -243,13 +242,13 @@ def _left_out(judged: Judged, group, steps) -> Iterator[Mend]:
     """Each of what the steps were made of in their place, as if they had not been made."""
     for place in range(min(len(s.inputs) for s in steps)):
         own = [s.inputs[place] for s in steps]
-        if all(_can_stand_for(judged, i, step) for i, step in zip(own, steps, strict=True)):
+        if all(map(_can_stand_for, (judged.steps[i] for i in own), steps)):
             values = {i: judged.steps[n].value.double() for i, n in zip(group, own, strict=True)}
             yield Mend(values, {}, _too_many(steps[0].op))
     if steps[0].op in WITH_A_TERM:
         named = dict(next((g[1] for g in steps[0].calls[-1].given if g[0] == "k"), ()))
-        calls = _named_otherwise(group, steps, named | {"beta": ("v", 0)})
-        yield Mend({}, calls, "something is added that is not asked for")
+        alone = _named_otherwise(group, steps, named | {"beta": ("v", 0)})
+        yield Mend({}, alone, "something is added that is not asked for")
 
 
 def _too_many(op: str) -> str:
@@ -260,8 +259,7 @@ def _too_many(op: str) -> str:
     return f"this step is one too many (`{bare}`)" if op == bare else "this step is one too many"
 
 
-def _can_stand_for(judged: Judged, number: int, step) -> bool:
-    other = judged.steps[number]
+def _can_stand_for(other: Step, step: Step) -> bool:
     return other.value.shape == step.value.shape and other.kind in (step.kind, "float", "int")
 
 
