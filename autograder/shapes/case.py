@@ -264,13 +264,14 @@ def in_one_call(held: list[bool], runs: list[Execution]) -> bool:
     return any(map(all, asked.values()))
 
 
-def beside_a_true_one(claim: Claim, stmt: Stmt) -> bool:
+def beside_a_true_one(claim: Claim, sighting: Sighting, stmt: Stmt) -> bool:
     """Whether a claim may be of something else, since another one in the comment is true.
 
     `# [b, n, n], [b, n, d]`: an operand perhaps, `# [b, t, d] ([b, d, t] for the next)`. One behind
     `out:`, or behind the name of what the line makes, is of the same.
     """
-    return claim.role != "output" and not {t.label for t in claim.terms()} & set(flat(stmt.targets))
+    own = {t.label for t in claim.terms()} & set(flat(stmt.targets))
+    return sighting.comes_in(claim) or (claim.role != "output" and not own)
 
 
 def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
