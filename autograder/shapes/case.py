@@ -122,16 +122,6 @@ class Case:
                     return False
         return True
 
-    def proofs(self) -> list[str]:
-        """What settles the names of the dimensions that do not fit, where the ranks agree."""
-        run, lookup = self.runs[0], self.scope.lookup(self.runs[0])
-        wrong: set[str] = set()
-        for shape in made(self, run):
-            for i, j in aligned(self.last.dims, len(shape)) or ():
-                if not fits(self.last.dims[i], shape[j], lookup):
-                    wrong |= names_of(self.last.dims[i])
-        return [self.scope.fixed(n, run)[1] for n in sorted(wrong)]
-
     @cached_property
     def argument(self) -> int | None:
         """The expression that has a line inside a statement for itself: `x,  # [b, t, d]`."""

@@ -29,7 +29,6 @@ from autograder.shapes.readings import (
     names_of_the_call,
     no_comma_is_missing,
     no_half_is_rounded,
-    no_twin_says_it,
     not_a_pattern_of_its_own,
     not_a_product_on_the_way,
     not_joined_in_words,
@@ -381,7 +380,6 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every reading is false", no_slice_is_left_out),
     ("every reading is false", no_batch_is_folded),
     ("every reading is false", in_order),
-    ("every reading is false", no_twin_says_it),
     ("a slip explains it", explained_by_a_slip),
 )
 

@@ -115,3 +115,18 @@ class Pool(nn.Module):
         p = z.mean(-1)  #! cannot tell
         q = p + z.sum(-1)  # [b, t]
         return q.softmax(-1)  #! missing
+
+
+# %% a product and what it makes, before the line goes on | Score(d)(q[b, 1, d], k[b, d, t])
+class Score(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.d = d
+
+    def forward(self, q, k):
+        q = q.relu()  # [b, 1, d]
+        k = k.relu()  # [b, d, t]
+        s = (q @ k).squeeze(1)  # [b, 1, d] @ [b, d, t] -> [b, 1, t]  #! cannot tell
+        v = torch.bmm(q, k).squeeze(1)  # (b, 1, d) x (b, d, t) = (b, 1, t)  #! cannot tell
+        w = torch.bmm(q, k).squeeze(1)  # (b, 1, d) x (b, d, t) = (t, b)  #! false
+        return (s + v + w).softmax(-1)  # [b, t]
