@@ -96,8 +96,10 @@ class Prenet(nn.Module):
         first = x.new_zeros(1, x.size(0), self.mel)  # (1, batch, 80*1)  #! cannot tell
         x = x.transpose(0, 1)  # (seq, batch, 80*1)  #! cannot tell
         x = torch.cat((first, x))  # (seq + 1, batch, 80*1)  #! cannot tell
-        h = self.up(x)  # (seq + 1, batch, 14)
-        return h.transpose(0, 1)  # (seq + 1, batch, 14)  #! false
+        h = self.up(x)  # (seq + 1, batch, hidden)
+        h = h.relu()  # (seq + 1, batch, hidden)
+        h = h[1:]  # (seq, batch, hidden)
+        return h.transpose(0, 1)  # (seq, batch, hidden)  #! false
 
 
 # %% told in rows of their own, and in another language | Pool(d, h)(x[b, t, d])
