@@ -47,6 +47,10 @@ class Sighting:
     def trailing(self) -> bool:
         return self.place in ("end", "inner", "link")
 
+    def comes_in(self, claim: Claim) -> bool:
+        """`# x: [b, t, d]`, `# x: [b, d, t]` above a line: what `x` is, and what it becomes."""
+        return claim is not self.claims[-1] and named_twice(self.claims)
+
 
 def sightings(
     function: Function,
@@ -177,6 +181,12 @@ def _goes_on(one: Comment, other: Comment) -> bool:
     return one.own or bool(first and (first[0].kind == "arrow" or first[0].text in ("@", "×")))
 
 
+def named_twice(claims: tuple[Claim, ...]) -> bool:
+    """Whether the lines of a comment begin and end with the same name: what it is, and becomes."""
+    labels = [{t.label for t in c.terms()} - {""} for c in claims]
+    return len({c.line for c in claims}) > 1 and bool(labels[0] & labels[-1])
+
+
 class _Layout:
     """Where the statements and the comments of one function stand."""
 
@@ -184,6 +194,7 @@ class _Layout:
         self.lines, self.stmts, self.makes = lines, stmts, makes
         self.own = {g[0].line: g for g, _ in groups if g[0].own}
         self.trailing = {g[0].line for g, _ in groups if not g[0].own}
+        self.turning = {g[0].line for g, claims in groups if named_twice(claims)}
         self.makers = sorted(
             (s for s in stmts.values() if s.kind in MAKES), key=lambda s: (s.line, s.id)
         )
@@ -220,6 +231,8 @@ class _Layout:
         if below and above and self.stmts[above[0]].kind in ("def", "header"):
             above = []
         direction = self.direction(first, last) if above and below else 0
+        if below and first in self.turning:
+            direction = 1
         if direction:
             return tuple(above if direction < 0 else below), "below" if direction < 0 else "above"
         if above and below:

@@ -122,16 +122,6 @@ class Case:
                     return False
         return True
 
-    def proofs(self) -> list[str]:
-        """What settles the names of the dimensions that do not fit, where the ranks agree."""
-        run, lookup = self.runs[0], self.scope.lookup(self.runs[0])
-        wrong: set[str] = set()
-        for shape in made(self, run):
-            for i, j in aligned(self.last.dims, len(shape)) or ():
-                if not fits(self.last.dims[i], shape[j], lookup):
-                    wrong |= names_of(self.last.dims[i])
-        return [self.scope.fixed(n, run)[1] for n in sorted(wrong)]
-
     @cached_property
     def argument(self) -> int | None:
         """The expression that has a line inside a statement for itself: `x,  # [b, t, d]`."""
@@ -264,13 +254,14 @@ def in_one_call(held: list[bool], runs: list[Execution]) -> bool:
     return any(map(all, asked.values()))
 
 
-def beside_a_true_one(claim: Claim, stmt: Stmt) -> bool:
+def beside_a_true_one(claim: Claim, sighting: Sighting, stmt: Stmt) -> bool:
     """Whether a claim may be of something else, since another one in the comment is true.
 
     `# [b, n, n], [b, n, d]`: an operand perhaps, `# [b, t, d] ([b, d, t] for the next)`. One behind
     `out:`, or behind the name of what the line makes, is of the same.
     """
-    return claim.role != "output" and not {t.label for t in claim.terms()} & set(flat(stmt.targets))
+    own = {t.label for t in claim.terms()} & set(flat(stmt.targets))
+    return sighting.comes_in(claim) or (claim.role != "output" and not own)
 
 
 def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:

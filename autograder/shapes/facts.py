@@ -20,6 +20,7 @@ from autograder.shapes.other_sizes import (
     no_size_is_nameless,
     no_slice_is_left_out,
     not_a_name_of_its_own,
+    of_another_call,
 )
 from autograder.shapes.readings import (
     REMARK,
@@ -28,7 +29,6 @@ from autograder.shapes.readings import (
     names_of_the_call,
     no_comma_is_missing,
     no_half_is_rounded,
-    no_twin_says_it,
     not_a_pattern_of_its_own,
     not_a_product_on_the_way,
     not_joined_in_words,
@@ -111,11 +111,12 @@ def not_set_aside(case: Case) -> str:
 
 
 def numbers_that_hold(case: Case) -> str:
-    """Numbers are true for some sizes only: where the tensor's size differs from run to run."""
+    """Numbers are true for some sizes only: where sizes differ from run to run, or call to call."""
     why = "numbers are true for some sizes only"
     dims = case.last.dims
-    if case.stmt.kind == "def" and dims and (not case.names() or _only_numbers_are_wrong(case)):
-        return why  # what comes in is as large as the caller wants
+    given = case.stmt.kind == "def" and dims  # what comes in is as large as the caller wants
+    if (given and (not case.names() or _only_numbers_are_wrong(case))) or of_another_call(case):
+        return why
     if any(d[0] == "num" and d[1] > 1 for t in case.claim.terms() for d in t.dims):
         if any(e.config >= len(case.scope.plan.sizes) for e in case.every):
             return "" if not case.names() else why
@@ -379,7 +380,6 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every reading is false", no_slice_is_left_out),
     ("every reading is false", no_batch_is_folded),
     ("every reading is false", in_order),
-    ("every reading is false", no_twin_says_it),
     ("a slip explains it", explained_by_a_slip),
 )
 

@@ -16,7 +16,7 @@ from autograder.shapes.binding import Scope, Solver
 from autograder.shapes.case import Case, beside_a_true_one
 from autograder.shapes.facts import NEAR, evidence
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
-from autograder.shapes.missing import covered, needs_one
+from autograder.shapes.missing import as_many, covered, needs_one
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
     BadRecording,
@@ -216,7 +216,8 @@ class _Room:
             found += verdicts
             described |= stmts
             told = any(v.verdict != "cannot tell" for v in verdicts)
-            behind |= stmts if sighting.trailing and told else set()
+            if sighting.trailing:  # it may be of the result, and one above of what comes in
+                behind |= {i for i in stmts if told or as_many(sighting, self.stmts[i], self)}
         if self.function.name != "__init__":
             found += self.missing(described)
         return found
@@ -297,10 +298,9 @@ class _Room:
         `the [..] of x becomes [..]`, in any language; `Q: [..]`, `A: [..]` above `A = q @ k.mT`.
         """
         stmt = self.stmts[stmt_id]
-        own = set(flat(stmt.targets))
-        named = all(t.label and t.label not in own for t in claim.terms()) and bool(claim.stages)
-        first = claim is sighting.claims[0]
-        if not (claim.told or named or not first) or not claim.stages:
+        own = set() if sighting.comes_in(claim) else set(flat(stmt.targets))
+        named = all(t.label and t.label not in own for t in claim.terms())
+        if not claim.stages or not (claim.told or named or claim is not sighting.claims[0]):
             return False
         return all(self.matcher.passes(claim, stmt, e) for e in self.runs[stmt_id])
 
@@ -309,7 +309,7 @@ class _Room:
         why = claim.unreadable
         if not claim.stages:
             why = why or "the comment is not readable as a shape"
-        elif true and beside_a_true_one(claim, stmt):
+        elif true and beside_a_true_one(claim, sighting, stmt):
             why = "another shape in this comment is true"
         if why:
             return cannot_tell(line, text, sighting.text, why)

@@ -238,9 +238,23 @@ class Matcher:
                 operands += tensors(values.get(part))
             if len(operands) >= least:
                 yield self.traced.nodes[node].op, operands
+            spread = [s for part in self._spread(node) for s in tensors(values.get(part))]
+            if len(spread) > len(operands):  # `a @ b @ c`
+                yield self.traced.nodes[node].op, spread
             called = self._weight(node, values)
             if called and operands:
                 yield self.traced.nodes[node].op, [operands[0], called[::-1]]
+
+    def _spread(self, node: int) -> list[int]:
+        """The operands of an operation; of one that is the same again, its own."""
+        whole = self.traced.nodes[node]
+        if not whole.op:
+            return list(whole.operands)
+        found: list[int] = []
+        for part in whole.operands:
+            same = self.traced.nodes[part].op == whole.op
+            found += self._spread(part) if same else [part]
+        return found
 
     def _weight(self, node: int, values: dict) -> Shape | None:
         """The weight of a module that an expression calls, or that stands among its operands."""

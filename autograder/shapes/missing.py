@@ -48,7 +48,7 @@ def covered(stmt: Stmt, room) -> bool:
                 return True
             continue
         about = (*sighting.stmts, *sighting.block)
-        if stmt.id in about and _as_many_dimensions(sighting, stmt, room):
+        if stmt.id in about and as_many(sighting, stmt, room):
             return True  # one comment above several lines, or between two
         if sighting not in room.placed and (stmt.id in about or not about):
             return True
@@ -61,7 +61,7 @@ def covered(stmt: Stmt, room) -> bool:
     return False
 
 
-def _as_many_dimensions(sighting: Sighting, stmt: Stmt, room) -> bool:
+def as_many(sighting: Sighting, stmt: Stmt, room) -> bool:
     """Whether a shape of the comment has as many dimensions as what the statement makes."""
     written = {len(t.dims) for c in sighting.claims for s in c.stages for t in s.terms}
     return any(len(s) in written for e in room.runs[stmt.id] for s in results(stmt, e))

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from autograder.shapes.binding import CODE
 from autograder.shapes.case import Case, made
+from autograder.shapes.plan import numbers_of
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import Expr, aligned, evaluate, fits, names_of, shape_names
@@ -222,3 +223,18 @@ def _sliced_by(text: str, name: str) -> tuple[int, ...]:
         if isinstance(one, ast.Slice)
         and name in {getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(one)}
     )
+
+
+def of_another_call(case: Case) -> bool:
+    """Whether a number that nothing here has as its size stands for one that the call gives."""
+    given = numbers_of(case.scope.plan.calls) - {0, 1}
+    for _, lookup, shape in case.seen():
+        wrong = [
+            shape[j] in given and evaluate(case.last.dims[i], lookup) not in shape
+            for i, j in aligned(case.last.dims, len(shape)) or ()
+            if case.last.dims[i] != ("num", 1) and not names_of(case.last.dims[i])
+            if not fits(case.last.dims[i], shape[j], lookup)
+        ]
+        if not wrong or not all(wrong):
+            return False
+    return bool(case.runs)

@@ -39,6 +39,15 @@ class Plan:
     own: tuple[tuple[str, frozenset[str]], ...] = ()  # of each call: the entry, and its sizes
 
 
+def numbers_of(tree: object) -> set[int]:
+    """The numbers that stand in a call: sizes that another call would have otherwise."""
+    if isinstance(tree, dict):
+        tree = list(tree.values())
+    if isinstance(tree, (list, tuple)):
+        return set().union(*map(numbers_of, tree))
+    return {int(tree)} if isinstance(tree, str) and tree.isdecimal() else set()
+
+
 def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None = None) -> Plan:
     """Reads calls such as `F(a, b)(x[n, a], causal=True)`.
 

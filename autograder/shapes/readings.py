@@ -11,7 +11,6 @@ import math
 import operator
 from dataclasses import replace
 
-from autograder.shapes.binding import CODE
 from autograder.shapes.case import Case, compared, made, slip
 from autograder.shapes.match import results, unpacks
 from autograder.shapes.recording import tensors
@@ -125,18 +124,6 @@ def not_the_next_step(case: Case) -> str:
         for s in tensors(v)
     )
     return "it may be a step of the next line" if here and there and not before else ""
-
-
-def no_twin_says_it(case: Case) -> str:
-    """`q = self.q(x)  # [b, t, d]`, and the same of `k`: one length may stand for each."""
-    if set(case.proofs()) <= {CODE} or case.exchanged():
-        return ""
-    op = case.matcher.node(case.stmt).op
-    for other, stmt in case.twins:
-        alike = other == case.sighting.text and stmt.id != case.stmt.id
-        if alike and op and case.matcher.node(stmt).op == op:
-            return "the same words are true of another line"
-    return ""
 
 
 def in_order(case: Case) -> str:

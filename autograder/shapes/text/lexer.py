@@ -131,7 +131,8 @@ TABLE = (
         "same shape as q",
         "",
         "ditto, idem, unchanged, same, same shape, same size, same as, likewise, no change, "
-        "keeps shape, keeps the shape, preserves shape, preserves the shape, as above, as before",
+        "keeps shape, keeps the shape, preserves shape, preserves the shape, as above, as before, "
+        "形状不变, 形状保持不变, 维度不变, 维度保持不变, 形状相同, 形状同上, 同上",
     ),
     _row("scalar", "a tensor without dimensions", "scalar", "", "scalar, 0-d, 0d, 0-dim"),
     _row("none", "capitals that are no dimension", "MLP", "", "MLP, FFN, OK, NOTE"),

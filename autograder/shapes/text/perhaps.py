@@ -54,7 +54,7 @@ def _place(found: list[Token], whole: bool, vocabulary: Vocabulary) -> bool:
     if _crossed(found) or len(found) == 1:
         return _crossed(found) or _one_word(found[0], whole, vocabulary)
     return (
-        _row(found, vocabulary)
+        _rows(found, vocabulary)
         or _numbers(found)
         or _reference(found, vocabulary)
         or _einsum(found)
@@ -62,6 +62,14 @@ def _place(found: list[Token], whole: bool, vocabulary: Vocabulary) -> bool:
 
 
 # --- a row of sizes -------------------------------------------------------------------------------
+def _rows(found: list[Token], vocabulary: Vocabulary) -> bool:
+    """`utt x frame x dim -> utt x frame`: rows, with an arrow from one to the next."""
+    parts = split(found, lambda t: t.kind == "arrow" and not t.word)
+    one = any(p and _row(p, vocabulary) for p in parts)
+    pieces = [q for p in parts[:8] for q in split(p, lambda t: t.kind == "times")]
+    return one and (len(parts) == 1 or all(_piece(q, vocabulary) for q in pieces))
+
+
 def _row(found: list[Token], vocabulary: Vocabulary) -> bool:
     """`2, w_q * h_q`, `батч x длина x канал`, `B/T/C`, `heads None F D/heads`."""
     if not any(t.word and not t.cross for t in found):

@@ -199,7 +199,8 @@ def _bare(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim | None
             in_words = found[start - 1].kind == "shape"
             return replace(claim, told=True, words=start) if in_words else claim
     cuts = _remarks(found)
-    for cut in [*(c for c in cuts if found[c].text != "("), len(found), *cuts]:
+    whole = [len(found)] if any(map(_multiplies, found)) else []  # `n,t,j * n,j,h = n,t,h`
+    for cut in [*whole, *(c for c in cuts if found[c].text != "("), len(found), *cuts]:
         claim = _starred(found[:cut], text, vocabulary)
         if claim and (cut == len(found) or all(len(t.dims) > 1 for t in claim.terms())):
             return claim
@@ -257,7 +258,8 @@ def _bare_whole(
     """Shapes without brackets, and nothing else. times: the sign between the operands."""
     segments: list[list[Token]] = [[]]
     for token in found:
-        if token.kind == "arrow" and (not token.word or token.text == "to"):
+        result = token.text in ("=", "==") and any(_multiplies(t) for t in segments[-1][1:])
+        if result or (token.kind == "arrow" and (not token.word or token.text == "to")):
             segments.append([])
         else:
             segments[-1].append(token)
@@ -278,6 +280,11 @@ def _bare_whole(
         return None
     bare = any(t.style not in ("[", "(", "{", "<") for s in stages for t in s.terms)
     return Claim(tuple(stages)) if bare else None  # with brackets alone more can be told
+
+
+def _multiplies(token: Token) -> bool:
+    """`n,t,j * n,j,h = n,t,h`: a sign between two shapes, behind which `=` tells the result."""
+    return token.text == "@" or (token.text == "*" and not token.glued)
 
 
 # --- what stands between --------------------------------------------------------------------------
