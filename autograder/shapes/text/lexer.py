@@ -161,9 +161,9 @@ TOKEN = re.compile(
     r"""(?P<space>\s++)
     | (?P<eastern>[^\W\d\x00-\u2fff]++)
     | (?P<name>[^\W\d][^\W\u3000-\U0010ffff]*+
-        (?:\.[^\W\d\u3000-\U0010ffff][^\W\u3000-\U0010ffff]*+)*+'*+)
+        (?:\.[^\W\d\u3000-\U0010ffff][^\W\u3000-\U0010ffff]*+)*'*+)
     | (?P<pixels>\d++x\d++)
-    | (?P<number>\d++(?:\.\d++)?+)
+    | (?P<number>\d++(?:\.\d++)?)
     | (?P<latex>\\[A-Za-z]++)
     | (?P<dots>\.\.++|…)
     | (?P<dash>[-=~─—–−<|]*+>++|[-─—–−~]++|=++)
