@@ -150,7 +150,8 @@ def _exchanged(one: torch.Tensor, two: torch.Tensor, axis: int) -> bool:
     if not 1 < count <= MOST_ITEMS:
         return False
     a, b = (t.movedim(axis, 0).reshape(count, -1).sort(-1).values for t in (one, two))
-    if a.shape[1] < 2:
+    sums = [t.sum(-1).sort().values for t in (a, b)]
+    if a.shape[1] < 2 or not near(*sums):
         return False
     equal = [[near(x, y) for y in b] for x in a]
     one_to_one = all(sum(row) == 1 for row in (*equal, *zip(*equal, strict=True)))
