@@ -32,6 +32,10 @@ def _none(outcomes: Sequence[Outcome]) -> tuple[Named, ...]:
     return ()
 
 
+def _nothing(check: str, place: int) -> Sequence[torch.Tensor]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Answers:
     """Expected outcomes, and those of every known mistake as (check, message, outcomes).
@@ -41,7 +45,8 @@ class Answers:
     was changed. All three are looked at where no single mistake fits, in this order. fitted: given
     what came back, the mistakes with a free number in them. stages: the steps that each mistake
     belongs to, by its check. bank: the steps of the answer and of the mistakes, operation by
-    operation.
+    operation. changed: what an operation that is changed gives in the call at a place, by the
+    change's check; nothing where that is not known.
     """
 
     expected: Sequence[Outcome]
@@ -52,6 +57,7 @@ class Answers:
     fitted: Callable[[Sequence[Outcome]], tuple[Named, ...]] = _none
     stages: Mapping[str, str] = field(default_factory=dict)
     bank: Bank | None = None
+    changed: Callable[[str, int], Sequence[torch.Tensor]] = _nothing
 
 
 def compute(written: Written, calls: Sequence[Call]) -> Answers:
@@ -65,6 +71,14 @@ def compute(written: Written, calls: Sequence[Call]) -> Answers:
         kinds = written.fitted
         return tuple((k.check, k.message, _fitted(k, double, outcomes)) for k in kinds)
 
+    def changed(check: str, place: int) -> Sequence[torch.Tensor]:
+        if check not in ways:
+            return ()
+        mode = ways[check]()
+        _changed(written, double, place, mode)
+        return mode.made
+
+    ways: dict[str, Callable] = {}
     stages = {m.check: m.stage for m in (*written.mistakes, *written.fitted) if m.stage}
     return Answers(
         program(written.namespace, double),
@@ -72,10 +86,11 @@ def compute(written: Written, calls: Sequence[Call]) -> Answers:
         _exchanged(written, double),
         # Thousands, for a right answer of which none is looked at.
         Lazy(len(written.pairs), lambda place: one(written.pairs[place])),
-        _altered(written, double),
+        _altered(written, double, ways),
         fitted,
         stages,
         Programs(written, double),
+        changed,
     )
 
 
@@ -96,12 +111,12 @@ def _exchanged(written: Written, calls: Sequence[Call]) -> tuple[Named, ...]:
     )
 
 
-def _altered(written: Written, calls: Sequence[Call]) -> Sequence[Named]:
+def _altered(written: Written, calls: Sequence[Call], ways: dict) -> Sequence[Named]:
     """What the answer gives where one input was changed, or one of its operations; not of an
-    exercise by steps either."""
+    exercise by steps either. ways: takes what changes an operation, by its check."""
     if written.exercise.stages or not calls:
         return ()
-    return Late(lambda: (*_inputs_altered(written, calls), *_operations(written, calls)))
+    return Late(lambda: (*_inputs_altered(written, calls), *_operations(written, calls, ways)))
 
 
 def _inputs_altered(written: Written, calls: Sequence[Call]) -> Iterator[Named]:
@@ -114,18 +129,21 @@ def _inputs_altered(written: Written, calls: Sequence[Call]) -> Iterator[Named]:
         yield check, message, outcomes(change)
 
 
-def _operations(written: Written, calls: Sequence[Call]) -> Iterator[Named]:
-    def run(place: int, mode) -> Outcome:
-        with warnings.catch_warnings(), mode:
-            warnings.simplefilter("ignore")  # of what a changed operation is given, nobody hears
-            return _value(written, calls, place)
-
-    def outcomes(changed: Callable) -> Lazy:
-        return Lazy(len(calls), lambda place: run(place, changed()))
+def _operations(written: Written, calls: Sequence[Call], ways: dict) -> Iterator[Named]:
+    def outcomes(way: Callable) -> Lazy:
+        return Lazy(len(calls), lambda place: _changed(written, calls, place, way()))
 
     folder = Path(written.where.rpartition(":")[0]).parent
-    for check, message, changed in operations(folder, partial(run, 0)):
-        yield check, message, outcomes(changed)
+    for check, message, way in operations(folder, partial(_changed, written, calls, 0)):
+        ways[check] = way
+        yield check, message, outcomes(way)
+
+
+def _changed(written: Written, calls: Sequence[Call], place: int, mode) -> Outcome:
+    """What comes back where a mode changes what the answer does."""
+    with warnings.catch_warnings(), mode:
+        warnings.simplefilter("ignore")  # of what a changed operation is given, nobody hears
+        return _value(written, calls, place)
 
 
 def _names(written: Written) -> list[str]:

@@ -26,6 +26,9 @@ class Verdict(StrEnum):
     BONUS = "bonus"
 
 
+STOPS = "it stops with an error"  # how a line goes wrong where the code raises
+
+
 @dataclass(frozen=True)
 class Where:
     """The last right line of a student's cell and the first wrong one, where they are known.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from autograder.course.asking import Finding, Verdict
+from autograder.course.asking import STOPS, Finding, Verdict
 
 SHAPES = "shape_comments"
 TAKEN = (Verdict.DEDUCTION, Verdict.BONUS)  # verdicts of what a rubric takes and gives
@@ -52,6 +52,8 @@ def where_in_words(finding: Finding) -> str:
         start = f"Line {last} is right so far{f': {are} {landmark}' if landmark else ''}. "
     elif last is not None and landmark:
         start = f"Line {last} has {landmark} right on its way. "
+    if how == STOPS:  # nobody knows whether all lines before it are right
+        return f"{start}Line {first} stops with an error."
     return f"{start}{first_wrong(first)}{f': {how}' if how else ''}."
 
 

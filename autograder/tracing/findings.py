@@ -13,21 +13,19 @@ from dataclasses import dataclass, replace
 import torch
 
 from autograder.course.answers import Answers
-from autograder.course.asking import Exercise, Finding, Verdict, Where
+from autograder.course.asking import STOPS, Exercise, Finding, Verdict, Where
 from autograder.course.calls import Call, Outcome
 from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import MOST_OF_ONE, Trace
-from autograder.judging.compare import WHERE_IT_RUNS
 from autograder.judging.difference import difference, is_nameless
-from autograder.judging.explain import CAUSES, RAISED
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
-from autograder.tracing.binding import kept_between_calls, of_another_axis
-from autograder.tracing.layers import DROPPED_BEHIND, of_dropout, of_training, with_lines
+from autograder.tracing.binding import kept_between_calls
+from autograder.tracing.layers import and_twice, of_training, with_lines
 from autograder.tracing.look import Look, Told, by_habit, cut_short, keeps
-from autograder.tracing.proof.as_known import is_other_nan
-from autograder.tracing.raised import by_cause
-from autograder.tracing.text import Text, last_assigned, without_return
+from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan
+from autograder.tracing.raised import nothing, plainly, stopped, with_the_error, without_advice
+from autograder.tracing.text import Text
 
 # A number that is made of the length of an axis, as changed operations are told.
 ONE = r"the number of {} is {}the length of axis \d+ of its first side\."
@@ -57,9 +55,9 @@ def wrong_call(
 ) -> int | None:
     """The place of a call that went wrong and whose steps tell most; None where there is none.
 
-    It is one whose sizes are larger than 1, if there is such a one (of one token nothing shows),
-    whose tensors have the most axes (of one row the wrong axis does not show), and whose steps are
-    known and can be written down.
+    It is one of whose result the most parts are wrong, whose sizes are larger than 1 (of one token
+    nothing shows), whose tensors have the most axes (of one row the wrong axis does not show), and
+    whose steps are known and can be written down.
     """
     wrong = []
     for place, (call, got) in enumerate(zip(calls, outcomes, strict=True)):
@@ -76,9 +74,18 @@ def wrong_call(
 
     def tells_least(place: int) -> tuple:
         unlike = (outcomes[place].error is None) != (outcomes[shown[0]].error is None)
-        return _ones(calls[place]), unlike, -_axes(calls[place])
+        wrong = _wrong_parts(outcomes[place].value, known.expected[place].value, exercise.rtol)
+        return -wrong, _ones(calls[place]), unlike, -_axes(calls[place])
 
     return min(shown, key=tells_least, default=None)
+
+
+def _wrong_parts(got, expected, rtol: float) -> int:
+    """How many parts of a result are wrong: of several mistakes a call may show one alone."""
+    if not isinstance(expected, tuple | list) or not isinstance(got, tuple | list):
+        return 1
+    pairs = zip(got, expected, strict=False)
+    return sum(difference(one, other, rtol) is not None for one, other in pairs)
 
 
 def _given(call: Call) -> list[torch.Tensor]:
@@ -92,8 +99,11 @@ def _is_large(call: Call) -> bool:
 
 
 def _ones(call: Call) -> int:
-    """How many axes of a call's tensors have size 1."""
-    return sum(n == 1 for t in _given(call) for n in t.shape)
+    """How many axes of a call's tensors have size 1, and how many numbers are 0 or 1: such sizes
+    and shares hide what is wrong."""
+    given = (*call.args, *call.kwargs.values())
+    numbers = [v for v in given if isinstance(v, int | float) and not isinstance(v, bool)]
+    return sum(n == 1 for t in _given(call) for n in t.shape) + sum(n in (0, 1) for n in numbers)
 
 
 def _axes(call: Call) -> int:
@@ -109,24 +119,10 @@ def with_where(
         placed = _with_where(found, steps, known, exercise, source)
         placed = with_lines(placed, Text(source))
         placed = placed if steps is not None else of_training(placed, Text(source))
-        return placed if exercise.stages else _and_twice(placed, known, Text(source))
+        return placed if exercise.stages else and_twice(placed, known.mistakes, Text(source))
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         logging.getLogger(__name__).exception("looking at the steps failed")
         return found
-
-
-def _and_twice(found: list[Finding], known: Answers, text: Text) -> list[Finding]:
-    """The findings, the first that fails with a word on a second dropout, on one behind the weights
-    or on one that is never used, where the exercise counts one behind the weights as a mistake.
-    Dice do not show beside what is wrong without them."""
-    number = next((i for i, f in enumerate(found) if f.fails), None)
-    if number is None or not any(check in DROPPED_BEHIND for check, *_ in known.mistakes):
-        return found
-    finding, said = found[number], of_dropout(text)
-    if finding.verdict != Verdict.WRONG or "dropout." in finding.check or not said:
-        return found
-    message = f"{finding.message} And beside that: {said}"
-    return [*found[:number], replace(finding, message=message), *found[number + 1 :]]
 
 
 def _with_where(
@@ -147,6 +143,10 @@ def _with_where(
     elif named and not pair and is_other_nan(look.trace, look.bank, look.place, finding.check):
         own = max((m for c, m, *_ in known.mistakes if c == finding.check), key=len, default="")
         finding, named = replace(finding, message=finding.message.removeprefix(own).strip()), False
+    elif named and finding.check.startswith(OPERATION):
+        made = known.changed(finding.check, steps.place)
+        before, (finding, told) = finding, _by_its_operation(finding, told, look, made)
+        named = finding is before
     topic = finding.check.split(".")[0]
     if observed and told and told[0].cause and told[0].cause[0].split(".")[0] == topic:
         finding, named = replace(finding, message=_without_the_first(finding.message)), False
@@ -157,17 +157,32 @@ def _with_where(
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None
     kept = kept_between_calls(look.text) if not named else None
     if kept is not None:
-        said = keeps(_plainly(finding), look.text, *kept)
+        said = keeps(plainly(finding), look.text, *kept)
     elif finding.verdict == Verdict.ERROR or unbuilt:
-        said = _error(finding, told, look, steps)
+        said = stopped(finding, told, look, steps.outcome.error)
     elif not named and steps.outcome.error is None and steps.outcome.value is None:
-        said = _nothing(finding, look, exercise)
+        said = nothing(finding, look, exercise)
     else:
-        finding = _with_the_error(finding, look, steps)
+        finding = with_the_error(finding, look, steps.outcome.error)
         said = _values(finding, _by_elimination(told, pair), look, named, pair)
         said = _by_the_change(said, told[0], pair) if alone else _with_its_line(said)
         said = cut_short(said, look) if said.where is None and not named else said
     return [*found[:number], said, *found[number + 1 :]]
+
+
+def _by_its_operation(
+    finding: Finding, told: list[Told], look: Look, made: Sequence[torch.Tensor]
+) -> tuple[Finding, list[Told]]:
+    """A finding that one operation of the answer is changed, and what is told: the line that gives
+    what it gives then. Where no line does, and others are told that mend all, these are it."""
+    at = gives_as_changed(look.judged, made) if look.judged is not None else ()
+    if not at and made and told and told[-1].last and told[0].where.how:
+        return replace(finding, message=finding.message.partition(". ")[2]), told
+    lines = [look.text.line(look.trace.steps[i]) for i in at]
+    if told or not lines or None in lines:
+        return finding, told
+    where = Where(first_wrong=lines[0], how="", **look.right_before(min(lines)))
+    return finding, [Told(where, look.text.statement(lines[0]), None, at[0], at[0])]
 
 
 def _is_named(finding: Finding, exercise: Exercise) -> bool:
@@ -268,8 +283,8 @@ def _values(
         )
     if finding.line is not None:  # an error that a known mistake explains
         before = look.right_before(finding.line)
-        where = Where(first_wrong=finding.line, how="it stops with an error", **before)
-        return replace(finding, message=_without_advice(finding.message), where=where)
+        where = Where(first_wrong=finding.line, how=STOPS, **before)
+        return replace(finding, message=without_advice(finding.message), where=where)
     if not told or (named and checks and not ours):
         return finding
     told, habit = by_habit(told, look)
@@ -325,72 +340,3 @@ def _causes(told: list[Told], habit: str, message: str) -> str:
     order = f" Mend line {first} first." if others else " Mend them in this order."
     rest = message.partition(TWO_AT_ONCE)[0].strip()  # without what the lines say already
     return f"{count} things are wrong. {' '.join(parts)}{order} {rest}"
-
-
-# --- nothing came back, or an error --------------------------------------------------------------
-def _nothing(finding: Finding, look: Look, exercise: Exercise) -> Finding:
-    """None came back: a function without a `return`, where that is so."""
-    function = without_return(look.text, exercise.name)
-    if function is None:
-        return finding
-    line = function.body[-1].lineno
-    meant = last_assigned(function)
-    end = f" End it with `return {meant}`." if meant else " End it with a `return`."
-    return replace(
-        finding,
-        message=f"`{function.name}` returns nothing, so that its call gives None.{end}",
-        line=line,
-        statement=look.text.statement(line),
-        where=Where(how="nothing is returned", first_wrong=line, **look.right_before(line + 1)),
-    )
-
-
-def _with_the_error(finding: Finding, look: Look, steps: Steps) -> Finding:
-    """A finding whose known mistake shows only where the code does not stop, with the cause of the
-    error."""
-    error = steps.outcome.error
-    if WHERE_IT_RUNS not in finding.message or error is None or error["line"] != finding.line:
-        return finding
-    cause = by_cause(dict(error), steps.trace, look.own, look.text)
-    said, middle, rest = finding.message.partition(WHERE_IT_RUNS)
-    said = f"{_without_advice(said.rstrip())} {cause} " if cause else said
-    return replace(finding, message=f"{said}{middle}{rest}")
-
-
-def _error(finding: Finding, told: list[Told], look: Look, steps: Steps) -> Finding:
-    """An error by its cause, with what is wrong before it."""
-    error = steps.outcome.error
-    if error is None or error["line"] != finding.line or error["type"] not in finding.message:
-        return finding  # another call stops, or with another error
-    cause = by_cause(dict(error), steps.trace, look.own, look.text)
-    message = finding.message
-    if not cause and error["type"] == "IndexError" and error["line"] is not None:
-        _, cause = of_another_axis(error["message"], look.text, error["line"]) or (0, "")
-    if cause:
-        message = f"{_without_advice(message)} {cause}"
-    if finding.line is None:
-        return replace(finding, message=message)
-    if told and told[0].where.first_wrong < finding.line:
-        first = told[0]
-        what = first.cause[1] if first.cause else ""
-        if not what and first.where.how:
-            what = f"{first.where.how[:1].upper()}{first.where.how[1:]}."
-        start = f"Line {first.where.first_wrong} goes wrong before: {what} " if what else ""
-        return replace(finding, message=f"{start}{message}", where=first.where)
-    stopped = steps.trace.stopped
-    if stopped is not None and look.judged is not None and look.judged.bad & {*stopped.inputs}:
-        return replace(finding, message=message)  # an earlier line may be the one that is wrong
-    before = look.right_before(finding.line)
-    where = Where(first_wrong=finding.line, how="it stops with an error", **before)
-    return replace(finding, message=message, where=where)
-
-
-def _plainly(finding: Finding) -> Finding:
-    return replace(finding, message=_without_advice(finding.message))
-
-
-def _without_advice(message: str) -> str:
-    """An error's message without what such errors usually mean."""
-    usual = [RAISED, *(words for *_, words in CAUSES)]
-    advice = next((words for words in usual if words in message), "")
-    return message.replace(f" {advice}", "") if advice else message

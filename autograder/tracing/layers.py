@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.course.asking import Finding, Verdict, Where
@@ -106,6 +107,20 @@ def _changed_again(drop: ast.stmt, text: Text) -> int | None:
         if used <= names:
             lines.add(node.lineno)
     return lines.pop() if len(lines) == 1 else None
+
+
+def and_twice(found: list[Finding], mistakes: Sequence, text: Text) -> list[Finding]:
+    """The findings, the first that fails with a word on a second dropout, on one behind the weights
+    or on one that is never used, where the exercise counts one behind the weights as a mistake.
+    Dice do not show beside what is wrong without them."""
+    number = next((i for i, f in enumerate(found) if f.fails), None)
+    if number is None or not any(check in DROPPED_BEHIND for check, *_ in mistakes):
+        return found
+    finding, said = found[number], of_dropout(text)
+    if finding.verdict != Verdict.WRONG or "dropout." in finding.check or not said:
+        return found
+    message = f"{finding.message} And beside that: {said}"
+    return [*found[:number], replace(finding, message=message), *found[number + 1 :]]
 
 
 def of_training(found: list[Finding], text: Text) -> list[Finding]:

@@ -10,13 +10,19 @@ import ast
 import itertools
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
+from autograder.course.asking import STOPS, Exercise, Finding, Where
 from autograder.course.steps.traces import Step, Stopped, Trace
+from autograder.judging.compare import WHERE_IT_RUNS
+from autograder.judging.explain import CAUSES, RAISED
 from autograder.tracing.alike import likeness
+from autograder.tracing.binding import of_another_axis
+from autograder.tracing.look import Look, Told
 from autograder.tracing.misuses import misuse
 from autograder.tracing.reference import Reference
 from autograder.tracing.say import called
-from autograder.tracing.text import Text, overwritten, stored_in
+from autograder.tracing.text import Text, last_assigned, overwritten, stored_in, without_return
 
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm")
 BROADCASTS = ("add", "__add__", "sub", "__sub__", "mul", "__mul__", "div", "__truediv__")
@@ -258,3 +264,71 @@ def _call_at(text: Text, place) -> ast.Call | None:
             if there == (column, last):
                 return node
     return None
+
+
+# --- what is said of it --------------------------------------------------------------------------
+def nothing(finding: Finding, look: Look, exercise: Exercise) -> Finding:
+    """None came back: a function without a `return`, where that is so."""
+    function = without_return(look.text, exercise.name)
+    if function is None:
+        return finding
+    line = function.body[-1].lineno
+    meant = last_assigned(function)
+    end = f" End it with `return {meant}`." if meant else " End it with a `return`."
+    return replace(
+        finding,
+        message=f"`{function.name}` returns nothing, so that its call gives None.{end}",
+        line=line,
+        statement=look.text.statement(line),
+        where=Where(how="nothing is returned", first_wrong=line, **look.right_before(line + 1)),
+    )
+
+
+def with_the_error(finding: Finding, look: Look, error: dict | None) -> Finding:
+    """A finding whose known mistake shows only where the code does not stop, with the cause of the
+    error."""
+    if WHERE_IT_RUNS not in finding.message or error is None or error["line"] != finding.line:
+        return finding
+    cause = by_cause(dict(error), look.trace, look.own, look.text)
+    said, middle, rest = finding.message.partition(WHERE_IT_RUNS)
+    said = f"{without_advice(said.rstrip())} {cause} " if cause else said
+    return replace(finding, message=f"{said}{middle}{rest}")
+
+
+def stopped(finding: Finding, told: list[Told], look: Look, error: dict | None) -> Finding:
+    """An error by its cause, with what is wrong before it."""
+    if error is None or error["line"] != finding.line or error["type"] not in finding.message:
+        return finding  # another call stops, or with another error
+    cause = by_cause(dict(error), look.trace, look.own, look.text)
+    message = finding.message
+    if not cause and error["type"] == "IndexError" and error["line"] is not None:
+        _, cause = of_another_axis(error["message"], look.text, error["line"]) or (0, "")
+    if cause:
+        message = f"{without_advice(message)} {cause}"
+    if finding.line is None:
+        return replace(finding, message=message)
+    if told and told[0].where.first_wrong < finding.line:
+        first = told[0]
+        what = first.cause[1] if first.cause else ""
+        if not what and first.where.how:
+            what = f"{first.where.how[:1].upper()}{first.where.how[1:]}."
+        start = f"Line {first.where.first_wrong} goes wrong before: {what} " if what else ""
+        return replace(finding, message=f"{start}{message}", where=first.where)
+    end = look.trace.stopped
+    if end is not None and look.judged is not None and look.judged.bad & {*end.inputs}:
+        return replace(finding, message=message)  # an earlier line may be the one that is wrong
+    before = look.right_before(finding.line)
+    where = Where(first_wrong=finding.line, how=STOPS, **before)
+    return replace(finding, message=message, where=where)
+
+
+def plainly(finding: Finding) -> Finding:
+    """A finding without what such errors usually mean."""
+    return replace(finding, message=without_advice(finding.message))
+
+
+def without_advice(message: str) -> str:
+    """An error's message without what such errors usually mean."""
+    usual = [RAISED, *(words for *_, words in CAUSES)]
+    advice = next((words for words in usual if words in message), "")
+    return message.replace(f" {advice}", "") if advice else message

@@ -22,7 +22,7 @@ SETUP = "import math\nimport torch\nimport torch.nn as nn\nimport torch.nn.funct
 
 
 @cache
-def _asked(task: str, source: str, seed: int):
+def asked(task: str, source: str, seed: int):
     """What was asked of an answer, what came back, and what is known of it."""
     sys.modules["course_steps"] = steps  # as it is called in the sandbox
     exercise = Course.at(ROOT).exercises[task]
@@ -42,7 +42,7 @@ def _steps(namespace, calls, outcomes, place: int) -> Steps:
 @cache
 def told(task: str, source: str, seed: int = 0, steps_too: bool = True) -> tuple[Finding, ...]:
     """What is found in an answer."""
-    exercise, namespace, calls, known, outcomes = _asked(task, source, seed)
+    exercise, namespace, calls, known, outcomes = asked(task, source, seed)
     found = findings(
         exercise, calls, outcomes, known, source, lambda calls: run_here(namespace, calls)
     )
@@ -55,6 +55,6 @@ def told(task: str, source: str, seed: int = 0, steps_too: bool = True) -> tuple
 
 def look(task: str, source: str, seed: int = 0) -> Look:
     """The look at the steps of the first call, whether it went wrong or not."""
-    _, namespace, calls, known, outcomes = _asked(task, source, seed)
+    _, namespace, calls, known, outcomes = asked(task, source, seed)
     seen = _steps(namespace, calls, outcomes, 0)
     return Look(seen.trace, known.bank, 0, Text(source))

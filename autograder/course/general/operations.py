@@ -33,7 +33,7 @@ LONGER = 4  # times as many operations as usual, after which a changed answer is
 DEEPEST = 16  # frames between an operation and the answer's own text
 
 Site = tuple  # the code and the place in it that ask for an operation
-Operation = tuple[str, str, Callable[[], TorchFunctionMode]]  # check, sentence, what changes it
+Operation = tuple[str, str, Callable[[], "_Changed"]]  # check, sentence, what changes it
 
 
 def operations(folder: Path, run: Callable[[TorchFunctionMode], object]) -> Iterator[Operation]:
@@ -166,11 +166,12 @@ def _all_finite(args: tuple) -> bool:
 
 
 class _Changed(_Mode):
-    """Makes some places do something else."""
+    """Makes some places do something else, and keeps what they give then."""
 
     def __init__(self, seen: _Seen, changes: Mapping[Site, Callable | _Taken]):
         super().__init__(seen.folder)
         self.changes, self.left = changes, LONGER * seen.count + 1000
+        self.made: list[torch.Tensor] = []
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         self.left -= 1
@@ -179,9 +180,12 @@ class _Changed(_Mode):
         if getattr(func, "__name__", "").startswith("linalg_") and not _all_finite(args):
             raise RuntimeError("a matrix of NaN")  # of which the library complains on the screen
         change = self.changes.get(self.site())
+        if change is None:
+            return func(*args, **(kwargs or {}))
         if isinstance(change, _Taken):
             taken = self.frame.f_locals[change.name]
-            args = (*args[: change.place], taken, *args[change.place + 1 :])
-        elif change is not None:
-            return change(func, args, kwargs or {})
-        return func(*args, **(kwargs or {}))
+            value = func(*args[: change.place], taken, *args[change.place + 1 :], **(kwargs or {}))
+        else:
+            value = change(func, args, kwargs or {})
+        self.made += [value] if isinstance(value, torch.Tensor) else []
+        return value

@@ -7,17 +7,17 @@ made of is right, it is there that the same mistake was made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 
 from autograder.course.steps.bank import Bank, KnownSteps
 from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import HIDDEN, Known, Shelf, among, near, plain, tells
-from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, Wrong, taken_for_another
+from autograder.tracing.first_wrong import COPIES, LAYOUT, PARTS, Judged, Wrong, taken_for_another
 from autograder.tracing.proof.meeting import is_right_but_for_its_sign, visible
 from autograder.tracing.proof.standing import FACTORS
-from autograder.tracing.reference import PRODUCTS, Reference
+from autograder.tracing.reference import PRODUCTS, Reference, multiple
 
 CUTS = ("view", "reshape", "unflatten")  # they may make several axes of one
 
@@ -82,6 +82,47 @@ def hides_the_same(judged: Judged, number: int, bank: Bank, place: int) -> Known
 
     found = [m for m in bank.wrong(place, (), ()) if hides_them(m)]
     return found[0] if len({m.check for m in found}) == 1 else None
+
+
+def gives_as_changed(judged: Judged, made: Sequence[torch.Tensor]) -> tuple[int, ...]:
+    """The first wrong step that has the numbers which a changed operation of the answer gives, up
+    to the order of the axes and a factor, and is made of nothing wrong; else what is first made of
+    such numbers, where they are right so far. With the steps that are not called right then."""
+    own = [thin for value in made if tells(thin := _thin(value.double()))]
+    known = Shelf(Known(i, [value]) for i, value in enumerate(own))
+
+    def has_them(number: int) -> bool:
+        value = _thin(judged.steps[number].value)
+        found = among(value, known)
+        same = found is not None and found.in_order and found.whole
+        return same or any(v.shape == value.shape and multiple(value, v) for v in own)
+
+    found = [i for i in sorted(judged.telling) if has_them(i)] if own else []
+    for number in (i for i in found if i in judged.bad):
+        joined = judged.steps[number].op in COPIES  # what is joined may come from another line
+        return () if joined or _sources(judged, number) & judged.bad else (number,)
+    first = judged.frontier()
+    return next(((i, n) for n in found for i in first if n in _sources(judged, i)), ())
+
+
+def _sources(judged: Judged, number: int) -> set[int]:
+    """All steps that a step was made of."""
+    found: set[int] = set()
+    left = [number]
+    while left:
+        new = {i for i in judged.steps[left.pop()].inputs if i not in found}
+        found |= new
+        left += new
+    return found
+
+
+def _thin(value: torch.Tensor) -> torch.Tensor:
+    """A tensor without the axes along which all its numbers are the same."""
+    for axis in range(value.dim()):
+        first = value.narrow(axis, 0, min(1, value.shape[axis]))
+        if torch.equal(first.expand_as(value), value):
+            value = first
+    return value
 
 
 def is_other_nan(trace: Trace, bank: Bank, place: int, named: str) -> bool:
