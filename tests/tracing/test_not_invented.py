@@ -295,7 +295,7 @@ def mask_dropout_backward(grad_dropped, probs, hidden, dropped, p):
     grad = grad / p if p else grad
     return probs * (grad - (probs * grad).sum(-1, keepdim=True))
 """
-    found = said("backward.mask_dropout", source)
+    (found,) = told("backward.mask_dropout", source, steps_too=False)
     assert "one factor" in found.message and "here 1" not in found.message
 
 
