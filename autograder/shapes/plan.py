@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
 
 from autograder.notation import NotationError, called_name, names_in, read_call, value_of
 from autograder.shapes.text.names import concept
@@ -78,6 +79,7 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
     if not calls:
         raise PlanError("No call to make: expected something like `Model(size)(x[batch, size])`.")
     _tie_heads(roles, derived)
+    derived = _in_order(derived)
     free = [r for r in roles if r not in derived]
     for value in derived.values():
         free += [n for n in names_in(value) if n not in free and n not in derived]
@@ -111,6 +113,23 @@ def _of_tensors(tree: object) -> set[str]:
         return set()
     dims = tree.get("dims", []) if tree.get("kind") == "tensor" else []
     return set().union(*map(names_in, dims), *map(_of_tensors, tree.values()))
+
+
+def _in_order(derived: dict[str, str]) -> dict[str, str]:
+    """The sizes that follow from others, each behind those that it follows from."""
+    if wrong := [name for name in derived if not name.isidentifier()]:
+        raise PlanError(
+            f"`{wrong[0]}={derived[wrong[0]]}`: expected the name of a size before `=`."
+        )
+    try:
+        needed = {name: names_in(expr) for name, expr in derived.items()}
+        order = TopologicalSorter(needed).static_order()
+        return {name: derived[name] for name in order if name in derived}
+    except SyntaxError:
+        raise PlanError("A size after `where` is no expression of names and numbers.") from None
+    except CycleError as error:
+        around = " from ".join(f"`{name}`" for name in error.args[1])
+        raise PlanError(f"Each of these sizes follows from the next: {around}.") from None
 
 
 def _tie_heads(roles: list[str], derived: dict[str, str]) -> None:

@@ -339,3 +339,29 @@ def test_a_comment_on_an_argument_is_named_in_its_own_line(write, capsys):
     path = write(code)
     assert main([str(path), "--call", CALL]) == 1
     assert lines(capsys)[0].startswith(f"{path}:2: `x` is [batch_size, seq_len]; your comment")
+
+
+TIED = "def f(x):\n    return x * 2  # [b, t, h]\n"
+
+
+def test_sizes_that_follow_from_others_may_stand_in_any_order(write, capsys):
+    ties = ["--where", "h = heads * d", "--where", "heads = 2 * m"]
+    assert main([str(write(TIED)), "--call", "f(x[b, t, h])", *ties]) == 0
+
+
+@pytest.mark.parametrize(
+    "ties, said",
+    [
+        (["h = n * d", "n = h"], "`h` from `n` from `h`"),
+        (["h = n * ("], "no expression"),
+        (["h = n / 0"], "is no size"),
+        (["h = n.d"], "is no size"),
+        (["3 = h"], "the name of a size"),
+        (["h"], "expected NAME=EXPRESSION"),
+        (["h = n - n"], "cannot be confused"),
+    ],
+)
+def test_a_tie_that_cannot_be_is_told_in_a_sentence(write, capsys, ties, said):
+    given = [part for tie in ties for part in ("--where", tie)]
+    assert main([str(write(TIED)), "--call", "f(x[b, t, h])", *given]) == 2
+    assert said in capsys.readouterr().err
