@@ -21,6 +21,7 @@ from autograder.shapes.other_sizes import (
     no_slice_is_left_out,
     not_a_name_of_its_own,
     of_another_call,
+    said_of_this_alone,
 )
 from autograder.shapes.readings import (
     REMARK,
@@ -342,6 +343,7 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     if 2 * sum(told) < len(dims):
         return False
     fewer = tuple(d for d, k in zip(dims, known, strict=True) if k)  # a batch that this call lacks
+    fewer = dims if said_of_this_alone(case, unproven) else fewer
     return all(
         not shape_fits(some, s, case.scope.lookup(e))
         for e in case.runs

@@ -238,3 +238,20 @@ def of_another_call(case: Case) -> bool:
         if not wrong or not all(wrong):
             return False
     return bool(case.runs)
+
+
+def said_of_this_alone(case: Case, unproven: set[str]) -> bool:
+    """Whether names that nothing proves stand in no other comment of the function, where two of its
+    comments have another name of this one: then no axis is missing that the others tell of. A
+    single name beside them says too little: `Features: [i, n]`."""
+    strange = set(map(names.normal, unproven))
+    others = set().union(*map(names_of, case.last.dims)) - unproven
+    written = [sum(name in group for group in case.scope.comments) for name in strange]
+    return (
+        len(others) > 1
+        and max(written, default=0) <= 1
+        and any(
+            all(case.scope.lines_with(n, e, case.sighting.line, here=True) > 1 for e in case.runs)
+            for n in others
+        )
+    )

@@ -132,3 +132,35 @@ class Score(nn.Module):
         v = torch.bmm(q, k).squeeze(1)  # (b, 1, d) x (b, d, t) = (b, 1, t)  #! cannot tell
         w = torch.bmm(q, k).squeeze(1)  # (b, 1, d) x (b, d, t) = (t, b)  #! false
         return (s + v + w).softmax(-1)  # [b, t]
+
+
+# %% one axis too many, by a name that no other comment has | Track(width, inner)(x[batch, steps, width])
+class Track(nn.Module):
+    def __init__(self, width, inner):
+        super().__init__()
+        self.up = nn.Linear(width, inner)
+        self.down = nn.Linear(inner, width)
+
+    def forward(self, x):
+        wide = self.up(x)  # [batch, steps, inner]
+        bent = wide.relu()  # [batch, steps, lanes, inner]  #! false
+        # Ranks: [i, steps].
+        ranks = torch.arange(x.shape[1])  #! cannot tell
+        back = self.down(bent)  # [batch, steps, width]
+        y = back + ranks[:, None]  # [batch, steps, width]
+        # [batch, steps, width, lane]
+        return y.softmax(-1)  #! false
+
+
+# %% an axis that this call lacks, told of all lines | Rows(width, inner)(x[batch, width])
+class Rows(nn.Module):
+    def __init__(self, width, inner):
+        super().__init__()
+        self.up = nn.Linear(width, inner)
+        self.down = nn.Linear(inner, width)
+
+    def forward(self, x):
+        wide = self.up(x)  # [batch, people, inner]  #! cannot tell
+        bent = wide.relu()  # [batch, people, inner]  #! cannot tell
+        back = self.down(bent)  # [batch, people, width]  #! cannot tell
+        return back.tanh()  # [batch, people, width]  #! cannot tell
