@@ -284,7 +284,8 @@ class _Layout:
         """The claims about an argument, each with its statements, and the claims that are left.
 
         `# x: [..]` before the first statement of a function, or in the line of one argument of a
-        longer `def`; what the next line makes of the same name may be meant too.
+        longer `def`; what the next line makes of the same name may be meant too. One above an `if`
+        that asks about the argument is of that branch alone.
         """
         headers = [s for s in self.stmts.values() if s.kind == "def"]
         first = min((s.line for s in self.makers), default=function.end_line)
@@ -298,6 +299,9 @@ class _Layout:
                 label = claim.stages[0].terms[0].label
             if label not in function.parameters or len(claim.stages) != 1:
                 rest.append(claim)
+                continue
+            branch = self.text(group[-1].line + 1) if group[0].own else ""
+            if branch.startswith("if ") and label in branch.replace(".", " ").split():
                 continue
             below = self.beside(group[-1].line + 1, 1) if group[0].own else []
             again = [i for i in below if label in flat(self.stmts[i].targets)]

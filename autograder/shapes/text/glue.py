@@ -93,7 +93,7 @@ def kind_of(glue: list[Token], first: bool, equals: bool) -> Glue:
         return Glue("join", "", "@" if joined[0].text == "@" else "x")
     if equals and glue and glue[0].text in ("=", "==") and len(plain_words) <= 1:
         return Glue("arrow")
-    if [t.text for t in glue] == ["/"] or any(t.kind == "or" for t in glue):
+    if [t.text for t in glue] in (["/"], ["|"]) or any(t.kind == "or" for t in glue):
         return Glue("or")
     return Glue("new")
 

@@ -164,3 +164,23 @@ class Rows(nn.Module):
         bent = wide.relu()  # [batch, people, inner]  #! cannot tell
         back = self.down(bent)  # [batch, people, width]  #! cannot tell
         return back.tanh()  # [batch, people, width]  #! cannot tell
+
+
+# %% a branch for each number of axes, and one shape or the other | Turned(size)(x[batch, tokens, size], table[tokens, size])
+class Turned(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.mix = nn.Linear(size, size)
+
+    def forward(self, x, table):
+        # x.shape = (tokens, size)
+        if x.dim() == 2:
+            x = self.mix(x)  # (tokens, size)  #! cannot tell
+        # x.shape = (batch, tokens, size)
+        else:
+            x = self.mix(x)  # (batch, tokens, size)
+        tokens = x.shape[-2]
+        # x: (batch, tokens, size) | (tokens, size)
+        rows = table[:tokens]
+        y = x + rows  # (batch, tokens, size) | (tokens, size)
+        return y.tanh()  # (tokens, size) | (size, tokens)  #! false
