@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from autograder.shapes.attach import Sighting
-from autograder.shapes.match import Matcher, results, wholes
+from autograder.shapes.match import Matcher, columns, results
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text import names
@@ -52,7 +52,7 @@ class Scope:
     comment explains. loops: names that count. bound: the choice for each free name, in each call
     of the function. confirmed: the lines of the true comments of all functions in which a name
     stands alone for a size; told: those of a first look. lines: the first and the last of the
-    function. comments: the names in each.
+    function. comments: the names in each. strangers: names of other functions, put for its own.
     """
 
     plan: Plan
@@ -67,6 +67,8 @@ class Scope:
     loops: frozenset[str] = frozenset()
     lines: tuple[int, int] = (0, 0)
     comments: list[set[str]] = field(default_factory=list)
+    solvers: dict[Unit, Solver] = field(default_factory=dict)
+    strangers: set[str] = field(default_factory=set)
 
     def lookup(self, execution: Execution) -> Callable[[str], int | None]:
         """Sizes by name, as they are while this execution runs."""
@@ -218,6 +220,15 @@ class Scope:
                 found.append(tuple(head))
         return list(dict.fromkeys([*self._said(names.normal(name)), *found]))
 
+    def of_others(self, name: str, vector: Vector) -> Vector | None:
+        """The size of a name in other functions, where this one has another name for the vector."""
+        if names.may_be_length(name) or sum(name in group for group in self.comments) > 1:
+            return None
+        usual = tuple(self.told.elsewhere(c, name, self.lines) for c in self.configs)
+        sizes = zip(self.configs, vector, strict=True)
+        called = all(self.told.called(c, s, name, self.lines) >= names.ENOUGH for c, s in sizes)
+        return usual if called and None not in usual and usual != vector else None
+
     def _said(self, plain: str) -> list[Vector]:
         """The sizes that a name has in most of the true comments of the source."""
         sizes = [self.told.usual(config, plain) for config in self.configs]
@@ -244,6 +255,7 @@ class Solver:
         self.stmts: dict[int, Stmt] = room.stmts
         self.runs = {i: [e for e in found if e.unit == unit] for i, found in room.runs.items()}
         self.bound = self.scope.bound.setdefault(unit, {})
+        self.scope.solvers[unit] = self
         self.votes = self._votes(room.sightings)
         some = [r for runs in self.runs.values() for r in runs[-3:]]
         self.usual = {n: self.scope.liked(n, some, unit[0]) for n in self.votes}
@@ -266,7 +278,9 @@ class Solver:
                 if not self.runs[stmt_id]:
                     continue
                 labels = {t.label for c in sighting.claims for t in c.terms() if t.label}
-                vectors = self._vectors(self.stmts[stmt_id], labels)
+                vectors = columns(
+                    self.stmts[stmt_id], self.runs[stmt_id], labels, self.scope.configs
+                )
                 for shape in vectors:
                     seen.update(set(shape))
                 for claim in sighting.claims:
@@ -288,24 +302,6 @@ class Solver:
                 for name in alone(dims[i]):
                     if (plain := names.normal(name)) in votes:
                         votes[plain][vector[j]] += 1
-
-    def _vectors(self, stmt: Stmt, labels: set[str]) -> list[tuple[Vector, ...]]:
-        """The shapes on the way through a statement, each dimension as its size in every run."""
-        per: dict[int, list] = {}
-        for execution in self.runs[stmt.id]:
-            seen = [v for _, v in execution.events]
-            seen += [v for n, v in execution.after.items() if n in labels]
-            shapes = [s for v in seen for w in wholes(v) for s in w] + results(stmt, execution)
-            per.setdefault(execution.config, shapes)
-        if set(per) != set(self.scope.configs) or len({len(s) for s in per.values()}) != 1:
-            return []
-        found = []
-        for column in zip(*(per[c] for c in self.scope.configs), strict=True):
-            if len({len(s) for s in column}) == 1 and column[0]:
-                vector = tuple(zip(*column, strict=True))
-                if vector not in found:
-                    found.append(vector)
-        return found
 
     def _domain(self, name: str) -> list[Vector]:
         counted, usual = self.votes[name], self.usual[name]
@@ -335,6 +331,10 @@ class Solver:
             few = math.prod(len(self.domains[n]) for n in case.symbols) <= MAX_CHOICES
             if few and not self.true(case):
                 best = self._best_of([case.symbols], best, case)
+        for name, vector in list(self.bound.items()):
+            if usual := self.scope.of_others(name, vector):
+                self.bound[name] = usual
+                self.scope.strangers.add(name)
         self._confirm()
 
     def _best_of(self, groups, best: float, case: _Case | None = None) -> float:

@@ -22,6 +22,7 @@ from autograder.shapes.text.dims import (
     alone,
     evaluate,
     fits,
+    is_dots,
     names_of,
     shape_fits,
     shape_names,
@@ -108,7 +109,7 @@ class Case:
         """Whether the comment stands beside what it is about, or names it."""
         named = self.stmt.kind == "def" or self.last.label in flat(self.stmt.targets)
         place = self.sighting.place
-        return place in ("end", "above", "between") or (place == "named" and named)
+        return place in ("end", "above", "between") or (place in ("named", "below") and named)
 
     @cached_property
     def nowhere(self) -> bool:
@@ -175,6 +176,10 @@ class Case:
         )
         named = any(v == size for n, v in local.items() if "." not in n)
         return self.lines_with(name, execution) < OFTEN or not (spoken or named)
+
+    def mentions(self, name: str) -> int:
+        """How many comments of the function have the name."""
+        return sum(names.normal(name) in group for group in self.scope.comments)
 
     def lines_with(self, name: str, execution: Execution) -> int:
         """How many other comments prove the name."""
@@ -336,8 +341,10 @@ def slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -
 def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
     lookup = case.scope.lookup(execution)
     if any(d[0] == "..." for d in dims):
-        pairs = aligned(dims, len(shape))
-        return pairs is not None and sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
+        pairs = aligned(dims, len(shape)) or ()
+        less = (dims[:i] + dims[i + 1 :] for i in range(len(dims)) if not is_dots(dims, i))
+        one = sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
+        return one or any(len(d) > 1 and shape_fits(d, shape, lookup) for d in less)
     sizes = [None if d[0] == "any" else evaluate(d, lookup) for d in dims]
     if any(size is None and d[0] != "any" for size, d in zip(sizes, dims, strict=True)):
         return False

@@ -13,15 +13,15 @@ from collections.abc import Callable
 
 from autograder.shapes.attach import MAKES
 from autograder.shapes.case import Case, in_one_call, made, opened
-from autograder.shapes.match import hides, results, unpacks
+from autograder.shapes.match import results, unpacks
 from autograder.shapes.other_sizes import (
     no_batch_is_folded,
     no_length_is_the_calls,
+    no_other_choice_is_as_good,
     no_size_is_nameless,
     no_slice_is_left_out,
     not_a_name_of_its_own,
     of_another_call,
-    said_of_this_alone,
 )
 from autograder.shapes.readings import (
     REMARK,
@@ -41,7 +41,7 @@ from autograder.shapes.readings import (
     not_told_in_words,
     nothing_on_the_way,
 )
-from autograder.shapes.recording import Weight, tensors
+from autograder.shapes.recording import Weight, hides, tensors
 from autograder.shapes.text.dims import (
     aligned,
     evaluate,
@@ -262,8 +262,8 @@ def nothing_near_has_it(case: Case) -> str:
     sentence = case.claim.told and len(case.claim.stages) == 1 and case.claim.role != "output"
     if case.sighting.trailing and sentence and case.last.label not in own:  # `split, then [..]`
         return "a tensor near this line has that shape" if case.seen_near() else ""
-    if case.sighting.trailing or case.nowhere:
-        return ""
+    if case.sighting.trailing or case.stmt.kind == "def" or case.nowhere:
+        return ""  # what comes in is told by its name
     chain = len(case.claim.stages) > 1
     if chain and case.ends_right():
         return ""  # a step of it is wrong
@@ -330,8 +330,6 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     counts as any size. Half of the dimensions must be told: by proven names, or behind a line, and
     where their number is wrong, by numbers and the names of one other true comment too.
     """
-    if not case.next_to_it:
-        return False
     once = {n for n in unproven - case.foreign if all(case.lines_with(n, e) for e in case.runs)}
     dims = opened(case.last.dims, unproven, case)
     told = [d[0] not in ("any", "...", "num") for d in dims]
@@ -340,10 +338,13 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     if case.sighting.place == "end" or (apart and len(case.claim.stages) == 1):
         named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
         told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
-    if 2 * sum(told) < len(dims):
+    if 2 * sum(told) < len(dims) or not case.next_to_it:
         return False
-    fewer = tuple(d for d, k in zip(dims, known, strict=True) if k)  # a batch that this call lacks
-    fewer = dims if said_of_this_alone(case, unproven) else fewer
+    # A batch that this call lacks, all of the comments have; what only one has was put in.
+    others = set().union(*map(names_of, case.last.dims)) - unproven
+    often = {n for n in unproven if case.mentions(n) > 1 or len(others) < 2}
+    kept = [k or not names_of(d) & often for d, k in zip(case.last.dims, known, strict=True)]
+    fewer = tuple(d for d, k in zip(dims, kept, strict=True) if k)
     return all(
         not shape_fits(some, s, case.scope.lookup(e))
         for e in case.runs
@@ -379,6 +380,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every reading is false", not_the_operands),
     ("every reading is false", no_size_is_nameless),
     ("every reading is false", no_length_is_the_calls),
+    ("every reading is false", no_other_choice_is_as_good),
     ("every reading is false", no_slice_is_left_out),
     ("every reading is false", no_batch_is_folded),
     ("every reading is false", in_order),

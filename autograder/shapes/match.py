@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from autograder.shapes.attach import Sighting
-from autograder.shapes.recording import Execution, Sequence, Tensor, Weight, tensors
+from autograder.shapes.recording import (
+    Execution,
+    Sequence,
+    Tensor,
+    Weight,
+    hides,
+    tensors,
+    wholes,
+)
 from autograder.shapes.text.dims import Expr, shape_fits
 from autograder.shapes.text.reader import Claim, Stage
 from autograder.shapes.text.shapes_in_text import Term
@@ -317,14 +325,6 @@ class Matcher:
         )
 
 
-def wholes(value) -> list[list[Shape]]:
-    """The shapes of a value; and of a list of like tensors, with its length before or behind."""
-    shapes = tensors(value)
-    if not isinstance(value, Sequence) or len(set(shapes)) != 1:
-        return [shapes]
-    return [shapes, [(value.length, *shapes[0])], [(*shapes[0], value.length)]]
-
-
 def _with_count(term: Term) -> list[tuple[Expr, ...]]:
     """`n x [b, t]`: n tensors of that shape, or one that holds them."""
     if not term.count:
@@ -368,11 +368,6 @@ def pairs(claims: tuple[Claim, ...], stmt: Stmt, runs: list[Execution]) -> bool:
     return len(claims) > 1 and any(len(claims) in _lengths(stmt, e) for e in runs)
 
 
-def hides(value) -> bool:
-    """Whether the first of several results has no shape that can be seen: packed sequences."""
-    return isinstance(value, Sequence) and value.length > 1 and value.parts[:1] == (None,)
-
-
 def _lengths(stmt: Stmt, execution: Execution) -> tuple[int, ...]:
     """How many tensors came about, where it was more than one value."""
     value = execution.last(stmt.value)
@@ -381,3 +376,22 @@ def _lengths(stmt: Stmt, execution: Execution) -> tuple[int, ...]:
     if isinstance(value, Sequence):
         return value.length, len(tensors(value))
     return (len(results(stmt, execution)),) if unpacks(stmt) else ()
+
+
+def columns(stmt: Stmt, runs: list[Execution], labels: set[str], configs) -> list[tuple]:
+    """The shapes on the way through a statement, each dimension as its size in every run."""
+    per: dict[int, list] = {}
+    for execution in runs:
+        seen = [v for _, v in execution.events]
+        seen += [v for n, v in execution.after.items() if n in labels]
+        shapes = [s for v in seen for w in wholes(v) for s in w] + results(stmt, execution)
+        per.setdefault(execution.config, shapes)
+    if set(per) != set(configs) or len({len(s) for s in per.values()}) != 1:
+        return []
+    found = []
+    for column in zip(*(per[c] for c in configs), strict=True):
+        if len({len(s) for s in column}) == 1 and column[0]:
+            vector = tuple(zip(*column, strict=True))
+            if vector not in found:
+                found.append(vector)
+    return found

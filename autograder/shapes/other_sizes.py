@@ -6,10 +6,11 @@ Each public function is a fact for `facts.FACTS`, as in `readings`.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from functools import lru_cache
 
-from autograder.shapes.binding import CODE
+from autograder.shapes.binding import CODE, MAX_CHOICES, Solver
 from autograder.shapes.case import Case, made
 from autograder.shapes.plan import numbers_of
 from autograder.shapes.recording import Execution, tensors
@@ -22,7 +23,7 @@ KEPT = 1_024  # expressions whose slices are kept
 
 def not_a_name_of_its_own(case: Case) -> str:
     """`[layers, b, width]`: what a name is in other functions, it need not be in this one."""
-    foreign = case.foreign
+    foreign = {n for n in case.foreign if names.normal(n) not in case.scope.strangers}
     if case.ends_right():  # a step of it is wrong: what the end names is known
         foreign = foreign - shape_names(case.last.dims)
         terms = [t for s in case.claim.stages for t in s.terms]
@@ -96,6 +97,42 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
     return size not in sizes and not any(
         size % n == 0 and size // n in every and size // n > 2 for n in sizes if n > 2
     )
+
+
+def no_other_choice_is_as_good(case: Case) -> str:
+    """`[n, d]` and `[d, n]`, each true of two lines: what the names mean, each pair says alike."""
+    line = case.sighting.line
+    for unit in {e.unit for e in case.runs}:
+        solver = case.scope.solvers[unit]
+        mine = next((c for c in solver.cases if c.claim is case.claim), None)
+        told = {
+            names.normal(n): case.lines_with(n, e) - case.scope.lines_with(n, e, line, here=True)
+            for e in case.runs[:1]
+            for n in case.names()
+        }
+        if mine is not None and not solver.true(mine) and _outweighed(mine, solver, told):
+            return "a name may stand for two sizes"
+    return ""
+
+
+def _outweighed(mine, solver: Solver, told: dict[str, int]) -> bool:
+    """Whether its names have sizes that make it true, and as many comments; or one more with it.
+
+    told: how many comments of other functions say what a name stands for. Sizes that make one of
+    two names are no such choice.
+    """
+    bound, kept, best, found = solver.bound, dict(solver.bound), solver.score(), False
+    beside = [c for c in solver.cases if c is not mine]
+    held = [solver.true(c) for c in beside]
+    sizes = [[solver.meant[n]] if solver.meant[n] else solver.domains[n] for n in mine.symbols]
+    for choice in itertools.islice(itertools.product(*sizes), MAX_CHOICES):
+        bound.update(zip(mine.symbols, choice, strict=True))
+        if solver.true(mine) and len({*bound.values()}) >= len({*kept.values()}):
+            more = sum(told.get(n, 0) for n in mine.symbols if bound[n] != kept[n])
+            found |= solver.score() >= best + more
+            found |= any(not was and solver.true(c) for was, c in zip(held, beside, strict=True))
+    bound.update(kept)
+    return found
 
 
 def no_length_is_the_calls(case: Case) -> str:
@@ -238,20 +275,3 @@ def of_another_call(case: Case) -> bool:
         if not wrong or not all(wrong):
             return False
     return bool(case.runs)
-
-
-def said_of_this_alone(case: Case, unproven: set[str]) -> bool:
-    """Whether names that nothing proves stand in no other comment of the function, where two of its
-    comments have another name of this one: then no axis is missing that the others tell of. A
-    single name beside them says too little: `Features: [i, n]`."""
-    strange = set(map(names.normal, unproven))
-    others = set().union(*map(names_of, case.last.dims)) - unproven
-    written = [sum(name in group for group in case.scope.comments) for name in strange]
-    return (
-        len(others) > 1
-        and max(written, default=0) <= 1
-        and any(
-            all(case.scope.lines_with(n, e, case.sighting.line, here=True) > 1 for e in case.runs)
-            for n in others
-        )
-    )

@@ -84,6 +84,8 @@ def nothing_on_the_way(case: Case) -> str:
     wordy = claim.told or claim.tail or claim.words > REMARK or many
     hold = case.matcher.passes if wordy else case.matcher.made_on_the_way
     asked = wordy or not case.sighting.trailing
+    was = case.runs and last.label in case.runs[0].before  # `x = f(x)  # x: [..]`
+    asked = asked and not (last.label in flat(case.stmt.targets) and not was)
     so_far = asked and all(case.matcher.goes_before(claim, case.stmt, e) for e in case.runs)
     if len(claim.stages) > 1 and (claim.tail or so_far):  # `[..] -> [..], then transposed`
         claim = replace(claim, stages=claim.stages[-1:], others=())

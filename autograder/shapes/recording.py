@@ -240,6 +240,19 @@ def tensors(value) -> list[Shape]:
     return []
 
 
+def wholes(value) -> list[list[tuple[int, ...]]]:
+    """The shapes of a value; and of a list of like tensors, with its length before or behind."""
+    shapes = tensors(value)
+    if not isinstance(value, Sequence) or len(set(shapes)) != 1:
+        return [shapes]
+    return [shapes, [(value.length, *shapes[0])], [(*shapes[0], value.length)]]
+
+
+def hides(value) -> bool:
+    """Whether the first of several results has no shape that can be seen: packed sequences."""
+    return isinstance(value, Sequence) and value.length > 1 and value.parts[:1] == (None,)
+
+
 # --- what executions tell -------------------------------------------------------------------------
 def arguments(built: list[Execution]) -> dict[int, dict[str, int]]:
     """The integers among the arguments, by configuration, where they were always the same."""

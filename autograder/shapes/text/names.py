@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+ENOUGH = 2  # comments that say what a name stands for
 KEPT = 4_096  # names whose meaning is kept: a class of students writes a few hundred
 
 STRONG = {
@@ -217,3 +218,19 @@ class Confirmed:
         """The size that a name has in most lines."""
         said = self.of(run, name)
         return max(said, key=lambda s: (len(said[s]), -s), default=None)
+
+    def elsewhere(self, run: int, name: str, lines: tuple[int, int]) -> int | None:
+        """The only size of a name outside of a function's lines, where enough comments say it."""
+        there = {
+            s: {n for n in of if not lines[0] <= n <= lines[1]}
+            for s, of in self.of(run, name).items()
+        }
+        there = {s: of for s, of in there.items() if of}
+        one = len(there) == 1 and min(map(len, there.values())) >= ENOUGH
+        return next(iter(there)) if one else None
+
+    def called(self, run: int, size: int, name: str, lines: tuple[int, int]) -> int:
+        """How many comments within a function's lines have another name for a size."""
+        own = self.of(run, name).get(size, set())
+        said = (of.get(size, set()) for (r, n), of in self.found.items() if r == run and n != name)
+        return sum(lines[0] <= n <= lines[1] for n in set().union(*said) - own)
