@@ -77,6 +77,7 @@ def slips(
     """
     found: list[Slip] = []
     told: tuple[int, ...] = ()
+    silent = not named and not among and _gives_one_number(judged.trace)
     while len(found) < MOST and time.thread_time() < judged.until:
         proof = prove(judged, judged.until, text) if proofs else None
         strict = proofs and proof is None and can_prove(judged)
@@ -94,7 +95,7 @@ def slips(
         values = {i: _alone_and_together(seen, i) for i in candidates}
         there = told if proof is None or judged.own.goal is not None else ()  # else they are mended
         sizes = {value.numel() for own in values.values() for value in own}
-        mistakes = bank.wrong(place, there, sizes, named)
+        mistakes = bank.wrong(place, there, sizes, named) if not silent else ()
 
         def refuted(mistake: KnownSteps, judged: Judged = judged, wrong: Wrong = wrong) -> bool:
             return is_refuted(judged, wrong.number, bank.trace(place, (mistake.number,)))
@@ -133,6 +134,13 @@ def slips(
     elif not found and proofs:
         found += [Slip(judged, w, w.number, mend=how) for w, how in across_items(judged)]
     return found, judged
+
+
+def _gives_one_number(trace: Trace) -> bool:
+    """Whether what comes back is one number in all its places: of that no known mistake is proved,
+    whatever steps it shares."""
+    back = [trace.steps[i].value.flatten() for i in trace.returned if i < len(trace.steps)]
+    return bool(back) and all(len(v) > 1 and bool((v == v[0]).all()) for v in back)
 
 
 def _hides_otherwise(judged: Judged, number: int, after: Trace) -> bool:
