@@ -24,9 +24,10 @@ from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls, of_another_axis
 from autograder.tracing.layers import DROPPED_BEHIND, of_dropout, of_training, with_lines
-from autograder.tracing.look import Look, Told, by_habit, cut_short, keeps
+from autograder.tracing.look import Look, Told, by_habit, cut_short, of_what_is_taken
 from autograder.tracing.proof.as_known import is_other_nan
 from autograder.tracing.raised import by_cause
+from autograder.tracing.say import keeps
 from autograder.tracing.text import Text, last_assigned, without_return
 
 # A number that is made of the length of an axis, as changed operations are told.
@@ -164,7 +165,9 @@ def _with_where(
         said = _nothing(finding, look, exercise)
     else:
         finding = _with_the_error(finding, look, steps)
-        said = _values(finding, _by_elimination(told, pair), look, named, pair)
+        told = _by_elimination(told, pair)
+        said = _values(finding, told, look, named, pair)
+        said = replace(said, message=of_what_is_taken(said.message, told))
         said = _by_the_change(said, told[0], pair) if alone else _with_its_line(said)
         said = cut_short(said, look) if said.where is None and not named else said
     return [*found[:number], said, *found[number + 1 :]]

@@ -339,8 +339,9 @@ def taken_for_another(judged: Judged, number: int):
     )
     taken = judged.like[source].known
     belongs = next(k for k in own.known if k.place == best[1])
-    if own.comes_of(belongs, taken):  # a step was left out
-        return None, (taken, belongs)
+    made = (f for i, f in judged.like.items() if i < number and f.known is belongs)
+    if own.comes_of(belongs, taken) or any(f.whole and f.in_order for f in made):
+        return None, (taken, belongs)  # a step was left out, or what belongs there is not taken
     return _idle_maker(judged, source), (taken, belongs)
 
 

@@ -25,7 +25,7 @@ from autograder.tracing.proof.around_softmax import (
 from autograder.tracing.proof.handed import reordered_by_the_return
 from autograder.tracing.proof.standing import is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, reference
-from autograder.tracing.say import called, where
+from autograder.tracing.say import called, taken_for_another, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
 
 SECONDS = 2.0  # for all that is compared for one question; a wrong answer takes a tenth of it
@@ -44,6 +44,7 @@ class Told:
     # The right tensor that was taken, and the one that belongs there.
     instead: tuple[Known, Known] | None = field(default=None, compare=False)
     change: str = ""  # the one small change that makes all right, in words
+    taken: str = ""  # that its line takes one tensor for another, in a sentence
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ class Look:
             statement = self.text.statement(said.first_wrong)
             change = (slip.mend or slip.words) if slip.last else ""
             when = self._when(said.first_wrong, slip.number)
-            more = when, slip.last, slip.wrong.instead, change
+            more = when, slip.last, slip.wrong.instead, change, taken_for_another(slip)
             own = Told(said, statement, cause, slip.number, *more)
             late = next((i for i, each in enumerate(told) if self._is_late(each, slip)), None)
             if late is not None:
@@ -330,6 +331,14 @@ def _exchanged(one: Told, other: Told) -> bool:
     return one.instead[0] is other.instead[1] or one.instead[1] is other.instead[0]
 
 
+def of_what_is_taken(message: str, told: list[Told]) -> str:
+    """A message that speaks of no layer where a line takes one tensor for another."""
+    for each in told:
+        if each.cause and each.taken:
+            message = message.replace(each.cause[1], each.taken)
+    return message
+
+
 def by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
     """What the text says of the first thing that is wrong: its place may be another line."""
     first, text = told[0], look.text
@@ -386,15 +395,3 @@ def _one_place(line: int, loop: int, place: str) -> tuple[str, str]:
     """That all rounds of a loop write to one place: how the line goes wrong, and a sentence."""
     how = f"each round of line {loop} writes to the same place, `{place}`"
     return how, f"Line {line}: {how[:1].upper()}{how[1:]}: only the last is left."
-
-
-def keeps(finding: Finding, text: Text, line: int, name: str, changed: int) -> Finding:
-    """A finding of a function with an argument that keeps what earlier calls put into it."""
-    said = (
-        f"What `{name}` is by default is made once, in line {line}, and not in each call: what "
-        f"line {changed} puts into it is still there in the next call."
-    )
-    where = Where(None, line, how=f"`{name}` keeps what earlier calls put into it")
-    message = f"{finding.message} {said}"
-    statement = text.statement(line)
-    return replace(finding, message=message, line=line, statement=statement, where=where)

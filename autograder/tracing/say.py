@@ -6,9 +6,11 @@ in the course's own answer; one without a name is not called anything.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
-from autograder.course.asking import Where
+from autograder.course.asking import Finding, Where
 from autograder.course.steps.traces import LEAF, Step, Trace
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
@@ -102,17 +104,46 @@ def _last_right(judged: Judged, slip: Slip, text: Text) -> tuple[int, int | None
     return best
 
 
+def keeps(finding: Finding, text: Text, line: int, name: str, changed: int) -> Finding:
+    """A finding of a function with an argument that keeps what earlier calls put into it."""
+    said = (
+        f"What `{name}` is by default is made once, in line {line}, and not in each call: what "
+        f"line {changed} puts into it is still there in the next call."
+    )
+    where = Where(None, line, how=f"`{name}` keeps what earlier calls put into it")
+    message = f"{finding.message} {said}"
+    statement = text.statement(line)
+    return replace(finding, message=message, line=line, statement=statement, where=where)
+
+
 # --- how a step differs --------------------------------------------------------------------------
+def taken_for_another(slip: Slip) -> str:
+    """That a line takes one right tensor for another, in a sentence, where it takes it as it is: no
+    layer made it there, and no step is left out between the two. '' where it does not, or where
+    the two have no names of their own."""
+    judged, instead = slip.judged, slip.wrong.instead
+    if instead is None or slip.number in judged.like or judged.own.comes_of(*instead[::-1]):
+        return ""
+    words = _taken(*instead)
+    return f"{words[:1].upper()}{words[1:]}." if words and slip.wrong.maker is None else ""
+
+
+def _taken(one: Known, other: Known) -> str:
+    """That one landmark is taken for another, where they have names of their own."""
+    taken, wanted = called(one), called(other)
+    if not taken or not wanted or taken == wanted:
+        return ""
+    are, belong = "are" if _many(taken) else "is", "belong" if _many(wanted) else "belongs"
+    return f"{taken} {are} taken where {wanted} {belong}"
+
+
 def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
     step = judged.steps[slip.number]
     if slip.wrong.instead is not None:
-        taken, wanted = map(called, slip.wrong.instead)
-        if taken and taken == wanted:
-            return "another tensor is taken than the one that belongs there"
-        if taken and wanted:
-            are, belong = "are" if _many(taken) else "is", "belong" if _many(wanted) else "belongs"
-            return f"{taken} {are} taken where {wanted} {belong}"
-        if not slip.mend:
+        words = _taken(*slip.wrong.instead)
+        if words:
+            return words
+        if not slip.mend or len({*map(called, slip.wrong.instead), ""}) == 2:
             return "another tensor is taken than the one that belongs there"
     if slip.mend:
         return slip.mend
