@@ -24,7 +24,7 @@ from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls, of_another_axis
 from autograder.tracing.layers import DROPPED_BEHIND, of_dropout, of_training, with_lines
-from autograder.tracing.look import Look, Told, by_habit, cut_short, of_what_is_taken
+from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
 from autograder.tracing.proof.as_known import is_other_nan
 from autograder.tracing.raised import by_cause
 from autograder.tracing.say import keeps
@@ -37,7 +37,6 @@ OF_AN_AXIS = re.compile(
     ONE.format("([^.]*?)", "((?:1 over )?(?:the root of )?)")
     + rf"(?: Or, what comes to the same: {AGAIN})*"
 )
-TWO_AT_ONCE = "Two things at once. "  # how what two relations tell of a result begins
 Named = tuple[str, str]  # a mistake as (check, message)
 
 
@@ -167,7 +166,7 @@ def _with_where(
         finding = _with_the_error(finding, look, steps)
         told = _by_elimination(told, pair)
         said = _values(finding, told, look, named, pair)
-        said = replace(said, message=of_what_is_taken(said.message, told))
+        said = replace(said, message=in_its_words(said.message, told))
         said = _by_the_change(said, told[0], pair) if alone else _with_its_line(said)
         said = cut_short(said, look) if said.where is None and not named else said
     return [*found[:number], said, *found[number + 1 :]]

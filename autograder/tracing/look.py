@@ -28,6 +28,7 @@ from autograder.tracing.reference import PRODUCTS, Reference, reference
 from autograder.tracing.say import called, taken_for_another, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
 
+TWO_AT_ONCE = "Two things at once. "  # how what two relations tell of a result begins
 SECONDS = 2.0  # for all that is compared for one question; a wrong answer takes a tenth of it
 
 
@@ -331,12 +332,14 @@ def _exchanged(one: Told, other: Told) -> bool:
     return one.instead[0] is other.instead[1] or one.instead[1] is other.instead[0]
 
 
-def of_what_is_taken(message: str, told: list[Told]) -> str:
-    """A message that speaks of no layer where a line takes one tensor for another."""
+def in_its_words(message: str, told: list[Told]) -> str:
+    """A message that speaks of no layer where a line takes one tensor for another, and of no two
+    things where one line is all that is wrong."""
     for each in told:
         if each.cause and each.taken:
             message = message.replace(each.cause[1], each.taken)
-    return message
+    one = len(told) == 1 and told[0].last and told[0].cause is None
+    return (message.partition(TWO_AT_ONCE)[0].strip() if one else "") or message
 
 
 def by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:

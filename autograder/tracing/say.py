@@ -145,6 +145,9 @@ def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
             return words
         if not slip.mend or len({*map(called, slip.wrong.instead), ""}) == 2:
             return "another tensor is taken than the one that belongs there"
+    if judged.weighs_alike(slip.number):
+        what = "the softmax runs" if step.op == "softmax" else "the sums run"
+        return f"{what} over an axis of size 1, so that each weight is 1"
     if slip.mend:
         return slip.mend
     found = judged.like.get(slip.number)
