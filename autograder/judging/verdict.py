@@ -135,6 +135,8 @@ def _at_random(
         return found  # what got no numbers of the check has its own, drawn anew each time
     if not asked or not is_nameless(found[0].check, exercise.task):
         return found
+    if found[0].check.endswith(".type"):  # of what cannot be compared nothing shows
+        return found
     call, before = asked[0]
     again = ask([replace(call, seed=1)])
     if len(again) != 1 or again[0].error or matches(again[0], before, exercise.rtol):

@@ -26,7 +26,7 @@ from autograder.tracing.binding import kept_between_calls, of_another_axis
 from autograder.tracing.layers import DROPPED_BEHIND, of_dropout, of_training, with_lines
 from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
 from autograder.tracing.proof.as_known import is_other_nan
-from autograder.tracing.raised import by_cause
+from autograder.tracing.raised import by_cause, made_of_a_tensor
 from autograder.tracing.say import keeps
 from autograder.tracing.text import Text, last_assigned, without_return
 
@@ -382,8 +382,10 @@ def _error(finding: Finding, told: list[Told], look: Look, steps: Steps) -> Find
     stopped = steps.trace.stopped
     if stopped is not None and look.judged is not None and look.judged.bad & {*stopped.inputs}:
         return replace(finding, message=message)  # an earlier line may be the one that is wrong
-    before = look.right_before(finding.line)
-    where = Where(first_wrong=finding.line, how="it stops with an error", **before)
+    layer = made_of_a_tensor(dict(error), steps.trace, look.text)
+    line, how = finding.line, "it stops with an error"
+    line, how = (layer[0], "it makes a layer and applies nothing") if layer else (line, how)
+    where = Where(first_wrong=line, how=how, **look.right_before(line))
     return replace(finding, message=message, where=where)
 
 
