@@ -349,8 +349,8 @@ def taken_for_another(judged: Judged, number: int):
     )
     taken = judged.like[source].known
     belongs = next(k for k in own.known if k.place == best[1])
-    made = (f for i, f in judged.like.items() if i < number and f.known is belongs)
-    if own.comes_of(belongs, taken) or any(f.whole and f.in_order for f in made):
+    idle = (f for i, f in judged.like.items() if f.known is belongs and not judged.users[i])
+    if own.comes_of(belongs, taken) or any(f.whole and f.in_order for f in idle):
         return None, (taken, belongs)  # a step was left out, or what belongs there is not taken
     return _idle_maker(judged, source), (taken, belongs)
 

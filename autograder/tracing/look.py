@@ -25,7 +25,7 @@ from autograder.tracing.proof.around_softmax import (
 from autograder.tracing.proof.handed import reordered_by_the_return
 from autograder.tracing.proof.standing import is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, reference
-from autograder.tracing.say import called, taken_for_another, where
+from autograder.tracing.say import called, one_place, taken_for_another, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
 
 TWO_AT_ONCE = "Two things at once. "  # how what two relations tell of a result begins
@@ -121,6 +121,8 @@ class Look:
             again = not known and any(t.where.first_wrong == said.first_wrong for t in told)
             if said is None or (again and slip.mended is None):
                 break  # what follows on the same line follows from it
+            if said.last_right == said.first_wrong and not said.landmark:  # it says nothing
+                said = replace(said, **self.right_before(said.first_wrong))
             if again:
                 joined += 1
                 continue
@@ -364,7 +366,7 @@ def by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
         )
     again = overwritten_in_rounds(text, first.where.first_wrong) if not first.cause else None
     if again is not None and not first.where.how:
-        how, said = _one_place(first.where.first_wrong, *again)
+        how, said = one_place(first.where.first_wrong, *again)
         where = replace(first.where, how=how, last_right=None, landmark="")
         return [replace(first, where=where), *told[1:]], said
     return told, ""
@@ -386,15 +388,9 @@ def cut_short(finding: Finding, look: Look) -> Finding:
         how = f"it ends the loop of line {loop} in its first round"
         said = f"Line {line} returns in the first round of the loop of line {loop}: no other runs."
     elif again is not None:
-        how, said = _one_place(line, *again)
+        how, said = one_place(line, *again)
     else:
         return finding
     message, statement = f"{said} {finding.message}", text.statement(line)
     where = Where(None, line, how=how)
     return replace(finding, message=message, line=line, statement=statement, where=where)
-
-
-def _one_place(line: int, loop: int, place: str) -> tuple[str, str]:
-    """That all rounds of a loop write to one place: how the line goes wrong, and a sentence."""
-    how = f"each round of line {loop} writes to the same place, `{place}`"
-    return how, f"Line {line}: {how[:1].upper()}{how[1:]}: only the last is left."

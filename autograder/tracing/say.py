@@ -13,7 +13,7 @@ import torch
 from autograder.course.asking import Finding, Where
 from autograder.course.steps.traces import LEAF, Step, Trace
 from autograder.tracing.alike import Known, near, plain
-from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
+from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, of_below_zero, sums
 from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
 from autograder.tracing.names import Slip
 from autograder.tracing.proof.standing import (
@@ -104,6 +104,12 @@ def _last_right(judged: Judged, slip: Slip, text: Text) -> tuple[int, int | None
     return best
 
 
+def one_place(line: int, loop: int, place: str) -> tuple[str, str]:
+    """That all rounds of a loop write to one place: how the line goes wrong, and a sentence."""
+    how = f"each round of line {loop} writes to the same place, `{place}`"
+    return how, f"Line {line}: {how[:1].upper()}{how[1:]}: only the last is left."
+
+
 def keeps(finding: Finding, text: Text, line: int, name: str, changed: int) -> Finding:
     """A finding of a function with an argument that keeps what earlier calls put into it."""
     said = (
@@ -166,7 +172,11 @@ def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
         return f"the right numbers come to stand in the wrong places{axes}"
     new_nan = int(as_it_ran.steps[slip.number].value.isnan().sum())
     if new_nan and step.value.isnan().any():
-        return has_nan(as_it_ran.steps[slip.number].value, new_nan)
+        words = (
+            has_nan(as_it_ran.steps[slip.number].value, new_nan),
+            _why_nan(as_it_ran, slip.number),
+        )
+        return "; ".join(filter(None, words))
     if step.op == "softmax" and sums(step.value):
         return sums(step.value)
     weights = bool(right) and all(_rows_sum_to_one(two) for _, two in right)
@@ -198,6 +208,19 @@ def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
     if step.op in PRODUCTS and _stand_otherwise(judged, slip.number):
         return "its operands have their first axes in another order than the product needs"
     return _times(factor) if factor is not None else ""
+
+
+def _why_nan(trace: Trace, number: int) -> str:
+    """Which operation of numbers below zero made the first NaN that went into a step."""
+    while True:
+        step = trace.steps[number]
+        before = next((i for i in step.inputs if trace.steps[i].value.isnan().any()), None)
+        if before is None:
+            break
+        number = before
+    return (
+        of_below_zero(step.op, trace.steps[step.inputs[0]].value, step.value) if step.inputs else ""
+    )
 
 
 def _rows_sum_to_one(value: torch.Tensor) -> bool:
