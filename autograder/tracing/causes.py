@@ -36,6 +36,7 @@ from autograder.tracing.first_wrong import (
 from autograder.tracing.names import Slip, as_its_program_makes_it, by_its_name
 from autograder.tracing.proof.across import across_items
 from autograder.tracing.proof.as_known import hides_the_same, the_same_mixed
+from autograder.tracing.proof.handed import made_of_whole_numbers
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.proof.standing import (
@@ -130,7 +131,8 @@ def slips(
         own = extended(judged.own, [after])
         judged = Judged(judged.trace, own, judged.until, judged.work)
     if not found and named:
-        found += as_its_program_makes_it(judged, bank, place, named, text)
+        shown = as_its_program_makes_it(judged, bank, place, named, text)
+        found += [slip for slip in shown if not made_of_whole_numbers(judged, slip.number)]
     elif not found and proofs:
         found += [Slip(judged, w, w.number, mend=how) for w, how in across_items(judged)]
     return found, judged
@@ -194,6 +196,8 @@ def _named(
     """
     if _handed_over(judged, wrong, text) and _of_the_call(judged, wrong, text) is None:
         return None  # the call may have exchanged them, or the function
+    if made_of_whole_numbers(judged, wrong.number):
+        return None
     candidates = list(values)
     marks = [(i, [signature(v) for v in own]) for i, own in values.items()]
     sizes = {value.numel() for own in values.values() for value in own}

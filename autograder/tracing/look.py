@@ -25,7 +25,7 @@ from autograder.tracing.proof.around_softmax import (
 from autograder.tracing.proof.handed import reordered_by_the_return
 from autograder.tracing.proof.standing import is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, reference
-from autograder.tracing.say import called, one_place, taken_for_another, where
+from autograder.tracing.say import as_it_was, called, one_place, taken_for_another, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
 
 TWO_AT_ONCE = "Two things at once. "  # how what two relations tell of a result begins
@@ -243,8 +243,10 @@ class Look:
             return Told(where, self.text.statement(line), None, number, number, last=True)
         if found is None or not found.whole or back is None:
             return None  # none of the kind, or several returns of which any may have run
-        if self.own.trace.steps[found.known.place].op == LEAF:  # what was given, by chance
-            return None
+        if self.own.trace.steps[found.known.place].op == LEAF:
+            how = as_it_was(judged, number)
+            where = Where(first_wrong=line, how=how, **self.right_before(line))
+            return Told(where, self.text.statement(line), None, number, number) if how else None
         name = called(found.known)
         if found.known is wanted:
             step = self.trace.steps[number]

@@ -14,7 +14,7 @@ from autograder.course.asking import Finding, Where
 from autograder.course.steps.traces import LEAF, Step, Trace
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, of_below_zero, sums
-from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
+from autograder.tracing.first_wrong import COPIES, LAYOUT, PARTS, Judged
 from autograder.tracing.names import Slip
 from autograder.tracing.proof.standing import (
     FACTORS,
@@ -102,6 +102,16 @@ def _last_right(judged: Judged, slip: Slip, text: Text) -> tuple[int, int | None
         if number > best[0] and (found is not None or best[1] is None):
             best = (number, line, called(found.known if found else None))
     return best
+
+
+def as_it_was(judged: Judged, number: int) -> str:
+    """That an operation of right tensors, no change of layout, gives one of them as it is; or ''."""
+    step = judged.steps[number]
+    own = [judged.like.get(i) for i in step.inputs]
+    if step.op in (LEAF, *LAYOUT, *PARTS, *COPIES) or len(own) < 2:
+        return ""
+    right = all(found is not None and found.whole and found.in_order for found in own)
+    return "it gives one of the tensors that went in as it was" if right else ""
 
 
 def one_place(line: int, loop: int, place: str) -> tuple[str, str]:

@@ -63,3 +63,22 @@ def encoder_states(x, w_input, w_hidden, bias):
 def test_a_line_of_which_no_part_has_a_name_is_not_called_the_last_right_one(task, source):
     found = where(task, source)
     assert found.first_wrong is not None and found.last_right != found.first_wrong
+
+
+@pytest.mark.parametrize(
+    "last, line",
+    [
+        ('torch.einsum("bij,biv->biv", shares, v)', 4),
+        ("v.clone()", None),
+        ("torch.eye(q.shape[1]) @ v", None),
+    ],
+)
+def test_an_operation_that_gives_what_went_in_has_its_line(last, line):
+    source = f"""
+def batched_attention(q, k, v):
+    table = q @ k.mT / q.shape[-1] ** 0.5
+    shares = table.softmax(2)
+    return {last}
+"""
+    found = where("one_head.batched", source)
+    assert found is None if line is None else found.first_wrong == line
