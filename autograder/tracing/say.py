@@ -105,7 +105,7 @@ def _last_right(judged: Judged, slip: Slip, text: Text) -> tuple[int, int | None
 
 
 def as_it_was(judged: Judged, number: int) -> str:
-    """That an operation of right tensors, no change of layout, gives one of them as it is; or ''."""
+    """That an operation of right tensors, no change of layout, gives one of them, or nothing."""
     step = judged.steps[number]
     own = [judged.like.get(i) for i in step.inputs]
     if step.op in (LEAF, *LAYOUT, *PARTS, *COPIES) or len(own) < 2:
