@@ -30,7 +30,7 @@ from autograder.judging.difference import (
 from autograder.judging.explain import explain_error
 from autograder.judging.relation import VAGUE, relation
 from autograder.judging.relations.partly import of_author, partly
-from autograder.judging.relations.parts import parts_of
+from autograder.judging.relations.parts import is_one_number, parts_of
 from autograder.judging.relations.two import FEW, same
 from autograder.judging.relations.where import what_is_right
 
@@ -174,7 +174,10 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     if len(ran) < len(every) and not by_steps and any(_is_wrong(sight, i) for i in ran):
         asked.append(ran)
     wrong = sum(weight(sight.outcomes[i]) for i in every if _gives_wrong(sight, i))
-    for places, of in itertools.product(asked, (_as_it_is, _without_nan)):
+    ways = (_as_it_is, _without_nan)
+    if is_one_number(sight.outcomes, sight.expected):
+        ways = ways[:1]  # zeros are no trace of what would be NaN everywhere
+    for places, of in itertools.product(asked, ways):
         for check, message, outcomes in sight.mistakes:
             if wrong < FEW and check.startswith(ALTERED):
                 break  # they are the last

@@ -36,6 +36,7 @@ from autograder.tracing.first_wrong import (
 from autograder.tracing.names import Slip, as_its_program_makes_it, by_its_name
 from autograder.tracing.proof.across import across_items
 from autograder.tracing.proof.as_known import hides_the_same, the_same_mixed
+from autograder.tracing.proof.handed import made_of_whole_numbers
 from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.proof.repair import Proof, can_prove, in_words, prove, put_right
 from autograder.tracing.proof.standing import (
@@ -77,6 +78,7 @@ def slips(
     """
     found: list[Slip] = []
     told: tuple[int, ...] = ()
+    silent = not named and not among and _gives_one_number(judged.trace)
     while len(found) < MOST and time.thread_time() < judged.until:
         proof = prove(judged, judged.until, text) if proofs else None
         strict = proofs and proof is None and can_prove(judged)
@@ -94,7 +96,7 @@ def slips(
         values = {i: _alone_and_together(seen, i) for i in candidates}
         there = told if proof is None or judged.own.goal is not None else ()  # else they are mended
         sizes = {value.numel() for own in values.values() for value in own}
-        mistakes = bank.wrong(place, there, sizes, named)
+        mistakes = bank.wrong(place, there, sizes, named) if not silent else ()
 
         def refuted(mistake: KnownSteps, judged: Judged = judged, wrong: Wrong = wrong) -> bool:
             return is_refuted(judged, wrong.number, bank.trace(place, (mistake.number,)))
@@ -129,10 +131,18 @@ def slips(
         own = extended(judged.own, [after])
         judged = Judged(judged.trace, own, judged.until, judged.work)
     if not found and named:
-        found += as_its_program_makes_it(judged, bank, place, named, text)
+        shown = as_its_program_makes_it(judged, bank, place, named, text)
+        found += [slip for slip in shown if not made_of_whole_numbers(judged, slip.number)]
     elif not found and proofs:
         found += [Slip(judged, w, w.number, mend=how) for w, how in across_items(judged)]
     return found, judged
+
+
+def _gives_one_number(trace: Trace) -> bool:
+    """Whether what comes back is one number in all its places: of that no known mistake is proved,
+    whatever steps it shares."""
+    back = [trace.steps[i].value.flatten() for i in trace.returned if i < len(trace.steps)]
+    return bool(back) and all(len(v) > 1 and bool((v == v[0]).all()) for v in back)
 
 
 def _hides_otherwise(judged: Judged, number: int, after: Trace) -> bool:
@@ -186,6 +196,8 @@ def _named(
     """
     if _handed_over(judged, wrong, text) and _of_the_call(judged, wrong, text) is None:
         return None  # the call may have exchanged them, or the function
+    if made_of_whole_numbers(judged, wrong.number):
+        return None
     candidates = list(values)
     marks = [(i, [signature(v) for v in own]) for i, own in values.items()]
     sizes = {value.numel() for own in values.values() for value in own}

@@ -21,9 +21,12 @@ def differs(value: torch.Tensor, right: torch.Tensor) -> str:
     shares = bool((one >= 0).all() and (one <= 1).all())
     if shares and _sums_to_one(right, -1) and not _sums_to_one(value, -1):
         return sums(value)
-    infinite = int(((one == -HIDDEN) & (two != -HIDDEN)).sum())
-    if infinite:
-        return f"{infinite} numbers are infinite"
+    infinite = (one == -HIDDEN) & (two != -HIDDEN)
+    if infinite.any():
+        count = int(infinite.sum())
+        if (two[infinite] == HIDDEN).all():
+            return f"plus infinity stands in {count} places where minus infinity belongs"
+        return f"{count} numbers are infinite"
     hidden, wanted = one.abs() > 1e37, two.abs() > 1e37
     if not torch.equal(hidden, wanted):
         said = _hidden_otherwise(hidden, wanted)
@@ -86,6 +89,24 @@ def has_nan(value: torch.Tensor, count: int) -> str:
         if len(hit) < value.shape[-2]:
             return f"after it, {count} numbers are NaN, the first in row {hit[0] + 1}"
     return f"after it, {count} of {value.numel()} numbers are NaN"
+
+
+BELOW_ZERO = {  # operations that numbers below zero do not have
+    "sqrt": "a root",
+    "rsqrt": "a root",
+    "pow": "a broken power (`** 0.5` is a root)",
+    "log": "a logarithm",
+    "log2": "a logarithm",
+    "log10": "a logarithm",
+}
+
+
+def of_below_zero(op: str, before: torch.Tensor, value: torch.Tensor) -> str:
+    """That an operation made NaN of numbers below zero, and of those alone; '' where it did not."""
+    what = BELOW_ZERO.get(op.strip("_"), "")
+    if not what or before.shape != value.shape or not torch.equal(before < 0, value.isnan()):
+        return ""
+    return f"{what} of numbers below zero is NaN"
 
 
 def _sums_to_one(value: torch.Tensor, axis: int) -> bool:

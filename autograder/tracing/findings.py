@@ -22,9 +22,10 @@ from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls
 from autograder.tracing.layers import and_twice, of_training, with_lines
-from autograder.tracing.look import Look, Told, by_habit, cut_short, keeps
+from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
 from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan
 from autograder.tracing.raised import nothing, plainly, stopped, with_the_error, without_advice
+from autograder.tracing.say import keeps
 from autograder.tracing.text import Text
 
 # A number that is made of the length of an axis, as changed operations are told.
@@ -34,7 +35,6 @@ OF_AN_AXIS = re.compile(
     ONE.format("([^.]*?)", "((?:1 over )?(?:the root of )?)")
     + rf"(?: Or, what comes to the same: {AGAIN})*"
 )
-TWO_AT_ONCE = "Two things at once. "  # how what two relations tell of a result begins
 Named = tuple[str, str]  # a mistake as (check, message)
 
 
@@ -164,7 +164,9 @@ def _with_where(
         said = nothing(finding, look, exercise)
     else:
         finding = with_the_error(finding, look, steps.outcome.error)
-        said = _values(finding, _by_elimination(told, pair), look, named, pair)
+        told = _by_elimination(told, pair)
+        said = _values(finding, told, look, named, pair)
+        said = replace(said, message=in_its_words(said.message, told))
         said = _by_the_change(said, told[0], pair) if alone else _with_its_line(said)
         said = cut_short(said, look) if said.where is None and not named else said
     return [*found[:number], said, *found[number + 1 :]]

@@ -15,7 +15,7 @@ import torch
 
 from autograder.course.steps.traces import LEAF, Step, Trace
 from autograder.tracing.alike import Known, Likeness, among, near, plain, tells
-from autograder.tracing.reference import PRODUCTS, Reference
+from autograder.tracing.reference import PRODUCTS, Reference, gives_ones
 
 PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_select", "gather")
 LAYOUT = ("__get__", "transpose", "permute", "view", "reshape", "unflatten", "flatten", "squeeze")
@@ -100,7 +100,8 @@ class Judged:
             number = left.pop()
             if number not in found:
                 found.add(number)
-                left += self.steps[number].inputs if self.steps[number].op not in EXTREMES else ()
+                made_of = self.steps[number].inputs if self.steps[number].op not in EXTREMES else ()
+                left += [i for i in made_of if not self.weighs_alike(i)]
         return found
 
     def _is_shifted(self, number: int) -> bool:
@@ -184,12 +185,21 @@ class Judged:
             return True
         if _new_nan(step, self.steps):
             return False
-        if _wiped(step, self.steps):
+        if _wiped(step, self.steps) or self.weighs_alike(number):
             return False
         if not self._tells(number) and not (step.op == "softmax" and step.value.numel() > 5):
             return True
         users = self.users[number]
         return bool(users) and all(self.steps[u].kind != "float" for u in users)
+
+    def weighs_alike(self, number: int) -> bool:
+        """Whether a softmax runs over an axis of size 1, in all rounds of a loop, so that it gives
+        ones whatever comes in, and the answer has no such step."""
+        step, steps, own = self.steps[number], self.steps, self.own.trace.steps
+        if not gives_ones(step, steps) or any(gives_ones(each, own) for each in own):
+            return False
+        rounds = (s for s in steps if (s.place, s.op) == (step.place, step.op))
+        return all(gives_ones(each, steps) for each in rounds)
 
     def _tells(self, number: int) -> bool:
         return number in self.telling or (not self.whole and tells(self.steps[number].value))
@@ -339,8 +349,9 @@ def taken_for_another(judged: Judged, number: int):
     )
     taken = judged.like[source].known
     belongs = next(k for k in own.known if k.place == best[1])
-    if own.comes_of(belongs, taken):  # a step was left out
-        return None, (taken, belongs)
+    idle = (f for i, f in judged.like.items() if f.known is belongs and not judged.users[i])
+    if own.comes_of(belongs, taken) or any(f.whole and f.in_order for f in idle):
+        return None, (taken, belongs)  # a step was left out, or what belongs there is not taken
     return _idle_maker(judged, source), (taken, belongs)
 
 

@@ -25,9 +25,10 @@ from autograder.tracing.proof.around_softmax import (
 from autograder.tracing.proof.handed import reordered_by_the_return
 from autograder.tracing.proof.standing import is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, reference
-from autograder.tracing.say import called, where
+from autograder.tracing.say import as_it_was, called, one_place, taken_for_another, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
 
+TWO_AT_ONCE = "Two things at once. "  # how what two relations tell of a result begins
 SECONDS = 2.0  # for all that is compared for one question; a wrong answer takes a tenth of it
 
 
@@ -44,6 +45,7 @@ class Told:
     # The right tensor that was taken, and the one that belongs there.
     instead: tuple[Known, Known] | None = field(default=None, compare=False)
     change: str = ""  # the one small change that makes all right, in words
+    taken: str = ""  # that its line takes one tensor for another, in a sentence
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ class Look:
             again = not known and any(t.where.first_wrong == said.first_wrong for t in told)
             if said is None or (again and slip.mended is None):
                 break  # what follows on the same line follows from it
+            if said.last_right == said.first_wrong and not said.landmark:  # it says nothing
+                said = replace(said, **self.right_before(said.first_wrong))
             if again:
                 joined += 1
                 continue
@@ -126,7 +130,7 @@ class Look:
             statement = self.text.statement(said.first_wrong)
             change = (slip.mend or slip.words) if slip.last else ""
             when = self._when(said.first_wrong, slip.number)
-            more = when, slip.last, slip.wrong.instead, change
+            more = when, slip.last, slip.wrong.instead, change, taken_for_another(slip)
             own = Told(said, statement, cause, slip.number, *more)
             late = next((i for i, each in enumerate(told) if self._is_late(each, slip)), None)
             if late is not None:
@@ -239,8 +243,10 @@ class Look:
             return Told(where, self.text.statement(line), None, number, number, last=True)
         if found is None or not found.whole or back is None:
             return None  # none of the kind, or several returns of which any may have run
-        if self.own.trace.steps[found.known.place].op == LEAF:  # what was given, by chance
-            return None
+        if self.own.trace.steps[found.known.place].op == LEAF:
+            how = as_it_was(judged, number)
+            where = Where(first_wrong=line, how=how, **self.right_before(line))
+            return Told(where, self.text.statement(line), None, number, number) if how else None
         name = called(found.known)
         if found.known is wanted:
             step = self.trace.steps[number]
@@ -330,6 +336,16 @@ def _exchanged(one: Told, other: Told) -> bool:
     return one.instead[0] is other.instead[1] or one.instead[1] is other.instead[0]
 
 
+def in_its_words(message: str, told: list[Told]) -> str:
+    """A message that speaks of no layer where a line takes one tensor for another, and of no two
+    things where one line is all that is wrong."""
+    for each in told:
+        if each.cause and each.taken:
+            message = message.replace(each.cause[1], each.taken)
+    one = len(told) == 1 and told[0].last and told[0].cause is None
+    return (message.partition(TWO_AT_ONCE)[0].strip() if one else "") or message
+
+
 def by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
     """What the text says of the first thing that is wrong: its place may be another line."""
     first, text = told[0], look.text
@@ -352,7 +368,7 @@ def by_habit(told: list[Told], look: Look) -> tuple[list[Told], str]:
         )
     again = overwritten_in_rounds(text, first.where.first_wrong) if not first.cause else None
     if again is not None and not first.where.how:
-        how, said = _one_place(first.where.first_wrong, *again)
+        how, said = one_place(first.where.first_wrong, *again)
         where = replace(first.where, how=how, last_right=None, landmark="")
         return [replace(first, where=where), *told[1:]], said
     return told, ""
@@ -374,27 +390,9 @@ def cut_short(finding: Finding, look: Look) -> Finding:
         how = f"it ends the loop of line {loop} in its first round"
         said = f"Line {line} returns in the first round of the loop of line {loop}: no other runs."
     elif again is not None:
-        how, said = _one_place(line, *again)
+        how, said = one_place(line, *again)
     else:
         return finding
     message, statement = f"{said} {finding.message}", text.statement(line)
     where = Where(None, line, how=how)
-    return replace(finding, message=message, line=line, statement=statement, where=where)
-
-
-def _one_place(line: int, loop: int, place: str) -> tuple[str, str]:
-    """That all rounds of a loop write to one place: how the line goes wrong, and a sentence."""
-    how = f"each round of line {loop} writes to the same place, `{place}`"
-    return how, f"Line {line}: {how[:1].upper()}{how[1:]}: only the last is left."
-
-
-def keeps(finding: Finding, text: Text, line: int, name: str, changed: int) -> Finding:
-    """A finding of a function with an argument that keeps what earlier calls put into it."""
-    said = (
-        f"What `{name}` is by default is made once, in line {line}, and not in each call: what "
-        f"line {changed} puts into it is still there in the next call."
-    )
-    where = Where(None, line, how=f"`{name}` keeps what earlier calls put into it")
-    message = f"{finding.message} {said}"
-    statement = text.statement(line)
     return replace(finding, message=message, line=line, statement=statement, where=where)

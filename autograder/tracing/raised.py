@@ -22,9 +22,28 @@ from autograder.tracing.look import Look, Told
 from autograder.tracing.misuses import misuse
 from autograder.tracing.reference import Reference
 from autograder.tracing.say import called
-from autograder.tracing.text import Text, last_assigned, overwritten, stored_in, without_return
+from autograder.tracing.text import (
+    Text,
+    callee,
+    last_assigned,
+    overwritten,
+    stored_in,
+    without_return,
+)
 
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm")
+# How many axes the two operands of a product have, in words, where it does not take any.
+TAKES = {
+    "mm": ((2, 2), "two tensors of 2 axes each"),
+    "bmm": ((3, 3), "two tensors of 3 axes each"),
+}
+TAKES |= {
+    "dot": ((1, 1), "two vectors of one axis each"),
+    "vdot": ((1, 1), "two vectors of one axis each"),
+}
+TAKES |= {"mv": ((2, 1), "a table of 2 axes and a vector of one, in this order")}
+WITHOUT_WEIGHTS = ("ReLU", "GELU", "SiLU", "ELU", "LeakyReLU", "Softplus", "Tanh", "Sigmoid")
+WITHOUT_WEIGHTS += ("Softmax", "LogSoftmax", "Dropout")  # layers that no tensor makes
 BROADCASTS = ("add", "__add__", "sub", "__sub__", "mul", "__mul__", "div", "__truediv__")
 BROADCASTS += ("__radd__", "__rsub__", "__rmul__", "rsub", "masked_fill", "masked_fill_", "where")
 BROADCASTS += ("lt", "le", "gt", "ge", "eq", "ne", "__lt__", "__le__", "__gt__", "__ge__")
@@ -44,6 +63,9 @@ def by_cause(error: dict, trace: Trace, own: Reference | None, text: Text) -> st
         kind in ("TypeError", "AttributeError") and "return_type" in said
     ):
         return _pair(said)
+    layer = made_of_a_tensor(error, trace, text)
+    if layer is not None:
+        return layer[1]
     shapes = []
     if trace.stopped is not None:
         given = trace.stopped.inputs[:OPERANDS]
@@ -52,6 +74,29 @@ def by_cause(error: dict, trace: Trace, own: Reference | None, text: Text) -> st
     if known or kind != "RuntimeError" or trace.stopped is None:
         return known
     return _operands(said, trace, trace.stopped, own, text)
+
+
+def made_of_a_tensor(error: dict, trace: Trace, text: Text) -> tuple[int, str] | None:
+    """Where a layer was made of a tensor, `nn.ReLU(x)`, and not called, if that is what stopped the
+    code: its line, and a sentence."""
+    tensors = {text.target(step) for step in trace.steps if step.kind == "float"} - {""}
+    called_at_once = {id(n.func) for n in text.nodes if isinstance(n, ast.Call)}
+    for call in (n for n in text.nodes if isinstance(n, ast.Call) and id(n) not in called_at_once):
+        kind, last = callee(call), error["line"] or 0
+        if kind not in WITHOUT_WEIGHTS or not call.args or call.lineno > last:
+            continue
+        if call.lineno != text.first_line(last) and not re.search(rf"\b{kind}\b", error["message"]):
+            continue
+        names = {n.id for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)}
+        products = (n.op for n in ast.walk(call.args[0]) if isinstance(n, ast.BinOp))
+        if names & tensors or any(isinstance(op, ast.MatMult) for op in products):
+            given = text.of(call.args[0])
+            how = "it belongs in a second pair of brackets, behind those that make the layer."
+            return text.first_line(call.lineno), (
+                f"`{text.of(call)}` makes a layer and applies it to nothing. `{given}` is no "
+                f"setting of the layer: {how}"
+            )
+    return None
 
 
 def _unknown_name(said: str, text: Text) -> str:
@@ -104,6 +149,10 @@ def _operands(said: str, trace: Trace, stopped: Stopped, own: Reference | None, 
     named = [_operand(i, trace, own, text) for i in stopped.inputs[:OPERANDS]]
     if stopped.op == "linear" and len(steps) >= 2:
         return _linear(shapes, named[0], trace, stopped, text, line)
+    axes, words = TAKES.get(stopped.op, ((), ""))
+    if axes and len(steps) >= 2 and axes != (len(shapes[0]), len(shapes[1])):
+        said = f"The left operand is {named[0]}, the right one {named[1]}."
+        return f"{said} `{stopped.op}` takes {words}; `@` takes any."
     if stopped.op in PRODUCTS and len(steps) >= 2:
         one, two = shapes[:2]
         if len(one) > 1 and len(two) > 1 and one[-1] != two[-2]:
@@ -116,15 +165,12 @@ def _operands(said: str, trace: Trace, stopped: Stopped, own: Reference | None, 
                 return f"{said} {turned}"
             if len(two) == 2 and _is_a_weight(text, line):
                 said += f" It takes vectors of size {two[0]}."
-            elif one[-1] == two[-1] and _meet(one[:-2], two[:-2]):
+            elif _fits_turned(one, two) and not _fits_exchanged(one, two):
                 said += " The right one needs its last two axes exchanged."
             elif len(two) > 2 and one[-1] == two[0] and ".T" in text.statement(line):
                 said += " `.T` turns all axes round, the batch too: `.mT` exchanges the last two."
             return said
         said = f"The left operand is {named[0]}, the right one {named[1]}."
-        axes = {"mm": 2, "bmm": 3}.get(stopped.op, 0)
-        if axes and {len(one), len(two)} != {axes}:
-            return f"{said} `{stopped.op}` takes two tensors of {axes} axes each; `@` takes any."
         front = [shape[:-2] for shape in (one, two)]
         if min(len(one), len(two)) > 2 and one[-1] == two[-2] and front[0] != front[1]:
             said += f" In front of these both need the same sizes: here {front[0]} and {front[1]}."
@@ -138,6 +184,16 @@ def _operands(said: str, trace: Trace, stopped: Stopped, own: Reference | None, 
     if stopped.op == "einsum":
         return _letters(said, named, shapes)
     return ""
+
+
+def _fits_turned(one: list[int], two: list[int]) -> bool:
+    """Whether a product's right operand would fit with its last two axes exchanged."""
+    return one[-1] == two[-1] and _meet(one[:-2], two[:-2])
+
+
+def _fits_exchanged(one: list[int], two: list[int]) -> bool:
+    """Whether a product's operands would fit in each other's places, as they are."""
+    return two[-1] == one[-2] and _meet(one[:-2], two[:-2])
 
 
 def _letters(said: str, named: list[str], shapes: list[list[int]]) -> str:
@@ -317,8 +373,10 @@ def stopped(finding: Finding, told: list[Told], look: Look, error: dict | None) 
     end = look.trace.stopped
     if end is not None and look.judged is not None and look.judged.bad & {*end.inputs}:
         return replace(finding, message=message)  # an earlier line may be the one that is wrong
-    before = look.right_before(finding.line)
-    where = Where(first_wrong=finding.line, how=STOPS, **before)
+    layer = made_of_a_tensor(dict(error), look.trace, look.text)
+    line = layer[0] if layer else finding.line
+    how = "it makes a layer and applies nothing" if layer else STOPS
+    where = Where(first_wrong=line, how=how, **look.right_before(line))
     return replace(finding, message=message, where=where)
 
 

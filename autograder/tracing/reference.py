@@ -13,7 +13,7 @@ from functools import cached_property
 
 import torch
 
-from autograder.course.steps.traces import LEAF, Trace
+from autograder.course.steps.traces import LEAF, Step, Trace
 from autograder.tracing.alike import (
     HIDDEN,
     REAL,
@@ -227,3 +227,18 @@ def extended(own: Reference, traces: list[Trace]) -> Reference:
                 if all(order_of(value, k.value) is None for k in [*same, *others]):
                     others.append(Known(each.place, [value]))
     return replace(own, told=[*own.told, *others], goal=traces[-1] if traces else own.goal)
+
+
+def gives_ones(step: Step, steps: tuple[Step, ...]) -> bool:
+    """Whether a softmax, or a division by sums, made ones of numbers that tell something."""
+    if step.kind != "float" or 1 not in step.value.shape or len(step.inputs) not in (1, 2):
+        return False
+    if step.op.strip("_") in ("div", "truediv", "itruediv") and len(step.inputs) == 2:
+        below = steps[step.inputs[1]]
+        alone = below.op == "sum" and step.inputs[0] in below.inputs
+        if not alone or below.value.shape != step.value.shape:
+            return False
+    elif step.op != "softmax":
+        return False
+    ones = bool(((step.value == 1) | step.value.isnan()).all())
+    return ones and step.value.numel() > 1 and tells(steps[step.inputs[0]].value)

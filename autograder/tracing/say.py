@@ -6,13 +6,15 @@ in the course's own answer; one without a name is not called anything.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
-from autograder.course.asking import Where
+from autograder.course.asking import Finding, Where
 from autograder.course.steps.traces import LEAF, Step, Trace
 from autograder.tracing.alike import Known, near, plain
-from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, sums
-from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged
+from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, of_below_zero, sums
+from autograder.tracing.first_wrong import COPIES, LAYOUT, PARTS, Judged
 from autograder.tracing.names import Slip
 from autograder.tracing.proof.standing import (
     FACTORS,
@@ -102,18 +104,66 @@ def _last_right(judged: Judged, slip: Slip, text: Text) -> tuple[int, int | None
     return best
 
 
+def as_it_was(judged: Judged, number: int) -> str:
+    """That an operation of right tensors, no change of layout, gives one of them, or nothing."""
+    step = judged.steps[number]
+    own = [judged.like.get(i) for i in step.inputs]
+    if step.op in (LEAF, *LAYOUT, *PARTS, *COPIES) or len(own) < 2:
+        return ""
+    right = all(found is not None and found.whole and found.in_order for found in own)
+    return "it gives one of the tensors that went in as it was" if right else ""
+
+
+def one_place(line: int, loop: int, place: str) -> tuple[str, str]:
+    """That all rounds of a loop write to one place: how the line goes wrong, and a sentence."""
+    how = f"each round of line {loop} writes to the same place, `{place}`"
+    return how, f"Line {line}: {how[:1].upper()}{how[1:]}: only the last is left."
+
+
+def keeps(finding: Finding, text: Text, line: int, name: str, changed: int) -> Finding:
+    """A finding of a function with an argument that keeps what earlier calls put into it."""
+    said = (
+        f"What `{name}` is by default is made once, in line {line}, and not in each call: what "
+        f"line {changed} puts into it is still there in the next call."
+    )
+    where = Where(None, line, how=f"`{name}` keeps what earlier calls put into it")
+    message = f"{finding.message} {said}"
+    statement = text.statement(line)
+    return replace(finding, message=message, line=line, statement=statement, where=where)
+
+
 # --- how a step differs --------------------------------------------------------------------------
+def taken_for_another(slip: Slip) -> str:
+    """That a line takes one right tensor for another, in a sentence, where it takes it as it is: no
+    layer made it there, and no step is left out between the two. '' where it does not, or where
+    the two have no names of their own."""
+    judged, instead = slip.judged, slip.wrong.instead
+    if instead is None or slip.number in judged.like or judged.own.comes_of(*instead[::-1]):
+        return ""
+    words = _taken(*instead)
+    return f"{words[:1].upper()}{words[1:]}." if words and slip.wrong.maker is None else ""
+
+
+def _taken(one: Known, other: Known) -> str:
+    """That one landmark is taken for another, where they have names of their own."""
+    taken, wanted = called(one), called(other)
+    if not taken or not wanted or taken == wanted:
+        return ""
+    are, belong = "are" if _many(taken) else "is", "belong" if _many(wanted) else "belongs"
+    return f"{taken} {are} taken where {wanted} {belong}"
+
+
 def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
     step = judged.steps[slip.number]
     if slip.wrong.instead is not None:
-        taken, wanted = map(called, slip.wrong.instead)
-        if taken and taken == wanted:
+        words = _taken(*slip.wrong.instead)
+        if words:
+            return words
+        if not slip.mend or len({*map(called, slip.wrong.instead), ""}) == 2:
             return "another tensor is taken than the one that belongs there"
-        if taken and wanted:
-            are, belong = "are" if _many(taken) else "is", "belong" if _many(wanted) else "belongs"
-            return f"{taken} {are} taken where {wanted} {belong}"
-        if not slip.mend:
-            return "another tensor is taken than the one that belongs there"
+    if judged.weighs_alike(slip.number):
+        what = "the softmax runs" if step.op == "softmax" else "the sums run"
+        return f"{what} over an axis of size 1, so that each weight is 1"
     if slip.mend:
         return slip.mend
     found = judged.like.get(slip.number)
@@ -132,7 +182,11 @@ def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
         return f"the right numbers come to stand in the wrong places{axes}"
     new_nan = int(as_it_ran.steps[slip.number].value.isnan().sum())
     if new_nan and step.value.isnan().any():
-        return has_nan(as_it_ran.steps[slip.number].value, new_nan)
+        words = (
+            has_nan(as_it_ran.steps[slip.number].value, new_nan),
+            _why_nan(as_it_ran, slip.number),
+        )
+        return "; ".join(filter(None, words))
     if step.op == "softmax" and sums(step.value):
         return sums(step.value)
     weights = bool(right) and all(_rows_sum_to_one(two) for _, two in right)
@@ -164,6 +218,19 @@ def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
     if step.op in PRODUCTS and _stand_otherwise(judged, slip.number):
         return "its operands have their first axes in another order than the product needs"
     return _times(factor) if factor is not None else ""
+
+
+def _why_nan(trace: Trace, number: int) -> str:
+    """Which operation of numbers below zero made the first NaN that went into a step."""
+    while True:
+        step = trace.steps[number]
+        before = next((i for i in step.inputs if trace.steps[i].value.isnan().any()), None)
+        if before is None:
+            break
+        number = before
+    return (
+        of_below_zero(step.op, trace.steps[step.inputs[0]].value, step.value) if step.inputs else ""
+    )
 
 
 def _rows_sum_to_one(value: torch.Tensor) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 import torch
 
 from autograder.course.asking import Sight
+from autograder.course.calls import Outcome
 from autograder.course.general.altered import ALTERED, BEGINS
-from autograder.judging.relations.two import FEW, Named, same
+from autograder.judging.relations.two import FEW, Named, same, tells
 
 LARGEST = 10**6  # numbers; a larger result is not looked at
 
@@ -49,6 +50,21 @@ def _number(value: float) -> torch.Tensor | None:
         return torch.tensor(float(value), dtype=torch.float64)
     except OverflowError:
         return None
+
+
+def is_one_number(outcomes: Sequence[Outcome], expected: Sequence[Outcome]) -> bool:
+    """Whether all that is wrong is one number in all its places, such as 0: many a pair of mistakes
+    gives that, and each with a factor that is free to choose."""
+    seen = []
+    for got, wanted in zip(outcomes, expected, strict=True):
+        if got.error or wanted.error:
+            continue
+        pairs = parts_of(got.value, wanted.value)
+        if pairs is None:
+            return False
+        seen += [pair for pair in pairs if not same(*pair[1:])]
+    constant = all(bool((got == got.flatten()[:1]).all()) for _, got, _ in seen)
+    return constant and any(got.numel() >= FEW and tells(right) for _, got, right in seen)
 
 
 def in_one_part(sight: Sight) -> Named | None:

@@ -18,6 +18,39 @@ from autograder.tracing.text import Text, means
 MISSING = "a step is missing before what is handed over here"
 
 
+def made_of_whole_numbers(judged: Judged, number: int) -> bool:
+    """Whether whole numbers or truth values went into a step that the code made of such as were
+    given to it, and that go into no step of the answer: they may be what is wrong."""
+    steps, asked = judged.steps, judged.own.trace.steps
+    used = {i for step in asked if step.kind == "float" for i in step.inputs}
+    theirs = [asked[i].value.flatten() for i in used if asked[i].kind != "float"]
+    left, seen = list(steps[number].inputs), set()
+    while left:
+        each = left.pop()
+        if each in seen or each in judged.right or steps[each].op == LEAF:
+            continue
+        seen.add(each)
+        step = steps[each]
+        own = step.value.flatten()
+        if step.kind == "float" or not _of_given_ones(judged, each):
+            left += step.inputs
+        elif not any(torch.equal(own, t) or torch.equal(1 - own, t) for t in theirs):
+            return True
+    return False
+
+
+def _of_given_ones(judged: Judged, number: int) -> bool:
+    """Whether a step is made of whole numbers or truth values that were given, and of no others."""
+    left, found = [number], False
+    while left:
+        step = judged.steps[left.pop()]
+        if step.kind == "float":
+            return False
+        found = found or step.op == LEAF
+        left += step.inputs
+    return found
+
+
 def called_too_early(judged: Judged, number: int, text: Text) -> int | None:
     """The line of the call that handed a wrong step its operand, where the step is right with what
     the answer makes of that operand in its place; in a loop, in every round."""

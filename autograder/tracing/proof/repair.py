@@ -325,6 +325,9 @@ def _with_a_right_one(bench: Bench, group: tuple[int, ...]):
         mine = len(there) == len(group) and any(known is own for own in there)
         if mine and not repeated and (exact or not may_turn(steps[0], values[0])):
             continue
+        joins = mine and len(group) == 1 and steps[0].op in ("reshape", "view", "flatten")
+        if joins and merges_in_order(steps[0], judged.like[group[0]]):
+            continue  # it stands as the answer's: what it meets may be in another order
         missing = any(lacks_a_term(judged, bench.text, own, known) for own in there)
         missing = missing or any(changes_nothing(judged, i) for i in group)
         if any(one_of_the_other(judged, known, own) for own in there) and not missing:
