@@ -138,7 +138,9 @@ def taken_for_another(slip: Slip) -> str:
     layer made it there, and no step is left out between the two. '' where it does not, or where
     the two have no names of their own."""
     judged, instead = slip.judged, slip.wrong.instead
-    if instead is None or slip.number in judged.like or judged.own.comes_of(*instead[::-1]):
+    if instead is None or slip.line is not None or slip.number in judged.like:
+        return ""  # the line told is another, or makes it
+    if judged.own.comes_of(*instead[::-1]):
         return ""
     words = _taken(*instead)
     return f"{words[:1].upper()}{words[1:]}." if words and slip.wrong.maker is None else ""
