@@ -45,6 +45,13 @@ def called_name(tree: Mapping) -> str:
     return tree["name"]
 
 
+def _callee(node: ast.expr, sizes: list[str], text: str) -> dict:
+    """What is called, or has the attribute: a name, or what a call or an attribute gives."""
+    if not isinstance(node, ast.Name | ast.Call | ast.Attribute):
+        raise NotationError(f"`{text}`: `{ast.unparse(node)}` cannot be called: a name can.")
+    return _tree(node, sizes, text, called=True)
+
+
 def _tree(node: ast.expr, sizes: list[str], text: str, called: bool = False) -> dict:
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Subscript() as of, attr=dtype), args=args) if (
@@ -57,12 +64,12 @@ def _tree(node: ast.expr, sizes: list[str], text: str, called: bool = False) -> 
         case ast.Call():
             return {
                 "kind": "call",
-                "of": _tree(node.func, sizes, text, called=True),
+                "of": _callee(node.func, sizes, text),
                 "args": [_tree(a, sizes, text) for a in node.args],
                 "kwargs": {k.arg: _tree(k.value, sizes, text) for k in node.keywords if k.arg},
             }
         case ast.Attribute():
-            of = _tree(node.value, sizes, text, called=True)
+            of = _callee(node.value, sizes, text)
             return {"kind": "attribute", "of": of, "name": node.attr}
         case ast.Name() if called:
             return {"kind": "name", "name": node.id}

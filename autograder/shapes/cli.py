@@ -327,16 +327,32 @@ def _of_project(path: Path) -> Settings:
             table = tomllib.loads(file.read_text(encoding="utf-8"))
         except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
             raise ValueError(f"{file}: {error}") from None
-        asked = table.get("tool", {}).get("autograder", {}).get("shapes", {})
-        name = path.resolve().relative_to(folder).as_posix()
-        calls = asked.get("calls", {}).get(name, ())
+        asked = table
+        for name in ("tool", "autograder", "shapes"):
+            asked = _of_kind(asked, dict, file).get(name, {})
+        calls = _of_kind(_of_kind(asked, dict, file).get("calls", {}), dict, file)
+        own = path.resolve().relative_to(folder).as_posix()
         return Settings(
-            (calls,) if isinstance(calls, str) else tuple(calls),
-            tuple(asked.get("where", ())),
-            asked.get("setup", ""),
+            _texts(calls.get(own, []), file),
+            _texts(asked.get("where", []), file),
+            _of_kind(asked.get("setup", ""), str, file),
             bool(asked.get("missing", False)),
         )
     return Settings()
+
+
+def _texts(value: object, file: Path) -> tuple[str, ...]:
+    """One text or a list of them."""
+    several = [value] if isinstance(value, str) else _of_kind(value, list, file)
+    return tuple(_of_kind(each, str, file) for each in several)
+
+
+def _of_kind(value, kind: type, file: Path):
+    """The value, where it is of that kind; else a ValueError that says where it stands."""
+    if not isinstance(value, kind):
+        wanted = {dict: "a table", list: "a text or a list of texts", str: "a text"}[kind]
+        raise ValueError(f"{file}: [tool.autograder.shapes] has {value!r} where {wanted} belongs.")
+    return value
 
 
 if __name__ == "__main__":

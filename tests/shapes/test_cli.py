@@ -365,3 +365,30 @@ def test_a_tie_that_cannot_be_is_told_in_a_sentence(write, capsys, ties, said):
     given = [part for tie in ties for part in ("--where", tie)]
     assert main([str(write(TIED)), "--call", "f(x[b, t, h])", *given]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "call", ["[f](x[b, t, h])", "x[b](y[t])", "3(x[b])", "f[b](x[b])", "'f'(x[b])"]
+)
+def test_what_cannot_be_called_is_told_in_a_sentence(write, capsys, call):
+    assert main([str(write(TIED)), "--call", call]) == 2
+    assert "cannot be called" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text", ["calls = 3", "setup = 3", "where = [3]", "calls = []", "where = {a = 1}"]
+)
+def test_a_table_of_another_kind_is_told_in_a_sentence(tmp_path, capsys, text):
+    (tmp_path / "pyproject.toml").write_text(f"[tool.autograder.shapes]\n{text}\n", "utf-8")
+    path = tmp_path / "turn.py"
+    path.write_text(TIED, "utf-8")
+    assert main([str(path), "--call", "f(x[b, t, h])"]) == 2
+    assert "pyproject.toml" in capsys.readouterr().err
+
+
+def test_one_tie_of_the_project_may_be_a_text(tmp_path):
+    table = '[tool.autograder.shapes]\nwhere = "h = heads * d"\n'
+    (tmp_path / "pyproject.toml").write_text(table, "utf-8")
+    path = tmp_path / "turn.py"
+    path.write_text(TIED, "utf-8")
+    assert main([str(path), "--call", "f(x[b, t, h])"]) == 0
