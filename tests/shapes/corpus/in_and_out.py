@@ -142,12 +142,15 @@ class Track(nn.Module):
         self.down = nn.Linear(inner, width)
 
     def forward(self, x):
+        x = x * 2  # [batch, steps, width]
         wide = self.up(x)  # [batch, steps, inner]
+        wide = wide.tanh()  # [batch, steps, inner]
         bent = wide.relu()  # [batch, steps, lanes, inner]  #! false
         # Ranks: [i, steps].
         ranks = torch.arange(x.shape[1])  #! cannot tell
         back = self.down(bent)  # [batch, steps, width]
         y = back + ranks[:, None]  # [batch, steps, width]
+        y = y - x  # [batch, steps, width]
         # [batch, steps, width, lane]
         return y.softmax(-1)  #! false
 
