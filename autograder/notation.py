@@ -35,21 +35,20 @@ def read_call(text: str) -> tuple[dict, list[str]]:
     tree = _tree(node, sizes, text)
     if tree["kind"] != "call":
         raise NotationError(f"`{text}` calls nothing: expected `Model(size)(x[batch, size])`.")
+    if _begin(tree)["kind"] != "name":
+        raise NotationError(f"`{text}`: what it begins with cannot be called: a name can.")
     return tree, sizes
 
 
 def called_name(tree: Mapping) -> str:
     """The function or class that a call begins with."""
+    return _begin(tree)["name"]
+
+
+def _begin(tree: Mapping) -> Mapping:
     while tree["kind"] in ("call", "attribute"):
         tree = tree["of"]
-    return tree["name"]
-
-
-def _callee(node: ast.expr, sizes: list[str], text: str) -> dict:
-    """What is called, or has the attribute: a name, or what a call or an attribute gives."""
-    if not isinstance(node, ast.Name | ast.Call | ast.Attribute):
-        raise NotationError(f"`{text}`: `{ast.unparse(node)}` cannot be called: a name can.")
-    return _tree(node, sizes, text, called=True)
+    return tree
 
 
 def _tree(node: ast.expr, sizes: list[str], text: str, called: bool = False) -> dict:
@@ -64,12 +63,12 @@ def _tree(node: ast.expr, sizes: list[str], text: str, called: bool = False) -> 
         case ast.Call():
             return {
                 "kind": "call",
-                "of": _callee(node.func, sizes, text),
+                "of": _tree(node.func, sizes, text, called=True),
                 "args": [_tree(a, sizes, text) for a in node.args],
                 "kwargs": {k.arg: _tree(k.value, sizes, text) for k in node.keywords if k.arg},
             }
         case ast.Attribute():
-            of = _callee(node.value, sizes, text)
+            of = _tree(node.value, sizes, text, called=True)
             return {"kind": "attribute", "of": of, "name": node.attr}
         case ast.Name() if called:
             return {"kind": "name", "name": node.id}
