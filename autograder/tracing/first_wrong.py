@@ -119,14 +119,27 @@ class Judged:
 
     def _comes_to_powers(self, number: int) -> bool:
         """Whether exponentials are made of what a step gave."""
-        left, seen = list(self.users[number]), set()
+        after = self.made_of(number) - {number}
+        return any(self.steps[i].op.strip("_") in POWERS for i in after)
+
+    def made_of(self, number: int) -> set[int]:
+        """A step and all that is made of it."""
+        after, left = {number}, [number]
         while left:
-            user = left.pop()
-            if self.steps[user].op.strip("_") in POWERS:
-                return True
-            left += [i for i in self.users[user] if i not in seen]
-            seen |= {*self.users[user]}
-        return False
+            new = {user for user in self.users[left.pop()] if user not in after}
+            after |= new
+            left += new
+        return after
+
+    def sources(self, number: int) -> set[int]:
+        """All steps that a step was made of."""
+        before: set[int] = set()
+        left = [number]
+        while left:
+            new = {i for i in self.steps[left.pop()].inputs if i not in before}
+            before |= new
+            left += new
+        return before
 
     def _is_divided(self, number: int) -> bool:
         """Whether the rows of what a step gave sum to 1."""

@@ -100,20 +100,9 @@ def gives_as_changed(judged: Judged, made: Sequence[torch.Tensor]) -> tuple[int,
     found = [i for i in sorted(judged.telling) if has_them(i)] if own else []
     for number in (i for i in found if i in judged.bad):
         joined = judged.steps[number].op in COPIES  # what is joined may come from another line
-        return () if joined or _sources(judged, number) & judged.bad else (number,)
+        return () if joined or judged.sources(number) & judged.bad else (number,)
     first = judged.frontier()
-    return next(((i, n) for n in found for i in first if n in _sources(judged, i)), ())
-
-
-def _sources(judged: Judged, number: int) -> set[int]:
-    """All steps that a step was made of."""
-    found: set[int] = set()
-    left = [number]
-    while left:
-        new = {i for i in judged.steps[left.pop()].inputs if i not in found}
-        found |= new
-        left += new
-    return found
+    return next(((i, n) for n in found for i in first if n in judged.sources(i)), ())
 
 
 def _thin(value: torch.Tensor) -> torch.Tensor:

@@ -265,7 +265,7 @@ def _does_what_is_left_out(judged: Judged, number: int, trace: Trace) -> bool:
     """Whether a known mistake leaves out a softmax, or hides nothing, and what is made of this step
     goes through a softmax, or is hidden in the right places."""
     steps = judged.own.trace.steps
-    after = _made_of(judged, number)
+    after = judged.made_of(number)
     if _has_a_softmax(steps) and not _has_a_softmax(trace.steps):
         return _has_a_softmax([judged.steps[i] for i in after])
     shape = judged.steps[number].value.shape
@@ -276,16 +276,6 @@ def _does_what_is_left_out(judged: Judged, number: int, trace: Trace) -> bool:
     own = [judged.steps[i].value for i in after - {number}]
     own = [gone(value) for value in own if value.shape == shape]
     return any(torch.equal(one, gone) for one in own for gone in right)
-
-
-def _made_of(judged: Judged, number: int) -> set[int]:
-    """A step and all that is made of it."""
-    after, left = {number}, [number]
-    while left:
-        new = {user for user in judged.users[left.pop()] if user not in after}
-        after |= new
-        left += new
-    return after
 
 
 def _comes_in_later(judged: Judged, number: int) -> bool:
