@@ -46,13 +46,19 @@ def no_size_is_nameless(case: Case) -> str:
             return ""
         for i, j in pairs:
             beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
-            again = dims[i] in beside or _of_many_uses(dims[i], e, case)
+            twice = dims[i] in beside and not _counts_items(dims[i])
+            again = twice or _of_many_uses(dims[i], e, case)
             wrong = not fits(dims[i], shape[j], lookup)
             if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
                 return ""  # `[b, t, b]`
             if wrong and not (again and _nameless(shape[j], names_of(dims[i]), e, case)):
                 return ""
     return "a name may stand for two sizes"
+
+
+def _counts_items(dim: Expr) -> bool:
+    """Whether a word counts what there is one number of only: `[batch, batch]` is no square."""
+    return bool(names_of(dim)) and {names.concept(n) for n in names_of(dim)} <= {"batch", "heads"}
 
 
 def _of_many_uses(dim: Expr, execution: Execution, case: Case) -> bool:
@@ -199,11 +205,9 @@ def _named(size: int, execution: Execution, case: Case) -> bool:
     """Whether a variable of this function has the size, or another true comment in it a name."""
     first, last = case.scope.lines
     around = {**execution.before, **execution.after}
-    return any(isinstance(v, int) and v == size for n, v in around.items() if "." not in n) or any(
-        first <= line <= last and line != case.sighting.line
-        for (config, _), said in case.scope.confirmed.found.items()
-        if config == execution.config
-        for line in said.get(size, ())
+    said = case.scope.confirmed.lines_of(execution.config, size) - {case.sighting.line}
+    return any(first <= line <= last for line in said) or any(
+        isinstance(v, int) and v == size for n, v in around.items() if "." not in n
     )
 
 

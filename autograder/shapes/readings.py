@@ -141,7 +141,10 @@ def in_order(case: Case) -> str:
 
 
 def not_one_item(case: Case) -> str:
-    """`x @ x.mT  # [t, t]` may tell of each item, where no other comment names the batch."""
+    """`x @ x.mT  # [t, t]` may tell of each item, where no other comment names the batch.
+
+    Where words are written, two comments of other functions that name it are enough.
+    """
     dims = case.last.dims
     if not dims or not all(
         len(s) > 1 and shape_fits(dims, s[1:], lookup) for _, lookup, s in case.seen()
@@ -158,7 +161,11 @@ def not_one_item(case: Case) -> str:
         for s in results(stmt, e)
         if (words and len(s) >= len(shapes[0])) or s[:1] in [made_[:1] for made_ in shapes]
     }
-    return "" if len(whole) >= (1 if words else SAID) else "it may be the shape of each item"
+    if len(whole) >= (1 if words else SAID):
+        return ""
+    line, found = case.sighting.line, case.scope.confirmed
+    named = (len(found.lines_of(e.config, s[0]) - {line}) >= SAID for e, _, s in case.seen())
+    return "" if words and all(named) else "it may be the shape of each item"
 
 
 def not_read_flat(case: Case) -> str:

@@ -231,6 +231,10 @@ class Confirmed:
 
     def called(self, run: int, size: int, name: str, lines: tuple[int, int]) -> int:
         """How many comments within a function's lines have another name for a size."""
-        own = self.of(run, name).get(size, set())
-        said = (of.get(size, set()) for (r, n), of in self.found.items() if r == run and n != name)
-        return sum(lines[0] <= n <= lines[1] for n in set().union(*said) - own)
+        others = self.lines_of(run, size, but=name) - self.of(run, name).get(size, set())
+        return sum(lines[0] <= n <= lines[1] for n in others)
+
+    def lines_of(self, run: int, size: int, but: str = "") -> set[int]:
+        """The lines in which any name, or any but one, stands for a size."""
+        items = self.found.items()
+        return {line for (r, n), of in items if r == run and n != but for line in of.get(size, ())}

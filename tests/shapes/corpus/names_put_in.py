@@ -72,3 +72,22 @@ def f(x):
     y = y + 1  # (rows, steps, cells)
     z = y.mT  # (rows, steps, cells)  #! cannot tell
     return z * 3  # (rows, steps, cells)  #! cannot tell
+
+# %% an item without its batch, a batch put twice, a slip behind a sentence | Parts(width, inner)(x[batch, steps, width])
+class Parts(nn.Module):
+    def __init__(self, width, inner):
+        super().__init__()
+        self.up, self.down = nn.Linear(width, inner), nn.Linear(inner, width)
+
+    def wide(self, x):
+        return self.up(x)  # (steps, inner)  #! false
+
+    def both(self, u):
+        return torch.cat((u, u.tanh()), dim=1)  # (batch, batch, inner)  #! false
+
+    def forward(self, x):
+        u = self.wide(x)  # (batch, steps, inner)
+        v = self.down(u)  # (batch, steps, width)
+        # Sum the parts together, in each map, to get a common representation (steps, batch, width)
+        v = v + self.both(u).mean()  #! false
+        return v.sum(1)  # (batch, width)
