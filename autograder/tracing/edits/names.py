@@ -1,0 +1,92 @@
+"""Slips in names: one variable or layer is taken for another."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.source import Edit, Source
+
+
+def of_names(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """Other names of the same function, or other attributes of `self`, in the place of one."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield from _of_variable(source, node)
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        if isinstance(node.value, ast.Name) and node.value.id == "self":
+            yield from _of_attribute(source, node)
+
+
+def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
+    statement = source.statement(node)
+    if _is_changed(source, node):
+        return
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    if function is None:
+        return
+    known = names_of(function, statement.lineno)
+    if node.id not in known:
+        return
+    how = f"`{node.id}` is taken where another belongs, in `{_shown(source, node)}`"
+    for other in known:
+        if other != node.id:
+            yield source.with_text(node, other, how, 4)
+    # A number that should be one more or less, or its root.
+    if _is_a_number(source, node):
+        how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
+        for new in (f"{node.id} + 1", f"{node.id} - 1", f"{node.id} ** 0.5"):
+            yield source.with_expression(node, new, how, 3)
+
+
+def _shown(source: Source, node: ast.AST) -> str:
+    """The smallest call or operation that a name stands in."""
+    kinds = (ast.Call, ast.BinOp, ast.Subscript, ast.stmt)
+    return source.shown(next(n for n in source.around(node) if isinstance(n, kinds)))
+
+
+def _is_changed(source: Source, node: ast.Name) -> bool:
+    """Whether a name stands for what is added to, or called: no slip of a name."""
+    parent = source.parent[node]
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return True
+    return isinstance(parent, ast.Attribute) and parent.attr in ("append", "extend", "insert")
+
+
+def _is_a_number(source: Source, node: ast.Name) -> bool:
+    """Whether a name stands where a whole number stands: in `range`, a slice or a factor."""
+    parent = source.parent[node]
+    if isinstance(parent, ast.Slice):
+        return True
+    if isinstance(parent, ast.BinOp):
+        return isinstance(parent.op, ast.Div | ast.Mult)
+    return isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "range"
+
+
+def names_of(function: ast.FunctionDef, line: int) -> list[str]:
+    """The names that a function has before a line, the last first."""
+    given = function.args
+    found = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    stored = (
+        n
+        for n in ast.walk(function)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.lineno <= line
+    )
+    found += [n.id for n in sorted(stored, key=lambda n: (n.lineno, n.col_offset))]
+    return [n for n in dict.fromkeys(reversed(found)) if n not in ("self", "_")]
+
+
+def _of_attribute(source: Source, node: ast.Attribute) -> Iterator[Edit]:
+    """Another layer or number of the object."""
+    made = {
+        t.attr: n.value
+        for n in ast.walk(source.tree)
+        if isinstance(n, ast.Assign)
+        for target in n.targets
+        for t in ast.walk(target)
+        if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == "self"
+    }
+    own = made.get(node.attr)
+    how = f"`self.{node.attr}` is taken where another belongs"
+    for name, value in made.items():
+        if name != node.attr and isinstance(value, ast.Call) == isinstance(own, ast.Call):
+            yield source.with_text(node, f"self.{name}", how, 2)

@@ -1,0 +1,100 @@
+"""What a finding says where one small change of the program makes all right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autograder.course.asking import Exercise, Finding, Verdict, Where
+from autograder.course.general.operations import OPERATION
+from autograder.judging.difference import is_nameless
+from autograder.judging.look_again import PREFIX
+from autograder.tracing.edits.search import Asked, mended_by
+from autograder.tracing.edits.source import Edit
+from autograder.tracing.look import TWO_AT_ONCE, Look
+
+SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
+
+
+def by_its_edit(
+    first: list[Finding], placed: list[Finding], asked: Asked, look: Look | None
+) -> list[Finding]:
+    """The findings, with what a small change proves that is found wrong.
+
+    first: as they were found by what came back; placed: with what the steps of a call say.
+    """
+    number = next((i for i, f in enumerate(placed) if f.fails), None)
+    if number is None or _is_settled(first[number], placed[number], asked):
+        return placed
+    steps = len(look.trace.steps) if look is not None else 0
+    found = mended_by(asked, steps, _likely(look))
+    if not found:
+        return placed
+    said = _said(first[number], placed[number], found, asked.exercise, look)
+    return [*placed[:number], said, *placed[number + 1 :]]
+
+
+def _is_settled(first: Finding, placed: Finding, asked: Asked) -> bool:
+    """Whether one known mistake explains all, and its line is told; or it is none of the values."""
+    if first.check.startswith(PREFIX):
+        return True
+    return _is_one(first, asked.exercise) and placed.where is not None
+
+
+def _is_one(finding: Finding, exercise: Exercise) -> bool:
+    """Whether one known mistake explains all that came back."""
+    named = finding.verdict == Verdict.WRONG and not is_nameless(finding.check, exercise.task)
+    several = " + " in finding.check or TWO_AT_ONCE.strip() in finding.message
+    return named and not several and not finding.check.startswith(OPERATION)
+
+
+def _likely(look: Look | None) -> dict[int, int]:
+    """By line: 0 where a wrong step stands, 2 where all is known to be right."""
+    if look is None or look.judged is None:
+        return {}
+    judged, found = look.judged, {}
+    for number, step in enumerate(judged.steps):
+        line = look.text.line(step)
+        if line is None:
+            continue
+        own = 0 if number in judged.bad else 2 if number in judged.right else 1
+        found[line] = min(own, found.get(line, 2))
+    return found
+
+
+def _said(
+    first: Finding, placed: Finding, found: list[Edit], exercise: Exercise, look: Look | None
+) -> Finding:
+    """A finding with the change that is likeliest to undo the slip."""
+    told = placed.where.first_wrong if placed.where is not None else None
+    there = [edit for edit in found if edit.line == told]
+    edit = there[0] if there else _of_the_last(found)
+    one = f"One thing is wrong, in line {edit.line}: {edit.how}. Everything else is right."
+    several = any(text in placed.message for text in SEVERAL)
+    if first.verdict == Verdict.ERROR and there:
+        return placed
+    if there and not several and placed.message != first.message:
+        return placed  # its cause is told
+    if _is_one(first, exercise):
+        message = first.message
+    elif is_nameless(first.check, exercise.task):
+        message = f"{one} {first.message}"
+    else:
+        message = one
+    where = placed.where if there and not several else _where(edit, look)
+    return replace(
+        placed, message=message, where=where, line=edit.line, statement=_statement(edit, look)
+    )
+
+
+def _of_the_last(found: list[Edit]) -> Edit:
+    """The likeliest of several; of equal ones that of the last line, up to which all was right."""
+    return max((e for e in found if e.rank == found[0].rank), key=lambda e: e.line)
+
+
+def _where(edit: Edit, look: Look | None) -> Where:
+    before = look.right_before(edit.line) if look is not None else {"last_right": None}
+    return Where(first_wrong=edit.line, how=edit.how, **before)
+
+
+def _statement(edit: Edit, look: Look | None) -> str:
+    return look.text.statement(edit.line) if look is not None else ""
