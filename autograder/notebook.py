@@ -18,7 +18,7 @@ from autograder.judging.verdict import findings
 from autograder.reports import cards
 from autograder.reports.progress import read_progress
 from autograder.tracing.edits.ask import here
-from autograder.tracing.edits.search import Asked
+from autograder.tracing.edits.search import WrongAnswer
 from autograder.tracing.findings import Steps, with_where, wrong_call
 
 MANY_TRIES = 3  # that failed, since the last hint: after so many the next hint is offered
@@ -129,7 +129,7 @@ def _with_where(found, exercise: Exercise, namespace: dict, calls, outcomes, kno
     source = text_of(namespace.get(exercise.name))
     if not source:
         return found
-    asked = Asked(exercise, calls, outcomes, known, source, here(namespace))
+    asked = WrongAnswer(exercise, calls, outcomes, known, source, here(namespace))
     if place is None:  # nothing to record; the text alone says where it goes wrong
         return with_where(found, None, known, exercise, source, asked)
     state = torch.get_rng_state()

@@ -26,8 +26,8 @@ FAILURES = (Failure.DIED, Failure.TIMED_OUT, Failure.MEMORY)
 
 STEPS_SECONDS = 3.0  # for looking at the steps of a wrong answer, in the same child
 
-# Looks at more in a child that has answered: given the child, the calls and their outcomes.
-Again = Callable[[Any, list[Call], tuple[Outcome, ...]], Any]
+# Looks at more in a child that has answered: given it, what was asked, the calls, their outcomes.
+Again = Callable[[Any, "Question", list[Call], tuple[Outcome, ...]], Any]
 # Whether all is right, given the calls and what was seen of them.
 Right = Callable[[list[Call], Observation], bool]
 Load = dict[str, str]  # a cell to run: its id and its source
@@ -177,7 +177,7 @@ def _once(box, asked: Question, draw, again) -> tuple[list[Call], Observation]:
             outcomes = from_reply(header, tensors, len(calls))
             if again is not None:
                 with contextlib.suppress(ChildFailed, LookupError, TypeError, ValueError):
-                    more = again(child, calls, outcomes)
+                    more = again(child, asked, calls, outcomes)
     except ChildFailed as failed:
         if failed.kind == Failure.CANNOT_START:
             raise

@@ -21,7 +21,7 @@ from autograder.judging.difference import difference, is_nameless
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls
-from autograder.tracing.edits.search import Asked
+from autograder.tracing.edits.search import WrongAnswer
 from autograder.tracing.edits.told import by_its_edit
 from autograder.tracing.layers import and_twice, of_training, with_lines
 from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
@@ -119,7 +119,7 @@ def with_where(
     known: Answers,
     exercise: Exercise,
     source: str,
-    asked: Asked | None = None,
+    asked: WrongAnswer | None = None,
 ) -> list[Finding]:
     """The findings, the first that fails with the place where it goes wrong. Never raises.
 

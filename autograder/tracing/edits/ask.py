@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 
 from autograder.course.calls import Call, Outcome, from_reply, to_request
+from autograder.sandbox import ChildFailed
 from autograder.sandbox.inside import edited
 from autograder.sandbox.inside.runner import Runner
 
@@ -45,5 +46,19 @@ def here(namespace: Mapping) -> Ask:
         finally:
             torch.set_rng_state(state)
         return read(*reply, len(texts), len(calls))
+
+    return ask
+
+
+def in_child(child) -> Ask:
+    """Asks versions in a child that has loaded the answer; where it fails, none of them tells."""
+
+    def ask(texts, calls, wanted):
+        try:
+            request = to_edited_request(texts, calls, wanted)
+            reply = child.request(*request, seconds=SECONDS)
+            return read(*reply, len(texts), len(calls))
+        except (ChildFailed, LookupError, TypeError, ValueError):
+            return [None] * len(texts)
 
     return ask

@@ -139,7 +139,9 @@ def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
     if of_library(node.func) or isinstance(node.func.value, ast.Call | ast.Name | ast.Attribute):
         value = node.args[0] if of_library(node.func) and node.args else node.func.value
         text = source.of(value)
-        how = f"`{name}` keeps the order of the numbers in `{source.shown(value)}`, so that axes mix"
+        how = (
+            f"`{name}` keeps the order of the numbers in `{source.shown(value)}`, so that axes mix"
+        )
         for a, b in ((1, 2), (-2, -1), (0, 1)):
             yield source.with_text(value, f"({text}).transpose({a}, {b}).contiguous()", how, 2)
         if len(node.args) == 2:
@@ -180,7 +182,7 @@ def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:
             new = f"{value} = {value}.{name[:-1]}{arguments}"
             yield source.with_text(statement, new, how, 3)
     elif isinstance(statement, ast.Expr) and isinstance(node.func, ast.Attribute):
-        if isinstance(node.func.value, ast.Name) and not of_library(node.func):
-            value = source.of(node.func.value)
+        value = node.func.value
+        if isinstance(value, ast.Name) and not of_library(node.func):
             how = f"what `{name}` makes is thrown away"
-            yield source.with_text(statement, f"{value} = {source.of(node)}", how)
+            yield source.with_text(statement, f"{value.id} = {source.of(node)}", how)

@@ -12,9 +12,13 @@ def of_names(source: Source, node: ast.AST) -> Iterator[Edit]:
     """Other names of the same function, or other attributes of `self`, in the place of one."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_variable(source, node)
-    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-        if isinstance(node.value, ast.Name) and node.value.id == "self":
-            yield from _of_attribute(source, node)
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _is_self(node):
+        yield from _of_attribute(source, node)
+
+
+def _is_self(node: ast.Attribute) -> bool:
+    """Whether it is an attribute of the object itself."""
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
@@ -83,7 +87,7 @@ def _of_attribute(source: Source, node: ast.Attribute) -> Iterator[Edit]:
         if isinstance(n, ast.Assign)
         for target in n.targets
         for t in ast.walk(target)
-        if isinstance(t, ast.Attribute) and isinstance(t.value, ast.Name) and t.value.id == "self"
+        if isinstance(t, ast.Attribute) and _is_self(t)
     }
     own = made.get(node.attr)
     how = f"`self.{node.attr}` is taken where another belongs"

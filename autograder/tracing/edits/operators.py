@@ -1,4 +1,4 @@
-"""Slips in operators: the wrong one, its sides exchanged, one too many, brackets in another place."""
+"""Slips in operators: the wrong one, sides exchanged, one too many, brackets in other places."""
 
 from __future__ import annotations
 

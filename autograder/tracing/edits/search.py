@@ -24,7 +24,7 @@ SURVIVE = 8  # versions that are tried on all calls
 
 
 @dataclass(frozen=True)
-class Asked:
+class WrongAnswer:
     """An answer that is wrong: what was asked of it, what came, and how its versions are asked."""
 
     exercise: Exercise
@@ -35,7 +35,7 @@ class Asked:
     ask: Ask
 
 
-def mended_by(asked: Asked, steps: int, likely: dict[int, int]) -> list[Edit]:
+def mended_by(asked: WrongAnswer, steps: int, likely: dict[int, int]) -> list[Edit]:
     """The changes that make all right, the likeliest first; empty where none of one place does.
 
     steps: those of one call. likely: by line how well what it gives is known to be right, from 0.
@@ -51,14 +51,14 @@ def mended_by(asked: Asked, steps: int, likely: dict[int, int]) -> list[Edit]:
     return [e for e, fits in zip(survive, _all_right(asked, survive), strict=False) if fits]
 
 
-def _first_wrong(asked: Asked) -> int | None:
+def _first_wrong(asked: WrongAnswer) -> int | None:
     """The place of a call that is not right: the one with the fewest numbers."""
     rtol = asked.exercise.rtol
     pairs = enumerate(zip(asked.outcomes, asked.known.expected, strict=True))
     return next((i for i, (got, wanted) in pairs if not matches(got, wanted, rtol)), None)
 
 
-def _fits(asked: Asked, order: list[Edit], place: int) -> list[bool]:
+def _fits(asked: WrongAnswer, order: list[Edit], place: int) -> list[bool]:
     """Which versions give in one call what they should."""
     calls, wanted = asked.calls, asked.known.expected[place]
     label = calls[place].on
@@ -68,14 +68,13 @@ def _fits(asked: Asked, order: list[Edit], place: int) -> list[bool]:
     return [each is not None and matches(each[-1], wanted, rtol) for each in found]
 
 
-def _all_right(asked: Asked, survive: list[Edit]) -> list[bool]:
+def _all_right(asked: WrongAnswer, survive: list[Edit]) -> list[bool]:
     """Which versions are right in all calls."""
     if not survive:
         return []
     wanted = any(each.error is not None for each in asked.known.expected)
     found = asked.ask([e.source for e in survive[:SURVIVE]], list(asked.calls), wanted)
     return [
-        each is not None
-        and right(asked.exercise, asked.calls, each, asked.known, edit.source)
+        each is not None and right(asked.exercise, asked.calls, each, asked.known, edit.source)
         for edit, each in zip(survive, found, strict=False)
     ]

@@ -8,7 +8,7 @@ from autograder.course.asking import Exercise, Finding, Verdict, Where
 from autograder.course.general.operations import OPERATION
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
-from autograder.tracing.edits.search import Asked, mended_by
+from autograder.tracing.edits.search import WrongAnswer, mended_by
 from autograder.tracing.edits.source import Edit
 from autograder.tracing.look import TWO_AT_ONCE, Look
 
@@ -16,7 +16,7 @@ SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip
 
 
 def by_its_edit(
-    first: list[Finding], placed: list[Finding], asked: Asked, look: Look | None
+    first: list[Finding], placed: list[Finding], asked: WrongAnswer, look: Look | None
 ) -> list[Finding]:
     """The findings, with what a small change proves that is found wrong.
 
@@ -33,7 +33,7 @@ def by_its_edit(
     return [*placed[:number], said, *placed[number + 1 :]]
 
 
-def _is_settled(first: Finding, placed: Finding, asked: Asked) -> bool:
+def _is_settled(first: Finding, placed: Finding, asked: WrongAnswer) -> bool:
     """Whether one known mistake explains all, and its line is told; or it is none of the values."""
     if first.check.startswith(PREFIX):
         return True
