@@ -129,7 +129,7 @@ def _with_where(found, exercise: Exercise, namespace: dict, calls, outcomes, kno
     source = text_of(namespace.get(exercise.name))
     if not source:
         return found
-    asked = WrongAnswer(exercise, calls, outcomes, known, source, here(namespace))
+    asked = WrongAnswer(exercise, calls, outcomes, known, source, here(namespace), place)
     if place is None:  # nothing to record; the text alone says where it goes wrong
         return with_where(found, None, known, exercise, source, asked)
     state = torch.get_rng_state()

@@ -138,7 +138,8 @@ class Marking:
                     request = to_steps_request([calls[place]])
                     reply = child.request(*request, seconds=STEPS_SECONDS)
                     steps = Steps(place, read(*reply, 1)[0], outcomes[place])
-            wrong = WrongAnswer(exercise, calls, outcomes, answers, source, in_child(child))
+            own = in_child(child), place
+            wrong = WrongAnswer(exercise, calls, outcomes, answers, source, *own)
             return with_where(found, steps, answers, exercise, source, wrong)
 
         def is_right(calls: list[Call], seen: Observation) -> bool:

@@ -52,7 +52,7 @@ def told(task: str, source: str, seed: int = 0, steps_too: bool = True) -> tuple
     if not steps_too:
         return tuple(found)
     seen = _steps(namespace, calls, outcomes, place) if place is not None else None
-    asked_of = WrongAnswer(exercise, calls, outcomes, known, source, here(namespace))
+    asked_of = WrongAnswer(exercise, calls, outcomes, known, source, here(namespace), place)
     return tuple(with_where(found, seen, known, exercise, source, asked_of))
 
 

@@ -18,7 +18,12 @@ DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 
 def run(runner, header: dict, tensors: dict) -> tuple[dict, dict]:
     """What the calls give with each of the texts in the place of the answer's own definitions;
-    None for one that stops with an error, where none is `wanted`."""
+    None for one that stops with an error, where none is `wanted`. Or the `steps` of one text."""
+    if header.get("steps"):
+        version, bound = type(runner)(dict(runner.namespace)), _Lines(MAX_LINES)
+        with _quiet(), bound:
+            _define(header["texts"][0], version.namespace)
+            return sys.modules["course_steps"].run(version, header, tensors)
     found, out, left = [], {}, MAX_ALL
     for text in header["texts"]:
         before, bound = list(out), _Lines(min(left, MAX_LINES))
@@ -36,13 +41,20 @@ def run(runner, header: dict, tensors: dict) -> tuple[dict, dict]:
 def _outcomes(runner, text: str, calls: list, tensors: dict, out: dict, bound) -> list | None:
     """What the calls give of one version; None where it cannot even be defined."""
     version = type(runner)(dict(runner.namespace))
-    quiet = io.StringIO()
-    with contextlib.redirect_stdout(quiet), contextlib.redirect_stderr(quiet), bound:
+    with _quiet(), bound:
         try:
             _define(text, version.namespace)
             return [version.call(call, tensors, out) for call in calls]
         except BaseException:  # of a decorator, a default value, the bound
             return None
+
+
+@contextlib.contextmanager
+def _quiet():
+    """Nothing that a version prints is shown."""
+    nowhere = io.StringIO()
+    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        yield
 
 
 def _define(text: str, namespace: dict) -> None:

@@ -8,57 +8,65 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 
 from autograder.course.calls import Call, Outcome, from_reply, to_request
+from autograder.course.steps.traces import Trace, to_steps_request
+from autograder.course.steps.traces import read as read_steps
 from autograder.sandbox import ChildFailed
-from autograder.sandbox.inside import edited
+from autograder.sandbox.inside import edited, steps
 from autograder.sandbox.inside.runner import Runner
 
-# Given texts and calls: what each gives, None where it cannot be told; `wanted`: also errors.
-Ask = Callable[[Sequence[str], Sequence[Call], bool], list[tuple[Outcome, ...] | None]]
-SECONDS = 5.0  # that a child may take for all versions
+Send = Callable[[dict, dict], tuple[dict, dict]]  # a request to what holds the answer, its reply
+SECONDS = 5.0  # that a child may take for all versions of one request
 
 
-def to_edited_request(
-    texts: Sequence[str], calls: Sequence[Call], wanted: bool
-) -> tuple[dict, dict]:
-    """The header and tensors that ask a `Runner` for these calls of these versions."""
+def outcomes_of(
+    send: Send, texts: Sequence[str], calls: Sequence[Call], wanted: bool
+) -> list[tuple[Outcome, ...] | None]:
+    """What the calls give with each of these versions; None where that cannot be told.
+
+    wanted: whether a version that stops with an error is of interest, too.
+    """
     header, tensors = to_request(list(calls))
-    return {**header, "op": "edited", "texts": list(texts), "wanted": wanted}, tensors
+    header |= {"op": "edited", "texts": list(texts), "wanted": wanted}
+    try:
+        return _read(*send(header, tensors), len(texts), len(calls))
+    except (ChildFailed, LookupError, TypeError, ValueError):
+        return [None] * len(texts)
 
 
-def read(
+def _read(
     header: Mapping, tensors: Mapping[str, torch.Tensor], texts: int, calls: int
 ) -> list[tuple[Outcome, ...] | None]:
-    """The outcomes of a reply; raises ValueError where it is not what was asked for."""
     raw = header.get("versions")
     if not isinstance(raw, list) or len(raw) != texts:
         raise ValueError("asked for versions of an answer, got something else")
     return [None if r is None else from_reply({"outcomes": r}, tensors, calls) for r in raw]
 
 
-def here(namespace: Mapping) -> Ask:
+def steps_of(send: Send, text: str, call: Call) -> Trace | None:
+    """The steps of one call with one version."""
+    header, tensors = to_steps_request([call])
+    header |= {"op": "edited", "texts": [text], "steps": True}
+    try:
+        return read_steps(*send(header, tensors), 1)[0]
+    except (ChildFailed, LookupError, TypeError, ValueError):
+        return None
+
+
+def here(namespace: Mapping) -> Send:
     """Asks versions in this process: in a student's own notebook."""
 
-    def ask(texts, calls, wanted):
+    def send(header, tensors):
         sys.modules.setdefault("course_edited", edited)
+        sys.modules.setdefault("course_steps", steps)
         state = torch.get_rng_state()
         try:
-            reply = Runner(dict(namespace)).handle(*to_edited_request(texts, calls, wanted))
+            return Runner(dict(namespace)).handle(header, tensors)
         finally:
             torch.set_rng_state(state)
-        return read(*reply, len(texts), len(calls))
 
-    return ask
+    return send
 
 
-def in_child(child) -> Ask:
-    """Asks versions in a child that has loaded the answer; where it fails, none of them tells."""
-
-    def ask(texts, calls, wanted):
-        try:
-            request = to_edited_request(texts, calls, wanted)
-            reply = child.request(*request, seconds=SECONDS)
-            return read(*reply, len(texts), len(calls))
-        except (ChildFailed, LookupError, TypeError, ValueError):
-            return [None] * len(texts)
-
-    return ask
+def in_child(child) -> Send:
+    """Asks versions in a child that has loaded the answer."""
+    return lambda header, tensors: child.request(header, tensors, seconds=SECONDS)

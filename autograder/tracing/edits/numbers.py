@@ -9,14 +9,12 @@ from autograder.tracing.edits.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 AXES = ("dim", "axis", "dims", "dim0", "dim1", "start_dim", "end_dim")
-WITH_AXES = frozenset(
-    (
-        "sum mean softmax log_softmax logsumexp max min amax amin argmax argmin cumsum cumprod "
-        "prod cat concat stack unsqueeze squeeze transpose swapaxes permute movedim flatten diff "
-        "unflatten split chunk unbind select index_select gather std var norm flip roll sort topk "
-        "argsort narrow size std_mean var_mean softmin all any count_nonzero tensor_split"
-    ).split()
-)
+WITH_AXES = ("sum", "mean", "softmax", "log_softmax", "logsumexp", "max", "min", "amax", "amin")
+WITH_AXES += ("argmax", "argmin", "cumsum", "cumprod", "prod", "cat", "concat", "stack", "diff")
+WITH_AXES += ("unsqueeze", "squeeze", "transpose", "swapaxes", "permute", "movedim", "flatten")
+WITH_AXES += ("unflatten", "split", "chunk", "unbind", "select", "index_select", "gather", "std")
+WITH_AXES += ("var", "norm", "flip", "roll", "sort", "topk", "argsort", "narrow", "size", "any")
+WITH_AXES += ("std_mean", "var_mean", "softmin", "all", "count_nonzero", "tensor_split")
 NEAR = (0, 1, 2, -1, -2, -3)
 
 

@@ -1,80 +1,221 @@
 """Looks for the one small change of a program with which all that is asked of it comes out right.
 
 Whether a change does so is no guess: it is tried, on every call. What it undoes is what is wrong.
-How many are tried is bound by counts, so that the same text always gets the same words.
+Where none does, two are tried: a change that brings the result nearer to what is asked for, and a
+second one, or a mistake that is known. How many are tried is bound by counts, so that the same text
+always gets the same words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from autograder.course.answers import Answers
+import torch
+
+from autograder.course.answers import Answers, Named
 from autograder.course.asking import Exercise
 from autograder.course.calls import Call, Outcome
+from autograder.course.sketch import Sketch
 from autograder.judging.difference import matches
 from autograder.judging.verdict import right
+from autograder.tracing.alike import plain
 from autograder.tracing.edits.all import edits
-from autograder.tracing.edits.ask import Ask
+from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
 from autograder.tracing.edits.source import Edit
+from autograder.tracing.look import Look
+from autograder.tracing.text import Text
 
-MOST = 12_000  # steps that are made for all versions together; a hundred take a millisecond
+MOST = 12_000  # steps that are made for all single changes; a hundred take a millisecond
+MOST_OF_TWO = 12_000  # the same for two at once
 OF_ONE = 60  # what it costs beside its steps to try one
 SURVIVE = 8  # versions that are tried on all calls
+NEAREST = 4  # changes behind which a second one is looked for
+FAR = 2.0  # how far from what is asked for another shape is
 
 
 @dataclass(frozen=True)
 class WrongAnswer:
-    """An answer that is wrong: what was asked of it, what came, and how its versions are asked."""
+    """An answer that is wrong: what was asked of it, what came, and how its versions are asked.
+
+    place: the call whose steps are looked at, where there is one.
+    """
 
     exercise: Exercise
     calls: Sequence[Call]
     outcomes: Sequence[Outcome]
     known: Answers
     source: str
-    ask: Ask
+    send: Send
+    place: int | None = None
 
 
-def mended_by(asked: WrongAnswer, steps: int, likely: dict[int, int]) -> list[Edit]:
-    """The changes that make all right, the likeliest first; empty where none of one place does.
+@dataclass(frozen=True)
+class Mended:
+    """What makes all right: two changes, or one beside a known mistake, told by its line."""
+
+    changes: tuple[Edit, ...]
+    known: Named | None = None
+    line: int = 0
+
+
+class Search:
+    """The versions of one answer that were tried, and what came of them in one call.
 
     steps: those of one call. likely: by line how well what it gives is known to be right, from 0.
     """
-    place = _first_wrong(asked)
-    if place is None or any(outcome.unset for outcome in asked.outcomes):
-        return []
-    count = MOST // (OF_ONE + steps)
-    order = sorted(edits(asked.source), key=lambda e: (likely.get(e.line, 1), e.rank))[:count]
-    if not order:
-        return []
-    survive = [e for e, fits in zip(order, _fits(asked, order, place), strict=True) if fits]
-    return [e for e, fits in zip(survive, _all_right(asked, survive), strict=False) if fits]
+
+    def __init__(self, wrong: WrongAnswer, steps: int, likely: Mapping[int, int]):
+        self.wrong, self.cost, self.likely = wrong, OF_ONE + steps, likely
+        self.rtol = wrong.exercise.rtol
+        pairs = enumerate(zip(wrong.outcomes, wrong.known.expected, strict=True))
+        failed = [i for i, (got, wanted) in pairs if not matches(got, wanted, self.rtol)]
+        self.place = failed[0] if failed else None
+        self.tried: list[Edit] = []
+        self.gave: list[Outcome | None] = []
+        if self.place is not None and not any(outcome.unset for outcome in wrong.outcomes):
+            self.tried = self._in_order(edits(wrong.source))[: MOST // self.cost]
+            self.gave = self._asked([edit.source for edit in self.tried])
+
+    def one(self) -> list[Edit]:
+        """The single changes that make all right, the likeliest first."""
+        pairs = zip(self.tried, self.gave, strict=True)
+        survive = [edit for edit, gave in pairs if self._fits(gave)][:SURVIVE]
+        fine = self._all_right([edit.source for edit in survive])
+        return [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
+
+    def two(self) -> Mended | None:
+        """Two changes that together make all right, or one beside a known mistake."""
+        if self.place is None or not self.tried:
+            return None
+        nearest = self._nearest()
+        known = self._beside_a_known_one(nearest)
+        if known is not None:
+            return known
+        found = [(one, two, text) for one in nearest[:NEAREST] for two, text in self._behind(one)]
+        found = found[: MOST_OF_TWO // self.cost]
+        gave = self._asked([text for *_, text in found])
+        survive = [each for each, came in zip(found, gave, strict=True) if self._fits(came)]
+        survive = survive[:SURVIVE]
+        fine = self._all_right([text for *_, text in survive])
+        right_ones = [each for each, is_right in zip(survive, fine, strict=True) if is_right]
+        if not right_ones:
+            return None
+        one, two, _ = min(right_ones, key=lambda each: each[0].rank + each[1].rank)
+        return Mended(tuple(sorted((one, two), key=lambda edit: edit.line)))
+
+    def _in_order(self, found: list[Edit]) -> list[Edit]:
+        return sorted(found, key=lambda edit: (self.likely.get(edit.line, 1), edit.rank))
+
+    # --- asking ----------------------------------------------------------------------------------
+    def _asked(self, texts: list[str]) -> list[Outcome | None]:
+        """What versions give in the call that is looked at."""
+        if not texts:
+            return []
+        calls, label = self.wrong.calls, self.wrong.calls[self.place].on
+        before = [c for c in calls[: self.place] if label and c.on == label]
+        wanted = self.wrong.known.expected[self.place].error is not None
+        found = outcomes_of(self.wrong.send, texts, [*before, calls[self.place]], wanted)
+        return [None if each is None else each[-1] for each in found]
+
+    def _fits(self, gave: Outcome | None) -> bool:
+        wanted = self.wrong.known.expected[self.place]
+        return gave is not None and matches(gave, wanted, self.rtol)
+
+    def _all_right(self, texts: list[str]) -> list[bool]:
+        """Which versions are right in all calls."""
+        found = self._on_all(texts)
+        wrong = self.wrong
+        return [
+            each is not None and right(wrong.exercise, wrong.calls, each, wrong.known, text)
+            for text, each in zip(texts, found, strict=True)
+        ]
+
+    def _on_all(self, texts: list[str]) -> list[tuple[Outcome, ...] | None]:
+        wanted = any(each.error is not None for each in self.wrong.known.expected)
+        return outcomes_of(self.wrong.send, texts, self.wrong.calls, wanted) if texts else []
+
+    # --- two at once -----------------------------------------------------------------------------
+    def _nearest(self) -> list[Edit]:
+        """The changes that bring the result nearer to what is asked for, the nearest first."""
+        wanted = self.wrong.known.expected[self.place]
+        if isinstance(wanted.value, Sketch) or wanted.error is not None:
+            return []
+        as_it_is = _distance(self.wrong.outcomes[self.place], wanted)
+        found: dict[float, Edit] = {}
+        for edit, gave in zip(self.tried, self.gave, strict=True):
+            far = _distance(gave, wanted)
+            if far < as_it_is - 1e-6:
+                found.setdefault(round(far, 6), edit)
+        return [edit for _, edit in sorted(found.items(), key=lambda each: each[0])]
+
+    def _behind(self, one: Edit) -> Iterator[tuple[Edit, str]]:
+        """Second changes behind a first: those that alone change something."""
+        stopped = self.wrong.outcomes[self.place].error is not None
+        if stopped:  # then none runs but behind what mends the error
+            yield from ((two, two.source) for two in self._in_order(edits(one.source)))
+            return
+        as_it_is = self.wrong.outcomes[self.place]
+        for two, gave in zip(self.tried, self.gave, strict=True):
+            text = one.after(two)
+            if text and gave is not None and not matches(gave, as_it_is, self.rtol):
+                yield two, text
+
+    def _beside_a_known_one(self, nearest: list[Edit]) -> Mended | None:
+        """A change with which what comes back is what a known mistake gives, where the steps show
+        that mistake on another line: on its own the change might have brought it in."""
+        gave = dict(zip((e.source for e in self.tried), self.gave, strict=True))
+        known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
+        for edit in nearest:
+            for named in known:
+                if matches(gave[edit.source], named[2][self.place], self.rtol):
+                    (came,) = self._on_all([edit.source])
+                    pairs = zip(came or (), named[2], strict=False)
+                    if came and all(matches(got, gives, self.rtol) for got, gives in pairs):
+                        line = self._line_of(edit, named[0])
+                        if line not in (None, edit.line):
+                            return Mended((edit,), named, line)
+        return None
+
+    def _line_of(self, edit: Edit, check: str) -> int | None:
+        """The line of a known mistake that is left when a change is made."""
+        place, bank = self.wrong.place, self.wrong.known.bank
+        if place is None or bank is None:
+            return None
+        trace = steps_of(self.wrong.send, edit.source, self.wrong.calls[place])
+        if trace is None:
+            return None
+        told = Look(trace, bank, place, Text(edit.source)).told(check)
+        own = [each for each in told if each.cause is None or each.cause[0] == check]
+        return own[0].where.first_wrong if len(own) == 1 else None
 
 
-def _first_wrong(asked: WrongAnswer) -> int | None:
-    """The place of a call that is not right: the one with the fewest numbers."""
-    rtol = asked.exercise.rtol
-    pairs = enumerate(zip(asked.outcomes, asked.known.expected, strict=True))
-    return next((i for i, (got, wanted) in pairs if not matches(got, wanted, rtol)), None)
+def _distance(gave: Outcome | None, wanted: Outcome) -> float:
+    """How far what came is from what is asked for, part by part, at most FAR for each."""
+    if gave is None or gave.error is not None:
+        return math.inf
+    own, right_ones = _parts(gave.value), _parts(wanted.value)
+    if len(own) != len(right_ones):
+        return FAR * (1 + len(right_ones))
+    return sum(_apart(one, other) for one, other in zip(own, right_ones, strict=True))
 
 
-def _fits(asked: WrongAnswer, order: list[Edit], place: int) -> list[bool]:
-    """Which versions give in one call what they should."""
-    calls, wanted = asked.calls, asked.known.expected[place]
-    label = calls[place].on
-    own = [c for c in calls[:place] if label and c.on == label] + [calls[place]]
-    found = asked.ask([e.source for e in order], own, wanted.error is not None)
-    rtol = asked.exercise.rtol
-    return [each is not None and matches(each[-1], wanted, rtol) for each in found]
+def _parts(value) -> list:
+    if isinstance(value, Mapping):
+        return [part for key in sorted(value, key=str) for part in _parts(value[key])]
+    if isinstance(value, tuple | list):
+        return [part for each in value for part in _parts(each)]
+    return [value]
 
 
-def _all_right(asked: WrongAnswer, survive: list[Edit]) -> list[bool]:
-    """Which versions are right in all calls."""
-    if not survive:
-        return []
-    wanted = any(each.error is not None for each in asked.known.expected)
-    found = asked.ask([e.source for e in survive[:SURVIVE]], list(asked.calls), wanted)
-    return [
-        each is not None and right(asked.exercise, asked.calls, each, asked.known, edit.source)
-        for edit, each in zip(survive, found, strict=False)
-    ]
+def _apart(one, other) -> float:
+    """How far one tensor is from another, as a share of its size."""
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return 0.0 if type(one) is type(other) and one == other else FAR
+    if one.shape != other.shape or one.is_complex() or not other.numel():
+        return FAR
+    apart = (plain(one) - plain(other)).abs().nan_to_num(math.inf, math.inf)
+    size = float(plain(other).abs().nan_to_num(0.0, 0.0, 0.0).mean()) or 1.0
+    wrong = float((apart > 1e-4 * size).double().mean())
+    return wrong + min(float(apart.clamp(max=10 * size).mean()) / size, 10.0) / 10.0

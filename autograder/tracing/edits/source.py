@@ -26,6 +26,17 @@ class Edit:
     source: str
     rank: int = 0
     place: tuple[int, int] = (0, 0)  # of what is changed, in the text
+    new: str = ""  # what stands there then
+
+    def after(self, other: Edit) -> str | None:
+        """The program with both changes; None where they are of one place."""
+        (start, end), (first, last) = self.place, other.place
+        if start < last and first < end:
+            return None
+        if first >= end:  # what stands behind it moves
+            by = len(self.new) - (end - start)
+            first, last = first + by, last + by
+        return self.source[:first] + other.new + self.source[last:]
 
 
 class Source:
@@ -111,7 +122,8 @@ class Source:
         if gone > 0 and new.endswith(")"):
             new = new[:-1] + "\n" * gone + ")"
         line = self.statement(node).lineno
-        return Edit(line, how, self.text[:start] + new + self.text[end:], rank, span)
+        changed = self.text[:start] + new + self.text[end:]
+        return Edit(line, how, changed, rank, span, new)
 
 
 def _is_text(statement: ast.stmt) -> bool:

@@ -8,10 +8,11 @@ from autograder.course.asking import Exercise, Finding, Verdict, Where
 from autograder.course.general.operations import OPERATION
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
-from autograder.tracing.edits.search import WrongAnswer, mended_by
+from autograder.tracing.edits.search import Mended, Search, WrongAnswer
 from autograder.tracing.edits.source import Edit
 from autograder.tracing.look import TWO_AT_ONCE, Look
 
+NO_CAUSE = "What it gives is not right."
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
 
 
@@ -26,11 +27,21 @@ def by_its_edit(
     if number is None or _is_settled(first[number], placed[number], asked):
         return placed
     steps = len(look.trace.steps) if look is not None else 0
-    found = mended_by(asked, steps, _likely(look))
-    if not found:
+    search = Search(asked, steps, _likely(look))
+    one = search.one()
+    two = search.two() if not one and not _tells_of_two(placed[number]) else None
+    if one:
+        said = _said(first[number], placed[number], one, asked.exercise, look)
+    elif two is not None:
+        said = _both(first[number], placed[number], two, asked.exercise, look)
+    else:
         return placed
-    said = _said(first[number], placed[number], found, asked.exercise, look)
     return [*placed[:number], said, *placed[number + 1 :]]
+
+
+def _tells_of_two(placed: Finding) -> bool:
+    """Whether the steps have told two mistakes with their lines and causes already."""
+    return placed.message.startswith(SEVERAL) and NO_CAUSE not in placed.message
 
 
 def _is_settled(first: Finding, placed: Finding, asked: WrongAnswer) -> bool:
@@ -80,10 +91,27 @@ def _said(
         message = f"{one} {first.message}"
     else:
         message = one
-    where = placed.where if there and not several else _where(edit, look)
-    return replace(
-        placed, message=message, where=where, line=edit.line, statement=_statement(edit, look)
-    )
+    where = placed.where if there and not several else _where(edit.line, edit.how, look)
+    statement = _at(edit.line, look)
+    return replace(placed, message=message, where=where, line=edit.line, statement=statement)
+
+
+def _both(
+    first: Finding, placed: Finding, two: Mended, exercise: Exercise, look: Look | None
+) -> Finding:
+    """A finding with two changes that together make all right, or one beside a known mistake."""
+    parts = [(e.line, f"{e.how[:1].upper()}{e.how[1:]}.", e.how) for e in two.changes]
+    parts += [(two.line, two.known[1], "")] if two.known is not None else []
+    parts.sort(key=lambda part: part[0])
+    line, _, how = parts[0]
+    said = [f"Line {line}: {text}" for line, text, _ in parts]
+    said += [f"Mend line {line} first."] if line != parts[-1][0] else []
+    rest = first.message if is_nameless(first.check, exercise.task) else ""
+    rest = rest.partition(TWO_AT_ONCE)[0].strip()
+    message = f"Two things are wrong. {' '.join(said)} {rest}".strip()
+    told = placed.where is not None and placed.where.first_wrong == line
+    where = placed.where if told else _where(line, how, look)
+    return replace(placed, message=message, where=where, line=line, statement=_at(line, look))
 
 
 def _of_the_last(found: list[Edit]) -> Edit:
@@ -91,10 +119,10 @@ def _of_the_last(found: list[Edit]) -> Edit:
     return max((e for e in found if e.rank == found[0].rank), key=lambda e: e.line)
 
 
-def _where(edit: Edit, look: Look | None) -> Where:
-    before = look.right_before(edit.line) if look is not None else {"last_right": None}
-    return Where(first_wrong=edit.line, how=edit.how, **before)
+def _where(line: int, how: str, look: Look | None) -> Where:
+    before = look.right_before(line) if look is not None else {"last_right": None}
+    return Where(first_wrong=line, how=how, **before)
 
 
-def _statement(edit: Edit, look: Look | None) -> str:
-    return look.text.statement(edit.line) if look is not None else ""
+def _at(line: int, look: Look | None) -> str:
+    return look.text.statement(line) if look is not None else ""
