@@ -6,6 +6,8 @@ import ast
 from collections.abc import Callable, Iterator
 
 from autograder.tracing.edits.calls import of_calls
+from autograder.tracing.edits.indices import of_indices
+from autograder.tracing.edits.left_out import of_what_is_left_out
 from autograder.tracing.edits.names import of_names
 from autograder.tracing.edits.numbers import of_numbers
 from autograder.tracing.edits.operators import of_operators
@@ -16,6 +18,8 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_numbers,
     of_operators,
     of_calls,
+    of_what_is_left_out,
+    of_indices,
     of_names,
     of_statements,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.edits.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 # Functions that are taken for one another.
@@ -30,7 +30,6 @@ KINDS = (
     "any all",
     "values indices",
     "gather index_select",
-    "append insert",
     "minimum maximum",
     "mm bmm matmul",
 )
@@ -100,7 +99,10 @@ def _none(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 
 def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """Two neighbours among the arguments exchanged; one named argument left out."""
+    """Two neighbours among the arguments exchanged; one named argument left out. Not of what the
+    student wrote: there the arguments may be right, and the function wrong."""
+    if callee(node) in {function.name for function in source.functions()}:
+        return
     texts = [source.of(each) for each in node.args]
     for i in range(len(texts) - 1):
         if texts[i] == texts[i + 1]:
@@ -168,6 +170,10 @@ def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:
         text = source.of(node.args[0])
         how = f"`{source.shown(node.args[0])}` is one tensor that each round changes again"
         yield source.with_expression(node.args[0], f"({text}).clone()", how, 3)
+    if name == "insert" and len(node.args) == 2 and number(node.args[0]) == 0:
+        how = f"`{source.shown(node)}` puts each round's result before those of the rounds before"
+        receiver, given = source.of(node.func.value), source.of(node.args[1])
+        yield source.with_text(node, f"{receiver}.append({given})", how)
     if name.endswith("_") and not name.startswith("_") and isinstance(node.func, ast.Attribute):
         value = source.of(node.func.value)
         how = f"`{name}` changes in place what is still needed as it was"

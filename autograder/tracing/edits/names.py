@@ -9,7 +9,11 @@ from autograder.tracing.edits.source import Edit, Source
 
 
 def of_names(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """Other names of the same function, or other attributes of `self`, in the place of one."""
+    """Other names of the same function, or other attributes of `self`, in the place of one.
+
+    Of what is read in one place alone nobody can tell whether it is a slip there, or where it was
+    made.
+    """
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_variable(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _is_self(node):
@@ -28,11 +32,13 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
     if function is None:
         return
-    known = names_of(function, statement.lineno)
+    known = names_of(source, function, statement.lineno)
     if node.id not in known:
         return
+    reads = [n for n in source.inside(function) if isinstance(n, ast.Name) and n.id == node.id]
+    reads = [n for n in reads if isinstance(n.ctx, ast.Load)]
     how = f"`{node.id}` is taken where another belongs, in `{_shown(source, node)}`"
-    for other in known:
+    for other in known if len(reads) > 1 else ():
         if other != node.id:
             yield source.with_text(node, other, how, 4)
     # A number that should be one more or less, or its root.
@@ -66,13 +72,13 @@ def _is_a_number(source: Source, node: ast.Name) -> bool:
     return isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "range"
 
 
-def names_of(function: ast.FunctionDef, line: int) -> list[str]:
+def names_of(source: Source, function: ast.FunctionDef, line: int) -> list[str]:
     """The names that a function has before a line, the last first."""
     given = function.args
     found = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
     stored = (
         n
-        for n in ast.walk(function)
+        for n in source.inside(function)
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.lineno <= line
     )
     found += [n.id for n in sorted(stored, key=lambda n: (n.lineno, n.col_offset))]
@@ -83,7 +89,7 @@ def _of_attribute(source: Source, node: ast.Attribute) -> Iterator[Edit]:
     """Another layer or number of the object."""
     made = {
         t.attr: n.value
-        for n in ast.walk(source.tree)
+        for n in source.inside(source.tree)
         if isinstance(n, ast.Assign)
         for target in n.targets
         for t in ast.walk(target)

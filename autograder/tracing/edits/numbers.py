@@ -114,6 +114,9 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
     else:
         how = f"`{source.shown(node)}` stands in another order than it should"
     for i in range(len(texts) - 1):
+        named = all(isinstance(each, ast.Name) for each in node.elts[i : i + 2])
+        if isinstance(parent, ast.Return) and named:
+            continue  # the names may be wrong, and not their order
         if texts[i] != texts[i + 1]:
             other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
             yield source.with_span(node, (begins, ends), ", ".join(other), how, 1)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -27,9 +27,11 @@ from autograder.tracing.edits.source import Edit
 from autograder.tracing.look import Look
 from autograder.tracing.text import Text
 
-MOST = 12_000  # steps that are made for all single changes; a hundred take a millisecond
-MOST_OF_TWO = 12_000  # the same for two at once
+MOST = 18_000  # steps that are made for all single changes; a hundred take a millisecond
+MOST_OF_TWO = 9_000  # the same for two at once
 OF_ONE = 60  # what it costs beside its steps to try one
+OF_A_CLASS = 60  # and to make its object
+PLAIN = 1  # the highest rank of a change that puts one thing in the place of another
 SURVIVE = 8  # versions that are tried on all calls
 NEAREST = 4  # changes behind which a second one is looked for
 FAR = 2.0  # how far from what is asked for another shape is
@@ -67,11 +69,13 @@ class Search:
     """
 
     def __init__(self, wrong: WrongAnswer, steps: int, likely: Mapping[int, int]):
-        self.wrong, self.cost, self.likely = wrong, OF_ONE + steps, likely
+        self.wrong, self.likely = wrong, likely
         self.rtol = wrong.exercise.rtol
         pairs = enumerate(zip(wrong.outcomes, wrong.known.expected, strict=True))
         failed = [i for i, (got, wanted) in pairs if not matches(got, wanted, self.rtol)]
-        self.place = failed[0] if failed else None
+        self.place = min(failed, key=lambda i: _numbers(wrong.calls[i]), default=None)
+        is_class = self.place is not None and wrong.calls[self.place].init is not None
+        self.cost = OF_ONE + steps + OF_A_CLASS * is_class
         self.tried: list[Edit] = []
         self.gave: list[Outcome | None] = []
         if self.place is not None and not any(outcome.unset for outcome in wrong.outcomes):
@@ -116,7 +120,8 @@ class Search:
         calls, label = self.wrong.calls, self.wrong.calls[self.place].on
         before = [c for c in calls[: self.place] if label and c.on == label]
         wanted = self.wrong.known.expected[self.place].error is not None
-        found = outcomes_of(self.wrong.send, texts, [*before, calls[self.place]], wanted)
+        one = [replace(call, work=False) for call in (*before, calls[self.place])]
+        found = outcomes_of(self.wrong.send, texts, one, wanted)
         return [None if each is None else each[-1] for each in found]
 
     def _fits(self, gave: Outcome | None) -> bool:
@@ -164,10 +169,10 @@ class Search:
 
     def _beside_a_known_one(self, nearest: list[Edit]) -> Mended | None:
         """A change with which what comes back is what a known mistake gives, where the steps show
-        that mistake on another line: on its own the change might have brought it in."""
+        that mistake on another line: what takes a step away might have brought it in."""
         gave = dict(zip((e.source for e in self.tried), self.gave, strict=True))
         known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
-        for edit in nearest:
+        for edit in (edit for edit in nearest if edit.rank <= PLAIN):
             for named in known:
                 if matches(gave[edit.source], named[2][self.place], self.rtol):
                     (came,) = self._on_all([edit.source])
@@ -189,6 +194,12 @@ class Search:
         told = Look(trace, bank, place, Text(edit.source)).told(check)
         own = [each for each in told if each.cause is None or each.cause[0] == check]
         return own[0].where.first_wrong if len(own) == 1 else None
+
+
+def _numbers(call: Call) -> int:
+    """How many numbers a call is given."""
+    given = (*call.args, *call.kwargs.values(), *call.weights.values())
+    return sum(each.numel() for each in given if isinstance(each, torch.Tensor))
 
 
 def _distance(gave: Outcome | None, wanted: Outcome) -> float:
@@ -215,7 +226,8 @@ def _apart(one, other) -> float:
         return 0.0 if type(one) is type(other) and one == other else FAR
     if one.shape != other.shape or one.is_complex() or not other.numel():
         return FAR
-    apart = (plain(one) - plain(other)).abs().nan_to_num(math.inf, math.inf)
-    size = float(plain(other).abs().nan_to_num(0.0, 0.0, 0.0).mean()) or 1.0
+    one, other = plain(one.double()), plain(other.double())
+    apart = (one - other).abs().nan_to_num(math.inf, math.inf)
+    size = float(other.abs().nan_to_num(0.0, 0.0, 0.0).mean()) or 1.0
     wrong = float((apart > 1e-4 * size).double().mean())
     return wrong + min(float(apart.clamp(max=10 * size).mean()) / size, 10.0) / 10.0

@@ -49,13 +49,21 @@ class Source:
         self.starts = [0]
         for line in self.lines:
             self.starts.append(self.starts[-1] + len(line) + 1)
-        self.parent = {
-            child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)
-        }
+        self.parent: dict[ast.AST, ast.AST] = {}
+        self._inside: dict[ast.AST, list[ast.AST]] = {}
+        for node in self.inside(self.tree):
+            for child in ast.iter_child_nodes(node):
+                self.parent[child] = node
+
+    def inside(self, node: ast.AST) -> list[ast.AST]:
+        """All syntax of a node; looked for once."""
+        if node not in self._inside:
+            self._inside[node] = list(ast.walk(node))
+        return self._inside[node]
 
     def functions(self) -> Iterator[ast.FunctionDef]:
         """All functions and methods."""
-        return (n for n in ast.walk(self.tree) if isinstance(n, ast.FunctionDef))
+        return (n for n in self.inside(self.tree) if isinstance(n, ast.FunctionDef))
 
     def nodes(self) -> Iterator[ast.AST]:
         """All syntax inside of functions, in the order of the text."""
@@ -64,7 +72,7 @@ class Source:
                 continue  # it is part of the one around it
             for statement in function.body:
                 if not _is_text(statement):
-                    yield from ast.walk(statement)
+                    yield from self.inside(statement)
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """What a node stands in, the nearest first."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from autograder.tracing.edits.calls import LIBRARIES
 from autograder.tracing.edits.source import Edit, Source
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
+MOST_NAMES = 7
 BLOCKS = (ast.For, ast.If, ast.With)
 
 
@@ -21,6 +23,12 @@ def of_statements(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.For):
         yield from _last_into_the_loop(source, node)
         yield from _first_into_the_loop(source, node)
+        yield from _first_out_of_the_loop(source, node)
+    if isinstance(node, ast.Assign):
+        yield from _added(source, node)
+        yield from _still_needed(source, node)
+    if isinstance(node, ast.stmt) and not isinstance(node, BLOCKS):
+        yield from _exchanged(source, node)
 
 
 def _shown(source: Source, node: ast.stmt) -> str:
@@ -109,3 +117,71 @@ def _first_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
     new = between + source.text[head_start:head_end] + moved
     how = f"it runs once, and belongs into each round of the loop of line {node.lineno}"
     yield source.with_span(before, (start, head_end), new, how, 2)
+
+
+def _first_out_of_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
+    """The first statement of a loop, before it: what should be done once."""
+    first = node.body[0]
+    if not isinstance(first, PLAIN) or len(node.body) < 2 or first.lineno == node.lineno:
+        return
+    start, end = _rows(source, first)
+    moved = _moved(source.text[start:end], node.col_offset - first.col_offset)
+    head = source.starts[node.lineno - 1]
+    how = f"it runs in each round of the loop of line {node.lineno}, and should run once"
+    new = moved + source.text[head:start]
+    yield source.with_span(first, (head, end), new, how, 2)
+
+
+def _added(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """What each round should add to what there is."""
+    target = node.targets[0]
+    in_a_loop = any(isinstance(n, ast.For) for n in source.around(node))
+    if in_a_loop and len(node.targets) == 1 and isinstance(target, ast.Name | ast.Subscript):
+        name = source.of(target)
+        how = f"each round replaces `{source.shown(target)}`, and adds nothing to it"
+        yield source.with_text(node, f"{name} = {name} + ({source.of(node.value)})", how, 2)
+
+
+def _still_needed(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """A name that is given another value before a later statement needs the first one."""
+    target = node.targets[0]
+    if len(node.targets) != 1 or not isinstance(target, ast.Name):
+        return
+    block = _block(source, node)
+    behind = block[block.index(node) + 1 :]
+    name, start = target.id, source.span(node)[0]
+    for statement in behind:
+        for read in source.inside(statement):
+            if isinstance(read, ast.Name) and read.id == name and isinstance(read.ctx, ast.Load):
+                first, end = source.span(read)
+                between = source.text[source.span(node)[1] : first]
+                value = source.of(node.value)
+                new = f"{name}_before, {name} = {name}, ({value}){between}{name}_before"
+                how = f"it overwrites `{name}`, which line {statement.lineno} needs as it was"
+                yield source.with_span(node, (start, end), new, how, 2)
+
+
+def _exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """Two variables of one statement in each other's places."""
+    names = [
+        n
+        for n in source.inside(node)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and not _is_called(source, n)
+    ]
+    names = sorted(names, key=source.span)[:MOST_NAMES]
+    for i, one in enumerate(names):
+        for other in names[i + 1 :]:
+            if one.id == other.id:
+                continue
+            (start, middle), (again, end) = source.span(one), source.span(other)
+            new = other.id + source.text[middle:again] + one.id
+            how = f"`{one.id}` and `{other.id}` have changed places"
+            yield source.with_span(node, (start, end), new, how, 2)
+
+
+def _is_called(source: Source, node: ast.Name) -> bool:
+    """Whether a name is that of a function or a library."""
+    parent = source.parent[node]
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return True
+    return node.id in LIBRARIES or node.id == "self"

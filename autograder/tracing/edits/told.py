@@ -11,6 +11,7 @@ from autograder.judging.look_again import PREFIX
 from autograder.tracing.edits.search import Mended, Search, WrongAnswer
 from autograder.tracing.edits.source import Edit
 from autograder.tracing.look import TWO_AT_ONCE, Look
+from autograder.tracing.raised import without_advice
 
 NO_CAUSE = "What it gives is not right."
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
@@ -45,9 +46,12 @@ def _tells_of_two(placed: Finding) -> bool:
 
 
 def _is_settled(first: Finding, placed: Finding, asked: WrongAnswer) -> bool:
-    """Whether one known mistake explains all, and its line is told; or it is none of the values."""
+    """Whether one known mistake explains all, and its line is told, or an error has its cause; of
+    layers the text alone tells."""
     if first.check.startswith(PREFIX):
         return True
+    if first.verdict == Verdict.ERROR:
+        return without_advice(placed.message) == placed.message
     return _is_one(first, asked.exercise) and placed.where is not None
 
 
@@ -81,12 +85,12 @@ def _said(
     edit = there[0] if there else _of_the_last(found)
     one = f"One thing is wrong, in line {edit.line}: {edit.how}. Everything else is right."
     several = any(text in placed.message for text in SEVERAL)
-    if first.verdict == Verdict.ERROR and there:
-        return placed
     if there and not several and placed.message != first.message:
         return placed  # its cause is told
     if _is_one(first, exercise):
         message = first.message
+    elif first.verdict == Verdict.ERROR:
+        message = f"{without_advice(placed.message)} {one}"
     elif is_nameless(first.check, exercise.task):
         message = f"{one} {first.message}"
     else:
