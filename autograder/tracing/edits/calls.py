@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autograder.tracing.edits.source import Edit, Source, number
 from autograder.tracing.text import callee
@@ -93,15 +94,17 @@ def _none(source: Source, node: ast.Call) -> Iterator[Edit]:
     how = f"`{name}` does not belong there: `{source.shown(node)}`"
     is_method = isinstance(function, ast.Attribute) and not of_library(function)
     if is_method and not (isinstance(function.value, ast.Name) and function.value.id == "self"):
-        yield source.with_expression(node, source.of(function.value), how, 2)
+        yield replace(source.with_expression(node, source.of(function.value), how, 2), takes=True)
     elif node.args and not isinstance(node.args[0], ast.Starred):
-        yield source.with_expression(node, source.of(node.args[0]), how, 2)
+        kept = node.args[2] if name == "where" and len(node.args) == 3 else node.args[0]
+        yield replace(source.with_expression(node, source.of(kept), how, 2), takes=True)
 
 
 def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
     """Two neighbours among the arguments exchanged; one named argument left out. Not of what the
-    student wrote: there the arguments may be right, and the function wrong."""
-    if callee(node) in {function.name for function in source.functions()}:
+    student wrote, where the function may be wrong, and not of what gets names that say nothing."""
+    own = {function.name for function in source.functions()}
+    if callee(node) in own or callee(node) == "zip":
         return
     texts = [source.of(each) for each in node.args]
     for i in range(len(texts) - 1):

@@ -35,10 +35,14 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     known = names_of(source, function, statement.lineno)
     if node.id not in known:
         return
-    reads = [n for n in source.inside(function) if isinstance(n, ast.Name) and n.id == node.id]
-    reads = [n for n in reads if isinstance(n.ctx, ast.Load)]
     how = f"`{node.id}` is taken where another belongs, in `{_shown(source, node)}`"
-    for other in known if len(reads) > 1 else ():
+    parent = source.parent[node]
+    targets = getattr(parent, "targets", None) or [getattr(parent, "target", None)]
+    if isinstance(parent, ast.Assign | ast.NamedExpr) and not all(
+        is_sure(source, t) for t in targets
+    ):
+        return  # another name for it alone
+    for other in known if is_sure(source, node) else ():
         if other != node.id:
             yield source.with_text(node, other, how, 4)
     # A number that should be one more or less, or its root.
@@ -46,6 +50,19 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
         for new in (f"{node.id} + 1", f"{node.id} - 1", f"{node.id} ** 0.5"):
             yield source.with_expression(node, new, how, 3)
+
+
+def is_sure(source: Source, node: ast.AST) -> bool:
+    """Whether a name is what it should be where it is made: it is read more than once, or given.
+
+    Else the slip may stand there, and not where it is read.
+    """
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    if not isinstance(node, ast.Name) or function is None:
+        return True
+    same = [n for n in source.inside(function) if isinstance(n, ast.Name) and n.id == node.id]
+    given = node.id in [a.arg for a in function.args.args]
+    return given or sum(isinstance(n.ctx, ast.Load) for n in same) > 1
 
 
 def _shown(source: Source, node: ast.AST) -> str:

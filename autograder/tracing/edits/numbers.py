@@ -93,6 +93,8 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
         ways += [(end, "", step), ("", "", step), ("", f"({end}) + 1", step)]
         ways += [("", f"({end}) - 1", step)]
     if start and end:
+        length = f"(({end}) - ({start}))"
+        ways += [(end, f"({end}) + {length}", step), (f"({start}) - {length}", start, step)]
         ways += [(f"({start}) {s} 1", end, step) for s in "+-"]
         ways += [(start, f"({end}) {s} 1", step) for s in "+-"]
     if step:
@@ -115,7 +117,7 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` stands in another order than it should"
     for i in range(len(texts) - 1):
         named = all(isinstance(each, ast.Name) for each in node.elts[i : i + 2])
-        if isinstance(parent, ast.Return) and named:
+        if isinstance(parent, ast.Assign) or (isinstance(parent, ast.Return) and named):
             continue  # the names may be wrong, and not their order
         if texts[i] != texts[i + 1]:
             other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autograder.tracing.edits.source import Edit, Source
 
@@ -85,14 +86,13 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         return
     if sign != "**":
         how = f"`{sign} {source.shown(node.right)}` does not belong there"
-        yield source.with_expression(node, source.of(node.left), how, 2)
     else:
         how = f"the power `{sign} {source.shown(node.right)}` does not belong there"
-        yield source.with_expression(node, source.of(node.left), how, 2)
+    yield replace(source.with_expression(node, source.of(node.left), how, 2), takes=True)
     if sign in ("+", "*", "-"):
         sign_too = "-" if sign == "-" else ""
         how = f"`{source.shown(node.left)} {sign}` does not belong there"
-        yield source.with_expression(node, f"{sign_too}{right}", how, 2)
+        yield replace(source.with_expression(node, f"{sign_too}{right}", how, 2), takes=True)
 
 
 def _of_brackets(source: Source, node: ast.BinOp) -> Iterator[Edit]:

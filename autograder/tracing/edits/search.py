@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from autograder.course.answers import Answers, Named
+from autograder.course.answers import Answers
 from autograder.course.asking import Exercise
 from autograder.course.calls import Call, Outcome
 from autograder.course.sketch import Sketch
@@ -31,7 +31,6 @@ MOST = 18_000  # steps that are made for all single changes; a hundred take a mi
 MOST_OF_TWO = 9_000  # the same for two at once
 OF_ONE = 60  # what it costs beside its steps to try one
 OF_A_CLASS = 60  # and to make its object
-PLAIN = 1  # the highest rank of a change that puts one thing in the place of another
 SURVIVE = 8  # versions that are tried on all calls
 NEAREST = 4  # changes behind which a second one is looked for
 FAR = 2.0  # how far from what is asked for another shape is
@@ -55,11 +54,11 @@ class WrongAnswer:
 
 @dataclass(frozen=True)
 class Mended:
-    """What makes all right: two changes, or one beside a known mistake, told by its line."""
+    """One of two things that are wrong: its line, how it is so, and a known mistake's own words."""
 
-    changes: tuple[Edit, ...]
-    known: Named | None = None
-    line: int = 0
+    line: int
+    how: str
+    known: str = ""
 
 
 class Search:
@@ -73,7 +72,7 @@ class Search:
         self.rtol = wrong.exercise.rtol
         pairs = enumerate(zip(wrong.outcomes, wrong.known.expected, strict=True))
         failed = [i for i, (got, wanted) in pairs if not matches(got, wanted, self.rtol)]
-        self.place = min(failed, key=lambda i: _numbers(wrong.calls[i]), default=None)
+        self.place = min(failed, key=lambda i: _size(wrong.calls[i]), default=None)
         is_class = self.place is not None and wrong.calls[self.place].init is not None
         self.cost = OF_ONE + steps + OF_A_CLASS * is_class
         self.tried: list[Edit] = []
@@ -89,15 +88,15 @@ class Search:
         fine = self._all_right([edit.source for edit in survive])
         return [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
 
-    def two(self) -> Mended | None:
+    def two(self) -> tuple[Mended, ...]:
         """Two changes that together make all right, or one beside a known mistake."""
         if self.place is None or not self.tried:
-            return None
+            return ()
         nearest = self._nearest()
-        known = self._beside_a_known_one(nearest)
-        if known is not None:
-            return known
-        found = [(one, two, text) for one in nearest[:NEAREST] for two, text in self._behind(one)]
+        return self._two_changes(nearest[:NEAREST]) or self._beside_a_known_one(nearest)
+
+    def _two_changes(self, nearest: list[Edit]) -> tuple[Mended, ...]:
+        found = [(one, two, text) for one in nearest for two, text in self._behind(one)]
         found = found[: MOST_OF_TWO // self.cost]
         gave = self._asked([text for *_, text in found])
         survive = [each for each, came in zip(found, gave, strict=True) if self._fits(came)]
@@ -105,9 +104,17 @@ class Search:
         fine = self._all_right([text for *_, text in survive])
         right_ones = [each for each, is_right in zip(survive, fine, strict=True) if is_right]
         if not right_ones:
-            return None
+            return ()
         one, two, _ = min(right_ones, key=lambda each: each[0].rank + each[1].rank)
-        return Mended(tuple(sorted((one, two), key=lambda edit: edit.line)))
+        pairs = (one, self._named(two)), (two, self._named(one))  # what is left without the other
+        return tuple(Mended(edit.line, edit.how, known) for edit, known in pairs)
+
+    def _named(self, edit: Edit) -> str:
+        """The known mistake that a change leaves, in its own words; '' where it is none."""
+        gave = next((g for e, g in zip(self.tried, self.gave, strict=True) if e is edit), None)
+        known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
+        fits = (m for _, m, gives in known if gave and matches(gave, gives[self.place], self.rtol))
+        return next(fits, "")
 
     def _in_order(self, found: list[Edit]) -> list[Edit]:
         return sorted(found, key=lambda edit: (self.likely.get(edit.line, 1), edit.rank))
@@ -152,7 +159,9 @@ class Search:
         for edit, gave in zip(self.tried, self.gave, strict=True):
             far = _distance(gave, wanted)
             if far < as_it_is - 1e-6:
-                found.setdefault(round(far, 6), edit)
+                first = found.setdefault(round(far, 6), edit)
+                if edit.takes:  # then the first does no more than that
+                    found[round(far, 6)] = replace(first, takes=True)
         return [edit for _, edit in sorted(found.items(), key=lambda each: each[0])]
 
     def _behind(self, one: Edit) -> Iterator[tuple[Edit, str]]:
@@ -167,12 +176,12 @@ class Search:
             if text and gave is not None and not matches(gave, as_it_is, self.rtol):
                 yield two, text
 
-    def _beside_a_known_one(self, nearest: list[Edit]) -> Mended | None:
+    def _beside_a_known_one(self, nearest: list[Edit]) -> tuple[Mended, ...]:
         """A change with which what comes back is what a known mistake gives, where the steps show
         that mistake on another line: what takes a step away might have brought it in."""
         gave = dict(zip((e.source for e in self.tried), self.gave, strict=True))
         known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
-        for edit in (edit for edit in nearest if edit.rank <= PLAIN):
+        for edit in (edit for edit in nearest if not edit.takes):
             for named in known:
                 if matches(gave[edit.source], named[2][self.place], self.rtol):
                     (came,) = self._on_all([edit.source])
@@ -180,8 +189,8 @@ class Search:
                     if came and all(matches(got, gives, self.rtol) for got, gives in pairs):
                         line = self._line_of(edit, named[0])
                         if line not in (None, edit.line):
-                            return Mended((edit,), named, line)
-        return None
+                            return Mended(edit.line, edit.how), Mended(line, "", named[1])
+        return ()
 
     def _line_of(self, edit: Edit, check: str) -> int | None:
         """The line of a known mistake that is left when a change is made."""
@@ -192,14 +201,15 @@ class Search:
         if trace is None:
             return None
         told = Look(trace, bank, place, Text(edit.source)).told(check)
-        own = [each for each in told if each.cause is None or each.cause[0] == check]
+        own = [each for each in told if (each.cause[0] == check if each.cause else each.last)]
         return own[0].where.first_wrong if len(own) == 1 else None
 
 
-def _numbers(call: Call) -> int:
-    """How many numbers a call is given."""
+def _size(call: Call) -> tuple[int, int]:
+    """How many axes of size 1 a call is given, which hide what is wrong, and how many numbers."""
     given = (*call.args, *call.kwargs.values(), *call.weights.values())
-    return sum(each.numel() for each in given if isinstance(each, torch.Tensor))
+    tensors = [each for each in given if isinstance(each, torch.Tensor)]
+    return sum(n == 1 for t in tensors for n in t.shape), sum(t.numel() for t in tensors)
 
 
 def _distance(gave: Outcome | None, wanted: Outcome) -> float:

@@ -27,6 +27,7 @@ class Edit:
     rank: int = 0
     place: tuple[int, int] = (0, 0)  # of what is changed, in the text
     new: str = ""  # what stands there then
+    takes: bool = False  # whether it takes a step away, and puts none in its place
 
     def after(self, other: Edit) -> str | None:
         """The program with both changes; None where they are of one place."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autograder.tracing.edits.calls import LIBRARIES
+from autograder.tracing.edits.names import is_sure
 from autograder.tracing.edits.source import Edit, Source
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
@@ -38,7 +40,7 @@ def _shown(source: Source, node: ast.stmt) -> str:
 def _none(source: Source, node: ast.stmt) -> Iterator[Edit]:
     text = "pass" + "\n" * source.of(node).count("\n")
     how = f"`{_shown(source, node)}` does not belong there"
-    yield source.with_text(node, text, how, 3)
+    yield replace(source.with_text(node, text, how, 3), takes=True)
 
 
 def _block(source: Source, node: ast.stmt) -> list[ast.stmt]:
@@ -166,7 +168,8 @@ def _exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
     names = [
         n
         for n in source.inside(node)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and not _is_called(source, n)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+        if not _is_called(source, n) and is_sure(source, n)
     ]
     names = sorted(names, key=source.span)[:MOST_NAMES]
     for i, one in enumerate(names):

@@ -12,6 +12,7 @@ from autograder.tracing.edits.search import Mended, Search, WrongAnswer
 from autograder.tracing.edits.source import Edit
 from autograder.tracing.look import TWO_AT_ONCE, Look
 from autograder.tracing.raised import without_advice
+from autograder.tracing.text import function_around
 
 NO_CAUSE = "What it gives is not right."
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
@@ -30,10 +31,11 @@ def by_its_edit(
     steps = len(look.trace.steps) if look is not None else 0
     search = Search(asked, steps, _likely(look))
     one = search.one()
-    two = search.two() if not one and not _tells_of_two(placed[number]) else None
+    settled = _is_one(first[number], asked.exercise) or _tells_of_two(placed[number])
+    two = search.two() if not one and not settled else ()
     if one:
         said = _said(first[number], placed[number], one, asked.exercise, look)
-    elif two is not None:
+    elif two:
         said = _both(first[number], placed[number], two, asked.exercise, look)
     else:
         return placed
@@ -82,7 +84,9 @@ def _said(
     """A finding with the change that is likeliest to undo the slip."""
     told = placed.where.first_wrong if placed.where is not None else None
     there = [edit for edit in found if edit.line == told]
-    edit = there[0] if there else _of_the_last(found)
+    edit = there[0] if there else _of_the_last(found, look)
+    if edit is None:
+        return placed
     one = f"One thing is wrong, in line {edit.line}: {edit.how}. Everything else is right."
     several = any(text in placed.message for text in SEVERAL)
     if there and not several and placed.message != first.message:
@@ -101,15 +105,13 @@ def _said(
 
 
 def _both(
-    first: Finding, placed: Finding, two: Mended, exercise: Exercise, look: Look | None
+    first: Finding, placed: Finding, two: tuple[Mended, ...], exercise: Exercise, look: Look | None
 ) -> Finding:
     """A finding with two changes that together make all right, or one beside a known mistake."""
-    parts = [(e.line, f"{e.how[:1].upper()}{e.how[1:]}.", e.how) for e in two.changes]
-    parts += [(two.line, two.known[1], "")] if two.known is not None else []
-    parts.sort(key=lambda part: part[0])
-    line, _, how = parts[0]
-    said = [f"Line {line}: {text}" for line, text, _ in parts]
-    said += [f"Mend line {line} first."] if line != parts[-1][0] else []
+    parts = sorted(two, key=lambda each: each.line)
+    said = [f"Line {p.line}: {p.known or f'{p.how[:1].upper()}{p.how[1:]}.'}" for p in parts]
+    line, how = parts[0].line, parts[0].how
+    said += [f"Mend line {line} first."] if line != parts[-1].line else []
     rest = first.message if is_nameless(first.check, exercise.task) else ""
     rest = rest.partition(TWO_AT_ONCE)[0].strip()
     message = f"Two things are wrong. {' '.join(said)} {rest}".strip()
@@ -118,9 +120,12 @@ def _both(
     return replace(placed, message=message, where=where, line=line, statement=_at(line, look))
 
 
-def _of_the_last(found: list[Edit]) -> Edit:
-    """The likeliest of several; of equal ones that of the last line, up to which all was right."""
-    return max((e for e in found if e.rank == found[0].rank), key=lambda e: e.line)
+def _of_the_last(found: list[Edit], look: Look | None) -> Edit | None:
+    """The likeliest of several; of equal ones that of the last line, up to which all was right.
+    None where they stand in several functions: nobody can tell which is the wrong one."""
+    equal = [edit for edit in found if edit.rank == found[0].rank]
+    functions = {id(function_around(look.text, e.line)) for e in equal} if look is not None else ()
+    return max(equal, key=lambda edit: edit.line) if len(functions) < 2 else None
 
 
 def _where(line: int, how: str, look: Look | None) -> Where:
