@@ -10,6 +10,7 @@ import ast
 import contextlib
 import io
 import sys
+import warnings
 
 MAX_ROUNDS = 3_000  # of the loops of one version
 MAX_ALL = 50_000  # of all versions together
@@ -53,9 +54,11 @@ def _outcomes(runner, text: str, calls: list, tensors: dict, out: dict, bound) -
 
 @contextlib.contextmanager
 def _quiet():
-    """Nothing that a version prints is shown."""
+    """Nothing that a version prints is shown, and no warning."""
     nowhere = io.StringIO()
-    with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+    out, err = contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere)
+    with out, err, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         yield
 
 
