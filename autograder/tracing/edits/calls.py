@@ -118,7 +118,7 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
         if keyword.arg:
             start, end = source.span(keyword)
             before = source.text.rfind(",", 0, start)
-            if before > source.span(node)[0]:
+            if before > source.span(node.func)[1]:
                 how = f"`{source.shown(keyword)}` does not belong into `{source.shown(node)}`"
                 yield source.with_span(node, (before, end), "", how, 3)
 

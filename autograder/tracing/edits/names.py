@@ -44,12 +44,31 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         return  # another name for it alone
     for other in known if is_sure(source, node) else ():
         if other != node.id:
-            yield source.with_text(node, other, how, 4)
+            rank = 2 if _are_of_a_kind(source, function, node.id, other) else 4
+            yield source.with_text(node, other, how, rank)
     # A number that should be one more or less, or its root.
     if _is_a_number(source, node):
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
         for new in (f"{node.id} + 1", f"{node.id} - 1", f"{node.id} ** 0.5"):
             yield source.with_expression(node, new, how, 3)
+
+
+def _are_of_a_kind(source: Source, function: ast.FunctionDef, one: str, other: str) -> bool:
+    """Whether two names are easily taken for one another: both are given, both count rounds, both
+    got their values in one statement, or are written alike."""
+    given = {a.arg for a in function.args.args}
+    if {one, other} <= given or (len(one) == 1 and len(other) == 1):
+        return True
+    if len(one) > 2 and len(other) > 2 and (one[:3] == other[:3] or one[-3:] == other[-3:]):
+        return True
+    groups = (ast.Tuple, ast.For, ast.comprehension)
+    for node in source.inside(function):
+        target = getattr(node, "target", node) if isinstance(node, groups) else None
+        if target is not None:
+            stored = {n.id for n in source.inside(target) if isinstance(n, ast.Name)}
+            if {one, other} <= stored:
+                return True
+    return False
 
 
 def is_sure(source: Source, node: ast.AST) -> bool:

@@ -97,6 +97,10 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
         ways += [(end, f"({end}) + {length}", step), (f"({start}) - {length}", start, step)]
         ways += [(f"({start}) {s} 1", end, step) for s in "+-"]
         ways += [(start, f"({end}) {s} 1", step) for s in "+-"]
+    if end and not start:  # from the end, and from behind what was cut off
+        ways += [(end[1:], "", step)] if end.startswith("-") else [(f"-({end})", "", step)]
+    if start and not end and not start.startswith("-"):
+        ways += [("", f"-({start})", step)]
     if step:
         ways += [(start, end, "")]
     for lower, upper, by in ways:

@@ -55,6 +55,8 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of one operation."""
     if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
         yield from _of_two_sides(source, node)
+        yield from _of_infinity(source, node)
+        yield from _of_the_sign(source, node)
         yield from _of_brackets(source, node)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARED:
         yield from _of_comparison(source, node)
@@ -77,6 +79,7 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         how = f"`{sign}` is not the operation that belongs in `{shown}`"
         yield source.with_expression(node, f"{left} {other} {right}", how, 1)
     if sign == "@":
+        yield from _on_the_other_side(source, node)
         for each, side in ((node.left, "left"), (node.right, "right")):
             text = source.in_brackets(each)
             other = f"{text}.transpose(-2, -1)"
@@ -105,6 +108,14 @@ def _of_brackets(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         own = SIGNS[type(inner.op)]
         if own == sign and own in "+*@":
             continue
+        outer = node.left if side == "right" else None
+        if isinstance(outer, ast.BinOp) and type(outer.op) is type(node.op) and own == "**":
+            # of a product the power takes the last factor alone
+            first, last = source.in_brackets(outer.left), source.in_brackets(outer.right)
+            base, power = source.in_brackets(inner.left), source.in_brackets(inner.right)
+            how = f"in `{source.shown(node)}` the power is of `{source.shown(inner.left)}` alone"
+            new = f"{first} {sign} ({last} {sign} {base}) ** {power}"
+            yield source.with_expression(node, new, how, 2)
         one, two = source.in_brackets(inner.left), source.in_brackets(inner.right)
         how = f"the brackets of `{source.shown(node)}` do not stand where they belong"
         if side == "left":
@@ -132,3 +143,42 @@ def _of_change_in_place(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
     yield source.with_text(node, f"{target} = ({value})", how, 2)
     for other in OTHERS.get(sign, ()):
         yield source.with_text(node, f"{target} {other}= ({value})", how, 1)
+
+
+def _of_infinity(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """A mask of numbers times infinity, which is NaN where the mask is 0."""
+    for mask, other in ((node.left, node.right), (node.right, node.left)):
+        text = source.of(other)
+        if isinstance(node.op, ast.Mult) and "inf" in text and len(text) < 40:
+            how = f"in `{source.shown(node)}` zero times infinity is NaN"
+            kept = source.in_brackets(mask)
+            new = f"torch.where({kept} != 0, {text}, 0.0)"
+            yield source.with_expression(node, new, how, 2)
+
+
+def _of_the_sign(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """A minus that is missing in front of a product."""
+    parent = source.parent[node]
+    inside = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult | ast.Div | ast.Pow)
+    if isinstance(node.op, ast.Mult | ast.Div) and not inside:
+        how = f"the sign of `{source.shown(node)}` is the other one"
+        yield source.with_expression(node, f"-({source.of(node)})", how, 3)
+
+
+def _on_the_other_side(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """A product of which the wrong side is turned."""
+    for turned, other in ((node.left, node.right), (node.right, node.left)):
+        bare = turned_back(turned)
+        if bare is not None:
+            how = f"`{source.shown(other)}` has to be turned, and not `{source.shown(bare)}`"
+            one, two = source.in_brackets(bare), f"{source.in_brackets(other)}.transpose(-2, -1)"
+            pair = f"{one} @ {two}" if turned is node.left else f"{two} @ {one}"
+            yield source.with_expression(node, pair, how, 2)
+
+
+def turned_back(node: ast.AST) -> ast.expr | None:
+    """What a transpose is of; None where there is none."""
+    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+        return node.value
+    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return node.func.value if is_call and node.func.attr in ("t", "transpose") else None

@@ -27,7 +27,7 @@ from autograder.tracing.edits.source import Edit
 from autograder.tracing.look import Look
 from autograder.tracing.text import Text
 
-MOST = 18_000  # steps that are made for all single changes; a hundred take a millisecond
+MOST = 24_000  # steps that are made for all single changes; a hundred take a millisecond
 MOST_OF_TWO = 9_000  # the same for two at once
 OF_ONE = 60  # what it costs beside its steps to try one
 OF_A_CLASS = 60  # and to make its object
@@ -64,20 +64,24 @@ class Mended:
 class Search:
     """The versions of one answer that were tried, and what came of them in one call.
 
-    steps: those of one call. likely: by line how well what it gives is known to be right, from 0.
+    likely: by line how well what it gives is known to be right, from 0.
     """
 
-    def __init__(self, wrong: WrongAnswer, steps: int, likely: Mapping[int, int]):
+    def __init__(self, wrong: WrongAnswer, likely: Mapping[int, int]):
         self.wrong, self.likely = wrong, likely
         self.rtol = wrong.exercise.rtol
         pairs = enumerate(zip(wrong.outcomes, wrong.known.expected, strict=True))
         failed = [i for i, (got, wanted) in pairs if not matches(got, wanted, self.rtol)]
+        failed = [i for i in failed if not wrong.calls[i].inspect]
         self.place = min(failed, key=lambda i: _size(wrong.calls[i]), default=None)
-        is_class = self.place is not None and wrong.calls[self.place].init is not None
-        self.cost = OF_ONE + steps + OF_A_CLASS * is_class
+        self.cost = OF_ONE
         self.tried: list[Edit] = []
         self.gave: list[Outcome | None] = []
-        if self.place is not None and not any(outcome.unset for outcome in wrong.outcomes):
+        if self.place is not None:
+            call = replace(wrong.calls[self.place], work=False)
+            trace = steps_of(wrong.send, wrong.source, call)
+            steps = len(trace.steps) if trace is not None else 0
+            self.cost += steps + OF_A_CLASS * (call.init is not None)
             self.tried = self._in_order(edits(wrong.source))[: MOST // self.cost]
             self.gave = self._asked([edit.source for edit in self.tried])
 
@@ -117,7 +121,13 @@ class Search:
         return next(fits, "")
 
     def _in_order(self, found: list[Edit]) -> list[Edit]:
-        return sorted(found, key=lambda edit: (self.likely.get(edit.line, 1), edit.rank))
+        """The likeliest first: natural slips, on lines that are not known to be right."""
+
+        def key(edit: Edit) -> tuple[int, int]:
+            known = self.likely.get(edit.line, 1)
+            return edit.rank + known, known
+
+        return sorted(found, key=key)
 
     # --- asking ----------------------------------------------------------------------------------
     def _asked(self, texts: list[str]) -> list[Outcome | None]:

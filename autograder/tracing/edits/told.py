@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from dataclasses import replace
 
+from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Verdict, Where
 from autograder.course.general.operations import OPERATION
 from autograder.judging.difference import is_nameless
@@ -14,7 +17,6 @@ from autograder.tracing.look import TWO_AT_ONCE, Look
 from autograder.tracing.raised import without_advice
 from autograder.tracing.text import function_around
 
-NO_CAUSE = "What it gives is not right."
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
 
 
@@ -26,35 +28,33 @@ def by_its_edit(
     first: as they were found by what came back; placed: with what the steps of a call say.
     """
     number = next((i for i, f in enumerate(placed) if f.fails), None)
-    if number is None or _is_settled(first[number], placed[number], asked):
+    if number is None or _is_settled(first[number], placed[number]):
         return placed
-    steps = len(look.trace.steps) if look is not None else 0
-    search = Search(asked, steps, _likely(look))
+    search = Search(asked, _likely(look))
     one = search.one()
-    settled = _is_one(first[number], asked.exercise) or _tells_of_two(placed[number])
-    two = search.two() if not one and not settled else ()
+    two = search.two() if not one and not _is_one(first[number], asked.exercise) else ()
     if one:
         said = _said(first[number], placed[number], one, asked.exercise, look)
-    elif two:
+    elif two and not _tells_the_same(placed[number], two, asked.known):
         said = _both(first[number], placed[number], two, asked.exercise, look)
     else:
         return placed
     return [*placed[:number], said, *placed[number + 1 :]]
 
 
-def _tells_of_two(placed: Finding) -> bool:
-    """Whether the steps have told two mistakes with their lines and causes already."""
-    return placed.message.startswith(SEVERAL) and NO_CAUSE not in placed.message
+def _tells_the_same(placed: Finding, two: tuple[Mended, ...], known: Answers) -> bool:
+    """Whether the steps have told two mistakes of the same lines, both by their known names."""
+    lines = {int(line) for line in re.findall(r"\bLine (\d{1,6}): ", placed.message)}
+    named = {message for _, message, _ in known.mistakes if message in placed.message}
+    return len(named) > 1 and lines == {each.line for each in two}
 
 
-def _is_settled(first: Finding, placed: Finding, asked: WrongAnswer) -> bool:
-    """Whether one known mistake explains all, and its line is told, or an error has its cause; of
-    layers the text alone tells."""
-    if first.check.startswith(PREFIX):
-        return True
+def _is_settled(first: Finding, placed: Finding) -> bool:
+    """Whether an error has its cause; of layers the text alone tells."""
     if first.verdict == Verdict.ERROR:
-        return without_advice(placed.message) == placed.message
-    return _is_one(first, asked.exercise) and placed.where is not None
+        told = placed.where is None or placed.where.first_wrong == placed.line or placed.where.how
+        return bool(told) and without_advice(placed.message) == placed.message
+    return first.check.startswith(PREFIX)
 
 
 def _is_one(finding: Finding, exercise: Exercise) -> bool:
@@ -74,6 +74,8 @@ def _likely(look: Look | None) -> dict[int, int]:
         if line is None:
             continue
         own = 0 if number in judged.bad else 2 if number in judged.right else 1
+        if isinstance(look.text.around(line), ast.Return):
+            own = min(own, 1)  # what is right may be the wrong thing to return
         found[line] = min(own, found.get(line, 2))
     return found
 
