@@ -148,7 +148,7 @@ def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
             f"`{name}` keeps the order of the numbers in `{source.shown(value)}`, so that axes mix"
         )
         for a, b in ((1, 2), (-2, -1), (0, 1)):
-            yield source.with_text(value, f"({text}).transpose({a}, {b}).contiguous()", how, 2)
+            yield source.with_text(value, f"({text}).transpose({a}, {b}).contiguous()", how, 1)
         if len(node.args) == 2:
             yield source.with_expression(node, f"({text}).transpose(-2, -1)", how, 1)
     if name == "view":
@@ -163,7 +163,7 @@ def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
             receiver = source.of(node.func)
             new = f"{receiver}({', '.join(other)}).transpose({i}, {i + 1})"
             how = f"`{name}` cuts the numbers in another order than they lie in"
-            yield source.with_expression(node, new, how, 2)
+            yield source.with_expression(node, new, how, 1)
 
 
 def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.text import callee
 
 
 def of_names(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -43,7 +44,7 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     ):
         return  # another name for it alone
     for other in known if is_sure(source, node) else ():
-        if other != node.id:
+        if other != node.id and of_one_type(source, node, other):
             rank = 2 if _are_of_a_kind(source, function, node.id, other) else 4
             yield source.with_text(node, other, how, rank)
     # A number that should be one more or less, or its root.
@@ -69,6 +70,49 @@ def _are_of_a_kind(source: Source, function: ast.FunctionDef, one: str, other: s
             if {one, other} <= stored:
                 return True
     return False
+
+
+def of_one_type(source: Source, node: ast.Name, other: str) -> bool:
+    """Whether two names of a function hold a size or a place both, or both do not."""
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    sizes = _sizes(source, function) if function is not None else set()
+    return (node.id in sizes) == (other in sizes)
+
+
+def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
+    """The names that hold a whole number, as far as the text tells."""
+    known = source.sizes.get(function)
+    if known is not None:
+        return known
+    found = {a.arg for a in function.args.args if a.arg.startswith("num_")}
+    for node in source.inside(function):
+        if isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Call):
+            called, target = callee(node.iter), node.target
+            if called == "enumerate" and isinstance(target, ast.Tuple):
+                target = target.elts[0]
+            found |= _names(target) if called in ("range", "enumerate") else set()
+        elif isinstance(node, ast.Assign) and _is_a_size(node.value):
+            found |= {name for target in node.targets for name in _names(target)}
+    source.sizes[function] = found
+    return found
+
+
+def _names(target: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def _is_a_size(value: ast.expr) -> bool:
+    """Whether an expression gives whole numbers: a shape, a size, a length, a quotient of such."""
+    if isinstance(value, ast.Tuple):
+        return all(map(_is_a_size, value.elts))
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.value, ast.Attribute) and value.value.attr == "shape"
+    if isinstance(value, ast.Call):
+        return callee(value) in ("len", "size", "int", "dim", "numel")
+    if isinstance(value, ast.BinOp):
+        return isinstance(value.op, ast.FloorDiv | ast.Mod)
+    is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
+    return is_shape or (isinstance(value, ast.Constant) and isinstance(value.value, int))
 
 
 def is_sure(source: Source, node: ast.AST) -> bool:

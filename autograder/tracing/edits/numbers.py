@@ -72,7 +72,8 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
         others = [v for v in (0.5, -0.5, 1.0, 2.0, 0.0, -value) if v != value]
     else:
         others = [v for v in (value + 1, value - 1) if v != value]
-        others += [v for v in (0, 1, 2, -1, 0.5, -value) if v != value and v not in others]
+        more = (0, 1, 2, -1, 0.5, -value) if isinstance(parent, ast.BinOp) else (-value,)
+        others += [v for v in more if v != value and v not in others]
     for other in others:
         yield source.with_expression(node, str(other), how, 1)
 
@@ -158,4 +159,4 @@ def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:
         for other in letters:
             if letter.isalpha() and other != letter:
                 changed = into[:place] + other + into[place + 1 :]
-                yield source.with_text(first, repr(f"{changed}->{out}"), how)
+                yield source.with_text(first, repr(f"{changed}->{out}"), how, 1)

@@ -85,7 +85,7 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             other = f"{text}.transpose(-2, -1)"
             pair = f"{other} @ {right}" if side == "left" else f"{left} @ {other}"
             how = f"`{source.shown(each)}` needs its last two axes exchanged in this product"
-            yield source.with_expression(node, pair, how, 2)
+            yield source.with_expression(node, pair, how, 1)
         return
     if sign != "**":
         how = f"`{sign} {source.shown(node.right)}` does not belong there"
@@ -131,7 +131,7 @@ def _of_comparison(source: Source, node: ast.Compare) -> Iterator[Edit]:
     left, right = source.in_brackets(node.left), source.in_brackets(node.comparators[0])
     how = f"`{sign}` is not the comparison that belongs in `{source.shown(node)}`"
     for other in ALIKE[sign]:
-        yield source.with_expression(node, f"{left} {other} {right}", how, 1)
+        yield source.with_expression(node, f"{left} {other} {right}", how)
 
 
 def _of_change_in_place(source: Source, node: ast.AugAssign) -> Iterator[Edit]:

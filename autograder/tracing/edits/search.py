@@ -73,6 +73,7 @@ class Search:
         pairs = enumerate(zip(wrong.outcomes, wrong.known.expected, strict=True))
         failed = [i for i, (got, wanted) in pairs if not matches(got, wanted, self.rtol)]
         failed = [i for i in failed if not wrong.calls[i].inspect]
+        failed = [i for i in failed if wrong.outcomes[i].error is not None] or failed
         self.place = min(failed, key=lambda i: _size(wrong.calls[i]), default=None)
         self.cost = OF_ONE
         self.tried: list[Edit] = []

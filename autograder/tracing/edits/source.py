@@ -52,6 +52,7 @@ class Source:
             self.starts.append(self.starts[-1] + len(line) + 1)
         self.parent: dict[ast.AST, ast.AST] = {}
         self._inside: dict[ast.AST, list[ast.AST]] = {}
+        self.sizes: dict[ast.AST, set[str]] = {}  # by function: the names that hold whole numbers
         for node in self.inside(self.tree):
             for child in ast.iter_child_nodes(node):
                 self.parent[child] = node

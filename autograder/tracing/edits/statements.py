@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.calls import LIBRARIES
-from autograder.tracing.edits.names import is_sure
+from autograder.tracing.edits.names import is_sure, of_one_type
 from autograder.tracing.edits.source import Edit, Source
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
 MOST_NAMES = 7
+SOON = 3  # statements in which what was overwritten may be needed
 BLOCKS = (ast.For, ast.If, ast.With)
 
 
@@ -150,7 +151,7 @@ def _still_needed(source: Source, node: ast.Assign) -> Iterator[Edit]:
     if len(node.targets) != 1 or not isinstance(target, ast.Name):
         return
     block = _block(source, node)
-    behind = block[block.index(node) + 1 :]
+    behind = block[block.index(node) + 1 :][:SOON]
     name, start = target.id, source.span(node)[0]
     for statement in behind:
         for read in source.inside(statement):
@@ -174,12 +175,12 @@ def _exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
     names = sorted(names, key=source.span)[:MOST_NAMES]
     for i, one in enumerate(names):
         for other in names[i + 1 :]:
-            if one.id == other.id:
+            if one.id == other.id or not of_one_type(source, one, other.id):
                 continue
             (start, middle), (again, end) = source.span(one), source.span(other)
             new = other.id + source.text[middle:again] + one.id
             how = f"`{one.id}` and `{other.id}` have changed places"
-            yield source.with_span(node, (start, end), new, how, 2)
+            yield source.with_span(node, (start, end), new, how, 3)
 
 
 def _is_called(source: Source, node: ast.Name) -> bool:
