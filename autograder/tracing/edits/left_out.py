@@ -83,7 +83,10 @@ def _of_products(source: Source, node: ast.Call) -> Iterator[Edit]:
             bare = turned_back(turned)
             if bare is not None:
                 how = f"`{source.shown(other)}` has to be turned, and not `{source.shown(bare)}`"
-                new = {turned: source.of(bare), other: f"({source.of(other)}).transpose(-2, -1)"}
+                new = {
+                    turned: source.in_brackets(bare),
+                    other: f"({source.of(other)}).transpose(-2, -1)",
+                }
                 yield _both(source, node, new, how)
     for each in operands:
         how = f"`{source.shown(each)}` needs its last two axes exchanged in this product"

@@ -91,6 +91,8 @@ def _said(
         return placed
     one = f"One thing is wrong, in line {edit.line}: {edit.how}. Everything else is right."
     several = any(text in placed.message for text in SEVERAL)
+    if there and first.verdict == Verdict.ERROR:
+        return replace(placed, message=f"{without_advice(placed.message)} {one}")
     if there and not several and placed.message != first.message:
         return placed  # its cause is told
     if _is_one(first, exercise):
