@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Iterator
 
 from autograder.tracing.edits.source import Edit, Source
@@ -124,8 +125,13 @@ def is_sure(source: Source, node: ast.AST) -> bool:
     if not isinstance(node, ast.Name) or function is None:
         return True
     same = [n for n in source.inside(function) if isinstance(n, ast.Name) and n.id == node.id]
-    given = node.id in [a.arg for a in function.args.args]
-    return given or sum(isinstance(n.ctx, ast.Load) for n in same) > 1
+    made = sorted(n.lineno for n in same if isinstance(n.ctx, ast.Store))
+    before = max((line for line in made if line < node.lineno), default=0)
+    until = min((line for line in made if line >= node.lineno), default=math.inf)
+    if not before and node.id in [a.arg for a in function.args.args]:
+        return True
+    read = [n.lineno for n in same if isinstance(n.ctx, ast.Load)]
+    return sum(before < line <= until for line in read) > 1
 
 
 def _shown(source: Source, node: ast.AST) -> str:

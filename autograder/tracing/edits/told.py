@@ -112,7 +112,7 @@ def _both(
     first: Finding, placed: Finding, two: tuple[Mended, ...], exercise: Exercise, look: Look | None
 ) -> Finding:
     """A finding with two changes that together make all right, or one beside a known mistake."""
-    parts = sorted(two, key=lambda each: each.line)
+    parts = sorted(two, key=lambda each: _when(each.line, look))
     said = [f"Line {p.line}: {p.known or f'{p.how[:1].upper()}{p.how[1:]}.'}" for p in parts]
     line, how = parts[0].line, parts[0].how
     said += [f"Mend line {line} first."] if line != parts[-1].line else []
@@ -130,6 +130,15 @@ def _of_the_last(found: list[Edit], look: Look | None) -> Edit | None:
     equal = [edit for edit in found if edit.rank == found[0].rank]
     functions = {id(function_around(look.text, e.line)) for e in equal} if look is not None else ()
     return max(equal, key=lambda edit: edit.line) if len(functions) < 2 else None
+
+
+def _when(line: int, look: Look | None) -> tuple[int, int]:
+    """When a line runs first, as far as the steps show it; before all, what makes the object."""
+    if look is None:
+        return 0, line
+    function = function_around(look.text, line)
+    made = function is not None and function.name == "__init__"
+    return (-1 if made else look.when(line, len(look.trace.steps))), line
 
 
 def _where(line: int, how: str, look: Look | None) -> Where:
