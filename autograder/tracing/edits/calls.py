@@ -33,6 +33,8 @@ KINDS = (
     "gather index_select",
     "minimum maximum",
     "mm bmm matmul",
+    "add sub",
+    "mul div",
 )
 OTHERS = {
     name: [other for other in kind.split() if other != name]
@@ -85,7 +87,9 @@ def _another_function(source: Source, node: ast.Call) -> Iterator[Edit]:
     for other in OTHERS.get(name, ()):
         start, end = source.span(node.func)
         how = f"`{name}` is not what belongs in `{source.shown(node)}`"
-        yield source.with_span(node, (end - len(name), end), other, how)
+        # The softmax of a log_softmax is a softmax: before a second one both would be right.
+        rank = 4 if other == "log_softmax" else 0
+        yield source.with_span(node, (end - len(name), end), other, how, rank)
 
 
 def _none(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -113,7 +117,9 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
         other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
         span = source.span(node.args[0])[0], source.span(node.args[-1])[1]
         how = f"the arguments of `{source.shown(node)}` stand in another order than they should"
-        yield source.with_span(node, span, ", ".join(other), how, 1)
+        named = all(isinstance(each, ast.Name) for each in node.args[i : i + 2])
+        edit = source.with_span(node, span, ", ".join(other), how, 1)
+        yield replace(edit, by_name=named)
     for keyword in node.keywords:
         if keyword.arg:
             start, end = source.span(keyword)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autograder.tracing.edits.source import Edit, Source
 from autograder.tracing.text import callee
@@ -47,7 +48,7 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     for other in known if is_sure(source, node) else ():
         if other != node.id and of_one_type(source, node, other):
             rank = 2 if _are_of_a_kind(source, function, node.id, other) else 4
-            yield source.with_text(node, other, how, rank)
+            yield replace(source.with_text(node, other, how, rank), by_name=True)
     # A number that should be one more or less, or its root.
     if _is_a_number(source, node):
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
@@ -185,4 +186,4 @@ def _of_attribute(source: Source, node: ast.Attribute) -> Iterator[Edit]:
     how = f"`self.{node.attr}` is taken where another belongs"
     for name, value in made.items():
         if name != node.attr and isinstance(value, ast.Call) == isinstance(own, ast.Call):
-            yield source.with_text(node, f"self.{name}", how, 2)
+            yield replace(source.with_text(node, f"self.{name}", how, 2), by_name=True)

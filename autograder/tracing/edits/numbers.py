@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autograder.tracing.edits.source import Edit, Source, number
 from autograder.tracing.text import callee
@@ -126,11 +127,19 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
             continue  # the names may be wrong, and not their order
         if texts[i] != texts[i + 1]:
             other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
-            yield source.with_span(node, (begins, ends), ", ".join(other), how, 1)
+            cut = all(isinstance(each, ast.Subscript) for each in node.elts[i : i + 2])
+            edit = source.with_span(node, (begins, ends), ", ".join(other), how, 1)
+            yield replace(edit, by_name=not cut and not _is_layout(source, node))
     if isinstance(parent, ast.keyword) and parent.arg in AXES:
         how = f"`{source.shown(parent)}` are more axes than belong there"
         for each in texts:
             yield source.with_text(node, each, how, 1)
+
+
+def _is_layout(source: Source, node: ast.Tuple) -> bool:
+    """Whether a tuple is an index or gives sizes or axes, and no tensors."""
+    numbers = all(number(each) is not None or isinstance(each, ast.Slice) for each in node.elts)
+    return numbers or isinstance(source.parent[node], ast.Subscript)
 
 
 def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:

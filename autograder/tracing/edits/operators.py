@@ -78,6 +78,9 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     for other in OTHERS.get(sign, ()):
         how = f"`{sign}` is not the operation that belongs in `{shown}`"
         yield source.with_expression(node, f"{left} {other} {right}", how, 1)
+    if sign == "+":
+        how = f"`{source.shown(node.left)}` is added in `{shown}`, and should be taken away"
+        yield source.with_expression(node, f"{right} - {left}", how, 1)
     if sign == "@":
         yield from _on_the_other_side(source, node)
         for each, side in ((node.left, "left"), (node.right, "right")):

@@ -24,7 +24,7 @@ from autograder.tracing.alike import plain
 from autograder.tracing.edits.all import edits
 from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
 from autograder.tracing.edits.source import Edit
-from autograder.tracing.look import Look
+from autograder.tracing.look import Look, Told
 from autograder.tracing.text import Text
 
 MOST = 24_000  # steps that are made for all single changes; a hundred take a millisecond
@@ -110,13 +110,21 @@ class Search:
         right_ones = [each for each, is_right in zip(survive, fine, strict=True) if is_right]
         if not right_ones:
             return ()
-        one, two, _ = min(right_ones, key=lambda each: each[0].rank + each[1].rank)
-        pairs = (one, self._named(two)), (two, self._named(one))  # what is left without the other
-        return tuple(Mended(edit.line, edit.how, known) for edit, known in pairs)
+        # Of equal ones the last lines: up to them all may be right.
+        doubts = [self.doubt(one) + self.doubt(two) for one, two, _ in right_ones]
+        lines = [-(one.line + two.line) for one, two, _ in right_ones]
+        *_, place = min(zip(doubts, lines, range(len(lines)), strict=True))
+        one, two, _ = right_ones[place]
+        pairs = (one, two), (two, one)
+        return tuple(Mended(own.line, own.how, self._named(own, other)) for own, other in pairs)
 
-    def _named(self, edit: Edit) -> str:
-        """The known mistake that a change leaves, in its own words; '' where it is none."""
-        gave = next((g for e, g in zip(self.tried, self.gave, strict=True) if e is edit), None)
+    def _named(self, own: Edit, other: Edit) -> str:
+        """The known mistake that a change undoes, in its own words: what comes back with the other
+        change alone. '' where it is none, or the change itself says best which of several is meant.
+        """
+        if own.by_name:
+            return ""
+        gave = next((g for e, g in zip(self.tried, self.gave, strict=True) if e is other), None)
         known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
         fits = (m for _, m, gives in known if gave and matches(gave, gives[self.place], self.rtol))
         return next(fits, "")
@@ -124,11 +132,11 @@ class Search:
     def _in_order(self, found: list[Edit]) -> list[Edit]:
         """The likeliest first: natural slips, on lines that are not known to be right."""
 
-        def key(edit: Edit) -> tuple[int, int]:
-            known = self.likely.get(edit.line, 1)
-            return edit.rank + known, known
+        return sorted(found, key=lambda edit: (self.doubt(edit), self.likely.get(edit.line, 1)))
 
-        return sorted(found, key=key)
+    def doubt(self, edit: Edit) -> int:
+        """How unlikely it is that a change undoes the slip: an odd one, or on a right line."""
+        return edit.rank + self.likely.get(edit.line, 1)
 
     # --- asking ----------------------------------------------------------------------------------
     def _asked(self, texts: list[str]) -> list[Outcome | None]:
@@ -198,13 +206,15 @@ class Search:
                     (came,) = self._on_all([edit.source])
                     pairs = zip(came or (), named[2], strict=False)
                     if came and all(matches(got, gives, self.rtol) for got, gives in pairs):
-                        line = self._line_of(edit, named[0])
-                        if line not in (None, edit.line):
-                            return Mended(edit.line, edit.how), Mended(line, "", named[1])
+                        left = self._left_by(edit, named[0])
+                        if left is not None and left.where.first_wrong != edit.line:
+                            known = left.taken or named[1]
+                            other = Mended(left.where.first_wrong, "", known)
+                            return Mended(edit.line, edit.how), other
         return ()
 
-    def _line_of(self, edit: Edit, check: str) -> int | None:
-        """The line of a known mistake that is left when a change is made."""
+    def _left_by(self, edit: Edit, check: str) -> Told | None:
+        """What the steps say of a known mistake that is left when a change is made."""
         place, bank = self.wrong.place, self.wrong.known.bank
         if place is None or bank is None:
             return None
@@ -213,7 +223,7 @@ class Search:
             return None
         told = Look(trace, bank, place, Text(edit.source)).told(check)
         own = [each for each in told if (each.cause[0] == check if each.cause else each.last)]
-        return own[0].where.first_wrong if len(own) == 1 else None
+        return own[0] if len(own) == 1 else None
 
 
 def _size(call: Call) -> tuple[int, int]:

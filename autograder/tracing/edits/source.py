@@ -28,6 +28,7 @@ class Edit:
     place: tuple[int, int] = (0, 0)  # of what is changed, in the text
     new: str = ""  # what stands there then
     takes: bool = False  # whether it takes a step away, and puts none in its place
+    by_name: bool = False  # whether it is about which of several is meant: names may be wrong
 
     def after(self, other: Edit) -> str | None:
         """The program with both changes; None where they are of one place."""

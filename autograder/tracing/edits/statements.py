@@ -180,7 +180,7 @@ def _exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
             (start, middle), (again, end) = source.span(one), source.span(other)
             new = other.id + source.text[middle:again] + one.id
             how = f"`{one.id}` and `{other.id}` have changed places"
-            yield source.with_span(node, (start, end), new, how, 3)
+            yield replace(source.with_span(node, (start, end), new, how, 3), by_name=True)
 
 
 def _is_called(source: Source, node: ast.Name) -> bool:

@@ -34,8 +34,9 @@ def by_its_edit(
     one = search.one()
     two = search.two() if not one and not _is_one(first[number], asked.exercise) else ()
     if one:
-        said = _said(first[number], placed[number], one, asked.exercise, look)
+        said = _said(first[number], placed[number], one, search, look)
     elif two and not _tells_the_same(placed[number], two, asked.known):
+        two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
         said = _both(first[number], placed[number], two, asked.exercise, look)
     else:
         return placed
@@ -43,10 +44,19 @@ def by_its_edit(
 
 
 def _tells_the_same(placed: Finding, two: tuple[Mended, ...], known: Answers) -> bool:
-    """Whether the steps have told two mistakes of the same lines, both by their known names."""
+    """Whether the steps have told two mistakes of the same lines, more of them by their names, or
+    of one line, in the order in which they come in."""
     lines = {int(line) for line in re.findall(r"\bLine (\d{1,6}): ", placed.message)}
+    if lines != {each.line for each in two}:
+        return False
     named = {message for _, message, _ in known.mistakes if message in placed.message}
-    return len(named) > 1 and lines == {each.line for each in two}
+    return len(lines) == 1 or len(named) > sum(bool(each.known) for each in two)
+
+
+def _by_its_name(one: Mended, placed: Finding, known: Answers) -> Mended:
+    """One of two things, with a known mistake's words where the steps have told that of its line."""
+    said = [m for _, m, _ in known.mistakes if f"Line {one.line}: {m}" in placed.message]
+    return replace(one, known=max(said, key=len)) if said and not one.known else one
 
 
 def _is_settled(first: Finding, placed: Finding) -> bool:
@@ -81,12 +91,15 @@ def _likely(look: Look | None) -> dict[int, int]:
 
 
 def _said(
-    first: Finding, placed: Finding, found: list[Edit], exercise: Exercise, look: Look | None
+    first: Finding, placed: Finding, found: list[Edit], search: Search, look: Look | None
 ) -> Finding:
     """A finding with the change that is likeliest to undo the slip."""
+    exercise = search.wrong.exercise
     told = placed.where.first_wrong if placed.where is not None else None
     there = [edit for edit in found if edit.line == told]
-    edit = there[0] if there else _of_the_last(found, look)
+    if told is not None and not there:  # names have told it where one is taken for another
+        found = [edit for edit in found if not edit.by_name]
+    edit = there[0] if there else _of_the_last(found, search, look) if found else None
     if edit is None:
         return placed
     one = f"One thing is wrong, in line {edit.line}: {edit.how}. Everything else is right."
@@ -124,11 +137,13 @@ def _both(
     return replace(placed, message=message, where=where, line=line, statement=_at(line, look))
 
 
-def _of_the_last(found: list[Edit], look: Look | None) -> Edit | None:
+def _of_the_last(found: list[Edit], search: Search, look: Look | None) -> Edit | None:
     """The likeliest of several; of equal ones that of the last line, up to which all was right.
     None where they stand in several functions: nobody can tell which is the wrong one."""
-    equal = [edit for edit in found if edit.rank == found[0].rank]
-    functions = {id(function_around(look.text, e.line)) for e in equal} if look is not None else ()
+    best = found[0]
+    alike = [edit for edit in found if edit.rank == best.rank]
+    functions = {id(function_around(look.text, e.line)) for e in alike} if look is not None else ()
+    equal = [edit for edit in alike if search.doubt(edit) == search.doubt(best)]
     return max(equal, key=lambda edit: edit.line) if len(functions) < 2 else None
 
 
