@@ -54,7 +54,7 @@ def _tells_the_same(placed: Finding, two: tuple[Mended, ...], known: Answers) ->
 
 
 def _by_its_name(one: Mended, placed: Finding, known: Answers) -> Mended:
-    """One of two things, with a known mistake's words where the steps have told that of its line."""
+    """One of two things, with a known mistake's words where the steps tell that of its line."""
     said = [m for _, m, _ in known.mistakes if f"Line {one.line}: {m}" in placed.message]
     return replace(one, known=max(said, key=len)) if said and not one.known else one
 
