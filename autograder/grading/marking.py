@@ -13,7 +13,14 @@ from autograder.course.course import Course
 from autograder.course.lesson import Cell, Lesson, Role
 from autograder.course.settings import Rubric
 from autograder.course.steps.traces import read, to_steps_request
-from autograder.grading.observe import FAILURES, STEPS_SECONDS, Question, observe, question
+from autograder.grading.observe import (
+    FAILURES,
+    STEPS_SECONDS,
+    Question,
+    asked_in,
+    observe,
+    question,
+)
 from autograder.grading.shape_comments import UNSEEN, comment_findings
 from autograder.intake.magics import plain_python
 from autograder.intake.submission import StudentCell, Submission
@@ -22,7 +29,6 @@ from autograder.judging.explain import explain_error
 from autograder.judging.verdict import findings, right
 from autograder.reports.report import Result
 from autograder.sandbox import ChildFailed, Failure, Sandbox, Shared
-from autograder.tracing.edits.ask import in_child
 from autograder.tracing.edits.search import WrongAnswer
 from autograder.tracing.findings import Steps, with_where, wrong_call
 
@@ -138,7 +144,7 @@ class Marking:
                     request = to_steps_request([calls[place]])
                     reply = child.request(*request, seconds=STEPS_SECONDS)
                     steps = Steps(place, read(*reply, 1)[0], outcomes[place])
-            own = in_child(child), place
+            own = asked_in(child), place
             wrong = WrongAnswer(exercise, calls, outcomes, answers, source, *own)
             return with_where(found, steps, answers, exercise, source, wrong)
 

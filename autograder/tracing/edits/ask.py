@@ -10,12 +10,11 @@ import torch
 from autograder.course.calls import Call, Outcome, from_reply, to_request
 from autograder.course.steps.traces import Trace, to_steps_request
 from autograder.course.steps.traces import read as read_steps
-from autograder.sandbox import ChildFailed
 from autograder.sandbox.inside import edited, steps
 from autograder.sandbox.inside.runner import Runner
 
-Send = Callable[[dict, dict], tuple[dict, dict]]  # a request to what holds the answer, its reply
-SECONDS = 5.0  # that a child may take for all versions of one request
+# A request to what holds the answer, and its reply; raises ValueError where there is none.
+Send = Callable[[dict, dict], tuple[dict, dict]]
 
 
 def outcomes_of(
@@ -29,7 +28,7 @@ def outcomes_of(
     header |= {"op": "edited", "texts": list(texts), "wanted": wanted}
     try:
         return _read(*send(header, tensors), len(texts), len(calls))
-    except (ChildFailed, LookupError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError):
         return [None] * len(texts)
 
 
@@ -48,7 +47,7 @@ def steps_of(send: Send, text: str, call: Call) -> Trace | None:
     header |= {"op": "edited", "texts": [text], "steps": True}
     try:
         return read_steps(*send(header, tensors), 1)[0]
-    except (ChildFailed, LookupError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError):
         return None
 
 
@@ -65,8 +64,3 @@ def here(namespace: Mapping) -> Send:
             torch.set_rng_state(state)
 
     return send
-
-
-def in_child(child) -> Send:
-    """Asks versions in a child that has loaded the answer."""
-    return lambda header, tensors: child.request(header, tensors, seconds=SECONDS)
