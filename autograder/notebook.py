@@ -17,6 +17,8 @@ from autograder.course.steps.traces import text_of, trace_here
 from autograder.judging.verdict import findings
 from autograder.reports import cards
 from autograder.reports.progress import read_progress
+from autograder.tracing.edits.ask import here
+from autograder.tracing.edits.search import WrongAnswer
 from autograder.tracing.findings import Steps, with_where, wrong_call
 
 MANY_TRIES = 3  # that failed, since the last hint: after so many the next hint is offered
@@ -127,8 +129,9 @@ def _with_where(found, exercise: Exercise, namespace: dict, calls, outcomes, kno
     source = text_of(namespace.get(exercise.name))
     if not source:
         return found
-    if place is None:  # nothing to record; of layers the text alone says where they are made
-        return with_where(found, None, known, exercise, source)
+    asked = WrongAnswer(exercise, calls, outcomes, known, source, here(namespace), place)
+    if place is None:  # nothing to record; the text alone says where it goes wrong
+        return with_where(found, None, known, exercise, source, asked)
     state = torch.get_rng_state()
     try:
         trace = trace_here(namespace, [calls[place]])
@@ -136,7 +139,8 @@ def _with_where(found, exercise: Exercise, namespace: dict, calls, outcomes, kno
         return found
     finally:
         torch.set_rng_state(state)
-    return with_where(found, Steps(place, trace, outcomes[place]), known, exercise, source)
+    steps = Steps(place, trace, outcomes[place])
+    return with_where(found, steps, known, exercise, source, asked)
 
 
 def _namespace(frame) -> dict:

@@ -53,6 +53,8 @@ def main() -> None:
     from autograder.course.steps.traces import trace_here
     from autograder.judging.verdict import findings
     from autograder.sandbox.inside.runner import Runner
+    from autograder.tracing.edits.ask import here
+    from autograder.tracing.edits.search import WrongAnswer
     from autograder.tracing.findings import Steps, with_where, wrong_call
     from autograder.tracing.first_wrong import Work
     from autograder.tracing.proof.replay import MOST_STEPS, MOST_TRIES
@@ -82,7 +84,9 @@ def main() -> None:
 
         def looked():
             steps = Steps(place, trace_here(namespace, [calls[place]]), outcomes[place])
-            with_where(found, steps, known, exercise, program.text)
+            given = exercise, calls, outcomes, known, program.text
+            versions = WrongAnswer(*given, here(namespace), place)
+            with_where(found, steps, known, exercise, program.text, versions)
 
         first, rest = spent(judged), median(judged)
         place = wrong_call(exercise, calls, outcomes, known)

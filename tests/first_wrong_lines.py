@@ -32,6 +32,24 @@ An author does nothing for it. A step of the answer goes by the name of the vari
 there (`scaled_scores`: the scaled scores); a step without a name, or with one of less than three
 letters, is compared all the same and not called anything.
 
+## One small change that makes all right
+
+The steps show where the numbers go wrong. What proves a cause best is a change of the program
+itself: another axis, another number, operator, comparison or letter; two sides, arguments or names
+in each other's places; a call, a factor or a line too many; brackets elsewhere; axes exchanged
+before a reshape; a line earlier or later, in a loop or behind it. Each such change is made by
+itself (`autograder/tracing/edits`), the likeliest first, and the student's own definitions run with
+it, in the same throw-away process. Where every call comes out right with one of them, that is what
+is wrong: its line is told, what stands there, and that everything else is right; not what would be
+right. A known mistake keeps its own words and gets the line.
+
+A change is tried on one call, and what survives on all of them. What runs is the student's code, in
+its place: the rounds of loops are counted, so that none that a change makes endless goes on. Where
+changes in two functions would do, no line is told; nor where a name is read in one place alone: it
+may have been made wrong as well. Where no single change does it, a second one is tried behind those
+that bring the result nearest to what is asked for, or a known mistake: both are told, with their
+lines, the one that runs first to be mended first.
+
 ## Two things at once
 
 The first wrong step is mended, in the recorded steps alone: a right tensor takes its place, and
@@ -83,7 +101,7 @@ Of layers under other names, of other sizes or without a bias the line that make
 
 Counted on programs that were written, with their wrong lines, before they ran. Each set was tried
 once; most of what was wrong was mended afterwards, so that a set shows nothing any more. The last
-nine were written by readers who knew none of the rules, in styles as odd as students' are; E is to
+ten were written by readers who knew none of the rules, in styles as odd as students' are; E is to
 more than a third made after mistakes told of in public code. A program counts where its line (of a
 pair both lines) and the cause are right and nothing false is said beside them.
 
@@ -101,6 +119,7 @@ pair both lines) and the cause are right and nothing false is said beside them.
 | H | 20 of 34 | 11 of 18 | 8 of 52 | 14 of 14 |
 | K | 21 of 36 | 10 of 18 | 11 of 54 | 12 of 12 |
 | M | 20 of 40 | 8 of 20 | 11 of 60 | 16 of 16 |
+| N | 26 of 40 | 6 of 20 | 8 of 60 | 16 of 16 |
 
 So of single mistakes nobody had thought of, five to nine of ten get their line and their cause; in
 most others the cause or the line alone is told. About one program in six or seven is told something

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
@@ -12,7 +13,14 @@ from autograder.course.course import Course
 from autograder.course.lesson import Cell, Lesson, Role
 from autograder.course.settings import Rubric
 from autograder.course.steps.traces import read, to_steps_request
-from autograder.grading.observe import FAILURES, STEPS_SECONDS, Question, observe, question
+from autograder.grading.observe import (
+    FAILURES,
+    STEPS_SECONDS,
+    Question,
+    asked_in,
+    observe,
+    question,
+)
 from autograder.grading.shape_comments import UNSEEN, comment_findings
 from autograder.intake.magics import plain_python
 from autograder.intake.submission import StudentCell, Submission
@@ -20,7 +28,8 @@ from autograder.judging import rubric
 from autograder.judging.explain import explain_error
 from autograder.judging.verdict import findings, right
 from autograder.reports.report import Result
-from autograder.sandbox import Failure, Sandbox, Shared
+from autograder.sandbox import ChildFailed, Failure, Sandbox, Shared
+from autograder.tracing.edits.search import WrongAnswer
 from autograder.tracing.findings import Steps, with_where, wrong_call
 
 
@@ -117,14 +126,27 @@ class Marking:
         """What is found in an answer, and whether the same text will always give the same."""
         known = self.asked(exercise)
 
-        def look(child, calls: list[Call], outcomes: Sequence[Outcome]) -> Steps | None:
-            """The steps of a call that went wrong, in the same child."""
-            place = wrong_call(exercise, calls, outcomes, known.to(calls))
-            if place is None:
-                return None
-            request = to_steps_request([calls[place]])
-            reply = child.request(*request, seconds=STEPS_SECONDS)
-            return Steps(place, read(*reply, 1)[0], outcomes[place])
+        def look(child, asked: Question, calls: list[Call], outcomes) -> list[Finding]:
+            """What is found in an answer; of one that is wrong with what the same child tells of
+            its steps and of small changes of it."""
+            answers, source = known.to(calls), asked.cell.source
+
+            def ask(others: list[Call]) -> Sequence[Outcome]:
+                """What comes of other calls of the same answer, in a child of its own."""
+                return observe(self.box, asked, lambda: others)[1].outcomes
+
+            found = findings(exercise, calls, outcomes, answers, source, ask)
+            if child is None or not any(f.fails for f in found):
+                return found
+            steps, place = None, wrong_call(exercise, calls, outcomes, answers)
+            with contextlib.suppress(ChildFailed, ValueError):
+                if place is not None:
+                    request = to_steps_request([calls[place]])
+                    reply = child.request(*request, seconds=STEPS_SECONDS)
+                    steps = Steps(place, read(*reply, 1)[0], outcomes[place])
+            own = asked_in(child), place
+            wrong = WrongAnswer(exercise, calls, outcomes, answers, source, *own)
+            return with_where(found, steps, answers, exercise, source, wrong)
 
         def is_right(calls: list[Call], seen: Observation) -> bool:
             return right(exercise, calls, seen.outcomes, known.to(calls), seen.source)
@@ -136,15 +158,10 @@ class Marking:
             return [], certain
         if seen.error is not None:
             return [explain_error(seen.error, exercise.name, seen.source)], certain
-
+        if seen.again is not None:
+            return seen.again, certain
         asked = asked.without_added() if seen.alone else asked
-
-        def ask(others: list[Call]) -> Sequence[Outcome]:
-            """What comes of other calls of the same answer, in a child of its own."""
-            return observe(self.box, asked, lambda: others)[1].outcomes
-
-        found = findings(exercise, calls, seen.outcomes, known.to(calls), seen.source, ask)
-        return with_where(found, seen.again, known.to(calls), exercise, seen.source), certain
+        return look(None, asked, calls, seen.outcomes), certain
 
     def _by_rubric(self, by: Rubric, exercise: Cell, results: dict[str, Result]) -> list[Result]:
         own = next(c for c in self.submission.cells if c.id == exercise.id)

@@ -25,9 +25,10 @@ CALL_SECONDS = 10.0
 FAILURES = (Failure.DIED, Failure.TIMED_OUT, Failure.MEMORY)
 
 STEPS_SECONDS = 3.0  # for looking at the steps of a wrong answer, in the same child
+VERSIONS_SECONDS = 5.0  # for other versions of it, there as well
 
-# Looks at more in a child that has answered: given the child, the calls and their outcomes.
-Again = Callable[[Any, list[Call], tuple[Outcome, ...]], Any]
+# Looks at more in a child that has answered: given it, what was asked, the calls, their outcomes.
+Again = Callable[[Any, "Question", list[Call], tuple[Outcome, ...]], Any]
 # Whether all is right, given the calls and what was seen of them.
 Right = Callable[[list[Call], Observation], bool]
 Load = dict[str, str]  # a cell to run: its id and its source
@@ -177,7 +178,7 @@ def _once(box, asked: Question, draw, again) -> tuple[list[Call], Observation]:
             outcomes = from_reply(header, tensors, len(calls))
             if again is not None:
                 with contextlib.suppress(ChildFailed, LookupError, TypeError, ValueError):
-                    more = again(child, calls, outcomes)
+                    more = again(child, asked, calls, outcomes)
     except ChildFailed as failed:
         if failed.kind == Failure.CANNOT_START:
             raise
@@ -197,6 +198,18 @@ def _load(child, cells: tuple[Load, ...]) -> list:
     if not isinstance(errors, list) or len(errors) != len(cells):
         raise ChildFailed(Failure.BAD_REPLY, "Your code answered in the place of the grader.")
     return errors
+
+
+def asked_in(child) -> Callable[[dict, dict], tuple[dict, dict]]:
+    """Puts requests about an answer to the child that has loaded it; ValueError where it fails."""
+
+    def send(header: dict, tensors: dict) -> tuple[dict, dict]:
+        try:
+            return child.request(header, tensors, seconds=VERSIONS_SECONDS)
+        except ChildFailed as failed:
+            raise ValueError(failed.reason) from None
+
+    return send
 
 
 def _failed(kind: Failure, reason: str, asked: Question) -> Observation:

@@ -21,6 +21,7 @@ RUNNER = Path(__file__).parent / "inside" / "runner.py"
 RECORD = Path(__file__).parent / "inside" / "record.py"
 WORK = Path(__file__).parent / "inside" / "work.py"
 STEPS = Path(__file__).parent / "inside" / "steps.py"
+EDITED = Path(__file__).parent / "inside" / "edited.py"
 TORCH = ("torch", "numpy.random", "safetensors.torch", "matplotlib.pyplot")
 
 ATTEMPTS = 3  # to start a child, where warm processes die
@@ -160,6 +161,7 @@ def _settings(fork: bool, preload: Sequence[str] = (), runner: Path | None = Non
         ["course_runner", str(runner or RUNNER)],
         ["course_record", str(RECORD)],
         ["course_steps", str(STEPS)],
+        ["course_edited", str(EDITED)],
         ["course_work", str(WORK)],
     ]
     return {

@@ -21,6 +21,8 @@ from autograder.judging.difference import difference, is_nameless
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls
+from autograder.tracing.edits.search import WrongAnswer
+from autograder.tracing.edits.told import by_its_edit
 from autograder.tracing.layers import and_twice, of_training, with_lines
 from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
 from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan
@@ -112,11 +114,24 @@ def _axes(call: Call) -> int:
 
 
 def with_where(
-    found: list[Finding], steps: Steps | None, known: Answers, exercise: Exercise, source: str
+    found: list[Finding],
+    steps: Steps | None,
+    known: Answers,
+    exercise: Exercise,
+    source: str,
+    asked: WrongAnswer | None = None,
 ) -> list[Finding]:
-    """The findings, the first that fails with the place where it goes wrong. Never raises."""
+    """The findings, the first that fails with the place where it goes wrong. Never raises.
+
+    asked: how versions of the answer with a small change are asked, where they can be.
+    """
     try:
-        placed = _with_where(found, steps, known, exercise, source)
+        look = None
+        if steps is not None and known.bank is not None:
+            look = Look(steps.trace, known.bank, steps.place, Text(source))
+        placed = _with_where(found, steps, look, known, exercise)
+        if asked is not None:
+            placed = by_its_edit(found, placed, asked, look)
         placed = with_lines(placed, Text(source))
         placed = placed if steps is not None else of_training(placed, Text(source))
         return placed if exercise.stages else and_twice(placed, known.mistakes, Text(source))
@@ -126,14 +141,17 @@ def with_where(
 
 
 def _with_where(
-    found: list[Finding], steps: Steps | None, known: Answers, exercise: Exercise, source: str
+    found: list[Finding],
+    steps: Steps | None,
+    look: Look | None,
+    known: Answers,
+    exercise: Exercise,
 ) -> list[Finding]:
     number = next((i for i, f in enumerate(found) if f.fails), None)
-    if number is None or steps is None or known.bank is None:
+    if number is None or look is None:
         return found
     finding = found[number]
     named = _is_named(finding, exercise)
-    look = Look(steps.trace, known.bank, steps.place, Text(source))
     pair = _pair(finding, known)
     observed = named and not pair and not _is_of_the_bank(finding, known)
     told = look.told(finding.check if named and not (pair or observed) else "")

@@ -129,7 +129,7 @@ class Look:
             cause = (slip.cause.check, slip.cause.message) if slip.cause else None
             statement = self.text.statement(said.first_wrong)
             change = (slip.mend or slip.words) if slip.last else ""
-            when = self._when(said.first_wrong, slip.number)
+            when = self.when(said.first_wrong, slip.number)
             more = when, slip.last, slip.wrong.instead, change, taken_for_another(slip)
             own = Told(said, statement, cause, slip.number, *more)
             late = next((i for i, each in enumerate(told) if self._is_late(each, slip)), None)
@@ -172,7 +172,7 @@ class Look:
         where = Where(None, one.where.first_wrong, how="it sets to 0 what the softmax still sees")
         return [replace(one, where=where, cause=TOO_EARLY)]
 
-    def _when(self, line: int, number: int) -> int:
+    def when(self, line: int, number: int) -> int:
         """The first step that ran on this line or behind it in its function: a statement such as
         `v = k` makes none of its own. number: the step that it spoils, which is no later."""
         function, steps = function_around(self.text, line), self.trace.steps[:number]

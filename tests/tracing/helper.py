@@ -12,6 +12,8 @@ from autograder.course.steps.traces import read, to_steps_request
 from autograder.judging.verdict import findings
 from autograder.sandbox.inside import steps
 from autograder.sandbox.inside.runner import Runner
+from autograder.tracing.edits.ask import here
+from autograder.tracing.edits.search import WrongAnswer
 from autograder.tracing.findings import Steps, with_where, wrong_call
 from autograder.tracing.look import Look
 from autograder.tracing.text import Text
@@ -50,7 +52,8 @@ def told(task: str, source: str, seed: int = 0, steps_too: bool = True) -> tuple
     if not steps_too:
         return tuple(found)
     seen = _steps(namespace, calls, outcomes, place) if place is not None else None
-    return tuple(with_where(found, seen, known, exercise, source))
+    asked_of = WrongAnswer(exercise, calls, outcomes, known, source, here(namespace), place)
+    return tuple(with_where(found, seen, known, exercise, source, asked_of))
 
 
 def look(task: str, source: str, seed: int = 0) -> Look:

@@ -106,7 +106,7 @@ def alibi_attention(q, k, v, slopes):
             "variants.alibi",
             PENALTY,
             6,
-            ("Line 6: It is added and should be", "Line 7: The current"),
+            ("Line 6: Distance is rewarded", "Line 7: The current"),
         ),
         (
             "self_attention.forward",

@@ -152,7 +152,8 @@ def head_scores(q, k):
     return table * width ** -0.5
 """
     found = said("heads.scores", source)
-    assert found.message.startswith("Two things are wrong. Line 3: ")
+    assert found.message.startswith("Two things are wrong. Line 2: ")
+    assert "Line 3: " in found.message
     assert "Two things at once" not in found.message
 
 

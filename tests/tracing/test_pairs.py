@@ -175,7 +175,7 @@ def test_heads_that_are_merged_in_another_order_are_told_behind_another_mistake(
     straight = ".view(b, n, num_heads, -1).transpose(1, 2)"
     source = CUT.format(cut=f"q{straight}", other=f"k{straight}", root="1", out="bidh")
     found = said("heads.attend", source)
-    assert "The scores are not scaled." in found.message and "Line 11: Its axes" in found.message
+    assert "The scores are not scaled." in found.message and "Line 10: The letters" in found.message
 
 
 TWICE = """

@@ -195,7 +195,7 @@ def test_an_index_past_the_end_is_told_by_the_axis_that_its_bound_came_from(size
         "return torch.stack(rows)",
     )  # fmt: skip
     (found,) = told("one_head.forward", source)
-    assert found.line == line_of(source, LOOP)
+    assert found.line == line_of(source, LOOP if is_said else f"range({bound})")
     assert ("from axis 1 of `x`" in found.message) == is_said
 
 

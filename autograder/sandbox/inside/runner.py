@@ -55,7 +55,7 @@ class Runner:
 
     def handle(self, header: dict, tensors: dict) -> tuple[dict, dict]:
         """Answers one request: `load` cells, `call` what they define, record their `shapes` or
-        their `steps`, or `show` what a cell prints and draws."""
+        their `steps`, call `edited` versions of them, or `show` what a cell prints and draws."""
         match header["op"]:
             case "load":
                 return {"errors": [self.run_cell(cell) for cell in header["cells"]]}, {}
@@ -66,6 +66,8 @@ class Runner:
                 return {"recording": sys.modules["course_record"].run(header["job"])}, {}
             case "steps":
                 return sys.modules["course_steps"].run(self, header, tensors)
+            case "edited":
+                return sys.modules["course_edited"].run(self, header, tensors)
             case "show":
                 return self.show(header["cell"])
         raise ValueError(f"unknown request: {header['op']!r}")

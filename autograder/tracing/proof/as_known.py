@@ -88,7 +88,7 @@ def gives_as_changed(judged: Judged, made: Sequence[torch.Tensor]) -> tuple[int,
     """The first wrong step that has the numbers which a changed operation of the answer gives, up
     to the order of the axes and a factor, and is made of nothing wrong; else what is first made of
     such numbers, where they are right so far. With the steps that are not called right then."""
-    own = [thin for value in made if tells(thin := _thin(value.double()))]
+    own = [thin for value in made if tells(thin := _thin(value.detach().double()))]
     known = Shelf(Known(i, [value]) for i, value in enumerate(own))
 
     def has_them(number: int) -> bool:

@@ -309,7 +309,7 @@ def attend(q, k, v, num_heads):
     causal_mask = torch.ones((i, j), dtype=torch.bool).triu(j - i + 1)
     sim = sim.masked_fill(causal_mask, -torch.finfo(sim.dtype).max)
     attn = sim.softmax(dim=-1)
-    out = torch.einsum('b h i j, b h j d -> b i d h', attn, v)
+    out = torch.einsum('b h i j, b h j d -> b i d h', attn, v)  # <-
     return out.flatten(2), attn.flatten(0, 1)  # <-
 """,
     "merge|interleav|places|feature by feature",

@@ -145,7 +145,7 @@ change(
     GPT,
     (
         "    bias = torch.tril(torch.ones(T, T)).view(1, 1, T, T)\n",
-        "    bias = torch.tril(torch.ones(T, T), 1).view(1, 1, T, T)\n",
+        "    bias = torch.tril(torch.ones(T, T), 1).view(1, 1, T, T)  # <-\n",
     ),
     (
         "    att = att.masked_fill(bias[:, :, :T, :T] == 0, float('-inf'))\n",

@@ -317,7 +317,7 @@ class Attention(nn.Module):
         self.q = nn.Linear(input_size, hidden)
         self.k = nn.Linear(input_size, hidden)
         self.v = nn.Linear(input_size, hidden)
-        self.scale = hidden ** -0.25
+        self.scale = hidden ** -0.25  # <-
 
     def forward(self, x):
         Q, K, V = (f(x) for f in (self.q, self.k, self.v))

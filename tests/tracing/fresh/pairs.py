@@ -81,7 +81,7 @@ add(
     """
 def mask_scores(scores):
     T = scores.size(-1)
-    tril = torch.tril(torch.ones(T, T), diagonal=1)
+    tril = torch.tril(torch.ones(T, T), diagonal=1)  # <-
     wei = scores.masked_fill(tril == 0, float("-inf"))  # <-
     wei = F.softmax(wei, dim=-2)  # <- 2
     return wei

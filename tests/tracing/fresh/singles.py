@@ -113,7 +113,7 @@ change(
     "the second size for the last, in a module of its own",
     "one_head.forward",
     D2L,
-    ("        d = queries.shape[-1]\n", "        d = queries.shape[1]\n"),
+    ("        d = queries.shape[-1]\n", "        d = queries.shape[1]  # <-\n"),
     ("keys.transpose(1, 2)) / math.sqrt(d)\n", "keys.transpose(1, 2)) / math.sqrt(d)  # <-\n"),
     causes=("seq_len|tokens|another|too (small|large)",),
 )

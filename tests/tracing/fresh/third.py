@@ -209,7 +209,7 @@ class Attention(nn.Module):
     def __init__(self, input_size, hidden):
 """
     + QKV
-    + """        self.d = input_size
+    + """        self.d = input_size  # <-
 
     @staticmethod
     def attend(queries, keys, values, d):
@@ -731,7 +731,7 @@ class SelfAttention(nn.Module):
     def __init__(self, input_size, hidden):
 """
     + QKV
-    + """        self.scale = hidden ** 0.5
+    + """        self.scale = hidden ** 0.5  # <-
 
     def forward(self, x):
         q, k, v = self.q(x), self.k(x), self.v(x)

@@ -1,0 +1,40 @@
+"""All small changes of a program, each once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from autograder.tracing.edits.calls import of_calls
+from autograder.tracing.edits.indices import of_indices
+from autograder.tracing.edits.left_out import of_what_is_left_out
+from autograder.tracing.edits.names import of_names
+from autograder.tracing.edits.numbers import of_numbers
+from autograder.tracing.edits.operators import of_operators
+from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.edits.statements import of_statements
+
+KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
+    of_numbers,
+    of_operators,
+    of_calls,
+    of_what_is_left_out,
+    of_indices,
+    of_names,
+    of_statements,
+)
+
+
+def edits(text: str) -> list[Edit]:
+    """All of them, the likeliest first; none of a text that cannot be read."""
+    try:
+        source = Source(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    found: dict[str, Edit] = {}
+    for node in source.nodes():
+        for kind in KINDS:
+            for edit in kind(source, node):
+                found.setdefault(edit.source, edit)
+    found.pop(text, None)
+    return sorted(found.values(), key=lambda edit: edit.rank)

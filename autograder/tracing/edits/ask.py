@@ -1,0 +1,66 @@
+"""How other versions of an answer are asked for, and what comes back, on this side of the wall."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+
+from autograder.course.calls import Call, Outcome, from_reply, to_request
+from autograder.course.steps.traces import Trace, to_steps_request
+from autograder.course.steps.traces import read as read_steps
+from autograder.sandbox.inside import edited, steps
+from autograder.sandbox.inside.runner import Runner
+
+# A request to what holds the answer, and its reply; raises ValueError where there is none.
+Send = Callable[[dict, dict], tuple[dict, dict]]
+
+
+def outcomes_of(
+    send: Send, texts: Sequence[str], calls: Sequence[Call], wanted: bool
+) -> list[tuple[Outcome, ...] | None]:
+    """What the calls give with each of these versions; None where that cannot be told.
+
+    wanted: whether a version that stops with an error is of interest, too.
+    """
+    header, tensors = to_request(list(calls))
+    header |= {"op": "edited", "texts": list(texts), "wanted": wanted}
+    try:
+        return _read(*send(header, tensors), len(texts), len(calls))
+    except (LookupError, TypeError, ValueError):
+        return [None] * len(texts)
+
+
+def _read(
+    header: Mapping, tensors: Mapping[str, torch.Tensor], texts: int, calls: int
+) -> list[tuple[Outcome, ...] | None]:
+    raw = header.get("versions")
+    if not isinstance(raw, list) or len(raw) != texts:
+        raise ValueError("asked for versions of an answer, got something else")
+    return [None if r is None else from_reply({"outcomes": r}, tensors, calls) for r in raw]
+
+
+def steps_of(send: Send, text: str, call: Call) -> Trace | None:
+    """The steps of one call with one version."""
+    header, tensors = to_steps_request([call])
+    header |= {"op": "edited", "texts": [text], "steps": True}
+    try:
+        return read_steps(*send(header, tensors), 1)[0]
+    except (LookupError, TypeError, ValueError):
+        return None
+
+
+def here(namespace: Mapping) -> Send:
+    """Asks versions in this process: in a student's own notebook."""
+
+    def send(header, tensors):
+        sys.modules.setdefault("course_edited", edited)
+        sys.modules.setdefault("course_steps", steps)
+        state = torch.get_rng_state()
+        try:
+            return Runner(dict(namespace)).handle(header, tensors)
+        finally:
+            torch.set_rng_state(state)
+
+    return send

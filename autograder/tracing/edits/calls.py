@@ -1,0 +1,203 @@
+"""Slips in calls: another function, one too many, a result that lies in another order."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autograder.tracing.edits.source import Edit, Source, number
+from autograder.tracing.text import callee
+
+# Functions that are taken for one another.
+KINDS = (
+    "sum mean",
+    "amax amin max min",
+    "argmax argmin",
+    "std var",
+    "exp exp2 log log2 log10 log1p expm1",
+    "sqrt rsqrt square",
+    "sin cos",
+    "tril triu",
+    "zeros ones",
+    "zeros_like ones_like",
+    "stack cat",
+    "relu gelu tanh sigmoid",
+    "softmax log_softmax",
+    "floor ceil",
+    "repeat repeat_interleave",
+    "cumsum cumprod",
+    "logical_and logical_or",
+    "any all",
+    "values indices",
+    "gather index_select",
+    "minimum maximum",
+    "mm bmm matmul",
+    "add sub",
+    "mul div",
+)
+OTHERS = {
+    name: [other for other in kind.split() if other != name]
+    for kind in KINDS
+    for name in kind.split()
+}
+MASKED = ("masked_fill", "masked_fill_", "where")
+JOINS = ("reshape", "view", "flatten", "unflatten")
+# Each changes a tensor in place: what it gives by another name.
+IN_PLACE = {"copy_": "", "add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
+LIBRARIES = ("torch", "F", "math", "np", "nn")
+
+
+def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of one call, or of an attribute that is read like one."""
+    if isinstance(node, ast.Call):
+        yield from _another_function(source, node)
+        yield from _none(source, node)
+        yield from _arguments(source, node)
+        yield from _of_mask(source, node)
+        yield from _of_layout(source, node)
+        yield from _of_what_is_kept(source, node)
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        if node.attr in ("T", "mT", "data"):
+            how = f"`{source.shown(node)}` turns what should stay as it is"
+            yield source.with_expression(node, source.of(node.value), how, 1)
+        elif node.attr in ("values", "indices") and not _is_called(source, node):
+            other = OTHERS[node.attr][0]
+            how = f"`.{node.attr}` is not what belongs there"
+            yield source.with_text(node, f"{source.of(node.value)}.{other}", how, 1)
+
+
+def _is_called(source: Source, node: ast.Attribute) -> bool:
+    parent = source.parent[node]
+    return isinstance(parent, ast.Call) and parent.func is node
+
+
+def of_library(node: ast.expr) -> bool:
+    """Whether a function is one of a library's, `torch.softmax`, and no method."""
+    return isinstance(node, ast.Attribute) and (
+        (isinstance(node.value, ast.Name) and node.value.id in LIBRARIES)
+        or (isinstance(node.value, ast.Attribute) and node.value.attr in ("functional", "special"))
+    )
+
+
+def _another_function(source: Source, node: ast.Call) -> Iterator[Edit]:
+    name = callee(node)
+    if not isinstance(node.func, ast.Attribute) and name not in ("max", "min", "sum"):
+        return
+    for other in OTHERS.get(name, ()):
+        start, end = source.span(node.func)
+        how = f"`{name}` is not what belongs in `{source.shown(node)}`"
+        # The softmax of a log_softmax is a softmax: before a second one both would be right.
+        rank = 4 if other == "log_softmax" else 0
+        yield source.with_span(node, (end - len(name), end), other, how, rank)
+
+
+def _none(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A call that does not belong there: what it was given stays as it is."""
+    name, function = callee(node), node.func
+    how = f"`{name}` does not belong there: `{source.shown(node)}`"
+    is_method = isinstance(function, ast.Attribute) and not of_library(function)
+    if is_method and not (isinstance(function.value, ast.Name) and function.value.id == "self"):
+        yield replace(source.with_expression(node, source.of(function.value), how, 2), takes=True)
+    elif node.args and not isinstance(node.args[0], ast.Starred):
+        kept = node.args[2] if name == "where" and len(node.args) == 3 else node.args[0]
+        yield replace(source.with_expression(node, source.of(kept), how, 2), takes=True)
+
+
+def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """Two neighbours among the arguments exchanged; one named argument left out. Not of what the
+    student wrote, where the function may be wrong, and not of what gets names that say nothing."""
+    own = {function.name for function in source.functions()}
+    if callee(node) in own or callee(node) == "zip":
+        return
+    texts = [source.of(each) for each in node.args]
+    for i in range(len(texts) - 1):
+        if texts[i] == texts[i + 1]:
+            continue
+        other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
+        span = source.span(node.args[0])[0], source.span(node.args[-1])[1]
+        how = f"the arguments of `{source.shown(node)}` stand in another order than they should"
+        named = all(isinstance(each, ast.Name) for each in node.args[i : i + 2])
+        edit = source.with_span(node, span, ", ".join(other), how, 1)
+        yield replace(edit, by_name=named)
+    for keyword in node.keywords:
+        if keyword.arg:
+            start, end = source.span(keyword)
+            before = source.text.rfind(",", 0, start)
+            if before > source.span(node.func)[1]:
+                how = f"`{source.shown(keyword)}` does not belong into `{source.shown(node)}`"
+                yield source.with_span(node, (before, end), "", how, 3)
+
+
+def _of_mask(source: Source, node: ast.Call) -> Iterator[Edit]:
+    name = callee(node)
+    if name not in MASKED or not node.args:
+        return
+    second = name != "where" and of_library(node.func)
+    mask = node.args[second] if len(node.args) > second else None
+    if mask is not None:
+        how = f"`{source.shown(mask)}` picks the places that should be left, and leaves the others"
+        yield source.with_expression(mask, f"({source.of(mask)}) == 0", how, 1)
+        how = f"the two axes of `{source.shown(mask)}` are exchanged"
+        yield source.with_expression(mask, f"({source.of(mask)}).transpose(-2, -1)", how, 1)
+
+
+def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """Axes that have to be exchanged before a tensor's numbers are put into another shape."""
+    name = callee(node)
+    if name not in JOINS or not isinstance(node.func, ast.Attribute):
+        return
+    if of_library(node.func) or isinstance(node.func.value, ast.Call | ast.Name | ast.Attribute):
+        value = node.args[0] if of_library(node.func) and node.args else node.func.value
+        text = source.of(value)
+        how = (
+            f"`{name}` keeps the order of the numbers in `{source.shown(value)}`, so that axes mix"
+        )
+        for a, b in ((1, 2), (-2, -1), (0, 1)):
+            yield source.with_text(value, f"({text}).transpose({a}, {b}).contiguous()", how, 1)
+        if len(node.args) == 2:
+            yield source.with_expression(node, f"({text}).transpose(-2, -1)", how, 1)
+    if name == "view":
+        how = "`view` needs numbers that lie one after the other"
+        start, end = source.span(node.func)
+        yield source.with_span(node, (end - len(name), end), "reshape", how)
+    # The new axes in another order, and then exchanged.
+    if len(node.args) > 2 and name in ("reshape", "view"):
+        texts = [source.of(each) for each in node.args]
+        for i in range(len(texts) - 1):
+            other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
+            receiver = source.of(node.func)
+            new = f"{receiver}({', '.join(other)}).transpose({i}, {i + 1})"
+            how = f"`{name}` cuts the numbers in another order than they lie in"
+            yield source.with_expression(node, new, how, 1)
+
+
+def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """What is kept for later and changed in place, and what is made and thrown away."""
+    name, statement = callee(node), source.parent.get(node)
+    if name == "append" and len(node.args) == 1:
+        text = source.of(node.args[0])
+        how = f"`{source.shown(node.args[0])}` is one tensor that each round changes again"
+        yield source.with_expression(node.args[0], f"({text}).clone()", how, 3)
+    if name == "insert" and len(node.args) == 2 and number(node.args[0]) == 0:
+        how = f"`{source.shown(node)}` puts each round's result before those of the rounds before"
+        receiver, given = source.of(node.func.value), source.of(node.args[1])
+        yield source.with_text(node, f"{receiver}.append({given})", how)
+    if name.endswith("_") and not name.startswith("_") and isinstance(node.func, ast.Attribute):
+        value = source.of(node.func.value)
+        how = f"`{name}` changes in place what is still needed as it was"
+        if name in IN_PLACE and node.args and isinstance(statement, ast.Expr):
+            sign, given = IN_PLACE[name], source.of(node.args[0])
+            new = f"{value} = {value} {sign} ({given})" if sign else f"{value} = ({given})"
+            yield source.with_text(statement, new, how, 2)
+        arguments = source.text[source.span(node.func)[1] : source.span(node)[1]]
+        if not isinstance(statement, ast.Expr):
+            yield source.with_text(node.func.value, f"({value}).clone()", how, 3)
+        elif isinstance(node.func.value, ast.Name):
+            new = f"{value} = {value}.{name[:-1]}{arguments}"
+            yield source.with_text(statement, new, how, 3)
+    elif isinstance(statement, ast.Expr) and isinstance(node.func, ast.Attribute):
+        value = node.func.value
+        if isinstance(value, ast.Name) and not of_library(node.func):
+            how = f"what `{name}` makes is thrown away"
+            yield source.with_text(statement, f"{value.id} = {source.of(node)}", how)

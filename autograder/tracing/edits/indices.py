@@ -1,0 +1,149 @@
+"""Slips in what is looked up: a place of an index, a key, the order in which a loop runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.text import callee
+
+MOST_KEYS = 6
+# Texts that are settings, by what they are taken for.
+SETTINGS = {"mean": "sum", "sum": "mean", "ij": "xy", "xy": "ij", "none": "tanh", "tanh": "none"}
+
+
+def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of one index, one key, or what a loop runs over."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load | ast.Store):
+        yield from _of_places(source, node)
+        yield from _of_a_later_axis(source, node)
+        yield from _of_two_in_a_row(source, node)
+    elif isinstance(node, ast.BinOp) and isinstance(node.left, ast.List):
+        yield from _of_one_many_times(source, node)
+    elif isinstance(node, ast.FunctionDef | ast.Lambda):
+        yield from _of_the_last_round(source, node)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield from _of_texts(source, node)
+    elif isinstance(node, ast.For | ast.comprehension):
+        yield from _of_order(source, node)
+    elif isinstance(node, ast.IfExp | ast.If):
+        how = f"`{source.shown(node.test)}` is asked the other way round"
+        yield source.with_expression(node.test, f"not ({source.of(node.test)})", how, 2)
+    elif isinstance(node, ast.Call) and callee(node) == "range":
+        for each in node.args:
+            how = f"`{source.shown(node)}` runs over other numbers than it should"
+            for sign in "+-":
+                yield source.with_expression(each, f"({source.of(each)}) {sign} 1", how, 1)
+
+
+def _of_places(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """A loop's number where all of an axis is taken, or all of it where one number is."""
+    inside = node.slice
+    parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+    rounds = _numbers_of_loops(source, node)
+    how = f"the places in `{source.shown(node)}` are other ones than they should be"
+    for place, each in enumerate(parts):
+        texts = [source.of(p) for p in parts]
+        if isinstance(each, ast.Slice) and not (each.lower or each.upper or each.step):
+            for name in rounds:
+                other = [*texts[:place], name, *texts[place + 1 :]]
+                yield source.with_text(inside, ", ".join(other), how, 2)
+        elif isinstance(each, ast.Name) and each.id in rounds and len(parts) > 1:
+            other = [*texts[:place], ":", *texts[place + 1 :]]
+            yield source.with_text(inside, ", ".join(other), how, 2)
+
+
+def _numbers_of_loops(source: Source, node: ast.AST) -> list[str]:
+    """The names that the loops around a node give its rounds."""
+    loops = [n for n in source.around(node) if isinstance(n, ast.For)]
+    for around in source.around(node):
+        loops += getattr(around, "generators", [])
+    targets = [t for loop in loops for t in ast.walk(loop.target)]
+    return [t.id for t in targets if isinstance(t, ast.Name)]
+
+
+def _of_texts(source: Source, node: ast.Constant) -> Iterator[Edit]:
+    """Another key of the same function in the place of a key; another setting."""
+    parent = source.parent[node]
+    if node.value in SETTINGS and isinstance(parent, ast.keyword):
+        how = f"`{source.shown(parent)}` is not what belongs there"
+        yield source.with_text(node, repr(SETTINGS[node.value]), how, 1)
+    is_key = isinstance(parent, ast.Subscript | ast.Dict | ast.Tuple | ast.List)
+    if is_key or (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add)):
+        others = {
+            n.value: None
+            for n in source.inside(source.tree)
+            if isinstance(n, ast.Constant) and isinstance(n.value, str)
+            if type(source.parent.get(n)) is type(parent) and n.value != node.value
+        }
+        how = f"`{source.shown(node)}` is taken where another belongs"
+        for other in list(others)[:MOST_KEYS]:
+            yield source.with_text(node, repr(other), how, 2)
+
+
+def _of_order(source: Source, node: ast.For | ast.comprehension) -> Iterator[Edit]:
+    """The rounds of a loop in reverse order, or no longer so."""
+    over = node.iter
+    how = f"the rounds over `{source.shown(over)}` run in another order than they should"
+    if isinstance(over, ast.Call) and callee(over) == "reversed" and over.args:
+        yield source.with_expression(over, source.of(over.args[0]), how, 2)
+    else:
+        yield source.with_expression(over, f"reversed(list({source.of(over)}))", how, 3)
+
+
+def _of_a_later_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """An index for the second or the last axis that stands on the first, wherever it does so in
+    one statement."""
+    if isinstance(node.slice, ast.Tuple | ast.Slice) or isinstance(node.value, ast.Attribute):
+        return
+    statement, text = source.statement(node), source.of(node)
+    same = [n for n in source.inside(statement) if isinstance(n, ast.Subscript)]
+    same = [n for n in same if source.of(n) == text]
+    if same[0] is not node or not isinstance(node.slice, ast.Name | ast.Constant | ast.BinOp):
+        return
+    how = f"`{source.shown(node)}` takes from the first axis what belongs to another"
+    start, end = source.span(statement)
+    for before in (":, ", "..., "):
+        new = f"{source.of(node.value)}[{before}{source.of(node.slice)}]"
+        changed = source.text[start:end].replace(text, new)
+        yield source.with_span(node, (start, end), changed, how, 2)
+
+
+def _of_two_in_a_row(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`x[:n][:n]`, which cuts one axis twice, for `x[:n, :n]`."""
+    inner = node.value
+    if isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.Slice):
+        new = f"{source.of(inner.value)}[{source.of(inner.slice)}, {source.of(node.slice)}]"
+        how = f"both brackets of `{source.shown(node)}` are about the first axis"
+        yield source.with_text(node, new, how, 1)
+
+
+def _of_one_many_times(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """One object that stands several times in a list."""
+    if isinstance(node.op, ast.Mult) and len(node.left.elts) == 1:
+        each = node.left.elts[0]
+        if isinstance(each, ast.Call):
+            how = f"`{source.shown(node)}` holds one and the same object several times"
+            new = f"[{source.of(each)} for _ in range({source.of(node.right)})]"
+            yield source.with_expression(node, new, how)
+
+
+def _of_the_last_round(source: Source, node: ast.FunctionDef | ast.Lambda) -> Iterator[Edit]:
+    """A function that is made in a loop and reads the loop's number when it runs, much later."""
+    inside = [n.id for n in source.inside(node) if isinstance(n, ast.Name)]
+    body = node.body[0] if isinstance(node, ast.FunctionDef) else node.body
+    own = [a.arg for a in node.args.args]
+    names = [n for n in _numbers_of_loops(source, node) if n in inside and n not in own]
+    start = source.span(node)[0]
+    end = source.text.rfind(":", start, source.span(body)[0])
+    for name in names:
+        how = f"it reads `{name}` when it runs, and by then that is the last round's"
+        head = source.text[start:end]
+        if isinstance(node, ast.FunctionDef):
+            close = head.rfind(")")
+            comma = ", " if own else ""
+            new = f"{head[:close]}{comma}{name}={name}{head[close:]}"
+        else:
+            new = f"{head}{', ' if own else ' '}{name}={name}"
+        yield source.with_span(node, (start, end), new, how)

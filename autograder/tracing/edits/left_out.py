@@ -1,0 +1,162 @@
+"""Slips by leaving something out: an axis, a root, a number to begin with, what should be added."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.operators import turned_back
+from autograder.tracing.edits.source import Edit, Source, number
+from autograder.tracing.text import callee
+
+BENDS = ("sigmoid", "tanh", "relu", "log_softmax", "logsigmoid")
+REDUCES = ("sum", "mean", "amax", "amin", "std", "var", "prod", "norm", "logsumexp")
+WITH_AXIS = ("-1, keepdim=True", "-1", "-2, keepdim=True", "0")
+SPREADS = ("std", "var")
+TRIANGLES = ("tril", "triu")
+PRODUCTS = ("matmul", "mm", "bmm", "linear", "dot", "mv", "einsum")
+
+
+def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes that put in what a call or an operation may lack."""
+    if isinstance(node, ast.Call):
+        yield from _of_axes(source, node)
+        yield from _of_products(source, node)
+        yield from _of_itself(source, node)
+        yield from _of_softmax(source, node)
+    elif isinstance(node, ast.Assign | ast.Return) and node.value is not None:
+        yield from _of_layers(source, node)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Mult):
+        yield from _of_roots(source, node)
+    elif isinstance(node, ast.GeneratorExp):
+        yield from _of_lists(source, node)
+
+
+def _with(source: Source, node: ast.Call, more: str, how: str, rank: int) -> Edit:
+    """A call with more arguments at its end."""
+    end = source.span(node)[1]
+    inside = bool(node.args or node.keywords)
+    return source.with_span(node, (end - 1, end), f"{', ' if inside else ''}{more})", how, rank)
+
+
+def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
+    name, shown = callee(node), source.shown(node)
+    is_method = isinstance(node.func, ast.Attribute)
+    named = {keyword.arg for keyword in node.keywords}
+    library = is_method and isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
+    axes = len(node.args) - library
+    if name in REDUCES and is_method and axes <= 0 and not {"dim", "axis"} & named:
+        how = f"`{name}` runs over all axes in `{shown}`"
+        for more in WITH_AXIS:
+            yield _with(source, node, more, how, 1)
+    elif name in REDUCES and axes < 2 and not {"keepdim", "keepdims"} & named and is_method:
+        how = f"`{shown}` drops the axis that it runs along, so that the next step meets another"
+        yield _with(source, node, "keepdim=True", how, 1)
+    if name in SPREADS and not {"unbiased", "correction"} & named:
+        how = f"`{name}` divides by one less than the number of values in `{shown}`"
+        yield _with(source, node, "correction=0", how, 1)
+    if name in ("max", "min") and axes <= 0 and not named and is_method:
+        how = f"`{name}` is of all numbers at once in `{shown}`"
+        end = source.span(node.func)[1]
+        for more in WITH_AXIS[:2]:
+            span = end - len(name), source.span(node)[1]
+            given = f"{source.of(node.args[0])}, " if library and node.args else ""
+            yield source.with_span(node, span, f"a{name}({given}{more})", how, 1)
+    if name in TRIANGLES and axes <= 0 and not named:
+        how = f"`{name}` begins at another diagonal than it should"
+        for more in ("1", "-1"):
+            yield _with(source, node, more, how, 1)
+
+
+def _of_products(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """An operand of a product whose last two axes should be exchanged."""
+    name = callee(node)
+    if name not in PRODUCTS:
+        return
+    operands = [a for a in node.args if not isinstance(a, ast.Starred | ast.Constant)]
+    if isinstance(node.func, ast.Attribute) and name not in ("linear", "einsum"):
+        value = node.func.value
+        if not (isinstance(value, ast.Name) and value.id in ("torch", "F")):
+            operands.append(value)
+    if len(operands) == 2:
+        for turned, other in (operands, operands[::-1]):
+            bare = turned_back(turned)
+            if bare is not None:
+                how = f"`{source.shown(other)}` has to be turned, and not `{source.shown(bare)}`"
+                new = {
+                    turned: source.in_brackets(bare),
+                    other: f"({source.of(other)}).transpose(-2, -1)",
+                }
+                yield _both(source, node, new, how)
+    for each in operands:
+        how = f"`{source.shown(each)}` needs its last two axes exchanged in this product"
+        yield source.with_expression(each, f"({source.of(each)}).transpose(-2, -1)", how, 2)
+
+
+def _of_itself(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """What a layer gives, where it should be added to what the layer was given."""
+    named = len(node.args) == 1 and isinstance(node.args[0], ast.Name)
+    if named and source.of(node.func).startswith("self."):
+        name = node.args[0].id
+        how = f"`{name}` itself is not added to `{source.shown(node)}`"
+        yield source.with_expression(node, f"{name} + {source.of(node)}", how, 3)
+
+
+def _of_roots(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    for each in (node.left, node.right):
+        if isinstance(each, ast.Call | ast.Subscript | ast.Attribute) and number(each) is None:
+            how = f"`{source.shown(each)}` is not the number that belongs in `{source.shown(node)}`"
+            yield source.with_expression(each, f"({source.of(each)}) ** 0.5", how, 3)
+            yield source.with_expression(each, f"1 - ({source.of(each)})", how, 3)
+
+
+def _of_lists(source: Source, node: ast.GeneratorExp) -> Iterator[Edit]:
+    """A list where one is needed, and not what makes its parts one by one."""
+    call = source.parent[node]
+    if not isinstance(call, ast.Call):
+        return
+    start, end = source.span(node)
+    whole = source.text[start:end]
+    inner = whole[1:-1] if whole.startswith("(") and whole.endswith(")") else whole
+    how = f"`{callee(call)}` needs a list, and is given what makes its parts one by one"
+    new = f"([{inner}])" if whole != inner else f"[{inner}]"
+    yield source.with_span(node, (start, end), new, how)
+
+
+def _both(source: Source, node: ast.AST, new: dict[ast.AST, str], how: str) -> Edit:
+    """Two parts of a node replaced at once."""
+    start, end = source.span(node)
+    text = source.text[start:end]
+    for part in sorted(new, key=source.span, reverse=True):
+        first, last = (place - start for place in source.span(part))
+        text = text[:first] + new[part] + text[last:]
+    return source.with_span(node, (start, end), text, how, 2)
+
+
+def _of_softmax(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """What bends each number by itself, where a row is to be shared out."""
+    name = callee(node)
+    if name not in BENDS or not isinstance(node.func, ast.Attribute):
+        return
+    library = isinstance(node.func.value, ast.Name) and node.func.value.id in ("torch", "F")
+    if library and not node.args:
+        return
+    of = source.of(node.args[0]) if library else source.of(node.func.value)
+    how = f"`{name}` is not what belongs in `{source.shown(node)}`"
+    yield source.with_expression(node, f"torch.softmax({of}, -1)", how, 1)
+
+
+def _of_layers(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
+    """A layer of the object that is nowhere applied."""
+    own = [
+        n
+        for n in source.inside(source.tree)
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self"
+    ]
+    made = [n.attr for n in own if isinstance(n.ctx, ast.Store)]
+    read = {n.attr for n in own if isinstance(n.ctx, ast.Load)}
+    value = node.value.elts[0] if isinstance(node.value, ast.Tuple) else node.value
+    for name in dict.fromkeys(made):
+        if name not in read and value is not None:
+            how = f"`self.{name}` is not applied"
+            yield source.with_expression(value, f"self.{name}({source.of(value)})", how, 3)

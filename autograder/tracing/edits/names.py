@@ -1,0 +1,189 @@
+"""Slips in names: one variable or layer is taken for another."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.text import callee
+
+
+def of_names(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """Other names of the same function, or other attributes of `self`, in the place of one.
+
+    Of what is read in one place alone nobody can tell whether it is a slip there, or where it was
+    made.
+    """
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield from _of_variable(source, node)
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _is_self(node):
+        yield from _of_attribute(source, node)
+
+
+def _is_self(node: ast.Attribute) -> bool:
+    """Whether it is an attribute of the object itself."""
+    return isinstance(node.value, ast.Name) and node.value.id == "self"
+
+
+def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
+    statement = source.statement(node)
+    if _is_changed(source, node):
+        return
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    if function is None:
+        return
+    known = names_of(source, function, statement.lineno)
+    if node.id not in known:
+        return
+    how = f"`{node.id}` is taken where another belongs, in `{_shown(source, node)}`"
+    parent = source.parent[node]
+    targets = getattr(parent, "targets", None) or [getattr(parent, "target", None)]
+    if isinstance(parent, ast.Assign | ast.NamedExpr) and not all(
+        is_sure(source, t) for t in targets
+    ):
+        return  # another name for it alone
+    for other in known if is_sure(source, node) else ():
+        if other != node.id and of_one_type(source, node, other):
+            rank = 2 if _are_of_a_kind(source, function, node.id, other) else 4
+            yield replace(source.with_text(node, other, how, rank), by_name=True)
+    # A number that should be one more or less, or its root.
+    if _is_a_number(source, node):
+        how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
+        for new in (f"{node.id} + 1", f"{node.id} - 1", f"{node.id} ** 0.5"):
+            yield source.with_expression(node, new, how, 3)
+
+
+def _are_of_a_kind(source: Source, function: ast.FunctionDef, one: str, other: str) -> bool:
+    """Whether two names are easily taken for one another: both are given, both count rounds, both
+    got their values in one statement, or are written alike."""
+    given = {a.arg for a in function.args.args}
+    if {one, other} <= given or (len(one) == 1 and len(other) == 1):
+        return True
+    if len(one) > 2 and len(other) > 2 and (one[:3] == other[:3] or one[-3:] == other[-3:]):
+        return True
+    groups = (ast.Tuple, ast.For, ast.comprehension)
+    for node in source.inside(function):
+        target = getattr(node, "target", node) if isinstance(node, groups) else None
+        if target is not None:
+            stored = {n.id for n in source.inside(target) if isinstance(n, ast.Name)}
+            if {one, other} <= stored:
+                return True
+    return False
+
+
+def of_one_type(source: Source, node: ast.Name, other: str) -> bool:
+    """Whether two names of a function hold a size or a place both, or both do not."""
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    sizes = _sizes(source, function) if function is not None else set()
+    return (node.id in sizes) == (other in sizes)
+
+
+def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
+    """The names that hold a whole number, as far as the text tells."""
+    known = source.sizes.get(function)
+    if known is not None:
+        return known
+    found = {a.arg for a in function.args.args if a.arg.startswith("num_")}
+    for node in source.inside(function):
+        if isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Call):
+            called, target = callee(node.iter), node.target
+            if called == "enumerate" and isinstance(target, ast.Tuple):
+                target = target.elts[0]
+            found |= _names(target) if called in ("range", "enumerate") else set()
+        elif isinstance(node, ast.Assign) and _is_a_size(node.value):
+            found |= {name for target in node.targets for name in _names(target)}
+    source.sizes[function] = found
+    return found
+
+
+def _names(target: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def _is_a_size(value: ast.expr) -> bool:
+    """Whether an expression gives whole numbers: a shape, a size, a length, a quotient of such."""
+    if isinstance(value, ast.Tuple):
+        return all(map(_is_a_size, value.elts))
+    if isinstance(value, ast.Subscript):
+        return isinstance(value.value, ast.Attribute) and value.value.attr == "shape"
+    if isinstance(value, ast.Call):
+        return callee(value) in ("len", "size", "int", "dim", "numel")
+    if isinstance(value, ast.BinOp):
+        return isinstance(value.op, ast.FloorDiv | ast.Mod)
+    is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
+    return is_shape or (isinstance(value, ast.Constant) and isinstance(value.value, int))
+
+
+def is_sure(source: Source, node: ast.AST) -> bool:
+    """Whether a name is what it should be where it is made: it is read more than once, or given.
+
+    Else the slip may stand there, and not where it is read.
+    """
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    if not isinstance(node, ast.Name) or function is None:
+        return True
+    same = [n for n in source.inside(function) if isinstance(n, ast.Name) and n.id == node.id]
+    made = sorted(n.lineno for n in same if isinstance(n.ctx, ast.Store))
+    before = max((line for line in made if line < node.lineno), default=0)
+    until = min((line for line in made if line >= node.lineno), default=math.inf)
+    if not before and node.id in [a.arg for a in function.args.args]:
+        return True
+    read = [n.lineno for n in same if isinstance(n.ctx, ast.Load)]
+    return sum(before < line <= until for line in read) > 1
+
+
+def _shown(source: Source, node: ast.AST) -> str:
+    """The smallest call or operation that a name stands in."""
+    kinds = (ast.Call, ast.BinOp, ast.Subscript, ast.stmt)
+    return source.shown(next(n for n in source.around(node) if isinstance(n, kinds)))
+
+
+def _is_changed(source: Source, node: ast.Name) -> bool:
+    """Whether a name stands for what is added to, or called: no slip of a name."""
+    parent = source.parent[node]
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return True
+    return isinstance(parent, ast.Attribute) and parent.attr in ("append", "extend", "insert")
+
+
+def _is_a_number(source: Source, node: ast.Name) -> bool:
+    """Whether a name stands where a whole number stands: in `range`, a slice or a factor."""
+    parent = source.parent[node]
+    if isinstance(parent, ast.Slice):
+        return True
+    if isinstance(parent, ast.BinOp):
+        return isinstance(parent.op, ast.Div | ast.Mult)
+    return isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "range"
+
+
+def names_of(source: Source, function: ast.FunctionDef, line: int) -> list[str]:
+    """The names that a function has before a line, the last first."""
+    given = function.args
+    found = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    stored = (
+        n
+        for n in source.inside(function)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.lineno <= line
+    )
+    found += [n.id for n in sorted(stored, key=lambda n: (n.lineno, n.col_offset))]
+    return [n for n in dict.fromkeys(reversed(found)) if n not in ("self", "_")]
+
+
+def _of_attribute(source: Source, node: ast.Attribute) -> Iterator[Edit]:
+    """Another layer or number of the object."""
+    made = {
+        t.attr: n.value
+        for n in source.inside(source.tree)
+        if isinstance(n, ast.Assign)
+        for target in n.targets
+        for t in ast.walk(target)
+        if isinstance(t, ast.Attribute) and _is_self(t)
+    }
+    own = made.get(node.attr)
+    how = f"`self.{node.attr}` is taken where another belongs"
+    for name, value in made.items():
+        if name != node.attr and isinstance(value, ast.Call) == isinstance(own, ast.Call):
+            yield replace(source.with_text(node, f"self.{name}", how, 2), by_name=True)

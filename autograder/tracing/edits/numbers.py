@@ -1,0 +1,171 @@
+"""Slips in numbers, slices and letters: the wrong axis, one too many, another letter."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autograder.tracing.edits.source import Edit, Source, number
+from autograder.tracing.text import callee
+
+AXES = ("dim", "axis", "dims", "dim0", "dim1", "start_dim", "end_dim")
+WITH_AXES = ("sum", "mean", "softmax", "log_softmax", "logsumexp", "max", "min", "amax", "amin")
+WITH_AXES += ("argmax", "argmin", "cumsum", "cumprod", "prod", "cat", "concat", "stack", "diff")
+WITH_AXES += ("unsqueeze", "squeeze", "transpose", "swapaxes", "permute", "movedim", "flatten")
+WITH_AXES += ("unflatten", "split", "chunk", "unbind", "select", "index_select", "gather", "std")
+WITH_AXES += ("var", "norm", "flip", "roll", "sort", "topk", "argsort", "narrow", "size", "any")
+WITH_AXES += ("std_mean", "var_mean", "softmin", "all", "count_nonzero", "tensor_split")
+NEAR = (0, 1, 2, -1, -2, -3)
+
+
+def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of one number, one slice or one text of letters."""
+    if isinstance(node, ast.Constant | ast.UnaryOp) and number(node) is not None:
+        if isinstance(node, ast.UnaryOp) or number(source.parent.get(node)) is None:
+            yield from _of_number(source, node)
+    elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        how = f"`{source.shown(_named(source, node))}` is not what belongs there"
+        yield source.with_text(node, str(not node.value), how, 2)
+    elif isinstance(node, ast.Slice):
+        yield from _of_slice(source, node)
+    elif isinstance(node, ast.Tuple) and len(node.elts) > 1 and isinstance(node.ctx, ast.Load):
+        yield from _of_tuple(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "einsum":
+        yield from _of_letters(source, node)
+
+
+def _named(source: Source, node: ast.AST) -> ast.AST:
+    """A value with the name of its argument, where it has one."""
+    parent = source.parent[node]
+    return parent if isinstance(parent, ast.keyword) else node
+
+
+def is_axis(source: Source, node: ast.AST) -> bool:
+    """Whether a number says which axis is meant."""
+    parent = source.parent[node]
+    if isinstance(parent, ast.Tuple | ast.List):
+        parent, node = source.parent[parent], parent
+    if isinstance(parent, ast.keyword):
+        return parent.arg in AXES
+    if isinstance(parent, ast.Subscript):
+        return isinstance(parent.value, ast.Attribute) and parent.value.attr == "shape"
+    return isinstance(parent, ast.Call) and node in parent.args and callee(parent) in WITH_AXES
+
+
+def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
+    value = number(node)
+    parent = source.parent[node]
+    if is_axis(source, node):
+        call = next(
+            (n for n in source.around(node) if isinstance(n, ast.Call | ast.Subscript)), node
+        )
+        how = f"another axis than this belongs into `{source.shown(call)}`"
+        for other in NEAR:
+            if other != value:
+                yield source.with_text(node, str(other), how)
+        return
+    how = f"`{source.shown(node)}` is not the number that belongs there"
+    if isinstance(parent, ast.BinOp | ast.keyword):
+        where = source.shown(parent)
+        how = f"`{source.shown(node)}` is not the number that belongs in `{where}`"
+    if isinstance(value, float):
+        others = [v for v in (0.5, -0.5, 1.0, 2.0, 0.0, -value) if v != value]
+    else:
+        others = [v for v in (value + 1, value - 1) if v != value]
+        more = (0, 1, 2, -1, 0.5, -value) if isinstance(parent, ast.BinOp) else (-value,)
+        others += [v for v in more if v != value and v not in others]
+    for other in others:
+        yield source.with_expression(node, str(other), how, 1)
+
+
+def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
+    parts = [source.of(p) if p is not None else "" for p in (node.lower, node.upper, node.step)]
+    around = source.parent[node]
+    around = source.parent[around] if isinstance(around, ast.Tuple) else around
+    start, end, step = parts
+    how = f"`{source.shown(around)}` takes another part than it should"
+    ways = []
+    if start and end:
+        ways += [(end, start, step), ("", end, step), (start, "", step)]
+    elif start:
+        ways += [("", start, step), ("", "", step), (f"({start}) + 1", "", step)]
+        ways += [(f"({start}) - 1", "", step)]
+    elif end:
+        ways += [(end, "", step), ("", "", step), ("", f"({end}) + 1", step)]
+        ways += [("", f"({end}) - 1", step)]
+    if start and end:
+        length = f"(({end}) - ({start}))"
+        ways += [(end, f"({end}) + {length}", step), (f"({start}) - {length}", start, step)]
+        ways += [(f"({start}) {s} 1", end, step) for s in "+-"]
+        ways += [(start, f"({end}) {s} 1", step) for s in "+-"]
+    if end and not start:  # from the end, and from behind what was cut off
+        ways += [(end[1:], "", step)] if end.startswith("-") else [(f"-({end})", "", step)]
+    if start and not end and not start.startswith("-"):
+        ways += [("", f"-({start})", step)]
+    if step:
+        ways += [(start, end, "")]
+    for lower, upper, by in ways:
+        new = f"{lower}:{upper}" + (f":{by}" if by else "")
+        yield source.with_text(node, new, how, 1)
+
+
+def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
+    """Two neighbours exchanged: of an index, a shape, axes, or what is returned."""
+    texts = [source.of(each) for each in node.elts]
+    begins, ends = source.span(node.elts[0])[0], source.span(node.elts[-1])[1]
+    parent = source.parent[node]
+    if isinstance(parent, ast.Return):
+        how = "what is returned comes in another order than asked for"
+    elif isinstance(parent, ast.Subscript):
+        how = f"the places in `{source.shown(parent)}` stand in another order than they should"
+    else:
+        how = f"`{source.shown(node)}` stands in another order than it should"
+    for i in range(len(texts) - 1):
+        named = all(isinstance(each, ast.Name) for each in node.elts[i : i + 2])
+        if isinstance(parent, ast.Assign) or (isinstance(parent, ast.Return) and named):
+            continue  # the names may be wrong, and not their order
+        if texts[i] != texts[i + 1]:
+            other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
+            cut = all(isinstance(each, ast.Subscript) for each in node.elts[i : i + 2])
+            edit = source.with_span(node, (begins, ends), ", ".join(other), how, 1)
+            yield replace(edit, by_name=not cut and not _is_layout(source, node))
+    if isinstance(parent, ast.keyword) and parent.arg in AXES:
+        how = f"`{source.shown(parent)}` are more axes than belong there"
+        for each in texts:
+            yield source.with_text(node, each, how, 1)
+
+
+def _is_layout(source: Source, node: ast.Tuple) -> bool:
+    """Whether a tuple is an index or gives sizes or axes, and no tensors."""
+    numbers = all(number(each) is not None or isinstance(each, ast.Slice) for each in node.elts)
+    return numbers or isinstance(source.parent[node], ast.Subscript)
+
+
+def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """Another letter in a place of an einsum's equation, or two of its result exchanged."""
+    first = node.args[0] if node.args else None
+    if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
+        return
+    equation = first.value.replace(" ", "")
+    into, arrow, out = equation.partition("->")
+    letters = sorted(set(filter(str.isalpha, equation)))
+    how = f"the letters `{equation}` do not say what belongs there"
+    if not arrow or len(equation) > 24:
+        return
+    for i in range(len(out) - 1):
+        for j in range(i + 1, len(out)):
+            other = list(out)
+            other[i], other[j] = out[j], out[i]
+            yield source.with_text(first, repr(f"{into}->{''.join(other)}"), how)
+    sides = into.split(",")
+    for number_, side in enumerate(sides):
+        for i in range(len(side) - 1):
+            other = side[:i] + side[i + 1] + side[i] + side[i + 2 :]
+            changed = ",".join([*sides[:number_], other, *sides[number_ + 1 :]])
+            yield source.with_text(first, repr(f"{changed}->{out}"), how)
+    for place, letter in enumerate(into):
+        for other in letters:
+            if letter.isalpha() and other != letter:
+                changed = into[:place] + other + into[place + 1 :]
+                yield source.with_text(first, repr(f"{changed}->{out}"), how, 1)

@@ -1,0 +1,187 @@
+"""Slips in operators: the wrong one, sides exchanged, one too many, brackets in other places."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autograder.tracing.edits.source import Edit, Source
+
+SIGNS = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+}
+OTHERS = {
+    "+": ("-", "*"),
+    "-": ("+",),
+    "*": ("/", "@", "+"),
+    "/": ("*", "//"),
+    "//": ("/", "%"),
+    "%": ("//",),
+    "@": ("*",),
+    "&": ("|",),
+    "|": ("&",),
+    "**": ("*",),
+}
+ORDERED = ("-", "/", "//", "%", "**", "@")
+COMPARED = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+}
+ALIKE = {
+    "<": ("<=", ">", ">="),
+    "<=": ("<", ">=", ">"),
+    ">": (">=", "<", "<="),
+    ">=": (">", "<=", "<"),
+    "==": ("!=",),
+    "!=": ("==",),
+}
+
+
+def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of one operation."""
+    if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
+        yield from _of_two_sides(source, node)
+        yield from _of_infinity(source, node)
+        yield from _of_the_sign(source, node)
+        yield from _of_brackets(source, node)
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARED:
+        yield from _of_comparison(source, node)
+    elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
+        sign = source.text[source.span(node)[0]]
+        how = f"`{source.shown(node)}` turns around what should stay as it is"
+        yield source.with_expression(node, source.of(node.operand), how, 1 if sign != "+" else 9)
+    elif isinstance(node, ast.AugAssign) and type(node.op) in SIGNS:
+        yield from _of_change_in_place(source, node)
+
+
+def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    sign = SIGNS[type(node.op)]
+    left, right = source.in_brackets(node.left), source.in_brackets(node.right)
+    shown = source.shown(node)
+    if sign in ORDERED:
+        how = f"the two sides of `{sign}` have changed places in `{shown}`"
+        yield source.with_expression(node, f"{right} {sign} {left}", how, 1)
+    for other in OTHERS.get(sign, ()):
+        how = f"`{sign}` is not the operation that belongs in `{shown}`"
+        yield source.with_expression(node, f"{left} {other} {right}", how, 1)
+    if sign == "+":
+        how = f"`{source.shown(node.left)}` is added in `{shown}`, and should be taken away"
+        yield source.with_expression(node, f"{right} - {left}", how, 1)
+    if sign == "@":
+        yield from _on_the_other_side(source, node)
+        for each, side in ((node.left, "left"), (node.right, "right")):
+            text = source.in_brackets(each)
+            other = f"{text}.transpose(-2, -1)"
+            pair = f"{other} @ {right}" if side == "left" else f"{left} @ {other}"
+            how = f"`{source.shown(each)}` needs its last two axes exchanged in this product"
+            yield source.with_expression(node, pair, how, 1)
+        return
+    if sign != "**":
+        how = f"`{sign} {source.shown(node.right)}` does not belong there"
+    else:
+        how = f"the power `{sign} {source.shown(node.right)}` does not belong there"
+    yield replace(source.with_expression(node, source.of(node.left), how, 2), takes=True)
+    if sign in ("+", "*", "-"):
+        sign_too = "-" if sign == "-" else ""
+        how = f"`{source.shown(node.left)} {sign}` does not belong there"
+        yield replace(source.with_expression(node, f"{sign_too}{right}", how, 2), takes=True)
+
+
+def _of_brackets(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`(a / b) ** c` for `a / b ** c` and the like, both ways."""
+    sign = SIGNS[type(node.op)]
+    for side in ("left", "right"):
+        inner = getattr(node, side)
+        if not isinstance(inner, ast.BinOp) or type(inner.op) not in SIGNS:
+            continue
+        own = SIGNS[type(inner.op)]
+        if own == sign and own in "+*@":
+            continue
+        outer = node.left if side == "right" else None
+        if isinstance(outer, ast.BinOp) and type(outer.op) is type(node.op) and own == "**":
+            # of a product the power takes the last factor alone
+            first, last = source.in_brackets(outer.left), source.in_brackets(outer.right)
+            base, power = source.in_brackets(inner.left), source.in_brackets(inner.right)
+            how = f"in `{source.shown(node)}` the power is of `{source.shown(inner.left)}` alone"
+            new = f"{first} {sign} ({last} {sign} {base}) ** {power}"
+            yield source.with_expression(node, new, how, 2)
+        one, two = source.in_brackets(inner.left), source.in_brackets(inner.right)
+        how = f"the brackets of `{source.shown(node)}` do not stand where they belong"
+        if side == "left":
+            other = source.in_brackets(node.right)
+            yield source.with_expression(node, f"{one} {own} ({two} {sign} {other})", how, 2)
+        else:
+            other = source.in_brackets(node.left)
+            yield source.with_expression(node, f"({other} {sign} {one}) {own} {two}", how, 2)
+
+
+def _of_comparison(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    sign = COMPARED[type(node.ops[0])]
+    left, right = source.in_brackets(node.left), source.in_brackets(node.comparators[0])
+    how = f"`{sign}` is not the comparison that belongs in `{source.shown(node)}`"
+    for other in ALIKE[sign]:
+        yield source.with_expression(node, f"{left} {other} {right}", how)
+
+
+def _of_change_in_place(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
+    sign = SIGNS[type(node.op)]
+    target, value = source.of(node.target), source.in_brackets(node.value)
+    how = f"`{sign}=` changes in place what is still needed as it was"
+    yield source.with_text(node, f"{target} = {target} {sign} ({value})", how, 3)
+    how = f"`{sign}=` is not the change that belongs there"
+    yield source.with_text(node, f"{target} = ({value})", how, 2)
+    for other in OTHERS.get(sign, ()):
+        yield source.with_text(node, f"{target} {other}= ({value})", how, 1)
+
+
+def _of_infinity(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """A mask of numbers times infinity, which is NaN where the mask is 0."""
+    for mask, other in ((node.left, node.right), (node.right, node.left)):
+        text = source.of(other)
+        if isinstance(node.op, ast.Mult) and "inf" in text and len(text) < 40:
+            how = f"in `{source.shown(node)}` zero times infinity is NaN"
+            kept = source.in_brackets(mask)
+            new = f"torch.where({kept} != 0, {text}, 0.0)"
+            yield source.with_expression(node, new, how, 2)
+
+
+def _of_the_sign(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """A minus that is missing in front of a product."""
+    parent = source.parent[node]
+    inside = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult | ast.Div | ast.Pow)
+    if isinstance(node.op, ast.Mult | ast.Div) and not inside:
+        how = f"the sign of `{source.shown(node)}` is the other one"
+        yield source.with_expression(node, f"-({source.of(node)})", how, 3)
+
+
+def _on_the_other_side(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """A product of which the wrong side is turned."""
+    for turned, other in ((node.left, node.right), (node.right, node.left)):
+        bare = turned_back(turned)
+        if bare is not None:
+            how = f"`{source.shown(other)}` has to be turned, and not `{source.shown(bare)}`"
+            one, two = source.in_brackets(bare), f"{source.in_brackets(other)}.transpose(-2, -1)"
+            pair = f"{one} @ {two}" if turned is node.left else f"{two} @ {one}"
+            yield source.with_expression(node, pair, how, 2)
+
+
+def turned_back(node: ast.AST) -> ast.expr | None:
+    """What a transpose is of; None where there is none."""
+    if isinstance(node, ast.Attribute) and node.attr in ("T", "mT"):
+        return node.value
+    is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return node.func.value if is_call and node.func.attr in ("t", "transpose") else None

@@ -1,0 +1,264 @@
+"""Looks for the one small change of a program with which all that is asked of it comes out right.
+
+Whether a change does so is no guess: it is tried, on every call. What it undoes is what is wrong.
+Where none does, two are tried: a change that brings the result nearer to what is asked for, and a
+second one, or a mistake that is known. How many are tried is bound by counts, so that the same text
+always gets the same words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from autograder.course.answers import Answers
+from autograder.course.asking import Exercise
+from autograder.course.calls import Call, Outcome
+from autograder.course.sketch import Sketch
+from autograder.judging.difference import matches
+from autograder.judging.verdict import right
+from autograder.tracing.alike import plain
+from autograder.tracing.edits.all import edits
+from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
+from autograder.tracing.edits.source import Edit
+from autograder.tracing.look import Look, Told
+from autograder.tracing.text import Text
+
+MOST = 24_000  # steps that are made for all single changes; a hundred take a millisecond
+MOST_OF_TWO = 9_000  # the same for two at once
+OF_ONE = 60  # what it costs beside its steps to try one
+OF_A_CLASS = 60  # and to make its object
+SURVIVE = 8  # versions that are tried on all calls
+NEAREST = 4  # changes behind which a second one is looked for
+FAR = 2.0  # how far from what is asked for another shape is
+
+
+@dataclass(frozen=True)
+class WrongAnswer:
+    """An answer that is wrong: what was asked of it, what came, and how its versions are asked.
+
+    place: the call whose steps are looked at, where there is one.
+    """
+
+    exercise: Exercise
+    calls: Sequence[Call]
+    outcomes: Sequence[Outcome]
+    known: Answers
+    source: str
+    send: Send
+    place: int | None = None
+
+
+@dataclass(frozen=True)
+class Mended:
+    """One of two things that are wrong: its line, how it is so, and a known mistake's own words."""
+
+    line: int
+    how: str
+    known: str = ""
+
+
+class Search:
+    """The versions of one answer that were tried, and what came of them in one call.
+
+    likely: by line how well what it gives is known to be right, from 0.
+    """
+
+    def __init__(self, wrong: WrongAnswer, likely: Mapping[int, int]):
+        self.wrong, self.likely = wrong, likely
+        self.rtol = wrong.exercise.rtol
+        pairs = enumerate(zip(wrong.outcomes, wrong.known.expected, strict=True))
+        failed = [i for i, (got, wanted) in pairs if not matches(got, wanted, self.rtol)]
+        failed = [i for i in failed if not wrong.calls[i].inspect]
+        failed = [i for i in failed if wrong.outcomes[i].error is not None] or failed
+        self.place = min(failed, key=lambda i: _size(wrong.calls[i]), default=None)
+        self.cost = OF_ONE
+        self.tried: list[Edit] = []
+        self.gave: list[Outcome | None] = []
+        if self.place is not None:
+            call = replace(wrong.calls[self.place], work=False)
+            trace = steps_of(wrong.send, wrong.source, call)
+            steps = len(trace.steps) if trace is not None else 0
+            self.cost += steps + OF_A_CLASS * (call.init is not None)
+            self.tried = self._in_order(edits(wrong.source))[: MOST // self.cost]
+            self.gave = self._asked([edit.source for edit in self.tried])
+
+    def one(self) -> list[Edit]:
+        """The single changes that make all right, the likeliest first."""
+        pairs = zip(self.tried, self.gave, strict=True)
+        survive = [edit for edit, gave in pairs if self._fits(gave)][:SURVIVE]
+        fine = self._all_right([edit.source for edit in survive])
+        return [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
+
+    def two(self) -> tuple[Mended, ...]:
+        """Two changes that together make all right, or one beside a known mistake."""
+        if self.place is None or not self.tried:
+            return ()
+        nearest = self._nearest()
+        return self._two_changes(nearest[:NEAREST]) or self._beside_a_known_one(nearest)
+
+    def _two_changes(self, nearest: list[Edit]) -> tuple[Mended, ...]:
+        found = [(one, two, text) for one in nearest for two, text in self._behind(one)]
+        found = found[: MOST_OF_TWO // self.cost]
+        gave = self._asked([text for *_, text in found])
+        survive = [each for each, came in zip(found, gave, strict=True) if self._fits(came)]
+        survive = survive[:SURVIVE]
+        fine = self._all_right([text for *_, text in survive])
+        right_ones = [each for each, is_right in zip(survive, fine, strict=True) if is_right]
+        if not right_ones:
+            return ()
+        # Of equal ones the last lines: up to them all may be right.
+        doubts = [self.doubt(one) + self.doubt(two) for one, two, _ in right_ones]
+        lines = [-(one.line + two.line) for one, two, _ in right_ones]
+        *_, place = min(zip(doubts, lines, range(len(lines)), strict=True))
+        one, two, _ = right_ones[place]
+        pairs = (one, two), (two, one)
+        return tuple(Mended(own.line, own.how, self._named(own, other)) for own, other in pairs)
+
+    def _named(self, own: Edit, other: Edit) -> str:
+        """The known mistake that a change undoes, in its own words: what comes back with the other
+        change alone. '' where it is none, or the change itself says best which of several is meant.
+        """
+        if own.by_name:
+            return ""
+        gave = next((g for e, g in zip(self.tried, self.gave, strict=True) if e is other), None)
+        known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
+        fits = (m for _, m, gives in known if gave and matches(gave, gives[self.place], self.rtol))
+        return next(fits, "")
+
+    def _in_order(self, found: list[Edit]) -> list[Edit]:
+        """The likeliest first: natural slips, on lines that are not known to be right."""
+
+        return sorted(found, key=lambda edit: (self.doubt(edit), self.likely.get(edit.line, 1)))
+
+    def doubt(self, edit: Edit) -> int:
+        """How unlikely it is that a change undoes the slip: an odd one, or on a right line."""
+        return edit.rank + self.likely.get(edit.line, 1)
+
+    # --- asking ----------------------------------------------------------------------------------
+    def _asked(self, texts: list[str]) -> list[Outcome | None]:
+        """What versions give in the call that is looked at."""
+        if not texts:
+            return []
+        calls, label = self.wrong.calls, self.wrong.calls[self.place].on
+        before = [c for c in calls[: self.place] if label and c.on == label]
+        wanted = self.wrong.known.expected[self.place].error is not None
+        one = [replace(call, work=False) for call in (*before, calls[self.place])]
+        found = outcomes_of(self.wrong.send, texts, one, wanted)
+        return [None if each is None else each[-1] for each in found]
+
+    def _fits(self, gave: Outcome | None) -> bool:
+        wanted = self.wrong.known.expected[self.place]
+        return gave is not None and matches(gave, wanted, self.rtol)
+
+    def _all_right(self, texts: list[str]) -> list[bool]:
+        """Which versions are right in all calls."""
+        found = self._on_all(texts)
+        wrong = self.wrong
+        return [
+            each is not None and right(wrong.exercise, wrong.calls, each, wrong.known, text)
+            for text, each in zip(texts, found, strict=True)
+        ]
+
+    def _on_all(self, texts: list[str]) -> list[tuple[Outcome, ...] | None]:
+        wanted = any(each.error is not None for each in self.wrong.known.expected)
+        return outcomes_of(self.wrong.send, texts, self.wrong.calls, wanted) if texts else []
+
+    # --- two at once -----------------------------------------------------------------------------
+    def _nearest(self) -> list[Edit]:
+        """The changes that bring the result nearer to what is asked for, the nearest first."""
+        wanted = self.wrong.known.expected[self.place]
+        if isinstance(wanted.value, Sketch) or wanted.error is not None:
+            return []
+        as_it_is = _distance(self.wrong.outcomes[self.place], wanted)
+        found: dict[float, Edit] = {}
+        for edit, gave in zip(self.tried, self.gave, strict=True):
+            far = _distance(gave, wanted)
+            if far < as_it_is - 1e-6:
+                first = found.setdefault(round(far, 6), edit)
+                if edit.takes:  # then the first does no more than that
+                    found[round(far, 6)] = replace(first, takes=True)
+        return [edit for _, edit in sorted(found.items(), key=lambda each: each[0])]
+
+    def _behind(self, one: Edit) -> Iterator[tuple[Edit, str]]:
+        """Second changes behind a first: those that alone change something."""
+        stopped = self.wrong.outcomes[self.place].error is not None
+        if stopped:  # then none runs but behind what mends the error
+            yield from ((two, two.source) for two in self._in_order(edits(one.source)))
+            return
+        as_it_is = self.wrong.outcomes[self.place]
+        for two, gave in zip(self.tried, self.gave, strict=True):
+            text = one.after(two)
+            if text and gave is not None and not matches(gave, as_it_is, self.rtol):
+                yield two, text
+
+    def _beside_a_known_one(self, nearest: list[Edit]) -> tuple[Mended, ...]:
+        """A change with which what comes back is what a known mistake gives, where the steps show
+        that mistake on another line: what takes a step away might have brought it in."""
+        gave = dict(zip((e.source for e in self.tried), self.gave, strict=True))
+        known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
+        for edit in (edit for edit in nearest if not edit.takes):
+            for named in known:
+                if matches(gave[edit.source], named[2][self.place], self.rtol):
+                    (came,) = self._on_all([edit.source])
+                    pairs = zip(came or (), named[2], strict=False)
+                    if came and all(matches(got, gives, self.rtol) for got, gives in pairs):
+                        left = self._left_by(edit, named[0])
+                        if left is not None and left.where.first_wrong != edit.line:
+                            known = left.taken or named[1]
+                            other = Mended(left.where.first_wrong, "", known)
+                            return Mended(edit.line, edit.how), other
+        return ()
+
+    def _left_by(self, edit: Edit, check: str) -> Told | None:
+        """What the steps say of a known mistake that is left when a change is made."""
+        place, bank = self.wrong.place, self.wrong.known.bank
+        if place is None or bank is None:
+            return None
+        trace = steps_of(self.wrong.send, edit.source, self.wrong.calls[place])
+        if trace is None:
+            return None
+        told = Look(trace, bank, place, Text(edit.source)).told(check)
+        own = [each for each in told if (each.cause[0] == check if each.cause else each.last)]
+        return own[0] if len(own) == 1 else None
+
+
+def _size(call: Call) -> tuple[int, int]:
+    """How many axes of size 1 a call is given, which hide what is wrong, and how many numbers."""
+    given = (*call.args, *call.kwargs.values(), *call.weights.values())
+    tensors = [each for each in given if isinstance(each, torch.Tensor)]
+    return sum(n == 1 for t in tensors for n in t.shape), sum(t.numel() for t in tensors)
+
+
+def _distance(gave: Outcome | None, wanted: Outcome) -> float:
+    """How far what came is from what is asked for, part by part, at most FAR for each."""
+    if gave is None or gave.error is not None:
+        return math.inf
+    own, right_ones = _parts(gave.value), _parts(wanted.value)
+    if len(own) != len(right_ones):
+        return FAR * (1 + len(right_ones))
+    return sum(_apart(one, other) for one, other in zip(own, right_ones, strict=True))
+
+
+def _parts(value) -> list:
+    if isinstance(value, Mapping):
+        return [part for key in sorted(value, key=str) for part in _parts(value[key])]
+    if isinstance(value, tuple | list):
+        return [part for each in value for part in _parts(each)]
+    return [value]
+
+
+def _apart(one, other) -> float:
+    """How far one tensor is from another, as a share of its size."""
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return 0.0 if type(one) is type(other) and one == other else FAR
+    if one.shape != other.shape or one.is_complex() or not other.numel():
+        return FAR
+    one, other = plain(one.double()), plain(other.double())
+    apart = (one - other).abs().nan_to_num(math.inf, math.inf)
+    size = float(other.abs().nan_to_num(0.0, 0.0, 0.0).mean()) or 1.0
+    wrong = float((apart > 1e-4 * size).double().mean())
+    return wrong + min(float(apart.clamp(max=10 * size).mean()) / size, 10.0) / 10.0

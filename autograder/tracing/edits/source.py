@@ -1,0 +1,151 @@
+"""A student's program as text and syntax, and texts that differ from it in one place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from autograder.tracing.text import LONGEST
+
+SIMPLE = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple)
+DEFINES = (ast.FunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One small change of a program.
+
+    line: where its statement begins. how: what is wrong there, if the change makes it right, as a
+    clause that tells no cure. source: the program with the change. rank: how natural a slip it
+    undoes; the smallest first.
+    """
+
+    line: int
+    how: str
+    source: str
+    rank: int = 0
+    place: tuple[int, int] = (0, 0)  # of what is changed, in the text
+    new: str = ""  # what stands there then
+    takes: bool = False  # whether it takes a step away, and puts none in its place
+    by_name: bool = False  # whether it is about which of several is meant: names may be wrong
+
+    def after(self, other: Edit) -> str | None:
+        """The program with both changes; None where they are of one place."""
+        (start, end), (first, last) = self.place, other.place
+        if start < last and first < end:
+            return None
+        if first >= end:  # what stands behind it moves
+            by = len(self.new) - (end - start)
+            first, last = first + by, last + by
+        return self.source[:first] + other.new + self.source[last:]
+
+
+class Source:
+    """The text of a cell with its syntax. Raises SyntaxError or ValueError for what is none."""
+
+    def __init__(self, text: str):
+        self.text = text
+        self.tree = ast.parse(text)
+        self.lines = text.split("\n")
+        self.starts = [0]
+        for line in self.lines:
+            self.starts.append(self.starts[-1] + len(line) + 1)
+        self.parent: dict[ast.AST, ast.AST] = {}
+        self._inside: dict[ast.AST, list[ast.AST]] = {}
+        self.sizes: dict[ast.AST, set[str]] = {}  # by function: the names that hold whole numbers
+        for node in self.inside(self.tree):
+            for child in ast.iter_child_nodes(node):
+                self.parent[child] = node
+
+    def inside(self, node: ast.AST) -> list[ast.AST]:
+        """All syntax of a node; looked for once."""
+        if node not in self._inside:
+            self._inside[node] = list(ast.walk(node))
+        return self._inside[node]
+
+    def functions(self) -> Iterator[ast.FunctionDef]:
+        """All functions and methods."""
+        return (n for n in self.inside(self.tree) if isinstance(n, ast.FunctionDef))
+
+    def nodes(self) -> Iterator[ast.AST]:
+        """All syntax inside of functions, in the order of the text."""
+        for function in self.functions():
+            if any(isinstance(n, ast.FunctionDef) for n in self.around(function)):
+                continue  # it is part of the one around it
+            for statement in function.body:
+                if not _is_text(statement):
+                    yield from self.inside(statement)
+
+    def around(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What a node stands in, the nearest first."""
+        while node in self.parent:
+            node = self.parent[node]
+            yield node
+
+    def statement(self, node: ast.AST) -> ast.stmt:
+        """The statement that a node stands in."""
+        if isinstance(node, ast.stmt):
+            return node
+        return next(n for n in self.around(node) if isinstance(n, ast.stmt))
+
+    def span(self, node: ast.AST) -> tuple[int, int]:
+        """Where a node begins and ends in the text."""
+        return self._at(node.lineno, node.col_offset), self._at(
+            node.end_lineno, node.end_col_offset
+        )
+
+    def _at(self, line: int, column: int) -> int:
+        text = self.lines[line - 1]
+        if not text.isascii():
+            column = len(text.encode()[:column].decode())
+        return self.starts[line - 1] + column
+
+    def of(self, node: ast.AST) -> str:
+        """The text of a node."""
+        start, end = self.span(node)
+        return self.text[start:end]
+
+    def shown(self, node: ast.AST) -> str:
+        """The text of a node in one line and shortened, as it stands in a sentence."""
+        text = " ".join(self.of(node).split()).replace("`", "'")
+        return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
+
+    def in_brackets(self, node: ast.AST) -> str:
+        """The text of a node such that an operator may stand beside it."""
+        return self.of(node) if isinstance(node, SIMPLE) else f"({self.of(node)})"
+
+    def with_text(self, node: ast.AST, new: str, how: str, rank: int = 0) -> Edit:
+        """The program with another text in the place of a node, the lines as they were."""
+        start, end = self.span(node)
+        return self.with_span(node, (start, end), new, how, rank)
+
+    def with_expression(self, node: ast.expr, new: str, how: str, rank: int = 0) -> Edit:
+        """The same for an expression, which keeps to itself."""
+        return self.with_text(node, f"({new})", how, rank)
+
+    def with_span(
+        self, node: ast.AST, span: tuple[int, int], new: str, how: str, rank: int = 0
+    ) -> Edit:
+        """The program with another text in the place of a part of it."""
+        start, end = span
+        gone = self.text[start:end].count("\n") - new.count("\n")
+        if gone > 0 and new.endswith(")"):
+            new = new[:-1] + "\n" * gone + ")"
+        line = self.statement(node).lineno
+        changed = self.text[:start] + new + self.text[end:]
+        return Edit(line, how, changed, rank, span, new)
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    """Whether a statement is a text alone, as a docstring is."""
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def number(node: ast.AST) -> int | float | None:
+    """The number that a node writes out, with its sign; None where it is none."""
+    sign = 1
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        sign, node = -1, node.operand
+    value = getattr(node, "value", None) if isinstance(node, ast.Constant) else None
+    return sign * value if isinstance(value, int | float) and not isinstance(value, bool) else None

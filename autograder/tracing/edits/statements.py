@@ -1,0 +1,191 @@
+"""Slips in whole statements: too early, too late, in a loop or outside, one too many."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autograder.tracing.edits.calls import LIBRARIES
+from autograder.tracing.edits.names import is_sure, of_one_type
+from autograder.tracing.edits.source import Edit, Source
+
+PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
+MOST_NAMES = 7
+SOON = 3  # statements in which what was overwritten may be needed
+BLOCKS = (ast.For, ast.If, ast.With)
+
+
+def of_statements(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of one statement as a whole."""
+    if isinstance(node, PLAIN):
+        yield from _none(source, node)
+        yield from _later(source, node)
+    if isinstance(node, ast.Return | ast.Assign | ast.AugAssign | ast.Expr):
+        yield from _out_of_its_block(source, node)
+    if isinstance(node, ast.For):
+        yield from _last_into_the_loop(source, node)
+        yield from _first_into_the_loop(source, node)
+        yield from _first_out_of_the_loop(source, node)
+    if isinstance(node, ast.Assign):
+        yield from _added(source, node)
+        yield from _still_needed(source, node)
+    if isinstance(node, ast.stmt) and not isinstance(node, BLOCKS):
+        yield from _exchanged(source, node)
+
+
+def _shown(source: Source, node: ast.stmt) -> str:
+    return source.shown(node)
+
+
+def _none(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    text = "pass" + "\n" * source.of(node).count("\n")
+    how = f"`{_shown(source, node)}` does not belong there"
+    yield replace(source.with_text(node, text, how, 3), takes=True)
+
+
+def _block(source: Source, node: ast.stmt) -> list[ast.stmt]:
+    """The statements that a statement is one of."""
+    parent = source.parent[node]
+    blocks = (getattr(parent, name, None) for name in ("body", "orelse", "finalbody"))
+    return next((b for b in blocks if isinstance(b, list) and node in b), [node])
+
+
+def _later(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """Two statements in a row, exchanged."""
+    block = _block(source, node)
+    place = block.index(node)
+    if place + 1 == len(block) or not isinstance(block[place + 1], PLAIN):
+        return
+    other = block[place + 1]
+    start, end = source.span(node)[0], source.span(other)[1]
+    between = source.text[source.span(node)[1] : source.span(other)[0]]
+    how = f"it runs before line {other.lineno}, and belongs behind it"
+    new = source.of(other) + between + source.of(node)
+    yield source.with_span(node, (start, end), new, how, 3)
+
+
+def _rows(source: Source, node: ast.stmt) -> tuple[int, int]:
+    """The lines of a statement as a part of the text, with the last line's end."""
+    return source.starts[node.lineno - 1], source.starts[node.end_lineno]
+
+
+def _moved(text: str, by: int) -> str:
+    """Lines with another indentation."""
+    rows = text.split("\n")
+    if by < 0:
+        return "\n".join(r[-by:] if not r[:-by].strip() else r for r in rows)
+    return "\n".join(" " * by + r if r.strip() else r for r in rows)
+
+
+def _out_of_its_block(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """The last statement of a loop, behind it."""
+    parent = source.parent[node]
+    block = _block(source, node)
+    if not isinstance(parent, BLOCKS) or block[-1] is not node or len(block) < 2:
+        return
+    start, end = _rows(source, node)
+    text = source.text[start:end]
+    how = f"it runs in every round of the loop of line {parent.lineno}, and belongs behind it"
+    if isinstance(parent, ast.If):
+        how = f"it runs under the `if` of line {parent.lineno} alone, and belongs behind it"
+    new = _moved(text, parent.col_offset - node.col_offset)
+    yield source.with_span(node, (start, end), new, how, 2)
+
+
+def _last_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
+    """The statement behind a loop, as its last one."""
+    block = _block(source, node)
+    place = block.index(node)
+    after = block[place + 1] if place + 1 < len(block) else None
+    if not isinstance(after, PLAIN):
+        return
+    start, end = _rows(source, after)
+    how = f"it runs once, and belongs into the loop of line {node.lineno}"
+    new = _moved(source.text[start:end], node.body[0].col_offset - after.col_offset)
+    yield source.with_span(after, (start, end), new, how, 2)
+
+
+def _first_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
+    """The statement before a loop, as its first one: what should begin anew in each round."""
+    block = _block(source, node)
+    place = block.index(node)
+    before = block[place - 1] if place else None
+    if not isinstance(before, PLAIN) or node.body[0].lineno == node.lineno:
+        return
+    start, end = _rows(source, before)
+    head_start, head_end = source.starts[node.lineno - 1], source.starts[node.body[0].lineno - 1]
+    moved = _moved(source.text[start:end], node.body[0].col_offset - before.col_offset)
+    between = source.text[end:head_start]
+    new = between + source.text[head_start:head_end] + moved
+    how = f"it runs once, and belongs into each round of the loop of line {node.lineno}"
+    yield source.with_span(before, (start, head_end), new, how, 2)
+
+
+def _first_out_of_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
+    """The first statement of a loop, before it: what should be done once."""
+    first = node.body[0]
+    if not isinstance(first, PLAIN) or len(node.body) < 2 or first.lineno == node.lineno:
+        return
+    start, end = _rows(source, first)
+    moved = _moved(source.text[start:end], node.col_offset - first.col_offset)
+    head = source.starts[node.lineno - 1]
+    how = f"it runs in each round of the loop of line {node.lineno}, and should run once"
+    new = moved + source.text[head:start]
+    yield source.with_span(first, (head, end), new, how, 2)
+
+
+def _added(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """What each round should add to what there is."""
+    target = node.targets[0]
+    in_a_loop = any(isinstance(n, ast.For) for n in source.around(node))
+    if in_a_loop and len(node.targets) == 1 and isinstance(target, ast.Name | ast.Subscript):
+        name = source.of(target)
+        how = f"each round replaces `{source.shown(target)}`, and adds nothing to it"
+        yield source.with_text(node, f"{name} = {name} + ({source.of(node.value)})", how, 2)
+
+
+def _still_needed(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """A name that is given another value before a later statement needs the first one."""
+    target = node.targets[0]
+    if len(node.targets) != 1 or not isinstance(target, ast.Name):
+        return
+    block = _block(source, node)
+    behind = block[block.index(node) + 1 :][:SOON]
+    name, start = target.id, source.span(node)[0]
+    for statement in behind:
+        for read in source.inside(statement):
+            if isinstance(read, ast.Name) and read.id == name and isinstance(read.ctx, ast.Load):
+                first, end = source.span(read)
+                between = source.text[source.span(node)[1] : first]
+                value = source.of(node.value)
+                new = f"{name}_before, {name} = {name}, ({value}){between}{name}_before"
+                how = f"it overwrites `{name}`, which line {statement.lineno} needs as it was"
+                yield source.with_span(node, (start, end), new, how, 2)
+
+
+def _exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """Two variables of one statement in each other's places."""
+    names = [
+        n
+        for n in source.inside(node)
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+        if not _is_called(source, n) and is_sure(source, n)
+    ]
+    names = sorted(names, key=source.span)[:MOST_NAMES]
+    for i, one in enumerate(names):
+        for other in names[i + 1 :]:
+            if one.id == other.id or not of_one_type(source, one, other.id):
+                continue
+            (start, middle), (again, end) = source.span(one), source.span(other)
+            new = other.id + source.text[middle:again] + one.id
+            how = f"`{one.id}` and `{other.id}` have changed places"
+            yield replace(source.with_span(node, (start, end), new, how, 3), by_name=True)
+
+
+def _is_called(source: Source, node: ast.Name) -> bool:
+    """Whether a name is that of a function or a library."""
+    parent = source.parent[node]
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return True
+    return node.id in LIBRARIES or node.id == "self"

@@ -1,0 +1,165 @@
+"""What a finding says where one small change of the program makes all right."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+
+from autograder.course.answers import Answers
+from autograder.course.asking import Exercise, Finding, Verdict, Where
+from autograder.course.general.operations import OPERATION
+from autograder.judging.difference import is_nameless
+from autograder.judging.look_again import PREFIX
+from autograder.tracing.edits.search import Mended, Search, WrongAnswer
+from autograder.tracing.edits.source import Edit
+from autograder.tracing.look import TWO_AT_ONCE, Look
+from autograder.tracing.raised import without_advice
+from autograder.tracing.text import function_around
+
+SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
+
+
+def by_its_edit(
+    first: list[Finding], placed: list[Finding], asked: WrongAnswer, look: Look | None
+) -> list[Finding]:
+    """The findings, with what a small change proves that is found wrong.
+
+    first: as they were found by what came back; placed: with what the steps of a call say.
+    """
+    number = next((i for i, f in enumerate(placed) if f.fails), None)
+    if number is None or _is_settled(first[number], placed[number]):
+        return placed
+    search = Search(asked, _likely(look))
+    one = search.one()
+    two = search.two() if not one and not _is_one(first[number], asked.exercise) else ()
+    if one:
+        said = _said(first[number], placed[number], one, search, look)
+    elif two and not _tells_the_same(placed[number], two, asked.known):
+        two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
+        said = _both(first[number], placed[number], two, asked.exercise, look)
+    else:
+        return placed
+    return [*placed[:number], said, *placed[number + 1 :]]
+
+
+def _tells_the_same(placed: Finding, two: tuple[Mended, ...], known: Answers) -> bool:
+    """Whether the steps have told two mistakes of the same lines, more of them by their names, or
+    of one line, in the order in which they come in."""
+    lines = {int(line) for line in re.findall(r"\bLine (\d{1,6}): ", placed.message)}
+    if lines != {each.line for each in two}:
+        return False
+    named = {message for _, message, _ in known.mistakes if message in placed.message}
+    return len(lines) == 1 or len(named) > sum(bool(each.known) for each in two)
+
+
+def _by_its_name(one: Mended, placed: Finding, known: Answers) -> Mended:
+    """One of two things, with a known mistake's words where the steps tell that of its line."""
+    said = [m for _, m, _ in known.mistakes if f"Line {one.line}: {m}" in placed.message]
+    return replace(one, known=max(said, key=len)) if said and not one.known else one
+
+
+def _is_settled(first: Finding, placed: Finding) -> bool:
+    """Whether an error has its cause; of layers the text alone tells."""
+    if first.verdict == Verdict.ERROR:
+        told = placed.where is None or placed.where.first_wrong == placed.line or placed.where.how
+        return bool(told) and without_advice(placed.message) == placed.message
+    return first.check.startswith(PREFIX)
+
+
+def _is_one(finding: Finding, exercise: Exercise) -> bool:
+    """Whether one known mistake explains all that came back."""
+    named = finding.verdict == Verdict.WRONG and not is_nameless(finding.check, exercise.task)
+    several = " + " in finding.check or TWO_AT_ONCE.strip() in finding.message
+    return named and not several and not finding.check.startswith(OPERATION)
+
+
+def _likely(look: Look | None) -> dict[int, int]:
+    """By line: 0 where a wrong step stands, 2 where all is known to be right."""
+    if look is None or look.judged is None:
+        return {}
+    judged, found = look.judged, {}
+    for number, step in enumerate(judged.steps):
+        line = look.text.line(step)
+        if line is None:
+            continue
+        own = 0 if number in judged.bad else 2 if number in judged.right else 1
+        if isinstance(look.text.around(line), ast.Return):
+            own = min(own, 1)  # what is right may be the wrong thing to return
+        found[line] = min(own, found.get(line, 2))
+    return found
+
+
+def _said(
+    first: Finding, placed: Finding, found: list[Edit], search: Search, look: Look | None
+) -> Finding:
+    """A finding with the change that is likeliest to undo the slip."""
+    exercise = search.wrong.exercise
+    told = placed.where.first_wrong if placed.where is not None else None
+    there = [edit for edit in found if edit.line == told]
+    if told is not None and not there:  # names have told it where one is taken for another
+        found = [edit for edit in found if not edit.by_name]
+    edit = there[0] if there else _of_the_last(found, search, look) if found else None
+    if edit is None:
+        return placed
+    one = f"One thing is wrong, in line {edit.line}: {edit.how}. Everything else is right."
+    several = any(text in placed.message for text in SEVERAL)
+    if there and first.verdict == Verdict.ERROR:
+        return replace(placed, message=f"{without_advice(placed.message)} {one}")
+    if there and not several and placed.message != first.message:
+        return placed  # its cause is told
+    if _is_one(first, exercise):
+        message = first.message
+    elif first.verdict == Verdict.ERROR:
+        message = f"{without_advice(placed.message)} {one}"
+    elif is_nameless(first.check, exercise.task):
+        message = f"{one} {first.message}"
+    else:
+        message = one
+    where = placed.where if there and not several else _where(edit.line, edit.how, look)
+    statement = _at(edit.line, look)
+    return replace(placed, message=message, where=where, line=edit.line, statement=statement)
+
+
+def _both(
+    first: Finding, placed: Finding, two: tuple[Mended, ...], exercise: Exercise, look: Look | None
+) -> Finding:
+    """A finding with two changes that together make all right, or one beside a known mistake."""
+    parts = sorted(two, key=lambda each: _when(each.line, look))
+    said = [f"Line {p.line}: {p.known or f'{p.how[:1].upper()}{p.how[1:]}.'}" for p in parts]
+    line, how = parts[0].line, parts[0].how
+    said += [f"Mend line {line} first."] if line != parts[-1].line else []
+    rest = first.message if is_nameless(first.check, exercise.task) else ""
+    rest = rest.partition(TWO_AT_ONCE)[0].strip()
+    message = f"Two things are wrong. {' '.join(said)} {rest}".strip()
+    told = placed.where is not None and placed.where.first_wrong == line
+    where = placed.where if told else _where(line, how, look)
+    return replace(placed, message=message, where=where, line=line, statement=_at(line, look))
+
+
+def _of_the_last(found: list[Edit], search: Search, look: Look | None) -> Edit | None:
+    """The likeliest of several; of equal ones that of the last line, up to which all was right.
+    None where they stand in several functions: nobody can tell which is the wrong one."""
+    best = found[0]
+    alike = [edit for edit in found if edit.rank == best.rank]
+    functions = {id(function_around(look.text, e.line)) for e in alike} if look is not None else ()
+    equal = [edit for edit in alike if search.doubt(edit) == search.doubt(best)]
+    return max(equal, key=lambda edit: edit.line) if len(functions) < 2 else None
+
+
+def _when(line: int, look: Look | None) -> tuple[int, int]:
+    """When a line runs first, as far as the steps show it; before all, what makes the object."""
+    if look is None:
+        return 0, line
+    function = function_around(look.text, line)
+    made = function is not None and function.name == "__init__"
+    return (-1 if made else look.when(line, len(look.trace.steps))), line
+
+
+def _where(line: int, how: str, look: Look | None) -> Where:
+    before = look.right_before(line) if look is not None else {"last_right": None}
+    return Where(first_wrong=line, how=how, **before)
+
+
+def _at(line: int, look: Look | None) -> str:
+    return look.text.statement(line) if look is not None else ""

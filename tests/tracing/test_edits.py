@@ -1,0 +1,246 @@
+"""Small changes of a program: they undo slips of many kinds, and prove where those stand."""
+
+import ast
+
+import pytest
+
+from autograder.course.calls import Call
+from autograder.sandbox.inside import edited
+from autograder.tracing.edits.all import edits
+from autograder.tracing.edits.ask import here, outcomes_of
+from tests.tracing import fresh
+from tests.tracing.helper import asked, told
+
+SLIPS = {
+    "one tensor in every place": (
+        "simple.rnn",
+        """
+def encoder_states(x, w_input, w_hidden, bias):
+    state = bias.new_zeros(bias.shape)
+    states = []
+    for token in x:
+        state.copy_((token @ w_input + state @ w_hidden + bias).tanh())  # <-
+        states += [state]
+    return torch.stack(states)
+""",
+    ),
+    "an axis of size 1": (
+        "simple.context",
+        """
+def context_vectors(inputs):
+    rows = []
+    for query in inputs:
+        column = inputs @ query.unsqueeze(1)
+        rows.append((F.softmax(column, 1) * inputs).sum(0))  # <-
+    return torch.stack(rows)
+""",
+    ),
+    "cut in another order": (
+        "one_head.project",
+        """
+def project(x, w_query, w_key, w_value):
+    joint = x @ torch.hstack([w_query, w_key, w_value])
+    parts = joint.reshape(len(x), -1, 3)  # <-
+    return parts[..., 0], parts[..., 1], parts[..., 2]
+""",
+    ),
+    "brackets": (
+        "one_head.scale",
+        """
+def attention_weights(q, k):
+    size = k.shape[1]
+    return torch.softmax(q @ (k.T / size) ** 0.5, dim=1)  # <-
+""",
+    ),
+    "letters": (
+        "one_head.batched",
+        """
+def batched_attention(q, k, v):
+    table = torch.einsum("nqc,nkc->nqk", q, k) / q.shape[2] ** 0.5
+    return torch.einsum("nqk,nqc->nqc", table.softmax(2), v)  # <-
+""",
+    ),
+    "all axes at once": (
+        "masks.renormalise",
+        """
+def mask_weights(scores):
+    kept = scores.softmax(-1).tril()
+    return kept / kept.sum(dim=(1, 2), keepdim=True)  # <-
+""",
+    ),
+    "plus infinity": (
+        "masks.minus_infinity",
+        """
+def mask_scores(scores):
+    n = scores.shape[-1]
+    later = torch.arange(n).unsqueeze(0) > torch.arange(n).unsqueeze(1)
+    return scores.masked_fill(later, -float("-inf")).softmax(-1)  # <-
+""",
+    ),
+    "overwritten too early": (
+        "backward.queries_keys",
+        """
+def grad_queries_keys(grad_scores, q, k):
+    g = grad_scores / q.shape[-1] ** 0.5
+    q = g @ k  # <-
+    k = g.mT @ q
+    return q, k
+""",
+    ),
+    "turned on the wrong side": (
+        "one_head.parameters",
+        """
+class ParameterAttention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        shape = input_size, hidden
+        self.w_query = nn.Parameter(torch.randn(shape) / math.sqrt(input_size))
+        self.w_key = nn.Parameter(torch.randn(shape) / math.sqrt(input_size))
+        self.w_value = nn.Parameter(torch.randn(shape) / math.sqrt(input_size))
+
+    def forward(self, x):
+        asks, offers = x @ self.w_query, x @ self.w_key
+        table = asks.T.mm(offers) / offers.shape[-1] ** 0.5  # <-
+        return table.softmax(-1) @ (x @ self.w_value)
+""",
+    ),
+    "one layer many times": (
+        "heads.stack",
+        """
+class CausalHead(nn.Module):
+    def __init__(self, input_size, head_size):
+        super().__init__()
+        self.q = nn.Linear(input_size, head_size, bias=False)
+        self.k = nn.Linear(input_size, head_size, bias=False)
+        self.v = nn.Linear(input_size, head_size, bias=False)
+
+    def forward(self, x):
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        later = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
+        table = (q @ k.mT / k.shape[-1] ** 0.5).masked_fill(later, -torch.inf)
+        return table.softmax(-1) @ v
+
+class HeadStack(nn.Module):
+    def __init__(self, input_size, head_size, num_heads):
+        super().__init__()
+        self.heads = nn.ModuleList([CausalHead(input_size, head_size)] * num_heads)  # <-
+
+    def forward(self, x):
+        return torch.cat([head(x) for head in self.heads], dim=-1)
+""",
+    ),
+    "in a loop for all of the batch": (
+        "masks.padding",
+        """
+def padded_weights(scores, lengths):
+    table = scores.clone()
+    for item in range(len(lengths)):
+        table[:, :, int(lengths[item]):] = -1e9  # <-
+    return table.softmax(2)
+""",
+    ),
+}
+TWO = """
+def project(x, w_query, w_key, w_value):
+    joint = x @ torch.hstack([w_query, w_key, w_value])
+    q, k, v = joint.reshape(len(x), -1, 3).unbind(2)
+    return q, k, -v
+"""
+
+
+def failing(task: str, source: str, **more):
+    return next(f for f in told(task, source.lstrip("\n"), **more) if f.fails)
+
+
+def marked(source: str) -> int:
+    lines = source.lstrip("\n").split("\n")
+    return next(i for i, line in enumerate(lines, 1) if line.endswith("# <-"))
+
+
+@pytest.mark.parametrize("what", SLIPS)
+def test_the_line_that_a_small_change_mends_is_told(what):
+    task, source = SLIPS[what]
+    found = failing(task, source)
+    assert found.where.first_wrong == marked(source)
+
+
+def test_a_change_is_no_cure_in_the_words():
+    """What is wrong is said, and not what would be right there."""
+    found = failing(*SLIPS["all axes at once"])
+    assert "One thing is wrong, in line 3: `dim=(1, 2)` are more axes" in found.message
+    assert "Everything else is right." in found.message and "dim=2" not in found.message
+
+
+@pytest.mark.parametrize("program", fresh.PROGRAMS[::9], ids=lambda p: p.what)
+def test_a_changed_program_can_be_read_and_keeps_its_lines(program):
+    for edit in edits(program.text):
+        ast.parse(edit.source)
+        assert edit.source.count("\n") == program.text.count("\n"), edit
+
+
+def test_each_change_is_made_once():
+    source = SLIPS["letters"][1]
+    made = [edit.source for edit in edits(source)]
+    assert len(made) == len(set(made)) > 50 and source not in made
+
+
+def test_a_text_that_cannot_be_read_has_no_changes():
+    assert edits("def f(x:\n    return x") == []
+
+
+def test_two_changes_are_told_by_their_lines():
+    found = failing("one_head.project", TWO)
+    assert (
+        found.message.startswith("Two things are wrong. Line 3: ") and "Line 4: " in found.message
+    )
+    assert "Mend line 3 first." in found.message and found.line == 3
+
+
+def test_where_two_functions_may_be_wrong_no_line_is_told():
+    """The scores are symmetric: a softmax along the other axis is as good as other letters."""
+    (program,) = [p for p in fresh.MISNAMED if p.what.startswith("C4 ")]
+    assert failing(program.task, program.text).where is None
+
+
+def versions(texts, name="f", args=(3,)):
+    namespace = {"kept": []}
+    return outcomes_of(here(namespace), texts, [Call(name, args=args)], False), namespace
+
+
+def test_a_version_without_an_end_is_given_up():
+    endless = "def f(n):\n    while True:\n        n = n + 1\n"
+    (one, two), _ = versions([endless, "def f(n):\n    return n + 1\n"])
+    assert one is None and two[0].value == 4
+
+
+def test_a_version_that_catches_all_is_given_up_too():
+    deaf = """
+def f(n):
+    while True:
+        try:
+            for i in range(n):
+                n = n + i
+        except BaseException:
+            pass
+"""
+    assert versions([deaf])[0] == [None]
+
+
+def test_a_version_runs_nothing_but_what_it_defines(capfd):
+    text = "print('seen')\nkept.append(1)\ndef f(n):\n    print('asked')\n    return n\n"
+    (found,), namespace = versions([text])
+    assert found[0].value == 3 and namespace["kept"] == [] and "f" not in namespace
+    assert capfd.readouterr() == ("", "")
+
+
+def test_all_versions_together_may_run_so_many_rounds():
+    slow = "def f(n):\n    for i in range(2_900):\n        n += i\n    return n\n"
+    found, _ = versions([slow] * (edited.MAX_ALL // 2_900 + 3))
+    assert found[0] is not None and found[-1] is None
+
+
+def test_a_right_answer_is_asked_no_versions(monkeypatch):
+    program = fresh.RIGHT[0]
+    monkeypatch.setattr("autograder.tracing.edits.told.Search", None)
+    assert told.__wrapped__(program.task, program.text) == ()
+    assert asked(program.task, program.text, 0)[0].task == program.task
