@@ -30,9 +30,10 @@ def by_its_edit(
     number = next((i for i, f in enumerate(placed) if f.fails), None)
     if number is None or _is_settled(first[number], placed[number]):
         return placed
-    search = Search(asked, _likely(look))
+    named = _is_one(first[number], asked.exercise)
+    search = Search(asked, _likely(look), named)
     one = search.one()
-    two = search.two() if not one and not _is_one(first[number], asked.exercise) else ()
+    two = search.two() if not one and not named else ()
     if one:
         said = _said(first[number], placed[number], one, search, look)
     elif two and not _tells_the_same(placed[number], two, asked.known):
