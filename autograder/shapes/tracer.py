@@ -382,8 +382,8 @@ def _is_alias(node: ast.expr) -> bool:
     match node:
         case ast.Attribute():  # `k.mT` turns a tensor, `s.max(-1).values` computes one
             return node.attr not in TURNS and _is_alias(node.value)
-        case ast.Call(func=ast.Attribute(value=of, attr=name)):  # `t.uniform_(0, 1)`
-            return name.endswith("_") and not name.endswith("__") and _is_alias(of)
+        case ast.Call(func=ast.Attribute(ast.Name(of), name)):  # `t.uniform_()`; no `self.fc_(x)`
+            return name.endswith("_") and not name.endswith("__") and of != "self"
         case ast.Tuple():
             return all(_is_alias(e) or isinstance(e, ast.Constant) for e in node.elts)
     return isinstance(node, ast.Name)

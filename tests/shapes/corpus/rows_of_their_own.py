@@ -73,7 +73,7 @@ class Scale(nn.Module):
     def __init__(self, chan, width):
         super().__init__()
         self.gain = nn.Parameter(torch.ones(chan))
-        self.proj = nn.Linear(width, width)
+        self.proj = self.last_ = nn.Linear(width, width)
 
     def forward(self, x, mem):
         """
@@ -84,6 +84,7 @@ class Scale(nn.Module):
         y = self.proj(x)  # y.size() = (batch, chan, width)
         z = self.proj(y)  # z.size() = (batch, width, chan)  #! false
         flat = z.reshape(-1)  # (batch * chan * width)
+        half = self.last_(z)  #! missing
         again = flat.reshape(*x.shape)  # reshape to shape of x  #! cannot tell
         return again.clamp_(0, 1)
 
