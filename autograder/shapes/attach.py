@@ -7,7 +7,7 @@ that one is asked, and where it does not, the other one remains possible.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from autograder.shapes.text.comments import Comment
@@ -50,6 +50,18 @@ class Sighting:
     def comes_in(self, claim: Claim) -> bool:
         """`# x: [b, t, d]`, `# x: [b, d, t]` above a line: what `x` is, and what it becomes."""
         return claim is not self.claims[-1] and named_twice(self.claims)
+
+    def by_itself(self, claim: Claim, tensors: Collection[str]) -> bool:
+        """Whether a claim has a line of the block, and the name of a tensor, for itself."""
+        rows = [[t.label for t in c.terms()] for c in self.claims]
+        labels = [t.label for t in claim.terms()]
+        alone = [c.line for c in self.claims].count(claim.line) == 1 == len(labels)
+        return alone and labels[0] in tensors and rows.count(labels) == 1 < len(rows)
+
+    def only(self, claim: Claim, tensors: Collection[str], lines: list[str]) -> Sighting:
+        """With the text of the claim's own line alone, where it is judged by itself."""
+        own = lines[claim.line - 1].strip(" #") if self.by_itself(claim, tensors) else self.text
+        return replace(self, text=own)
 
 
 def sightings(
@@ -360,8 +372,7 @@ class _Layout:
     def _touch(self, pair, way: int) -> bool:
         """Whether a comment stands next to the statement that it would be about."""
         (_, line), (_, stmt) = pair
-        group = self.own[line]
-        return stmt in self.beside(group[-1].line + 1 if way > 0 else line - 1, way)
+        return stmt in self.beside(self.own[line][-1].line + 1 if way > 0 else line - 1, way)
 
     def _in_block(self, line: int) -> bool:
         text = self.text(line)

@@ -116,7 +116,8 @@ class Case:
         """Whether no tensor has the claimed shape: that of the label's name, or any at all."""
         label = self.last.label if self.last.label in self.tensors else ""
         terms = [t for c in (self.claim, *self.claim.others) for t in c.stages[-1].terms]
-        for dims in (opened(t.dims, set(self.unproven), self) for t in terms):
+        free = set(self.unproven)
+        for dims in (without(t.dims, free) if label else opened(t.dims, free, self) for t in terms):
             for stmt, runs in self.room:
                 self.clock.check()
                 if in_one_call([_has(dims, stmt, e, label, self) for e in runs], runs):
@@ -259,12 +260,15 @@ def in_one_call(held: list[bool], runs: list[Execution]) -> bool:
     return any(map(all, asked.values()))
 
 
-def beside_a_true_one(claim: Claim, sighting: Sighting, stmt: Stmt) -> bool:
+def beside_a_true_one(claim: Claim, sighting: Sighting, stmt: Stmt, known) -> bool:
     """Whether a claim may be of something else, since another one in the comment is true.
 
     `# [b, n, n], [b, n, d]`: an operand perhaps, `# [b, t, d] ([b, d, t] for the next)`. One behind
-    `out:`, or behind the name of what the line makes, is of the same.
+    `out:`, or behind the name of what the line makes, is of the same; a line of a block that names
+    another tensor is of that one.
     """
+    if sighting.by_itself(claim, known):
+        return False
     own = {t.label for t in claim.terms()} & set(flat(stmt.targets))
     return sighting.comes_in(claim) or (claim.role != "output" and not own)
 

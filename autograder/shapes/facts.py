@@ -76,7 +76,7 @@ def written_as_a_shape(case: Case) -> str:
             return "empty brackets may mean something else"
         letters = all(len(n) <= 2 for n in case.names())  # `part (b, c) of the figure`
         most = 2 if case.claim.tail and letters else REMARK
-        moved = len(term.dims) > 2 and case.exchanged()  # its sizes in another order
+        moved = len(term.dims) > 2 and not case.claim.tail and case.exchanged()  # in another order
         if term.style in ("(", "{", "<") and case.claim.words > most and not (term.sure or moved):
             return "it may be a remark, and no shape"
     return ""

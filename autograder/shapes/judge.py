@@ -297,10 +297,10 @@ class _Room:
 
         `the [..] of x becomes [..]`, in any language; `Q: [..]`, `A: [..]` above `A = q @ k.mT`.
         """
-        stmt = self.stmts[stmt_id]
+        stmt, alone = self.stmts[stmt_id], sighting.by_itself(claim, self.tensors)
         own = set() if sighting.comes_in(claim) else set(flat(stmt.targets))
-        named = all(t.label and t.label not in own for t in claim.terms())
-        if not claim.stages or not (claim.told or named or claim is not sighting.claims[0]):
+        named = claim.told or all(t.label and t.label not in own for t in claim.terms())
+        if alone or not claim.stages or not (named or claim is not sighting.claims[0]):
             return False
         return all(self.matcher.passes(claim, stmt, e) for e in self.runs[stmt_id])
 
@@ -309,7 +309,7 @@ class _Room:
         why = claim.unreadable
         if not claim.stages:
             why = why or "the comment is not readable as a shape"
-        elif true and beside_a_true_one(claim, sighting, stmt):
+        elif true and beside_a_true_one(claim, sighting, stmt, self.tensors):
             why = "another shape in this comment is true"
         if why:
             return cannot_tell(line, text, sighting.text, why)
@@ -331,7 +331,7 @@ class _Room:
         around = [*self.order[max(0, place - NEAR) : place], *self.order[place + 1 :][:NEAR]]
         return Case(
             claim,
-            sighting,
+            sighting.only(claim, self.tensors, self.source.lines),
             stmt,
             self._runs_for(claim, stmt.id),
             self.source.seen.executions.get(stmt.id, []),

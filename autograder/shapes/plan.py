@@ -18,6 +18,7 @@ from autograder.notation import NotationError, called_name, names_in, read_call,
 from autograder.shapes.text.names import concept
 
 RUNS = 3
+SMALL = 256  # a size up to which no run is slow
 PRIMES = (3, 5, 7, 11, 13, 17, 19, 2, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 LARGE = (97, 89, 101, 103, 107, 109)  # room for every sequence: a block size, a context length
 ROOM = re.compile(r"context|block|max_|n_ctx|vocab", re.I)
@@ -153,22 +154,37 @@ def _choose(
     if len(free) > len(PRIMES) - RUNS:
         raise PlanError(f"{len(free)} sizes are more than the checker can keep apart.")
     for shift in range(40):
-        runs = []
-        for run in range(RUNS):
-            order = PRIMES[: max(len(free) + 3, 8)]
-            turn = (run * (3 + shift % 5) + shift) % len(order)
-            order = order[turn:] + order[:turn]
-            large = iter(LARGE[run:] + LARGE[:run])
-            sizes = {
-                r: next(large, p) if ROOM.search(r) else p
-                for r, p in zip(free, order, strict=False)
-            }
-            for name, expr in derived:
-                sizes[name] = value_of(expr, sizes)
-            runs.append(sizes)
+        runs = [_sizes(free, derived, run, shift) for run in range(RUNS)]
         if all(s > 0 for run in runs for s in run.values()) and not collisions(free, runs):
             return tuple(runs)
     raise PlanError("No sizes could be found that cannot be confused.")
+
+
+def _sizes(free: tuple[str, ...], derived: tuple, run: int, shift: int) -> dict[str, int]:
+    """The sizes of a run. Where a product is large, its factors have the smallest primes."""
+    order = PRIMES[: max(len(free) + 3, 8)]
+    turn = (run * (3 + shift % 5) + shift) % len(order)
+    order = order[turn:] + order[:turn]
+    large = iter(LARGE[run:] + LARGE[:run])
+    dealt = {r: next(large, p) if ROOM.search(r) else p for r, p in zip(free, order, strict=False)}
+    sizes = _followed(dealt, derived)
+    if max(sizes.values(), default=0) <= SMALL:
+        return sizes
+    factors = {n for _, expr in derived if "*" in expr for n in names_in(expr)}
+    rest = [r for r in free if not ROOM.search(r)]
+    primes = [dealt[r] for r in rest]
+    few = sorted(primes)[: sum(r in factors for r in rest)]
+    least, others = iter(few), iter([p for p in primes if p not in few])
+    again = {r: next(least if r in factors else others) for r in rest}
+    return _followed({**dealt, **again}, derived)
+
+
+def _followed(sizes: dict[str, int], derived: tuple) -> dict[str, int]:
+    """With the sizes that follow from others."""
+    sizes = dict(sizes)
+    for name, expr in derived:
+        sizes[name] = value_of(expr, sizes)
+    return sizes
 
 
 def collisions(free: tuple[str, ...], runs: list[dict[str, int]]) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from autograder.shapes.case import Case, compared, made, slip
 from autograder.shapes.match import results, unpacks
-from autograder.shapes.recording import tensors
+from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
     evaluate,
@@ -25,7 +25,7 @@ from autograder.shapes.text.dims import (
     uneven,
     without,
 )
-from autograder.shapes.text.flat import pieces_of, runs_over, segments_of, spaced
+from autograder.shapes.text.flat import pieces_of, runs_over, segments_of, spaced, starred
 from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.tracer import flat
 
@@ -90,7 +90,24 @@ def nothing_on_the_way(case: Case) -> str:
     if len(claim.stages) > 1 and (claim.tail or so_far):  # `[..] -> [..], then transposed`
         claim = replace(claim, stages=claim.stages[-1:], others=())
     there = asked and all(hold(claim, case.stmt, e) for e in case.runs)
+    there = there or all(_spread_over_it(case, e) for e in case.runs)
     return "it may be a step on the way" if there else ""
+
+
+def _spread_over_it(case: Case, execution: Execution) -> bool:
+    """Whether what is told was made on the line to be spread over more: `x * w.view(1, -1, 1)`."""
+    if len(case.claim.stages) > 1 or len(case.claim.terms()) > 1:
+        return False
+    nodes, values = case.matcher.traced.nodes, dict(execution.events)
+    return any(
+        shape_fits(case.last.dims, s, case.scope.lookup(execution))
+        and any(math.prod(s) < math.prod(whole) for whole in tensors(value))
+        for node, value in execution.events
+        if nodes[node].kind == "BinOp" and nodes[node].op != "@"
+        for part in nodes[node].operands
+        if nodes[part].kind in ("Call", "Subscript")
+        for s in tensors(values.get(part))
+    )
 
 
 def not_a_product_on_the_way(case: Case) -> str:
@@ -165,12 +182,17 @@ def not_one_item(case: Case) -> str:
         return ""
     line, found = case.sighting.line, case.scope.confirmed
     named = (len(found.lines_of(e.config, s[0]) - {line}) >= SAID for e, _, s in case.seen())
-    return "" if words and all(named) else "it may be the shape of each item"
+    told = case.claim.told  # in words of another language too
+    return "" if words and not told and all(named) else "it may be the shape of each item"
 
 
 def not_read_flat(case: Case) -> str:
-    """`batch x t, width`, `[batch, t], width`: read without its signs, it is the right shape."""
-    if case.each(lambda s, lookup: spaced(case.last, s, lookup)):
+    """`batch x t, width`, `[batch, t], width`: read without its signs, it is the right shape.
+
+    So is `(*, t, *, d)`, where each star may be any number of dimensions, or none.
+    """
+    dims = case.last.dims
+    if case.each(lambda s, lookup: spaced(case.last, s, lookup) or starred(dims, s, lookup)):
         return "its signs leave open where a dimension begins and ends"
     segments = segments_of(tokens(case.sighting.text))
     for part in segments[-1:] if len(case.claim.stages) > 1 else segments:

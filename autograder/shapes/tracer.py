@@ -380,13 +380,13 @@ def _target(node: ast.expr):
 
 def _is_alias(node: ast.expr) -> bool:
     match node:
-        case ast.Name():
-            return True
         case ast.Attribute():  # `k.mT` turns a tensor, `s.max(-1).values` computes one
             return node.attr not in TURNS and _is_alias(node.value)
+        case ast.Call(func=ast.Attribute(ast.Name(of), name)):  # `t.uniform_()`; no `self.fc_(x)`
+            return name.endswith("_") and not name.endswith("__") and of != "self"
         case ast.Tuple():
             return all(_is_alias(e) or isinstance(e, ast.Constant) for e in node.elts)
-    return False
+    return isinstance(node, ast.Name)
 
 
 def _operator(op: ast.operator) -> str:

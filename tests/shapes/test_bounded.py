@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch.utils.flop_counter import FlopCounterMode
 
 from autograder.shapes import judge, plan, prepare, record
 from autograder.shapes.text.comments import find_comments, is_code
@@ -156,3 +157,27 @@ def test_a_judgement_that_takes_too_long_is_cannot_tell(monkeypatch):
     source = SOURCE.format("[t, b]")
     (verdict,) = judge(source, PLAN, record.run(prepare(source, PLAN)))
     assert verdict.verdict == "cannot tell" and "too long" in verdict.message
+
+
+STACK = """class Stack(nn.Module):
+    def __init__(self, vocab, layers, heads, wide):
+        super().__init__()
+        self.embed = nn.Embedding(vocab, wide)
+        self.up = nn.ModuleList([nn.Linear(wide, 4 * wide) for _ in range(layers)])
+        self.down = nn.ModuleList([nn.Linear(4 * wide, wide) for _ in range(layers)])
+
+    def forward(self, i):
+        x = self.embed(i)  # [b, t, wide]
+        for up, down in zip(self.up, self.down):
+            x = x + down(up(x))  # [b, t, wide]
+        return x
+"""
+
+
+def test_a_size_that_is_a_product_costs_the_run_no_more_than_it_must():
+    asked = plan(
+        "Stack(vocab, layers, heads, wide)(i[b, t].ints(vocab)) where wide=heads*2*head_size"
+    )
+    with FlopCounterMode(display=False) as counted:
+        record.run(prepare(STACK, asked))
+    assert 0 < counted.get_total_flops() < 2 * 10**9

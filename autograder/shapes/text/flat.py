@@ -11,6 +11,7 @@ from autograder.shapes.text.dims import (
     NotADim,
     aligned,
     alone,
+    fits,
     read_dims,
     shape_fits,
     split,
@@ -132,3 +133,16 @@ def clash(dims: Dims, shape: tuple[int, ...], among: set[str]) -> bool:
         for name, found in at.items()
         for (i, m), (j, n) in itertools.combinations(found, 2)
     )
+
+
+def starred(dims: Dims, shape: tuple[int, ...], lookup: Lookup) -> bool:
+    """Whether dimensions describe a shape where each star is any number of them, or none."""
+    if dims.count(("any", "*")) < 2:
+        return False
+    ends = {0}  # how much of the shape may be told so far
+    for dim in dims:
+        if dim == ("any", "*"):
+            ends = set(range(min(ends, default=len(shape) + 1), len(shape) + 1))
+        else:
+            ends = {i + 1 for i in ends if i < len(shape) and fits(dim, shape[i], lookup)}
+    return len(shape) in ends

@@ -155,4 +155,6 @@ def of_another_expression(lead: list[Token], code: str) -> bool:
     if not signed or not begin or not lead[begin].glued or not lead[begin - 1].word:
         return False
     name = lead[begin - 1].text.rsplit(".", 1)[-1]
+    if name == "size" and begin == end - 1:
+        return False  # `x.size() = (b, t)` is a label
     return name + "[" * (lead[begin].text == "[") not in code

@@ -184,7 +184,7 @@ def _reference(found: list[Token], vocabulary: Vocabulary) -> bool:
     shaped = any(t.kind == "shape" or t.text.endswith(".shape") for t in found)
     named = of & {*vocabulary.tensors, *(("input", "above", "before") if shaped else ())}
     return bool(named and (shaped or of & set(LIKE))) and all(
-        t.kind in ("shape", "is", "same", "open", "close", "times")
+        t.kind in ("shape", "is", "same", "open", "close", "times", "arrow")
         or t.text.lower() in PROSE
         or t.text in LIKE
         or t.text.split(".")[0] in named

@@ -66,3 +66,48 @@ class Layer(nn.Module):
         o = o.transpose(1, 2)  # prev. shape [batch_size, heads, seq_len, part]  #! cannot tell
         o = o.reshape(batch_size, seq_len, width)  # [batch_size, seq_len, heads, part] with the heads apart  #! cannot tell
         return o  # (batch_size, seq_len, width)
+
+
+# %% an operand that is made on its line, and the size of a name | Scale(chan, width)(x[batch, chan, width], mem[batch, keys, width])
+class Scale(nn.Module):
+    def __init__(self, chan, width):
+        super().__init__()
+        self.gain = nn.Parameter(torch.ones(chan))
+        self.proj = self.last_ = nn.Linear(width, width)
+
+    def forward(self, x, mem):
+        """
+        x (torch.Tensor): the series, of shape (*, chan, *, width).
+        """
+        x = x * self.gain.unsqueeze(0).unsqueeze(-1)  # Reshape: (1, chan, 1)  #! cannot tell
+        x = x + self.gain.view(1, -1, 1)  # (1, chan, 1)  #! cannot tell
+        y = self.proj(x)  # y.size() = (batch, chan, width)
+        z = self.proj(y)  # z.size() = (batch, width, chan)  #! false
+        flat = z.reshape(-1)  # (batch * chan * width)
+        half = self.last_(z)  #! missing
+        again = flat.reshape(*x.shape)  # reshape to shape of x  #! cannot tell
+        return again.clamp_(0, 1)
+
+
+# %% a line for each tensor | scores(q[batch, rows, width], k[batch, cols, width])
+def scores(q, k):
+    batch, rows, width = q.shape
+    cols = k.shape[1]
+    # q shape: (batch, rows, width)
+    # k shape: (batch, cols, width)
+    # a shape: (batch, rows, cols)
+    a = q @ k.mT
+    b = a.softmax(-1)  # (batch, rows, cols)
+    return b @ k  # (batch, rows, width)
+
+
+# %% a line for each tensor, and one is wrong | slipped(q[batch, rows, width], k[batch, cols, width])
+def slipped(q, k):
+    batch, rows, width = q.shape
+    cols = k.shape[1]
+    # q shape: (batch, rows, width)
+    # k shape: (batch, cols)
+    # a shape: (batch, rows, cols)
+    a = q @ k.mT  #! false
+    b = a.softmax(-1)  # (batch, rows, cols)
+    return b @ k  # (batch, rows, width)
