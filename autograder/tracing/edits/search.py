@@ -214,7 +214,7 @@ class Search:
         that mistake on another line: what takes a step away might have brought it in."""
         gave = dict(zip((e.source for e in self.tried), self.gave, strict=True))
         known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
-        for edit in (edit for edit in nearest if not edit.takes):
+        for edit in (edit for edit in nearest if not (edit.takes or edit.by_name)):
             for named in known:
                 if matches(gave[edit.source], named[2][self.place], self.rtol):
                     (came,) = self._on_all([edit.source])
