@@ -31,6 +31,8 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_slice(source, node)
     elif isinstance(node, ast.Tuple) and len(node.elts) > 1 and isinstance(node.ctx, ast.Load):
         yield from _of_tuple(source, node)
+    elif isinstance(node, ast.Tuple) and isinstance(source.parent[node], ast.Assign):
+        yield from _of_unpacked(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "einsum":
         yield from _of_letters(source, node)
 
@@ -97,6 +99,7 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
     if start and end:
         length = f"(({end}) - ({start}))"
         ways += [(end, f"({end}) + {length}", step), (f"({start}) - {length}", start, step)]
+        ways += [(f"({start}) {s} 1", f"({end}) {s} 1", step) for s in "+-"]
         ways += [(f"({start}) {s} 1", end, step) for s in "+-"]
         ways += [(start, f"({end}) {s} 1", step) for s in "+-"]
     if end and not start:  # from the end, and from behind what was cut off
@@ -134,6 +137,22 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
         how = f"`{source.shown(parent)}` are more axes than belong there"
         for each in texts:
             yield source.with_text(node, each, how, 1)
+
+
+def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:
+    """Names for what a shape or a function of a library gives, in another order than it does."""
+    value = source.parent[node].value
+    own = {function.name for function in source.functions()}
+    is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
+    is_call = isinstance(value, ast.Call) and callee(value) in ("divmod", "size", "max", "min")
+    if not (is_shape or is_call) or (is_call and callee(value) in own):
+        return
+    texts = [source.of(each) for each in node.elts]
+    span = source.span(node.elts[0])[0], source.span(node.elts[-1])[1]
+    how = f"`{source.shown(value)}` gives its parts in another order than these names say"
+    for i in range(len(texts) - 1):
+        other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
+        yield source.with_span(node, span, ", ".join(other), how, 1)
 
 
 def _is_layout(source: Source, node: ast.Tuple) -> bool:

@@ -8,6 +8,7 @@ always gets the same words.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +28,8 @@ from autograder.tracing.edits.source import Edit
 from autograder.tracing.look import Look, Told
 from autograder.tracing.text import Text
 
-MOST = 24_000  # steps that are made for all single changes; a hundred take a millisecond
+MOST = 20_000  # steps that are made for all single changes; a hundred take a millisecond
+MOST_OF_NAMED = 10_000  # the same where the mistake has a name already
 MOST_OF_TWO = 9_000  # the same for two at once
 OF_ONE = 60  # what it costs beside its steps to try one
 OF_A_CLASS = 60  # and to make its object
@@ -64,10 +66,11 @@ class Mended:
 class Search:
     """The versions of one answer that were tried, and what came of them in one call.
 
-    likely: by line how well what it gives is known to be right, from 0.
+    likely: by line how well what it gives is known to be right, from 0. named: whether a known
+    mistake explains all, so that its line alone is looked for.
     """
 
-    def __init__(self, wrong: WrongAnswer, likely: Mapping[int, int]):
+    def __init__(self, wrong: WrongAnswer, likely: Mapping[int, int], named: bool = False):
         self.wrong, self.likely = wrong, likely
         self.rtol = wrong.exercise.rtol
         pairs = enumerate(zip(wrong.outcomes, wrong.known.expected, strict=True))
@@ -76,6 +79,7 @@ class Search:
         failed = [i for i in failed if wrong.outcomes[i].error is not None] or failed
         self.place = min(failed, key=lambda i: _size(wrong.calls[i]), default=None)
         self.cost = OF_ONE
+        self.order: list[Edit] = []
         self.tried: list[Edit] = []
         self.gave: list[Outcome | None] = []
         if self.place is not None:
@@ -83,18 +87,28 @@ class Search:
             trace = steps_of(wrong.send, wrong.source, call)
             steps = len(trace.steps) if trace is not None else 0
             self.cost += steps + OF_A_CLASS * (call.init is not None)
-            self.tried = self._in_order(edits(wrong.source))[: MOST // self.cost]
-            self.gave = self._asked([edit.source for edit in self.tried])
+            self.order = self._in_order(edits(wrong.source))[
+                : (MOST_OF_NAMED if named else MOST) // self.cost
+            ]
 
     def one(self) -> list[Edit]:
-        """The single changes that make all right, the likeliest first."""
-        pairs = zip(self.tried, self.gave, strict=True)
-        survive = [edit for edit, gave in pairs if self._fits(gave)][:SURVIVE]
-        fine = self._all_right([edit.source for edit in survive])
-        return [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
+        """The single changes that make all right, the likeliest first. Of those that are as likely
+        as one another all are tried, and none that is less likely where one of them does it."""
+        for _, group in itertools.groupby(self.order, key=self.doubt):
+            likely = list(group)
+            gave = self._asked([edit.source for edit in likely])
+            self.tried += likely
+            self.gave += gave
+            pairs = zip(likely, gave, strict=True)
+            survive = [edit for edit, came in pairs if self._fits(came)][:SURVIVE]
+            fine = self._all_right([edit.source for edit in survive])
+            found = [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
+            if found:
+                return found
+        return []
 
     def two(self) -> tuple[Mended, ...]:
-        """Two changes that together make all right, or one beside a known mistake."""
+        """Two changes that together make all right, or one beside a known mistake; after `one`."""
         if self.place is None or not self.tried:
             return ()
         nearest = self._nearest()
@@ -132,11 +146,11 @@ class Search:
     def _in_order(self, found: list[Edit]) -> list[Edit]:
         """The likeliest first: natural slips, on lines that are not known to be right."""
 
-        return sorted(found, key=lambda edit: (self.doubt(edit), self.likely.get(edit.line, 1)))
+        return sorted(found, key=lambda edit: (self.doubt(edit), edit.rank))
 
     def doubt(self, edit: Edit) -> int:
         """How unlikely it is that a change undoes the slip: an odd one, or on a right line."""
-        return edit.rank + self.likely.get(edit.line, 1)
+        return 2 * edit.rank + self.likely.get(edit.line, 1)
 
     # --- asking ----------------------------------------------------------------------------------
     def _asked(self, texts: list[str]) -> list[Outcome | None]:
@@ -200,7 +214,7 @@ class Search:
         that mistake on another line: what takes a step away might have brought it in."""
         gave = dict(zip((e.source for e in self.tried), self.gave, strict=True))
         known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
-        for edit in (edit for edit in nearest if not edit.takes):
+        for edit in (edit for edit in nearest if not (edit.takes or edit.by_name)):
             for named in known:
                 if matches(gave[edit.source], named[2][self.place], self.rtol):
                     (came,) = self._on_all([edit.source])

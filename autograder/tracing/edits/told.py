@@ -17,6 +17,7 @@ from autograder.tracing.look import TWO_AT_ONCE, Look
 from autograder.tracing.raised import without_advice
 from autograder.tracing.text import function_around
 
+ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's error is told
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
 
 
@@ -30,9 +31,10 @@ def by_its_edit(
     number = next((i for i, f in enumerate(placed) if f.fails), None)
     if number is None or _is_settled(first[number], placed[number]):
         return placed
-    search = Search(asked, _likely(look))
+    named = _is_one(first[number], asked.exercise)
+    search = Search(asked, _likely(look), named)
     one = search.one()
-    two = search.two() if not one and not _is_one(first[number], asked.exercise) else ()
+    two = search.two() if not one and not named else ()
     if one:
         said = _said(first[number], placed[number], one, search, look)
     elif two and not _tells_the_same(placed[number], two, asked.known):
@@ -109,7 +111,13 @@ def _said(
     if there and not several and placed.message != first.message:
         return placed  # its cause is told
     if _is_one(first, exercise):
-        message = first.message
+        # Of a known mistake that stops as well no number is compared: the change says more.
+        error = ERROR.search(first.message)
+        message = (
+            f"{one} {without_advice(error[0])}"
+            if error and first.line is not None
+            else first.message
+        )
     elif first.verdict == Verdict.ERROR:
         message = f"{without_advice(placed.message)} {one}"
     elif is_nameless(first.check, exercise.task):
