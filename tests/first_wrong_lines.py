@@ -102,8 +102,8 @@ Of layers under other names, of other sizes or without a bias the line that make
 Counted on programs that were written, with their wrong lines, before they ran. Each set was tried
 once; most of what was wrong was mended afterwards, so that a set shows nothing any more. The last
 eleven were written by readers who knew none of the rules, in styles as odd as students' are; E is
-to more than a third made after mistakes told of in public code. A program counts where its line (of a
-pair both lines) and the cause are right and nothing false is said beside them.
+to more than a third made after mistakes told of in public code. A program counts where its line (of
+a pair both lines) and the cause are right and nothing false is said beside them.
 
 | set | single mistakes | pairs | told something false | right programs of which nothing was said |
 |---|---|---|---|---|
