@@ -155,6 +155,8 @@ def _with_where(
     pair = _pair(finding, known)
     observed = named and not pair and not _is_of_the_bank(finding, known)
     told = look.told(finding.check if named and not (pair or observed) else "")
+    if named and not pair and _is_at_several(told, finding.check):
+        told = []
     shown = {each.cause[0] for each in told if each.cause}
     if any(look.refutes(check) for check, _ in pair if check not in shown):
         finding, pair, named = replace(finding, message=_without(pair, finding.message)), (), False
@@ -208,6 +210,12 @@ def _by_its_operation(
 def _is_named(finding: Finding, exercise: Exercise) -> bool:
     """Whether a known mistake explains all that came back."""
     return finding.verdict == Verdict.WRONG and not is_nameless(finding.check, exercise.task)
+
+
+def _is_at_several(told: list[Told], check: str) -> bool:
+    """Whether the steps tell one and the same mistake on several lines: then none is sure."""
+    own = [each for each in told if each.cause and each.cause[0] == check]
+    return len({each.where.first_wrong for each in own}) > 1
 
 
 def _is_of_the_bank(finding: Finding, known: Answers) -> bool:

@@ -22,7 +22,7 @@ from autograder.tracing.proof.around_softmax import (
     is_hidden_afterwards,
     sets_zeros_before,
 )
-from autograder.tracing.proof.handed import reordered_by_the_return
+from autograder.tracing.proof.handed import may_be_handed_in, reordered_by_the_return
 from autograder.tracing.proof.standing import is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, reference
 from autograder.tracing.say import as_it_was, called, one_place, taken_for_another, where
@@ -117,6 +117,8 @@ class Look:
         joined = 0
         for slip in found:
             said = where(slip, self.text, self.trace)
+            if slip.line is None and may_be_handed_in(self.judged, slip.number, self.text):
+                break
             known = slip.cause is not None or said is None
             again = not known and any(t.where.first_wrong == said.first_wrong for t in told)
             if said is None or (again and slip.mended is None):

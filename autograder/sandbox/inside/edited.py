@@ -16,6 +16,7 @@ MAX_ROUNDS = 3_000  # of the loops of one version
 MAX_ALL = 50_000  # of all versions together
 COUNTER = "_round_of_a_loop"
 FILE = "<cell another version>"
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 
 
@@ -66,7 +67,11 @@ def _define(text: str, namespace: dict, bound) -> None:
     """Runs what a text defines, and nothing else of it; the rounds of its loops are counted."""
     tree = ast.parse(text)
     tree.body = [node for node in tree.body if isinstance(node, DEFINES)]
-    for node in ast.walk(tree):
+    left: list[ast.AST] = [tree]
+    while left:  # statements alone: no expression has a loop of this kind
+        node = left.pop()
+        for name in BLOCKS:
+            left += getattr(node, name, ())
         if isinstance(node, ast.For | ast.While | ast.AsyncFor):
             counted = ast.Expr(ast.Call(ast.Name(COUNTER, ast.Load()), [], []))
             ast.copy_location(counted, node)

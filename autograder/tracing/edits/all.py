@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from autograder.tracing.edits.calls import of_calls
 from autograder.tracing.edits.indices import of_indices
 from autograder.tracing.edits.left_out import of_what_is_left_out
+from autograder.tracing.edits.missing import of_what_is_missing
 from autograder.tracing.edits.names import of_names
 from autograder.tracing.edits.numbers import of_numbers
 from autograder.tracing.edits.operators import of_operators
@@ -22,6 +23,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_indices,
     of_names,
     of_statements,
+    of_what_is_missing,
 )
 
 

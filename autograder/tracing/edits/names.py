@@ -45,10 +45,12 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         is_sure(source, t) for t in targets
     ):
         return  # another name for it alone
-    for other in known if is_sure(source, node) else ():
+    unsure = not is_sure(source, node)
+    for other in known:
         if other != node.id and of_one_type(source, node, other):
             rank = 2 if _are_of_a_kind(source, function, node.id, other) else 4
-            yield replace(source.with_text(node, other, how, rank), by_name=True)
+            edit = source.with_text(node, other, how, rank)
+            yield replace(edit, by_name=True, unsure=unsure)
     # A number that should be one more or less, or its root.
     if _is_a_number(source, node):
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"

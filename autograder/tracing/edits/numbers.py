@@ -14,7 +14,7 @@ WITH_AXES = ("sum", "mean", "softmax", "log_softmax", "logsumexp", "max", "min",
 WITH_AXES += ("argmax", "argmin", "cumsum", "cumprod", "prod", "cat", "concat", "stack", "diff")
 WITH_AXES += ("unsqueeze", "squeeze", "transpose", "swapaxes", "permute", "movedim", "flatten")
 WITH_AXES += ("unflatten", "split", "chunk", "unbind", "select", "index_select", "gather", "std")
-WITH_AXES += ("var", "norm", "flip", "roll", "sort", "topk", "argsort", "narrow", "size", "any")
+WITH_AXES += ("var", "norm", "flip", "sort", "topk", "argsort", "narrow", "size", "any")
 WITH_AXES += ("std_mean", "var_mean", "softmin", "all", "count_nonzero", "tensor_split")
 NEAR = (0, 1, 2, -1, -2, -3)
 
@@ -177,14 +177,23 @@ def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:
             other = list(out)
             other[i], other[j] = out[j], out[i]
             yield source.with_text(first, repr(f"{into}->{''.join(other)}"), how)
+    for place in range(len(out) + 1):
+        for letter in letters:
+            if letter not in out:
+                changed = out[:place] + letter + out[place:]
+                yield source.with_text(first, repr(f"{into}->{changed}"), how, 1)
+    for place in range(len(out)):
+        yield source.with_text(first, repr(f"{into}->{out[:place]}{out[place + 1 :]}"), how, 2)
     sides = into.split(",")
     for number_, side in enumerate(sides):
         for i in range(len(side) - 1):
             other = side[:i] + side[i + 1] + side[i] + side[i + 2 :]
             changed = ",".join([*sides[:number_], other, *sides[number_ + 1 :]])
             yield source.with_text(first, repr(f"{changed}->{out}"), how)
-    for place, letter in enumerate(into):
-        for other in letters:
-            if letter.isalpha() and other != letter:
-                changed = into[:place] + other + into[place + 1 :]
-                yield source.with_text(first, repr(f"{changed}->{out}"), how, 1)
+    for number_, side in enumerate(sides):
+        for place, letter in enumerate(side):
+            for other in letters:
+                if letter.isalpha() and other not in side:  # else it is a diagonal
+                    new = side[:place] + other + side[place + 1 :]
+                    changed = ",".join([*sides[:number_], new, *sides[number_ + 1 :]])
+                    yield source.with_text(first, repr(f"{changed}->{out}"), how, 1)

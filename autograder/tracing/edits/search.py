@@ -30,6 +30,8 @@ from autograder.tracing.text import Text
 
 MOST = 20_000  # steps that are made for all single changes; a hundred take a millisecond
 MOST_OF_NAMED = 10_000  # the same where the mistake has a name already
+MOST_OF_ONE_LINE = 4_000  # the same for a line that the steps tell
+MOST_OF_KNOWN = 16  # pairs of changes that each leave a known mistake
 MOST_OF_TWO = 9_000  # the same for two at once
 OF_ONE = 60  # what it costs beside its steps to try one
 OF_A_CLASS = 60  # and to make its object
@@ -79,6 +81,7 @@ class Search:
         failed = [i for i in failed if wrong.outcomes[i].error is not None] or failed
         self.place = min(failed, key=lambda i: _size(wrong.calls[i]), default=None)
         self.cost = OF_ONE
+        self.all: list[Edit] = []
         self.order: list[Edit] = []
         self.tried: list[Edit] = []
         self.gave: list[Outcome | None] = []
@@ -87,7 +90,8 @@ class Search:
             trace = steps_of(wrong.send, wrong.source, call)
             steps = len(trace.steps) if trace is not None else 0
             self.cost += steps + OF_A_CLASS * (call.init is not None)
-            self.order = self._in_order(edits(wrong.source))[
+            self.all = self._in_order(edits(wrong.source))
+            self.order = [edit for edit in self.all if self._may_be(edit)][
                 : (MOST_OF_NAMED if named else MOST) // self.cost
             ]
 
@@ -107,15 +111,72 @@ class Search:
                 return found
         return []
 
+    def at(self, line: int) -> list[Edit]:
+        """The single changes of one line that make all right; after `one`, which need not have
+        come to them."""
+        tried = {edit.source for edit in self.tried}
+        own = [e for e in self.all if e.line == line and e.source not in tried]
+        own = own[: MOST_OF_ONE_LINE // self.cost]
+        gave = self._asked([edit.source for edit in own])
+        self.tried += own
+        self.gave += gave
+        survive = [e for e, came in zip(own, gave, strict=True) if self._fits(came)][:SURVIVE]
+        fine = self._all_right([edit.source for edit in survive])
+        return [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
+
     def two(self) -> tuple[Mended, ...]:
         """Two changes that together make all right, or one beside a known mistake; after `one`."""
         if self.place is None or not self.tried:
             return ()
         nearest = self._nearest()
-        return self._two_changes(nearest[:NEAREST]) or self._beside_a_known_one(nearest)
+        return (
+            self._of_two_known_ones()
+            or self._two_changes([edit for edit in nearest if not edit.missing][:NEAREST])
+            or self._beside_a_known_one(nearest)
+        )
+
+    def _of_two_known_ones(self) -> tuple[Mended, ...]:
+        """Two changes of which each alone gives what a known mistake gives, and both together what
+        is asked for: each undoes the mistake that the other leaves."""
+        known = {}
+        for check, message, gives in (*self.wrong.known.mistakes, *self.wrong.known.exchanged):
+            for edit, gave in zip(self.tried, self.gave, strict=True):
+                if gave is not None and gave.error is None:
+                    if matches(gave, gives[self.place], self.rtol):
+                        known.setdefault(check, []).append((edit, message))
+        pairs = [
+            (one, other)
+            for left, right_one in itertools.combinations(known, 2)
+            for one, other in itertools.product(known[left], known[right_one])
+            if one[0].line != other[0].line or one[0].place != other[0].place
+        ]
+        pairs.sort(key=lambda pair: sum(self.doubt(edit) for edit, _ in pair))
+        texts = [(pair, pair[0][0].after(pair[1][0])) for pair in pairs]
+        texts = [each for each in texts if each[1]][:MOST_OF_KNOWN]
+        fine = self._all_right([text for _, text in texts])
+        found = [pair for (pair, _), is_right in zip(texts, fine, strict=True) if is_right]
+        if not found or not self._is_one_place(found):
+            return ()
+        (one, left_by_one), (other, left_by_other) = found[0]
+        return Mended(one.line, one.how, left_by_other), Mended(other.line, other.how, left_by_one)
+
+    def _is_one_place(self, found: list[tuple]) -> bool:
+        """Whether what is missing in the first of some pairs is so on no other line in another."""
+        best = found[0]
+        for place, (edit, _) in enumerate(best):
+            others = [pair[place][0] for pair in found]
+            if edit.missing and any(each.line != edit.line for each in others):
+                return False
+        return True
 
     def _two_changes(self, nearest: list[Edit]) -> tuple[Mended, ...]:
-        found = [(one, two, text) for one in nearest for two, text in self._behind(one)]
+        found = [
+            (place + self.doubt(two), one, two, text)
+            for place, one in enumerate(nearest)
+            for two, text in self._behind(one)
+            if not two.missing
+        ]
+        found = [rest for _, *rest in sorted(found, key=lambda each: each[0])]
         found = found[: MOST_OF_TWO // self.cost]
         gave = self._asked([text for *_, text in found])
         survive = [each for each, came in zip(found, gave, strict=True) if self._fits(came)]
@@ -143,10 +204,15 @@ class Search:
         fits = (m for _, m, gives in known if gave and matches(gave, gives[self.place], self.rtol))
         return next(fits, "")
 
+    def _may_be(self, edit: Edit) -> bool:
+        """Whether a change is tried wherever it stands: nothing is missing on a line that gives
+        what is right, and of a name that is read once nobody knows which line is wrong."""
+        return not (edit.unsure or (edit.missing and self.likely.get(edit.line, 1) > 1))
+
     def _in_order(self, found: list[Edit]) -> list[Edit]:
         """The likeliest first: natural slips, on lines that are not known to be right."""
 
-        return sorted(found, key=lambda edit: (self.doubt(edit), edit.rank))
+        return sorted(found, key=lambda edit: (self.doubt(edit), edit.rank, edit.missing))
 
     def doubt(self, edit: Edit) -> int:
         """How unlikely it is that a change undoes the slip: an odd one, or on a right line."""
@@ -201,7 +267,8 @@ class Search:
         """Second changes behind a first: those that alone change something."""
         stopped = self.wrong.outcomes[self.place].error is not None
         if stopped:  # then none runs but behind what mends the error
-            yield from ((two, two.source) for two in self._in_order(edits(one.source)))
+            found = self._in_order(edits(one.source))
+            yield from ((two, two.source) for two in found if self._may_be(two))
             return
         as_it_is = self.wrong.outcomes[self.place]
         for two, gave in zip(self.tried, self.gave, strict=True):

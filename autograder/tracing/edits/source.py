@@ -29,6 +29,8 @@ class Edit:
     new: str = ""  # what stands there then
     takes: bool = False  # whether it takes a step away, and puts none in its place
     by_name: bool = False  # whether it is about which of several is meant: names may be wrong
+    unsure: bool = False  # whether the slip may as well stand where the name is made
+    missing: bool = False  # whether it puts in a step, which could stand elsewhere, too
 
     def after(self, other: Edit) -> str | None:
         """The program with both changes; None where they are of one place."""

@@ -99,8 +99,8 @@ def _said(
     exercise = search.wrong.exercise
     told = placed.where.first_wrong if placed.where is not None else None
     there = [edit for edit in found if edit.line == told]
-    if told is not None and not there:  # names have told it where one is taken for another
-        found = [edit for edit in found if not edit.by_name]
+    if told is not None and not there:  # what the steps tell first, if it can be mended there
+        there = search.at(told)
     edit = there[0] if there else _of_the_last(found, search, look) if found else None
     if edit is None:
         return placed
@@ -121,7 +121,7 @@ def _said(
     elif first.verdict == Verdict.ERROR:
         message = f"{without_advice(placed.message)} {one}"
     elif is_nameless(first.check, exercise.task):
-        message = f"{one} {first.message}"
+        message = f"{one} {first.message.partition(TWO_AT_ONCE)[0]}".rstrip()
     else:
         message = one
     where = placed.where if there and not several else _where(edit.line, edit.how, look)
@@ -149,6 +149,8 @@ def _of_the_last(found: list[Edit], search: Search, look: Look | None) -> Edit |
     """The likeliest of several; of equal ones that of the last line, up to which all was right.
     None where they stand in several functions: nobody can tell which is the wrong one."""
     best = found[0]
+    if best.missing and len({edit.line for edit in found}) > 1:
+        return None  # it could be put in at each of these lines
     alike = [edit for edit in found if edit.rank == best.rank]
     functions = {id(function_around(look.text, e.line)) for e in alike} if look is not None else ()
     equal = [edit for edit in alike if search.doubt(edit) == search.doubt(best)]

@@ -13,8 +13,9 @@ from autograder.tracing.alike import likeness
 from autograder.tracing.binding import names_in_a_row
 from autograder.tracing.first_wrong import LEAF, Judged
 from autograder.tracing.proof.replay import Bench
-from autograder.tracing.text import Text, means
+from autograder.tracing.text import Text, callee, means
 
+FROM_NUMBERS = ("tensor", "as_tensor", "FloatTensor")
 MISSING = "a step is missing before what is handed over here"
 
 
@@ -49,6 +50,20 @@ def _of_given_ones(judged: Judged, number: int) -> bool:
         found = found or step.op == LEAF
         left += step.inputs
     return found
+
+
+def may_be_handed_in(judged: Judged, number: int, text: Text) -> bool:
+    """Whether what a wrong step is made of may be what is wrong, and not its line: that gives what
+    is right in another call of its function; or it makes a tensor of a variable's numbers."""
+    step, steps = judged.steps[number], judged.steps
+    same = [i for i, s in enumerate(steps) if (s.place, s.op) == (step.place, step.op)]
+    if any(steps[i].outer != step.outer and i in judged.right for i in same):
+        return True
+    line = text.line(step)
+    node = text.around(line) if line is not None and step.op in FROM_NUMBERS else None
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)] if node is not None else []
+    made = [n for n in calls if callee(n) == step.op and n.args]
+    return bool(made) and all(isinstance(n.args[0], ast.Name) for n in made)
 
 
 def called_too_early(judged: Judged, number: int, text: Text) -> int | None:

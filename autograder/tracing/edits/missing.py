@@ -1,0 +1,116 @@
+"""Slips by a step that is missing: a transpose, a root, a factor, a copy, a mask that only multiplies.
+
+What is missing could stand at several places of a program. So these changes are the last that are
+tried, and of lines that give what is right none.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autograder.tracing.edits.source import Edit, Source, number
+from autograder.tracing.text import callee
+
+# What stands around an expression `{}` then, and what is said of the expression without it.
+AROUND = (
+    ("({}).transpose(-2, -1)", "the last two axes of `{}` stand in each other's place"),
+    ("({}).transpose(0, 1)", "the first two axes of `{}` stand in each other's place"),
+    ("2 * ({})", "`{}` is half of what belongs there"),
+    ("({}) / 2", "`{}` is twice what belongs there"),
+    ("1 / ({})", "`{}` stands where one over it belongs"),
+    ("1 - ({})", "`{}` stands where what is left of 1 belongs"),
+    ("-({})", "`{}` has the wrong sign"),
+    ("({}) ** 0.5", "the root of `{}` is not taken"),
+    ("({}) ** 2", "`{}` is not squared"),
+    ("({}) + 1", "`{}` is one less than what belongs there"),
+    ("({}) - 1", "`{}` is one more than what belongs there"),
+    ("abs({})", "`{}` has a sign where its size alone counts"),
+    ("~({})", "`{}` is True where it should be False, and False where it should be True"),
+    ("torch.softmax({}, -1)", "the rows of `{}` are not normalised"),
+)
+RANK = 4
+LEAST = ('float("-inf")', "-1e30")
+
+
+def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes that put in a step."""
+    if isinstance(node, ast.expr) and _is_whole(source, node):
+        for around, how in AROUND:
+            new, said = around.format(source.of(node)), how.format(source.shown(node))
+            yield replace(source.with_expression(node, new, said, RANK), missing=True)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from _of_masks(source, node)
+    elif isinstance(node, ast.Assign):
+        yield from _of_copies(source, node)
+    elif isinstance(node, ast.Compare):
+        yield from _of_nothing(source, node)
+    elif isinstance(node, ast.Call):
+        yield from _of_factors(source, node)
+
+
+def _is_whole(source: Source, node: ast.expr) -> bool:
+    """Whether an expression is all that a statement computes, or one of several such values."""
+    kinds = (ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp)
+    if not isinstance(node, kinds) or isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
+        return False
+    if number(node) is not None:
+        return False
+    parent = source.parent[node]
+    if isinstance(parent, ast.Tuple | ast.Dict):
+        node, parent = parent, source.parent[parent]
+    if isinstance(parent, ast.Call):
+        return callee(parent) == "append" and node in parent.args
+    return isinstance(parent, ast.Assign | ast.Return | ast.AugAssign | ast.ListComp | ast.Lambda)
+
+
+def _of_masks(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """Scores that are multiplied with a mask: what is hidden is 0 then, and still has a weight."""
+    for scores, mask in ((node.left, node.right), (node.right, node.left)):
+        if isinstance(scores, ast.Name | ast.BinOp | ast.Call) and number(mask) is None:
+            how = f"`{source.shown(node)}` makes 0 of what is hidden, and a score of 0 has a weight"
+            kept = source.in_brackets(mask)
+            for least in LEAST:
+                new = f"{source.in_brackets(scores)}.masked_fill({kept} == 0, {least})"
+                yield source.with_expression(node, new, how, 2)
+
+
+def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """Another name for a tensor, where a copy is needed."""
+    value = node.value
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    for each in parts:
+        if isinstance(each, ast.Name):
+            how = f"`{source.of(each)}` gets another name and no copy: what changes one changes both"
+            yield source.with_text(each, f"{each.id}.clone()", how, 2)
+
+
+def _of_nothing(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    """`x is None`, which lets through what is empty."""
+    last = node.comparators[-1]
+    if len(node.ops) == 1 and isinstance(last, ast.Constant) and last.value is None:
+        how = f"`{source.shown(node)}` looks for None alone, and not for what is empty"
+        bare = source.in_brackets(node.left)
+        new = f"not {bare}" if isinstance(node.ops[0], ast.Is) else f"bool({bare})"
+        yield source.with_expression(node, new, how, 1)
+
+
+def _of_factors(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A factor of one argument that belongs to another."""
+    for one in node.args:
+        if not isinstance(one, ast.BinOp) or not isinstance(one.op, ast.Mult | ast.Div):
+            continue
+        sign = "*" if isinstance(one.op, ast.Mult) else "/"
+        factor = source.in_brackets(one.right)
+        for other in node.args:
+            if other is one:
+                continue
+            texts = {
+                one: source.of(one.left),
+                other: f"{source.in_brackets(other)} {sign} {factor}",
+            }
+            new = ", ".join(texts.get(each, source.of(each)) for each in node.args)
+            span = source.span(node.args[0])[0], source.span(node.args[-1])[1]
+            how = f"`{sign} {source.shown(one.right)}` belongs to another argument"
+            yield source.with_span(node, span, new, how, 3)
