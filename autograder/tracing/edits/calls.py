@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.source import Edit, Source, number
+from autograder.tracing.edits.words import keeps
 from autograder.tracing.text import callee
 
 # Functions that are taken for one another.
@@ -55,6 +56,7 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _none(source, node)
         yield from _arguments(source, node)
         yield from _of_mask(source, node)
+        yield from _of_triangles(source, node)
         yield from _of_layout(source, node)
         yield from _of_what_is_kept(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
@@ -90,6 +92,13 @@ def _another_function(source: Source, node: ast.Call) -> Iterator[Edit]:
         # The softmax of a log_softmax is a softmax: before a second one both would be right.
         rank = 4 if other == "log_softmax" else 0
         yield source.with_span(node, (end - len(name), end), other, how, rank)
+
+
+def _of_triangles(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A triangle of ones that is the mask turned round."""
+    if callee(node) in ("tril", "triu") and not isinstance(source.parent[node], ast.Compare):
+        how = f"`{source.shown(node)}` picks the places that should be left, and leaves the others"
+        yield source.with_expression(node, f"({source.of(node)}) == 0", how, 2)
 
 
 def _none(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -137,7 +146,8 @@ def _of_mask(source: Source, node: ast.Call) -> Iterator[Edit]:
     mask = node.args[second] if len(node.args) > second else None
     if mask is not None:
         how = f"`{source.shown(mask)}` picks the places that should be left, and leaves the others"
-        yield source.with_expression(mask, f"({source.of(mask)}) == 0", how, 1)
+        rank = {True: 0, False: 2}.get(keeps(mask), 1) if name != "where" else 1
+        yield source.with_expression(mask, f"({source.of(mask)}) == 0", how, rank)
         how = f"the two axes of `{source.shown(mask)}` are exchanged"
         yield source.with_expression(mask, f"({source.of(mask)}).transpose(-2, -1)", how, 1)
 

@@ -19,6 +19,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_places(source, node)
         yield from _of_a_later_axis(source, node)
         yield from _of_two_in_a_row(source, node)
+        yield from _of_one_in_a_loop(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.left, ast.List):
         yield from _of_one_many_times(source, node)
     elif isinstance(node, ast.FunctionDef | ast.Lambda):
@@ -108,6 +109,17 @@ def _of_a_later_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         new = f"{source.of(node.value)}[{before}{source.of(node.slice)}]"
         changed = source.text[start:end].replace(text, new)
         yield source.with_span(node, (start, end), changed, how, 2)
+
+
+def _of_one_in_a_loop(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """One item, in a loop over all of them, where the loop's own is meant."""
+    if not isinstance(node.ctx, ast.Load) or not isinstance(node.slice, ast.Constant):
+        return
+    for loop in source.around(node):
+        one_by_one = isinstance(loop, ast.For) and isinstance(loop.target, ast.Name)
+        if one_by_one and source.of(loop.iter) == source.of(node.value):
+            how = f"`{source.shown(node)}` is the same in every round"
+            yield source.with_text(node, loop.target.id, how, 1)
 
 
 def _of_two_in_a_row(source: Source, node: ast.Subscript) -> Iterator[Edit]:

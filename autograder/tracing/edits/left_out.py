@@ -28,6 +28,7 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_layers(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Mult):
         yield from _of_roots(source, node)
+        yield from _of_powers(source, node)
     elif isinstance(node, ast.GeneratorExp):
         yield from _of_lists(source, node)
 
@@ -110,6 +111,24 @@ def _of_roots(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             yield source.with_expression(each, f"1 - ({source.of(each)})", how, 3)
 
 
+def _of_powers(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """Numbers that are divided by their sums, where their exponentials should be."""
+    below = node.right
+    if not isinstance(node.op, ast.Div) or not isinstance(below, ast.Call):
+        return
+    if callee(below) != "sum" or not isinstance(below.func, ast.Attribute):
+        return
+    library = isinstance(below.func.value, ast.Name) and below.func.value.id == "torch"
+    summed = (below.args[0] if below.args else None) if library else below.func.value
+    above = source.of(node.left)
+    if summed is not None and source.of(summed) == above:
+        new = source.of(below)
+        start = source.span(summed)[0] - source.span(below)[0]
+        new = f"{new[:start]}torch.exp({above}){new[start + len(above) :]}"
+        how = f"`{above}` is divided by its sum without an exponential: that is no softmax"
+        yield source.with_expression(node, f"torch.exp({above}) / {new}", how, 1)
+
+
 def _of_lists(source: Source, node: ast.GeneratorExp) -> Iterator[Edit]:
     """A list where one is needed, and not what makes its parts one by one."""
     call = source.parent[node]
@@ -159,4 +178,4 @@ def _of_layers(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
     for name in dict.fromkeys(made):
         if name not in read and value is not None:
             how = f"`self.{name}` is not applied"
-            yield source.with_expression(value, f"self.{name}({source.of(value)})", how, 3)
+            yield source.with_expression(value, f"self.{name}({source.of(value)})", how, 1)

@@ -1,4 +1,4 @@
-"""Slips by a step that is missing: a transpose, a root, a factor, a copy, a mask that only multiplies.
+"""Slips by a step that is missing: a root, a factor, a copy, a mask that only multiplies.
 
 What is missing could stand at several places of a program. So these changes are the last that are
 tried, and of lines that give what is right none.
@@ -82,7 +82,7 @@ def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
     parts = value.elts if isinstance(value, ast.Tuple) else [value]
     for each in parts:
         if isinstance(each, ast.Name):
-            how = f"`{source.of(each)}` gets another name and no copy: what changes one changes both"
+            how = f"`{each.id}` gets another name and no copy: what changes one changes both"
             yield source.with_text(each, f"{each.id}.clone()", how, 2)
 
 

@@ -16,7 +16,8 @@ WITH_AXES += ("unsqueeze", "squeeze", "transpose", "swapaxes", "permute", "moved
 WITH_AXES += ("unflatten", "split", "chunk", "unbind", "select", "index_select", "gather", "std")
 WITH_AXES += ("var", "norm", "flip", "sort", "topk", "argsort", "narrow", "size", "any")
 WITH_AXES += ("std_mean", "var_mean", "softmin", "all", "count_nonzero", "tensor_split")
-NEAR = (0, 1, 2, -1, -2, -3)
+FROM_THE_FRONT = (0, 1, 2, -1)  # other axes, each once in up to four
+FROM_THE_END = (-1, -2, 1, 0)
 
 
 def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -35,6 +36,8 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_unpacked(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "einsum":
         yield from _of_letters(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
+        yield from _of_a_count(source, node.args[0])
 
 
 def _named(source: Source, node: ast.AST) -> ast.AST:
@@ -63,7 +66,7 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
             (n for n in source.around(node) if isinstance(n, ast.Call | ast.Subscript)), node
         )
         how = f"another axis than this belongs into `{source.shown(call)}`"
-        for other in NEAR:
+        for other in FROM_THE_FRONT if value >= 0 else FROM_THE_END:
             if other != value:
                 yield source.with_text(node, str(other), how)
         return
@@ -110,6 +113,14 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
         ways += [(start, end, "")]
     for lower, upper, by in ways:
         new = f"{lower}:{upper}" + (f":{by}" if by else "")
+        yield source.with_text(node, new, how, 1)
+
+
+def _of_a_count(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """As many numbers as between two places, counted from 0 and not from the first of them."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        how = f"`{source.shown(source.parent[node])}` counts from 0, and not from where it should"
+        new = f"{source.of(node.right)}, {source.of(node.left)}"
         yield source.with_text(node, new, how, 1)
 
 

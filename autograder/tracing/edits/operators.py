@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.edits.words import keeps
+from autograder.tracing.text import callee
 
 SIGNS = {
     ast.Add: "+",
@@ -49,6 +51,7 @@ ALIKE = {
     "==": ("!=",),
     "!=": ("==",),
 }
+OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -63,7 +66,8 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
         sign = source.text[source.span(node)[0]]
         how = f"`{source.shown(node)}` turns around what should stay as it is"
-        yield source.with_expression(node, source.of(node.operand), how, 1 if sign != "+" else 9)
+        rank = {"+": 9, "~": _rank_of_turned(source, node)}.get(sign, 1)
+        yield source.with_expression(node, source.of(node.operand), how, rank)
     elif isinstance(node, ast.AugAssign) and type(node.op) in SIGNS:
         yield from _of_change_in_place(source, node)
 
@@ -78,6 +82,10 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     for other in OTHERS.get(sign, ()):
         how = f"`{sign}` is not the operation that belongs in `{shown}`"
         yield source.with_expression(node, f"{left} {other} {right}", how, 1)
+    if sign == "+" and isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Add):
+        first, last = source.in_brackets(node.left.left), source.in_brackets(node.left.right)
+        how = f"`+` is not the operation that belongs in front of `{source.shown(node.right)}`"
+        yield source.with_expression(node, f"{first} + {last} * {right}", how, 1)
     if sign == "+":
         how = f"`{source.shown(node.left)}` is added in `{shown}`, and should be taken away"
         yield source.with_expression(node, f"{right} - {left}", how, 1)
@@ -134,7 +142,18 @@ def _of_comparison(source: Source, node: ast.Compare) -> Iterator[Edit]:
     left, right = source.in_brackets(node.left), source.in_brackets(node.comparators[0])
     how = f"`{sign}` is not the comparison that belongs in `{source.shown(node)}`"
     for other in ALIKE[sign]:
-        yield source.with_expression(node, f"{left} {other} {right}", how)
+        rank = int(OPPOSITE.get(sign) == other)  # what is turned round may be so where it is used
+        yield source.with_expression(node, f"{left} {other} {right}", how, rank)
+
+
+def _rank_of_turned(source: Source, node: ast.UnaryOp) -> int:
+    """How natural a slip the `~` of a mask is, by what the mask is called."""
+    is_seen, parent = keeps(node.operand), source.parent[node]
+    if is_seen is None:
+        return 1
+    is_factor = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult)
+    hides = isinstance(parent, ast.Call) and callee(parent) in ("masked_fill", "masked_fill_")
+    return 1 if not (is_factor or hides) else 0 if is_seen == is_factor else 3
 
 
 def _of_change_in_place(source: Source, node: ast.AugAssign) -> Iterator[Edit]:

@@ -141,16 +141,17 @@ class Search:
         known = {}
         for check, message, gives in (*self.wrong.known.mistakes, *self.wrong.known.exchanged):
             for edit, gave in zip(self.tried, self.gave, strict=True):
-                if gave is not None and gave.error is None:
-                    if matches(gave, gives[self.place], self.rtol):
-                        known.setdefault(check, []).append((edit, message))
+                came = gave is not None and gave.error is None
+                if came and matches(gave, gives[self.place], self.rtol):
+                    known.setdefault(check, []).append((edit, message))
         pairs = [
             (one, other)
             for left, right_one in itertools.combinations(known, 2)
             for one, other in itertools.product(known[left], known[right_one])
             if one[0].line != other[0].line or one[0].place != other[0].place
         ]
-        pairs.sort(key=lambda pair: sum(self.doubt(edit) for edit, _ in pair))
+        # Of equal ones the last lines: up to them all may be right.
+        pairs.sort(key=lambda pair: (self._doubts(pair), -sum(edit.line for edit, _ in pair)))
         texts = [(pair, pair[0][0].after(pair[1][0])) for pair in pairs]
         texts = [each for each in texts if each[1]][:MOST_OF_KNOWN]
         fine = self._all_right([text for _, text in texts])
@@ -159,6 +160,9 @@ class Search:
             return ()
         (one, left_by_one), (other, left_by_other) = found[0]
         return Mended(one.line, one.how, left_by_other), Mended(other.line, other.how, left_by_one)
+
+    def _doubts(self, pair: tuple) -> int:
+        return sum(self.doubt(edit) for edit, _ in pair)
 
     def _is_one_place(self, found: list[tuple]) -> bool:
         """Whether what is missing in the first of some pairs is so on no other line in another."""

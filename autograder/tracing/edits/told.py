@@ -32,7 +32,7 @@ def by_its_edit(
     if number is None or _is_settled(first[number], placed[number]):
         return placed
     named = _is_one(first[number], asked.exercise)
-    search = Search(asked, _likely(look), named)
+    search = Search(asked, _likely(look), named and placed[number].where is not None)
     one = search.one()
     two = search.two() if not one and not named else ()
     if one:
