@@ -140,7 +140,8 @@ def is_sure(source: Source, node: ast.AST) -> bool:
 def _shown(source: Source, node: ast.AST) -> str:
     """The smallest call or operation that a name stands in."""
     kinds = (ast.Call, ast.BinOp, ast.Subscript, ast.stmt)
-    return source.shown(next(n for n in source.around(node) if isinstance(n, kinds)))
+    around = next(n for n in source.around(node) if isinstance(n, kinds))
+    return source.shown(around.iter if isinstance(around, ast.For) else around)
 
 
 def _is_changed(source: Source, node: ast.Name) -> bool:

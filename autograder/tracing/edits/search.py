@@ -159,7 +159,8 @@ class Search:
         if not found or not self._is_one_place(found):
             return ()
         (one, left_by_one), (other, left_by_other) = found[0]
-        return Mended(one.line, one.how, left_by_other), Mended(other.line, other.how, left_by_one)
+        words = (one, left_by_other), (other, left_by_one)
+        return tuple(Mended(e.line, e.how, "" if e.by_name else known) for e, known in words)
 
     def _doubts(self, pair: tuple) -> int:
         return sum(self.doubt(edit) for edit, _ in pair)

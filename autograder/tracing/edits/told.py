@@ -18,6 +18,7 @@ from autograder.tracing.raised import without_advice
 from autograder.tracing.text import function_around
 
 ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's error is told
+NAME = re.compile(r"[^\W\d]\w*")
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
 
 
@@ -101,6 +102,8 @@ def _said(
     there = [edit for edit in found if edit.line == told]
     if told is not None and not there:  # what the steps tell first, if it can be mended there
         there = search.at(told)
+        given = set() if there or look is None else _given_at(look, told)
+        found = [edit for edit in found if not (edit.by_name and given & _names(edit))]
     edit = there[0] if there else _of_the_last(found, search, look) if found else None
     if edit is None:
         return placed
@@ -127,6 +130,18 @@ def _said(
     where = placed.where if there and not several else _where(edit.line, edit.how, look)
     statement = _at(edit.line, look)
     return replace(placed, message=message, where=where, line=edit.line, statement=statement)
+
+
+def _given_at(look: Look, line: int) -> set[str]:
+    """The names that get their values in the statement of a line."""
+    node = look.text.around(line)
+    inside = ast.walk(node) if node is not None else ()
+    return {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _names(edit: Edit) -> set[str]:
+    """The names that a change puts in."""
+    return set(NAME.findall(edit.new))
 
 
 def _both(
