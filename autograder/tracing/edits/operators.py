@@ -99,14 +99,21 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             yield source.with_expression(node, pair, how, 1)
         return
     if sign != "**":
-        how = f"`{sign} {source.shown(node.right)}` does not belong there"
+        how = f"`{sign} {_in_brackets(source, node.right)}` does not belong there"
     else:
-        how = f"the power `{sign} {source.shown(node.right)}` does not belong there"
+        how = f"the power `{sign} {_in_brackets(source, node.right)}` does not belong there"
     yield replace(source.with_expression(node, source.of(node.left), how, 2), takes=True)
     if sign in ("+", "*", "-"):
         sign_too = "-" if sign == "-" else ""
-        how = f"`{source.shown(node.left)} {sign}` does not belong there"
+        how = f"`{_in_brackets(source, node.left)} {sign}` does not belong there"
         yield replace(source.with_expression(node, f"{sign_too}{right}", how, 2), takes=True)
+
+
+def _in_brackets(source: Source, node: ast.expr) -> str:
+    """A side of an operation as it stands in the text, with its brackets."""
+    start, end = source.span(node)
+    bare = source.text[:start].endswith("(") and source.text[end:].startswith(")")
+    return f"({source.shown(node)})" if bare and isinstance(node, ast.BinOp) else source.shown(node)
 
 
 def _of_brackets(source: Source, node: ast.BinOp) -> Iterator[Edit]:

@@ -18,6 +18,8 @@ from autograder.tracing.raised import without_advice
 from autograder.tracing.text import function_around
 
 ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's error is told
+# How a result differs, without what it looks as if: that is told of numbers alone.
+DIFFERS = re.compile(r"(?:The result|Part \d{1,3} of the result)\b[^.]*\.")
 NAME = re.compile(r"[^\W\d]\w*")
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
 
@@ -111,7 +113,9 @@ def _said(
     several = any(text in placed.message for text in SEVERAL)
     if there and first.verdict == Verdict.ERROR:
         return replace(placed, message=f"{without_advice(placed.message)} {one}")
-    if there and not several and placed.message != first.message:
+    nameless = is_nameless(first.check, exercise.task)
+    another = nameless and _is_another(first, placed, search.wrong.known)
+    if there and not several and not another and placed.message != first.message:
         return placed  # its cause is told
     if _is_one(first, exercise):
         # Of a known mistake that stops as well no number is compared: the change says more.
@@ -123,13 +127,20 @@ def _said(
         )
     elif first.verdict == Verdict.ERROR:
         message = f"{without_advice(placed.message)} {one}"
-    elif is_nameless(first.check, exercise.task):
-        message = f"{one} {first.message.partition(TWO_AT_ONCE)[0]}".rstrip()
+    elif nameless:
+        plain = DIFFERS.search(first.message)
+        message = f"{one} {plain[0] if plain else ''}".rstrip()
     else:
         message = one
     where = placed.where if there and not several else _where(edit.line, edit.how, look)
     statement = _at(edit.line, look)
     return replace(placed, message=message, where=where, line=edit.line, statement=statement)
+
+
+def _is_another(first: Finding, placed: Finding, known: Answers) -> bool:
+    """Whether the steps tell a known mistake though none explains what came back: where one thing
+    alone is wrong, it is not that."""
+    return any(m in placed.message and m not in first.message for _, m, _ in known.mistakes)
 
 
 def _given_at(look: Look, line: int) -> set[str]:
