@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autograder.tracing.edits.operators import turned_back
 from autograder.tracing.edits.source import Edit, Source, number
@@ -178,4 +179,5 @@ def _of_layers(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
     for name in dict.fromkeys(made):
         if name not in read and value is not None:
             how = f"`self.{name}` is not applied"
-            yield source.with_expression(value, f"self.{name}({source.of(value)})", how, 1)
+            edit = source.with_expression(value, f"self.{name}({source.of(value)})", how, 1)
+            yield replace(edit, missing=True)

@@ -30,7 +30,7 @@ AROUND = (
     ("~({})", "`{}` is True where it should be False, and False where it should be True"),
     ("torch.softmax({}, -1)", "the rows of `{}` are not normalised"),
 )
-RANK = 4
+ANYWHERE = 4  # their rank: each could stand around any value
 LEAST = ('float("-inf")', "-1e30")
 
 
@@ -39,7 +39,7 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.expr) and _is_whole(source, node):
         for around, how in AROUND:
             new, said = around.format(source.of(node)), how.format(source.shown(node))
-            yield replace(source.with_expression(node, new, said, RANK), missing=True)
+            yield replace(source.with_expression(node, new, said, ANYWHERE), missing=True)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         yield from _of_masks(source, node)
     elif isinstance(node, ast.Assign):

@@ -24,6 +24,7 @@ from autograder.judging.verdict import right
 from autograder.tracing.alike import plain
 from autograder.tracing.edits.all import edits
 from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
+from autograder.tracing.edits.missing import ANYWHERE
 from autograder.tracing.edits.source import Edit
 from autograder.tracing.look import Look, Told
 from autograder.tracing.text import Text
@@ -69,11 +70,17 @@ class Search:
     """The versions of one answer that were tried, and what came of them in one call.
 
     likely: by line how well what it gives is known to be right, from 0. named: whether a known
-    mistake explains all, so that its line alone is looked for.
+    mistake explains all, so that its line alone is looked for. told: the lines that the steps tell.
     """
 
-    def __init__(self, wrong: WrongAnswer, likely: Mapping[int, int], named: bool = False):
-        self.wrong, self.likely = wrong, likely
+    def __init__(
+        self,
+        wrong: WrongAnswer,
+        likely: Mapping[int, int],
+        named: bool = False,
+        told: Sequence[int] = (),
+    ):
+        self.wrong, self.likely, self.told = wrong, likely, frozenset(told)
         self.rtol = wrong.exercise.rtol
         pairs = enumerate(zip(wrong.outcomes, wrong.known.expected, strict=True))
         failed = [i for i, (got, wanted) in pairs if not matches(got, wanted, self.rtol)]
@@ -151,7 +158,7 @@ class Search:
             if one[0].line != other[0].line or one[0].place != other[0].place
         ]
         # Of equal ones the last lines: up to them all may be right.
-        pairs.sort(key=lambda pair: (self._doubts(pair), -sum(edit.line for edit, _ in pair)))
+        pairs.sort(key=lambda pair: (*self._doubts(pair), -sum(edit.line for edit, _ in pair)))
         texts = [(pair, pair[0][0].after(pair[1][0])) for pair in pairs]
         texts = [each for each in texts if each[1]][:MOST_OF_KNOWN]
         fine = self._all_right([text for _, text in texts])
@@ -162,8 +169,9 @@ class Search:
         words = (one, left_by_other), (other, left_by_one)
         return tuple(Mended(e.line, e.how, "" if e.by_name else known) for e, known in words)
 
-    def _doubts(self, pair: tuple) -> int:
-        return sum(self.doubt(edit) for edit, _ in pair)
+    def _doubts(self, pair: tuple) -> tuple[int, int]:
+        lines = {edit.line for edit, _ in pair}
+        return -len(lines & self.told), sum(self.doubt(edit) for edit, _ in pair)
 
     def _is_one_place(self, found: list[tuple]) -> bool:
         """Whether what is missing in the first of some pairs is so on no other line in another."""
@@ -210,9 +218,11 @@ class Search:
         return next(fits, "")
 
     def _may_be(self, edit: Edit) -> bool:
-        """Whether a change is tried wherever it stands: nothing is missing on a line that gives
-        what is right, and of a name that is read once nobody knows which line is wrong."""
-        return not (edit.unsure or (edit.missing and self.likely.get(edit.line, 1) > 1))
+        """Whether a change is tried wherever it stands: nothing of a kind that could be anywhere is
+        missing on a line that gives what is right, and of a name that is read once nobody knows
+        which line is wrong."""
+        anywhere = edit.missing and edit.rank >= ANYWHERE
+        return not (edit.unsure or (anywhere and self.likely.get(edit.line, 1) > 1))
 
     def _in_order(self, found: list[Edit]) -> list[Edit]:
         """The likeliest first: natural slips, on lines that are not known to be right."""

@@ -15,12 +15,13 @@ from autograder.tracing.edits.search import Mended, Search, WrongAnswer
 from autograder.tracing.edits.source import Edit
 from autograder.tracing.look import TWO_AT_ONCE, Look
 from autograder.tracing.raised import without_advice
-from autograder.tracing.text import function_around
+from autograder.tracing.text import callee, function_around
 
 ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's error is told
 # How a result differs, without what it looks as if: that is told of numbers alone.
 DIFFERS = re.compile(r"(?:The result|Part \d{1,3} of the result)\b[^.]*\.")
 NAME = re.compile(r"[^\W\d]\w*")
+LINE = re.compile(r"\bLine (\d{1,6}): ")
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
 
 
@@ -35,7 +36,10 @@ def by_its_edit(
     if number is None or _is_settled(first[number], placed[number]):
         return placed
     named = _is_one(first[number], asked.exercise)
-    search = Search(asked, _likely(look), named and placed[number].where is not None)
+    own = placed[number].where
+    lines = [int(line) for line in LINE.findall(placed[number].message)]
+    lines += [own.first_wrong] if own is not None else []
+    search = Search(asked, _likely(look), named and own is not None, lines)
     one = search.one()
     two = search.two() if not one and not named else ()
     if one:
@@ -51,7 +55,7 @@ def by_its_edit(
 def _tells_the_same(placed: Finding, two: tuple[Mended, ...], known: Answers) -> bool:
     """Whether the steps have told two mistakes of the same lines, more of them by their names, or
     of one line, in the order in which they come in."""
-    lines = {int(line) for line in re.findall(r"\bLine (\d{1,6}): ", placed.message)}
+    lines = {int(line) for line in LINE.findall(placed.message)}
     if lines != {each.line for each in two}:
         return False
     named = {message for _, message, _ in known.mistakes if message in placed.message}
@@ -105,7 +109,7 @@ def _said(
     if told is not None and not there:  # what the steps tell first, if it can be mended there
         there = search.at(told)
         given = set() if there or look is None else _given_at(look, told)
-        found = [edit for edit in found if not (edit.by_name and given & _names(edit))]
+        found = [e for e in found if not (e.missing or (e.by_name and given & _names(e)))]
     edit = there[0] if there else _of_the_last(found, search, look) if found else None
     if edit is None:
         return placed
@@ -144,10 +148,15 @@ def _is_another(first: Finding, placed: Finding, known: Answers) -> bool:
 
 
 def _given_at(look: Look, line: int) -> set[str]:
-    """The names that get their values in the statement of a line."""
+    """The names that get their values in the statement of a line, those of a function that it calls
+    too."""
     node = look.text.around(line)
-    inside = ast.walk(node) if node is not None else ()
-    return {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    inside = list(ast.walk(node)) if node is not None else []
+    called = (look.text.function(callee(n)) for n in inside if isinstance(n, ast.Call))
+    given = {a.arg for function in called if function is not None for a in function.args.args}
+    return given | {
+        n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+    }
 
 
 def _names(edit: Edit) -> set[str]:
