@@ -106,14 +106,7 @@ class Search:
         """The single changes that make all right, the likeliest first. Of those that are as likely
         as one another all are tried, and none that is less likely where one of them does it."""
         for _, group in itertools.groupby(self.order, key=self.doubt):
-            likely = list(group)
-            gave = self._asked([edit.source for edit in likely])
-            self.tried += likely
-            self.gave += gave
-            pairs = zip(likely, gave, strict=True)
-            survive = [edit for edit, came in pairs if self._fits(came)][:SURVIVE]
-            fine = self._all_right([edit.source for edit in survive])
-            found = [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
+            found = self._that_mend(list(group))
             if found:
                 return found
         return []
@@ -123,11 +116,15 @@ class Search:
         come to them."""
         tried = {edit.source for edit in self.tried}
         own = [e for e in self.all if e.line == line and e.source not in tried]
-        own = own[: MOST_OF_ONE_LINE // self.cost]
-        gave = self._asked([edit.source for edit in own])
-        self.tried += own
+        return self._that_mend(own[: MOST_OF_ONE_LINE // self.cost])
+
+    def _that_mend(self, group: list[Edit]) -> list[Edit]:
+        """Those of some changes that make all right; what each gives is kept."""
+        gave = self._asked([edit.source for edit in group])
+        self.tried += group
         self.gave += gave
-        survive = [e for e, came in zip(own, gave, strict=True) if self._fits(came)][:SURVIVE]
+        pairs = zip(group, gave, strict=True)
+        survive = [edit for edit, came in pairs if self._fits(came)][:SURVIVE]
         fine = self._all_right([edit.source for edit in survive])
         return [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
 
@@ -157,8 +154,7 @@ class Search:
             for one, other in itertools.product(known[left], known[right_one])
             if one[0].line != other[0].line or one[0].place != other[0].place
         ]
-        # Of equal ones the last lines: up to them all may be right.
-        pairs.sort(key=lambda pair: (*self._doubts(pair), -sum(edit.line for edit, _ in pair)))
+        pairs.sort(key=lambda pair: self._doubts(*(edit for edit, _ in pair)))
         texts = [(pair, pair[0][0].after(pair[1][0])) for pair in pairs]
         texts = [each for each in texts if each[1]][:MOST_OF_KNOWN]
         fine = self._all_right([text for _, text in texts])
@@ -169,9 +165,11 @@ class Search:
         words = (one, left_by_other), (other, left_by_one)
         return tuple(Mended(e.line, e.how, "" if e.by_name else known) for e, known in words)
 
-    def _doubts(self, pair: tuple) -> tuple[int, int]:
-        lines = {edit.line for edit, _ in pair}
-        return -len(lines & self.told), sum(self.doubt(edit) for edit, _ in pair)
+    def _doubts(self, one: Edit, other: Edit) -> tuple[int, int, int]:
+        """How unlikely two changes are that do as well as others: those of lines that the steps
+        tell come first; of equal ones the last lines, up to which all may be right."""
+        told = len({one.line, other.line} & self.told)
+        return -told, self.doubt(one) + self.doubt(other), -(one.line + other.line)
 
     def _is_one_place(self, found: list[tuple]) -> bool:
         """Whether what is missing in the first of some pairs is so on no other line in another."""
@@ -198,11 +196,7 @@ class Search:
         right_ones = [each for each, is_right in zip(survive, fine, strict=True) if is_right]
         if not right_ones:
             return ()
-        # Of equal ones the last lines: up to them all may be right.
-        doubts = [self.doubt(one) + self.doubt(two) for one, two, _ in right_ones]
-        lines = [-(one.line + two.line) for one, two, _ in right_ones]
-        *_, place = min(zip(doubts, lines, range(len(lines)), strict=True))
-        one, two, _ = right_ones[place]
+        one, two, _ = min(right_ones, key=lambda each: self._doubts(*each[:2]))
         pairs = (one, two), (two, one)
         return tuple(Mended(own.line, own.how, self._named(own, other)) for own, other in pairs)
 
