@@ -306,8 +306,12 @@ def _values(
     ours = checks & ({check for check, _ in pair} or {finding.check})
     if finding.line is not None and told and told[0].where.first_wrong < finding.line:
         first = told[0]
+        here = first.where.first_wrong
+        another = first.cause is not None and first.cause[0] != finding.check
+        before = f"Line {here} goes wrong before: {first.cause[1]} " if another else ""
+        message = f"{before}{finding.message}"
         return replace(
-            finding, where=first.where, line=first.where.first_wrong, statement=first.statement
+            finding, message=message, where=first.where, line=here, statement=first.statement
         )
     if finding.line is not None:  # an error that a known mistake explains
         before = look.right_before(finding.line)

@@ -33,16 +33,19 @@ def by_its_edit(
     first: as they were found by what came back; placed: with what the steps of a call say.
     """
     number = next((i for i, f in enumerate(placed) if f.fails), None)
-    if number is None or _is_settled(first[number], placed[number]):
+    if number is None or first[number].check.startswith(PREFIX):  # of layers the text alone tells
         return placed
+    settled = _is_settled(first[number], placed[number])
     named = _is_one(first[number], asked.exercise)
     own = placed[number].where
     lines = [int(line) for line in LINE.findall(placed[number].message)]
     lines += [own.first_wrong] if own is not None else []
-    search = Search(asked, _likely(look), named and own is not None, lines)
+    search = Search(asked, _likely(look), settled or (named and own is not None), lines)
     one = search.one()
     two = search.two() if not one and not named else ()
-    if one:
+    if settled:
+        said = _with_another(placed[number], two)
+    elif one:
         said = _said(first[number], placed[number], one, search, look)
     elif two and not _tells_the_same(placed[number], two, asked.known):
         two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
@@ -69,11 +72,23 @@ def _by_its_name(one: Mended, placed: Finding, known: Answers) -> Mended:
 
 
 def _is_settled(first: Finding, placed: Finding) -> bool:
-    """Whether an error has its cause; of layers the text alone tells."""
-    if first.verdict == Verdict.ERROR:
-        told = placed.where is None or placed.where.first_wrong == placed.line or placed.where.how
-        return bool(told) and without_advice(placed.message) == placed.message
-    return first.check.startswith(PREFIX)
+    """Whether an error has its cause."""
+    if first.verdict != Verdict.ERROR:
+        return False
+    told = placed.where is None or placed.where.first_wrong == placed.line or placed.where.how
+    return bool(told) and without_advice(placed.message) == placed.message
+
+
+def _with_another(placed: Finding, two: tuple[Mended, ...]) -> Finding:
+    """An error with its cause, and what else is wrong, where a change of its line and one of
+    another make all right."""
+    if len(two) != 2:
+        return placed
+    first, other = two  # the first is what keeps it from stopping
+    if other.line == placed.line or not (first.line == placed.line or other.known):
+        return placed
+    said = f"Line {other.line} is wrong, too: {other.known or f'{other.how}.'}"
+    return replace(placed, message=f"{placed.message} {said}")
 
 
 def _is_one(finding: Finding, exercise: Exercise) -> bool:
