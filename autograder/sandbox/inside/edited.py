@@ -31,7 +31,9 @@ def run(runner, header: dict, tensors: dict) -> tuple[dict, dict]:
     found, out, left = [], {}, MAX_ALL
     for text in header["texts"]:
         before, bound = list(out), _Rounds(min(left, MAX_ROUNDS))
-        outcomes = _outcomes(runner, text, header["calls"], tensors, out, bound) if left else None
+        version = type(runner)(dict(runner.namespace))
+        version.brief = not header.get("wanted")
+        outcomes = _outcomes(version, text, header["calls"], tensors, out, bound) if left else None
         left = max(0, left - bound.count)
         failed = outcomes is None or any(each.get("error") for each in outcomes)
         if bound.passed or (failed and not header.get("wanted")):
@@ -42,9 +44,8 @@ def run(runner, header: dict, tensors: dict) -> tuple[dict, dict]:
     return {"versions": found}, out
 
 
-def _outcomes(runner, text: str, calls: list, tensors: dict, out: dict, bound) -> list | None:
+def _outcomes(version, text: str, calls: list, tensors: dict, out: dict, bound) -> list | None:
     """What the calls give of one version; None where it cannot even be defined."""
-    version = type(runner)(dict(runner.namespace))
     with _quiet():
         try:
             _define(text, version.namespace, bound)

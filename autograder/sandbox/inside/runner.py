@@ -52,6 +52,7 @@ class Runner:
         self.objects: dict[str, object] = {}
         self.watch = contextlib.nullcontext()  # stands around the answer's code, for `steps`
         self.last: object = None  # what the last call returned, for `steps`
+        self.brief = False  # whether of an error nothing is wanted but that it came
 
     def handle(self, header: dict, tensors: dict) -> tuple[dict, dict]:
         """Answers one request: `load` cells, `call` what they define, record their `shapes` or
@@ -131,6 +132,8 @@ class Runner:
             changed = [name for name in given if not same(given[name], before[name])]
             outcome["after"] = {name: encode(given[name], out) for name in changed}
         except BaseException as error:
+            if self.brief:
+                return {"error": {"type": type(error).__name__}}
             outcome["error"] = describe(error)
             outcome["held"] = _held(error, out)
         outcome["left"] = sorted({t for m, state in held for t in modules.left_behind(m, state)})
