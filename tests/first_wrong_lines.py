@@ -38,10 +38,11 @@ The steps show where the numbers go wrong. What proves a cause best is a change 
 itself: another axis, another number, operator, comparison or letter; two sides, arguments or names
 in each other's places; a call, a factor or a line too many; brackets elsewhere; axes exchanged
 before a reshape; a line earlier or later, in a loop or behind it; at last a step that is missing,
-such as a root, a copy or a layer. Each such change is made by itself (`autograder/tracing/edits`), the likeliest first, and the student's own definitions run with
-it, in the same throw-away process. Where every call comes out right with one of them, that is what
-is wrong: its line is told, what stands there, and that everything else is right; not what would be
-right. A known mistake keeps its own words and gets the line.
+such as a root, a copy or a layer. Each such change is made by itself (`autograder/tracing/edits`),
+the likeliest first, and the student's own definitions run with it, in the same throw-away process.
+Where every call comes out right with one of them, that is what is wrong: its line is told, what
+stands there, and that everything else is right; not what would be right. A known mistake keeps its
+own words and gets the line.
 
 A change is tried on one call, and what survives on all of them. What runs is the student's code, in
 its place: the rounds of loops are counted, so that none that a change makes endless goes on. Where
