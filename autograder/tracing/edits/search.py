@@ -12,6 +12,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 
@@ -38,6 +39,7 @@ OF_ONE = 60  # what it costs beside its steps to try one
 OF_A_CLASS = 60  # and to make its object
 SURVIVE = 8  # versions that are tried on all calls
 NEAREST = 4  # changes behind which a second one is looked for
+CLOSE = 1e-3  # how far apart the sums of equal values are at most, as a share of their size
 FAR = 2.0  # how far from what is asked for another shape is
 
 
@@ -139,15 +141,28 @@ class Search:
             or self._beside_a_known_one(nearest)
         )
 
+    @cached_property
+    def left(self) -> list[tuple[Edit, str, str, Sequence[Outcome]]]:
+        """The changes behind which a known mistake is left, in the call that is looked at: each
+        with the mistake's check and message, and what it gives in all calls."""
+        known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
+        marks = [_mark(gives[self.place]) for *_, gives in known]
+        found = []
+        for edit, gave in zip(self.tried, self.gave, strict=True):
+            if gave is None or gave.error is not None:
+                continue
+            own = _mark(gave)
+            for (check, message, gives), mark in zip(known, marks, strict=True):
+                if _may_match(own, mark) and matches(gave, gives[self.place], self.rtol):
+                    found.append((edit, check, message, gives))
+        return found
+
     def _of_two_known_ones(self) -> tuple[Mended, ...]:
         """Two changes of which each alone gives what a known mistake gives, and both together what
         is asked for: each undoes the mistake that the other leaves."""
-        known = {}
-        for check, message, gives in (*self.wrong.known.mistakes, *self.wrong.known.exchanged):
-            for edit, gave in zip(self.tried, self.gave, strict=True):
-                came = gave is not None and gave.error is None
-                if came and matches(gave, gives[self.place], self.rtol):
-                    known.setdefault(check, []).append((edit, message))
+        known: dict[str, list[tuple[Edit, str]]] = {}
+        for edit, check, message, _ in self.left:
+            known.setdefault(check, []).append((edit, message))
         pairs = [
             (one, other)
             for left, right_one in itertools.combinations(known, 2)
@@ -206,10 +221,7 @@ class Search:
         """
         if own.by_name:
             return ""
-        gave = next((g for e, g in zip(self.tried, self.gave, strict=True) if e is other), None)
-        known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
-        fits = (m for _, m, gives in known if gave and matches(gave, gives[self.place], self.rtol))
-        return next(fits, "")
+        return next((message for edit, _, message, _ in self.left if edit is other), "")
 
     def _may_be(self, edit: Edit) -> bool:
         """Whether a change is tried wherever it stands: nothing of a kind that could be anywhere is
@@ -288,19 +300,17 @@ class Search:
     def _beside_a_known_one(self, nearest: list[Edit]) -> tuple[Mended, ...]:
         """A change with which what comes back is what a known mistake gives, where the steps show
         that mistake on another line: what takes a step away might have brought it in."""
-        gave = dict(zip((e.source for e in self.tried), self.gave, strict=True))
-        known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
         for edit in (edit for edit in nearest if not (edit.takes or edit.by_name)):
-            for named in known:
-                if matches(gave[edit.source], named[2][self.place], self.rtol):
-                    (came,) = self._on_all([edit.source])
-                    pairs = zip(came or (), named[2], strict=False)
-                    if came and all(matches(got, gives, self.rtol) for got, gives in pairs):
-                        left = self._left_by(edit, named[0])
-                        if left is not None and left.where.first_wrong != edit.line:
-                            known = left.taken or named[1]
-                            other = Mended(left.where.first_wrong, "", known)
-                            return Mended(edit.line, edit.how), other
+            for one, check, message, gives in self.left:
+                if one.source != edit.source:
+                    continue
+                (came,) = self._on_all([edit.source])
+                pairs = zip(came or (), gives, strict=False)
+                if came and all(matches(got, wanted, self.rtol) for got, wanted in pairs):
+                    left = self._left_by(edit, check)
+                    if left is not None and left.where.first_wrong != edit.line:
+                        other = Mended(left.where.first_wrong, "", left.taken or message)
+                        return Mended(edit.line, edit.how), other
         return ()
 
     def _left_by(self, edit: Edit, check: str) -> Told | None:
@@ -321,6 +331,31 @@ def _size(call: Call) -> tuple[int, int]:
     given = (*call.args, *call.kwargs.values(), *call.weights.values())
     tensors = [each for each in given if isinstance(each, torch.Tensor)]
     return sum(n == 1 for t in tensors for n in t.shape), sum(t.numel() for t in tensors)
+
+
+def _mark(outcome: Outcome) -> list[tuple] | None:
+    """Shape, sum and size of each part of what came, by which most that differ are told apart
+    quickly; None where nothing is told."""
+    if isinstance(outcome.value, Sketch):
+        return None
+    found = []
+    for part in _parts(outcome.value) if outcome.error is None else ():
+        if isinstance(part, torch.Tensor) and not part.is_complex():
+            value = part.double().nan_to_num(0.0, 0.0, 0.0)
+            found.append((part.shape, float(value.sum()), float(value.abs().sum())))
+        else:
+            found.append(((), 0.0, math.inf))
+    return found
+
+
+def _may_match(one: list[tuple] | None, other: list[tuple] | None) -> bool:
+    """Whether two such marks may be of equal values."""
+    if one is None or other is None:
+        return True
+    return len(one) == len(other) and all(
+        a[0] == b[0] and abs(a[1] - b[1]) <= CLOSE * max(a[2], b[2], CLOSE)
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 def _distance(gave: Outcome | None, wanted: Outcome) -> float:
