@@ -17,7 +17,7 @@ from autograder.course.asking import STOPS, Exercise, Finding, Verdict, Where
 from autograder.course.calls import Call, Outcome
 from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import MOST_OF_ONE, Trace
-from autograder.judging.difference import difference, is_nameless
+from autograder.judging.difference import difference, is_nameless, matches
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls
@@ -37,6 +37,7 @@ OF_AN_AXIS = re.compile(
     ONE.format("([^.]*?)", "((?:1 over )?(?:the root of )?)")
     + rf"(?: Or, what comes to the same: {AGAIN})*"
 )
+ALIKE = re.compile(r"^(?:Or, what comes to the same: [^.]*\. ?)+")
 Named = tuple[str, str]  # a mistake as (check, message)
 
 
@@ -174,6 +175,8 @@ def _with_where(
         named = False  # what the steps prove says more than what a judge saw
     alone = pair and _one_change(told)
     told = _of_the_pair(told, pair, look) if pair and not alone else told
+    if not _all_show(pair, known, steps.place, exercise.rtol):  # then no line mends them both
+        told = [replace(each, last=False) for each in told]
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None
     kept = kept_between_calls(look.text) if not named else None
     if kept is not None:
@@ -199,7 +202,8 @@ def _by_its_operation(
     what it gives then. Where no line does, and others are told that mend all, these are it."""
     at = gives_as_changed(look.judged, made) if look.judged is not None else ()
     if not at and made and told and told[-1].last and told[0].where.how:
-        return replace(finding, message=finding.message.partition(". ")[2]), told
+        rest = finding.message.partition(". ")[2]
+        return replace(finding, message=ALIKE.sub("", rest).lstrip()), told
     lines = [look.text.line(look.trace.steps[i]) for i in at]
     if told or not lines or None in lines:
         return finding, told
@@ -240,6 +244,14 @@ def _pair(finding: Finding, known: Answers) -> tuple[Named, ...]:
             own = [max((m for c, m in said if c == slip), key=len, default="") for slip in slips]
             return tuple(zip(slips, own, strict=True)) if all(own) else ()
     return ()
+
+
+def _all_show(pair: tuple[Named, ...], known: Answers, place: int, rtol: float) -> bool:
+    """Whether each of two known mistakes shows by itself in the call that is looked at."""
+    gives = {check: own for check, _, own in (*known.mistakes, *known.exchanged, *known.altered)}
+    right = known.expected[place]
+    own = [gives[check][place] for check, _ in pair if check in gives]
+    return not any(matches(each, right, rtol) for each in own)
 
 
 def _of_the_pair(told: list[Told], pair: tuple[Named, ...], look: Look) -> list[Told]:

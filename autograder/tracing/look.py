@@ -117,7 +117,8 @@ class Look:
         joined = 0
         for slip in found:
             said = where(slip, self.text, self.trace)
-            if slip.line is None and may_be_handed_in(self.judged, slip.number, self.text):
+            own = self.judged, slip.number, self.text, slip.last
+            if slip.line is None and may_be_handed_in(*own):
                 break
             known = slip.cause is not None or said is None
             again = not known and any(t.where.first_wrong == said.first_wrong for t in told)

@@ -225,6 +225,8 @@ def _turned_here(trace: Trace, inputs: Sequence[int], text: Text) -> str:
                 own = f"The {side} one had the shape {list(before.shape)} before line {line} moved"
                 if shape is kept:
                     return f"{own} its axes, and fits as it was."
+                if step.value.shape == kept and bool((step.value == before).all()):
+                    return f"Line {line} leaves its axes as they are: its last two have to change."
                 alone = "its last two have to be exchanged (`.mT`), and no others"
                 return f"{own} its axes: {alone}."
     return ""

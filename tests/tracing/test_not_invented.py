@@ -65,7 +65,7 @@ return torch.einsum("nij,nid->njd", shares, self.v(x))"""
 
 def test_where_one_changed_step_explains_all_no_two_mistakes_are_told():
     found = said("one_head.forward", single(TURNED, "Attention"))
-    assert found.where.first_wrong == 12 and "used transposed" in found.message
+    assert found.where.first_wrong == 12 and "operand stand the wrong way round" in found.message
     assert "Two things" not in found.message and "swapped" not in found.message
 
 

@@ -206,7 +206,7 @@ def batched_attention(q, k, v):
 def test_a_second_slip_in_a_line_hides_no_third_in_another():
     found = said("one_head.batched", HALF)
     assert "Line 3: " in found.message and "is no root" in found.message
-    assert "Line 4: Its left operand is used transposed." in found.message
+    assert "Line 4: The axes of its left operand stand the wrong way round." in found.message
 
 
 def test_no_way_to_mend_is_tried_once_so_many_steps_were_made_again(monkeypatch):

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.names import keeps
 from autograder.tracing.edits.source import Edit, Source, number
-from autograder.tracing.edits.words import keeps
 from autograder.tracing.text import callee
 
 # Functions that are taken for one another.
@@ -148,6 +148,13 @@ def _of_mask(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{source.shown(mask)}` picks the places that should be left, and leaves the others"
         rank = {True: 0, False: 2}.get(keeps(mask), 1) if name != "where" else 1
         yield source.with_expression(mask, f"({source.of(mask)}) == 0", how, rank)
+        if isinstance(mask, ast.Name | ast.Attribute):
+            scores = node.args[0] if second else getattr(node.func, "value", None)
+            if scores is not None and name != "where":
+                how = f"`{source.shown(mask)}` is not cut to the size of what it hides"
+                size = f"({source.of(scores)}).shape"
+                new = f"{source.of(mask)}[..., :{size}[-2], :{size}[-1]]"
+                yield source.with_expression(mask, new, how, 1)
         how = f"the two axes of `{source.shown(mask)}` are exchanged"
         yield source.with_expression(mask, f"({source.of(mask)}).transpose(-2, -1)", how, 1)
 

@@ -14,6 +14,7 @@ BENDS = ("sigmoid", "tanh", "relu", "log_softmax", "logsigmoid")
 REDUCES = ("sum", "mean", "amax", "amin", "std", "var", "prod", "norm", "logsumexp")
 WITH_AXIS = ("-1, keepdim=True", "-1", "-2, keepdim=True", "0")
 SPREADS = ("std", "var")
+CUTS = ("split", "chunk", "tensor_split", "cat", "stack", "unbind", "softmax", "log_softmax")
 TRIANGLES = ("tril", "triu")
 PRODUCTS = ("matmul", "mm", "bmm", "linear", "dot", "mv", "einsum")
 
@@ -54,6 +55,10 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
     elif name in REDUCES and axes < 2 and not {"keepdim", "keepdims"} & named and is_method:
         how = f"`{shown}` drops the axis that it runs along, so that the next step meets another"
         yield _with(source, node, "keepdim=True", how, 1)
+    if name in CUTS and not {"dim", "axis"} & named and is_method and axes < 2:
+        how = f"`{shown}` runs along the first axis"
+        for more in ("dim=-1", "dim=1"):
+            yield _with(source, node, more, how, 1)
     if name in SPREADS and not {"unbiased", "correction"} & named:
         how = f"`{name}` divides by one less than the number of values in `{shown}`"
         yield _with(source, node, "correction=0", how, 1)

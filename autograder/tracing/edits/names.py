@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.source import Edit, Source
 from autograder.tracing.text import callee
+
+# What the name of a mask says of its True: that the place is seen, or that it is hidden.
+SEEN = {"keep", "kept", "keeps", "real", "seen", "sees", "visible", "allowed", "allow", "valid"}
+SEEN |= {"past", "attend", "attended", "open", "lower", "tril", "earlier", "known", "present"}
+HIDDEN = {"hide", "hides", "hidden", "future", "later", "pad", "padding", "padded", "blocked"}
+HIDDEN |= {"block", "banned", "forbidden", "upper", "triu", "dropped", "drop", "invalid", "removed"}
+WORD = re.compile(r"[a-z]+")
 
 
 def of_names(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -190,3 +198,13 @@ def _of_attribute(source: Source, node: ast.Attribute) -> Iterator[Edit]:
     for name, value in made.items():
         if name != node.attr and isinstance(value, ast.Call) == isinstance(own, ast.Call):
             yield replace(source.with_text(node, f"self.{name}", how, 2), by_name=True)
+
+
+def keeps(node: ast.AST) -> bool | None:
+    """Whether the names in an expression say that True means what is seen; None where they say
+    nothing, or both."""
+    names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
+    names += [n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)]
+    words = {word for name in names for word in WORD.findall(name.lower())}
+    seen, hidden = bool(words & SEEN), bool(words & HIDDEN)
+    return seen if seen != hidden else None

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.names import keeps
 from autograder.tracing.edits.source import Edit, Source
-from autograder.tracing.edits.words import keeps
 from autograder.tracing.text import callee
 
 SIGNS = {
@@ -61,6 +61,7 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_infinity(source, node)
         yield from _of_the_sign(source, node)
         yield from _of_brackets(source, node)
+        yield from _of_shares(source, node)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARED:
         yield from _of_comparison(source, node)
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
@@ -107,6 +108,23 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         sign_too = "-" if sign == "-" else ""
         how = f"`{_in_brackets(source, node.left)} {sign}` does not belong there"
         yield replace(source.with_expression(node, f"{sign_too}{right}", how, 2), takes=True)
+
+
+def _of_shares(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """Dealt out in turn, `h % m`, for cut into neighbouring parts, `h // (n // m)`, and the other
+    way round, of the number `h` of a loop over `range(n)`."""
+    if not isinstance(node.op, ast.Mod | ast.FloorDiv) or not isinstance(node.left, ast.Name):
+        return
+    for each in source.around(node):
+        for loop in (each, *getattr(each, "generators", ())):
+            over, target = getattr(loop, "iter", None), getattr(loop, "target", None)
+            counts = isinstance(over, ast.Call) and callee(over) == "range" and over.args
+            if counts and isinstance(target, ast.Name) and target.id == node.left.id:
+                own, share = source.in_brackets(over.args[-1]), source.in_brackets(node.right)
+                in_turn = isinstance(node.op, ast.Mod)
+                new = f"{target.id} {'//' if in_turn else '%'} ({own} // {share})"
+                how = f"`{source.shown(node)}` puts together others than belong together"
+                yield source.with_expression(node, new, how, 1)
 
 
 def _in_brackets(source: Source, node: ast.expr) -> str:

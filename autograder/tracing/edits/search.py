@@ -9,7 +9,6 @@ always gets the same words.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,9 +21,9 @@ from autograder.course.calls import Call, Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.difference import matches
 from autograder.judging.verdict import right
-from autograder.tracing.alike import plain
 from autograder.tracing.edits.all import edits
 from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
+from autograder.tracing.edits.distance import distance, mark, may_match
 from autograder.tracing.edits.missing import ANYWHERE
 from autograder.tracing.edits.source import Edit
 from autograder.tracing.look import Look, Told
@@ -39,8 +38,7 @@ OF_ONE = 60  # what it costs beside its steps to try one
 OF_A_CLASS = 60  # and to make its object
 SURVIVE = 8  # versions that are tried on all calls
 NEAREST = 4  # changes behind which a second one is looked for
-CLOSE = 1e-3  # how far apart the sums of equal values are at most, as a share of their size
-FAR = 2.0  # how far from what is asked for another shape is
+TOLD = 4  # how much likelier a change is on a line that the steps tell
 
 
 @dataclass(frozen=True)
@@ -73,6 +71,7 @@ class Search:
 
     likely: by line how well what it gives is known to be right, from 0. named: whether a known
     mistake explains all, so that its line alone is looked for. told: the lines that the steps tell.
+    pair: the known mistakes that together explain all, if it is known which.
     """
 
     def __init__(
@@ -81,6 +80,7 @@ class Search:
         likely: Mapping[int, int],
         named: bool = False,
         told: Sequence[int] = (),
+        pair: Sequence[str] = (),
     ):
         self.wrong, self.likely, self.told = wrong, likely, frozenset(told)
         self.rtol = wrong.exercise.rtol
@@ -88,12 +88,14 @@ class Search:
         failed = [i for i, (got, wanted) in pairs if not matches(got, wanted, self.rtol)]
         failed = [i for i in failed if not wrong.calls[i].inspect]
         failed = [i for i in failed if wrong.outcomes[i].error is not None] or failed
+        failed = [i for i in failed if self._shows(i, pair)] or failed
         self.place = min(failed, key=lambda i: _size(wrong.calls[i]), default=None)
         self.cost = OF_ONE
         self.all: list[Edit] = []
         self.order: list[Edit] = []
         self.tried: list[Edit] = []
         self.gave: list[Outcome | None] = []
+        self.nearly: list[Edit] = []  # what mends the call that is looked at, and not all
         if self.place is not None:
             call = replace(wrong.calls[self.place], work=False)
             trace = steps_of(wrong.send, wrong.source, call)
@@ -103,6 +105,12 @@ class Search:
             self.order = [edit for edit in self.all if self._may_be(edit)][
                 : (MOST_OF_NAMED if named else MOST) // self.cost
             ]
+
+    def _shows(self, place: int, pair: Sequence[str]) -> bool:
+        """Whether each of these known mistakes shows by itself in a call."""
+        known, wanted = self.wrong.known, self.wrong.known.expected[place]
+        own = (gives for check, _, gives in (*known.mistakes, *known.exchanged) if check in pair)
+        return not any(matches(gives[place], wanted, self.rtol) for gives in own)
 
     def one(self) -> list[Edit]:
         """The single changes that make all right, the likeliest first. Of those that are as likely
@@ -128,12 +136,18 @@ class Search:
         pairs = zip(group, gave, strict=True)
         survive = [edit for edit, came in pairs if self._fits(came)][:SURVIVE]
         fine = self._all_right([edit.source for edit in survive])
+        self.nearly += [edit for edit, is_right in zip(survive, fine, strict=True) if not is_right]
         return [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
 
-    def two(self) -> tuple[Mended, ...]:
-        """Two changes that together make all right, or one beside a known mistake; after `one`."""
+    def two(self, named: bool = False) -> tuple[Mended, ...]:
+        """Two changes that together make all right, or one beside a known mistake; after `one`.
+
+        named: whether a known mistake explains what came back.
+        """
         if self.place is None or not self.tried:
             return ()
+        if named:  # its name explains what came back: what else is wrong shows elsewhere
+            return self._two_changes(self.nearly[:NEAREST])
         nearest = self._nearest()
         return (
             self._of_two_known_ones()
@@ -146,14 +160,14 @@ class Search:
         """The changes behind which a known mistake is left, in the call that is looked at: each
         with the mistake's check and message, and what it gives in all calls."""
         known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
-        marks = [_mark(gives[self.place]) for *_, gives in known]
-        found = []
+        marks = [mark(gives[self.place]) for *_, gives in known]
+        as_it_is, found = self.wrong.outcomes[self.place], []
         for edit, gave in zip(self.tried, self.gave, strict=True):
-            if gave is None or gave.error is not None:
+            if gave is None or gave.error is not None or matches(gave, as_it_is, self.rtol):
                 continue
-            own = _mark(gave)
-            for (check, message, gives), mark in zip(known, marks, strict=True):
-                if _may_match(own, mark) and matches(gave, gives[self.place], self.rtol):
+            own = mark(gave)
+            for (check, message, gives), theirs in zip(known, marks, strict=True):
+                if may_match(own, theirs) and matches(gave, gives[self.place], self.rtol):
                     found.append((edit, check, message, gives))
         return found
 
@@ -161,24 +175,25 @@ class Search:
         """Two changes of which each alone gives what a known mistake gives, and both together what
         is asked for: each undoes the mistake that the other leaves."""
         known: dict[str, list[tuple[Edit, str]]] = {}
-        for edit, check, message, _ in self.left:
-            known.setdefault(check, []).append((edit, message))
+        for edit, check, *_ in self.left:
+            known.setdefault(check, []).append(edit)
         pairs = [
             (one, other)
             for left, right_one in itertools.combinations(known, 2)
             for one, other in itertools.product(known[left], known[right_one])
-            if one[0].line != other[0].line or one[0].place != other[0].place
+            if one.line != other.line or one.place != other.place
         ]
-        pairs.sort(key=lambda pair: self._doubts(*(edit for edit, _ in pair)))
-        texts = [(pair, pair[0][0].after(pair[1][0])) for pair in pairs]
+        pairs.sort(key=lambda pair: self._doubts(*pair))
+        texts = [(pair, pair[0].after(pair[1])) for pair in pairs]
         texts = [each for each in texts if each[1]][:MOST_OF_KNOWN]
         fine = self._all_right([text for _, text in texts])
         found = [pair for (pair, _), is_right in zip(texts, fine, strict=True) if is_right]
-        if not found or not self._is_one_place(found):
-            return ()
-        (one, left_by_one), (other, left_by_other) = found[0]
-        words = (one, left_by_other), (other, left_by_one)
-        return tuple(Mended(e.line, e.how, "" if e.by_name else known) for e, known in words)
+        return self._told(*found[0]) if found and self._is_one_place(found) else ()
+
+    def _told(self, one: Edit, two: Edit) -> tuple[Mended, ...]:
+        """Two changes that together make all right, as they are told."""
+        pairs = (one, two), (two, one)
+        return tuple(Mended(own.line, own.how, self._named(own, other)) for own, other in pairs)
 
     def _doubts(self, one: Edit, other: Edit) -> tuple[int, int, int]:
         """How unlikely two changes are that do as well as others: those of lines that the steps
@@ -186,11 +201,11 @@ class Search:
         told = len({one.line, other.line} & self.told)
         return -told, self.doubt(one) + self.doubt(other), -(one.line + other.line)
 
-    def _is_one_place(self, found: list[tuple]) -> bool:
+    def _is_one_place(self, found: list[tuple[Edit, Edit]]) -> bool:
         """Whether what is missing in the first of some pairs is so on no other line in another."""
         best = found[0]
-        for place, (edit, _) in enumerate(best):
-            others = [pair[place][0] for pair in found]
+        for place, edit in enumerate(best):
+            others = [pair[place] for pair in found]
             if edit.missing and any(each.line != edit.line for each in others):
                 return False
         return True
@@ -212,8 +227,7 @@ class Search:
         if not right_ones:
             return ()
         one, two, _ = min(right_ones, key=lambda each: self._doubts(*each[:2]))
-        pairs = (one, two), (two, one)
-        return tuple(Mended(own.line, own.how, self._named(own, other)) for own, other in pairs)
+        return self._told(one, two)
 
     def _named(self, own: Edit, other: Edit) -> str:
         """The known mistake that a change undoes, in its own words: what comes back with the other
@@ -221,7 +235,14 @@ class Search:
         """
         if own.by_name:
             return ""
-        return next((message for edit, _, message, _ in self.left if edit is other), "")
+        left = ((m, gives) for edit, _, m, gives in self.left if edit.source == other.source)
+        return next((message for message, gives in left if self._leaves(other, gives)), "")
+
+    def _leaves(self, edit: Edit, gives: Sequence[Outcome]) -> bool:
+        """Whether a change leaves what a known mistake gives, in all calls."""
+        (came,) = self._on_all([edit.source])
+        pairs = zip(came or (), gives, strict=False)
+        return bool(came) and all(matches(got, wanted, self.rtol) for got, wanted in pairs)
 
     def _may_be(self, edit: Edit) -> bool:
         """Whether a change is tried wherever it stands: nothing of a kind that could be anywhere is
@@ -236,8 +257,10 @@ class Search:
         return sorted(found, key=lambda edit: (self.doubt(edit), edit.rank, edit.missing))
 
     def doubt(self, edit: Edit) -> int:
-        """How unlikely it is that a change undoes the slip: an odd one, or on a right line."""
-        return 2 * edit.rank + self.likely.get(edit.line, 1)
+        """How unlikely it is that a change undoes the slip: an odd one, on a right line, or on
+        another than the steps tell."""
+        told = TOLD * (edit.line in self.told)
+        return 2 * edit.rank + self.likely.get(edit.line, 1) - told
 
     # --- asking ----------------------------------------------------------------------------------
     def _asked(self, texts: list[str]) -> list[Outcome | None]:
@@ -274,10 +297,10 @@ class Search:
         wanted = self.wrong.known.expected[self.place]
         if isinstance(wanted.value, Sketch) or wanted.error is not None:
             return []
-        as_it_is = _distance(self.wrong.outcomes[self.place], wanted)
+        as_it_is = distance(self.wrong.outcomes[self.place], wanted)
         found: dict[float, Edit] = {}
         for edit, gave in zip(self.tried, self.gave, strict=True):
-            far = _distance(gave, wanted)
+            far = distance(gave, wanted)
             if far < as_it_is - 1e-6:
                 first = found.setdefault(round(far, 6), edit)
                 if edit.takes:  # then the first does no more than that
@@ -304,9 +327,7 @@ class Search:
             for one, check, message, gives in self.left:
                 if one.source != edit.source:
                     continue
-                (came,) = self._on_all([edit.source])
-                pairs = zip(came or (), gives, strict=False)
-                if came and all(matches(got, wanted, self.rtol) for got, wanted in pairs):
+                if self._leaves(edit, gives):
                     left = self._left_by(edit, check)
                     if left is not None and left.where.first_wrong != edit.line:
                         other = Mended(left.where.first_wrong, "", left.taken or message)
@@ -331,59 +352,3 @@ def _size(call: Call) -> tuple[int, int]:
     given = (*call.args, *call.kwargs.values(), *call.weights.values())
     tensors = [each for each in given if isinstance(each, torch.Tensor)]
     return sum(n == 1 for t in tensors for n in t.shape), sum(t.numel() for t in tensors)
-
-
-def _mark(outcome: Outcome) -> list[tuple] | None:
-    """Shape, sum and size of each part of what came, by which most that differ are told apart
-    quickly; None where nothing is told."""
-    if isinstance(outcome.value, Sketch):
-        return None
-    found = []
-    for part in _parts(outcome.value) if outcome.error is None else ():
-        if isinstance(part, torch.Tensor) and not part.is_complex():
-            value = part.double().nan_to_num(0.0, 0.0, 0.0)
-            found.append((part.shape, float(value.sum()), float(value.abs().sum())))
-        else:
-            found.append(((), 0.0, math.inf))
-    return found
-
-
-def _may_match(one: list[tuple] | None, other: list[tuple] | None) -> bool:
-    """Whether two such marks may be of equal values."""
-    if one is None or other is None:
-        return True
-    return len(one) == len(other) and all(
-        a[0] == b[0] and abs(a[1] - b[1]) <= CLOSE * max(a[2], b[2], CLOSE)
-        for a, b in zip(one, other, strict=True)
-    )
-
-
-def _distance(gave: Outcome | None, wanted: Outcome) -> float:
-    """How far what came is from what is asked for, part by part, at most FAR for each."""
-    if gave is None or gave.error is not None:
-        return math.inf
-    own, right_ones = _parts(gave.value), _parts(wanted.value)
-    if len(own) != len(right_ones):
-        return FAR * (1 + len(right_ones))
-    return sum(_apart(one, other) for one, other in zip(own, right_ones, strict=True))
-
-
-def _parts(value) -> list:
-    if isinstance(value, Mapping):
-        return [part for key in sorted(value, key=str) for part in _parts(value[key])]
-    if isinstance(value, tuple | list):
-        return [part for each in value for part in _parts(each)]
-    return [value]
-
-
-def _apart(one, other) -> float:
-    """How far one tensor is from another, as a share of its size."""
-    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
-        return 0.0 if type(one) is type(other) and one == other else FAR
-    if one.shape != other.shape or one.is_complex() or not other.numel():
-        return FAR
-    one, other = plain(one.double()), plain(other.double())
-    apart = (one - other).abs().nan_to_num(math.inf, math.inf)
-    size = float(other.abs().nan_to_num(0.0, 0.0, 0.0).mean()) or 1.0
-    wrong = float((apart > 1e-4 * size).double().mean())
-    return wrong + min(float(apart.clamp(max=10 * size).mean()) / size, 10.0) / 10.0

@@ -40,11 +40,13 @@ def by_its_edit(
     own = placed[number].where
     lines = [int(line) for line in LINE.findall(placed[number].message)]
     lines += [own.first_wrong] if own is not None else []
-    search = Search(asked, _likely(look), settled or (named and own is not None), lines)
+    pair = first[number].check.split(" + ")
+    pair = pair if len(pair) > 1 else ()
+    search = Search(asked, _likely(look), settled or (named and own is not None), lines, pair)
     one = search.one()
-    two = search.two() if not one and not named else ()
+    two = search.two(named) if not one else ()
     if settled:
-        said = _with_another(placed[number], two)
+        said = _with_its_change(placed[number], one) if one else _with_another(placed[number], two)
     elif one:
         said = _said(first[number], placed[number], one, search, look)
     elif two and not _tells_the_same(placed[number], two, asked.known):
@@ -77,6 +79,19 @@ def _is_settled(first: Finding, placed: Finding) -> bool:
         return False
     told = placed.where is None or placed.where.first_wrong == placed.line or placed.where.how
     return bool(told) and without_advice(placed.message) == placed.message
+
+
+def _with_its_change(placed: Finding, found: list[Edit]) -> Finding:
+    """An error with its cause, where changes of one line alone make all right: what is wrong there,
+    if it stops there; and no earlier line is called right if it does not."""
+    lines = {edit.line for edit in found}
+    if lines == {placed.line} and not any(edit.by_name for edit in found):
+        said = f"One thing is wrong, in line {placed.line}: {found[0].how}."
+        return replace(placed, message=f"{placed.message} {said} Everything else is right.")
+    if placed.where is not None and placed.where.last_right in lines:
+        where = replace(placed.where, last_right=None, landmark="")
+        return replace(placed, where=where)
+    return placed
 
 
 def _with_another(placed: Finding, two: tuple[Mended, ...]) -> Finding:

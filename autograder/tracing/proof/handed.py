@@ -13,7 +13,7 @@ from autograder.tracing.alike import likeness
 from autograder.tracing.binding import names_in_a_row
 from autograder.tracing.first_wrong import LEAF, Judged
 from autograder.tracing.proof.replay import Bench
-from autograder.tracing.text import Text, callee, means
+from autograder.tracing.text import Text, callee, function_around, means
 
 FROM_NUMBERS = ("tensor", "as_tensor", "FloatTensor")
 MISSING = "a step is missing before what is handed over here"
@@ -52,18 +52,30 @@ def _of_given_ones(judged: Judged, number: int) -> bool:
     return found
 
 
-def may_be_handed_in(judged: Judged, number: int, text: Text) -> bool:
+def may_be_handed_in(judged: Judged, number: int, text: Text, proved: bool) -> bool:
     """Whether what a wrong step is made of may be what is wrong, and not its line: that gives what
-    is right in another call of its function; or it makes a tensor of a variable's numbers."""
+    is right in another call of its function; or it makes a tensor of a variable's numbers, or calls
+    what was given. proved: whether all is right with the step mended."""
     step, steps = judged.steps[number], judged.steps
     same = [i for i, s in enumerate(steps) if (s.place, s.op) == (step.place, step.op)]
     if any(steps[i].outer != step.outer and i in judged.right for i in same):
         return True
     line = text.line(step)
+    if line is not None and not proved and _calls_what_was_given(text, line):
+        return True
     node = text.around(line) if line is not None and step.op in FROM_NUMBERS else None
     calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)] if node is not None else []
     made = [n for n in calls if callee(n) == step.op and n.args]
     return bool(made) and all(isinstance(n.args[0], ast.Name) for n in made)
+
+
+def _calls_what_was_given(text: Text, line: int) -> bool:
+    """Whether a line calls what its function was given, as a model: that may be in another state
+    than it should be, by a hook."""
+    function, node = function_around(text, line), text.around(line)
+    given = {a.arg for a in function.args.args} if function is not None else set()
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)] if node is not None else []
+    return any(isinstance(n.func, ast.Name) and n.func.id in given for n in calls)
 
 
 def called_too_early(judged: Judged, number: int, text: Text) -> int | None:

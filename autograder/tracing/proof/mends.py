@@ -128,8 +128,8 @@ def _other_masks(replay: Replay, group, steps) -> Iterator[Mend]:
 
 def _turned_operands(replay: Replay, group, steps) -> Iterator[Mend]:
     for places, words in (
-        ((0,), "its left operand is used transposed"),
-        ((1,), "its right operand is used transposed"),
+        ((0,), "the axes of its left operand stand the wrong way round"),
+        ((1,), "the axes of its right operand stand the wrong way round"),
         ((0, 1), "its operands stand in the wrong order"),
     ):
         calls = {}

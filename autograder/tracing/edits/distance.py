@@ -1,0 +1,71 @@
+"""How far what came is from what is asked for, and a quick look whether two may be equal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+
+from autograder.course.calls import Outcome
+from autograder.course.sketch import Sketch
+from autograder.tracing.alike import plain
+
+CLOSE = 1e-3  # how far apart the sums of equal values are at most, as a share of their size
+FAR = 2.0  # how far from what is asked for another shape is
+
+
+def mark(outcome: Outcome) -> list[tuple] | None:
+    """Shape, sum and size of each part of what came, by which most that differ are told apart
+    quickly; None where nothing is told."""
+    if isinstance(outcome.value, Sketch):
+        return None
+    found = []
+    for part in _parts(outcome.value) if outcome.error is None else ():
+        if isinstance(part, torch.Tensor) and not part.is_complex():
+            value = part.double().nan_to_num(0.0, 0.0, 0.0)
+            found.append((part.shape, float(value.sum()), float(value.abs().sum())))
+        else:
+            found.append(((), 0.0, math.inf))
+    return found
+
+
+def may_match(one: list[tuple] | None, other: list[tuple] | None) -> bool:
+    """Whether two such marks may be of equal values."""
+    if one is None or other is None:
+        return True
+    return len(one) == len(other) and all(
+        a[0] == b[0] and abs(a[1] - b[1]) <= CLOSE * max(a[2], b[2], CLOSE)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def distance(gave: Outcome | None, wanted: Outcome) -> float:
+    """How far what came is from what is asked for, part by part, at most FAR for each."""
+    if gave is None or gave.error is not None:
+        return math.inf
+    own, right_ones = _parts(gave.value), _parts(wanted.value)
+    if len(own) != len(right_ones):
+        return FAR * (1 + len(right_ones))
+    return sum(_apart(one, other) for one, other in zip(own, right_ones, strict=True))
+
+
+def _parts(value) -> list:
+    if isinstance(value, Mapping):
+        return [part for key in sorted(value, key=str) for part in _parts(value[key])]
+    if isinstance(value, tuple | list):
+        return [part for each in value for part in _parts(each)]
+    return [value]
+
+
+def _apart(one, other) -> float:
+    """How far one tensor is from another, as a share of its size."""
+    if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
+        return 0.0 if type(one) is type(other) and one == other else FAR
+    if one.shape != other.shape or one.is_complex() or not other.numel():
+        return FAR
+    one, other = plain(one.double()), plain(other.double())
+    apart = (one - other).abs().nan_to_num(math.inf, math.inf)
+    size = float(other.abs().nan_to_num(0.0, 0.0, 0.0).mean()) or 1.0
+    wrong = float((apart > 1e-4 * size).double().mean())
+    return wrong + min(float(apart.clamp(max=10 * size).mean()) / size, 10.0) / 10.0
