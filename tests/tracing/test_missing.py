@@ -5,6 +5,33 @@ import pytest
 from tests.tracing.helper import told
 
 SLIPS = {
+    "a part of a helper that does not come back": (
+        "one_head.batched",
+        """
+def batched_attention(q, k, v):
+    def one(a, b, c):
+        table = (a @ b.T / b.shape[1] ** 0.5).softmax(-1)
+        mixed = table @ c  # <-
+
+    return torch.stack([one(*each) for each in zip(q, k, v)])
+""",
+    ),
+    "heads that are dealt out in turn": (
+        "variants.grouped",
+        """
+def grouped_attention(q, k, v):
+    count, shared = q.shape[1], k.shape[1]
+    n = q.shape[2]
+    later = torch.ones(n, n, dtype=torch.bool).triu(1)
+    found = []
+    for h in range(count):
+        own = h % shared  # <-
+        table = q[:, h] @ k[:, own].mT / q.shape[-1] ** 0.5
+        table = table.masked_fill(later, -torch.inf).softmax(-1)
+        found.append(table @ v[:, own])
+    return torch.stack(found, dim=1)
+""",
+    ),
     "a letter that is missing behind the arrow": (
         "simple.matmul",
         """
@@ -109,3 +136,83 @@ def test_what_could_be_missing_on_each_of_several_lines_is_told_of_none():
     """The factor of 2 could be put in on any of them."""
     found = failing("variants.cache_bytes", HALF)
     assert "keys *and* values" in found.message and found.line is None
+
+
+HOOKED = """
+def final_log_prob(model, input_ids):
+    with torch.no_grad():
+        logits = model(input_ids).logits
+    return logits[:, -2].log_softmax(-1).gather(-1, input_ids[:, -1:])[:, 0]
+
+def without_head(z, num_heads, head, position):
+    z = z.clone()
+    z.unflatten(-1, (num_heads, -1))[:, position, head] = 0
+    return z
+
+def lesioned_log_prob(model, input_ids, layer, head, position):
+    def hook(module, args):
+        args = (without_head(args[0], model.config.n_head, head, position), *args[1:])
+
+    handle = model.transformer.h[layer].attn.c_proj.register_forward_pre_hook(hook)
+    result = final_log_prob(model, input_ids)
+    handle.remove()
+    return result
+"""
+UNCUT = """
+class CausalAttention(nn.Module):
+    def __init__(self, input_size, hidden, context_length, dropout=0.0):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+        self.size = hidden
+        self.drop = nn.Dropout(dropout)
+        later = torch.ones(context_length, context_length).triu(1).bool()
+        self.register_buffer("later", later, persistent=False)
+
+    def forward(self, x):
+        table = self.q(x) @ self.k(x).mT
+        table = table / self.size
+        table = table.masked_fill(self.later, float("-inf"))
+        return self.drop(table.softmax(-1)) @ self.v(x)
+"""
+IN_PLACE = """
+def mask_scores(scores):
+    own = scores
+    n = own.shape[-1]
+    for i in range(n):
+        own[:, i, i:] = -torch.inf
+    return own.softmax(-1)
+"""
+NO_PLUS_ONE = """
+def linear_attention(q, k, v):
+    own = lambda t: F.elu(t) + 1
+    queries, keys = own(q), F.elu(k)
+    table = torch.einsum("nkc,nkd->nkcd", keys, v).cumsum(1)
+    below = (queries * keys.cumsum(1)).sum(-1)
+    return torch.einsum("nkc,nkcd->nkd", queries, table) / below
+"""
+
+
+def test_a_mask_that_is_not_cut_is_told_beside_a_wrong_scale():
+    found = failing("masks.attention", UNCUT)
+    assert "Line 14: " in found.message and "Line 15: " in found.message
+    assert "Both come in at" not in found.message
+
+
+def test_what_else_is_wrong_beside_a_named_mistake_is_told():
+    """The diagonal is hidden, which explains the numbers; and what came in is changed."""
+    found = failing("masks.minus_infinity", IN_PLACE)
+    assert "Line 2: `scores` gets another name and no copy" in found.message
+    assert "Line 5: The current token is hidden too" in found.message
+
+
+def test_beside_an_error_another_wrong_line_is_told():
+    found = failing("variants.linear", NO_PLUS_ONE)
+    assert "RuntimeError" in found.message and "Line 3 is wrong, too: " in found.message
+
+
+def test_a_line_that_calls_what_was_given_is_not_told_without_a_proof():
+    """The model is called as it should be: the hook gives nothing back."""
+    found = failing("causal.lesion", HOOKED)
+    assert found.line != 3

@@ -27,6 +27,8 @@ def of_statements(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _last_into_the_loop(source, node)
         yield from _first_into_the_loop(source, node)
         yield from _first_out_of_the_loop(source, node)
+    if isinstance(node, ast.FunctionDef):
+        yield from _returned(source, node)
     if isinstance(node, ast.Assign):
         yield from _added(source, node)
         yield from _still_needed(source, node)
@@ -133,6 +135,17 @@ def _first_out_of_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
     how = f"it runs in each round of the loop of line {node.lineno}, and should run once"
     new = moved + source.text[head:start]
     yield source.with_span(first, (head, end), new, how, 2)
+
+
+def _returned(source: Source, node: ast.FunctionDef) -> Iterator[Edit]:
+    """What a function inside another one makes last, and does not return."""
+    last = node.body[-1]
+    target = last.targets[0] if isinstance(last, ast.Assign) else None
+    if isinstance(target, ast.Name) and not any(
+        isinstance(n, ast.Return | ast.Yield) for n in source.inside(node)
+    ):
+        how = f"`{node.name}` makes `{target.id}` and returns nothing"
+        yield source.with_text(last, f"{source.of(last)}; return {target.id}", how)
 
 
 def _added(source: Source, node: ast.Assign) -> Iterator[Edit]:
