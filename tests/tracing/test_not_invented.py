@@ -184,7 +184,7 @@ def test_a_number_of_another_size_is_told_with_its_line():
     )
     found = said("heads.attend", source)
     assert found.where.first_wrong == 7 and "of its first side" not in found.message
-    assert "in line 7 the number of the division is the root of another size" in found.message
+    assert "it divides by the root of" in found.where.how
 
 
 ITEMS = """

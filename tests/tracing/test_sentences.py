@@ -223,7 +223,8 @@ def batched_attention(q, k, v):
 def test_a_softmax_over_the_queries_is_no_exchange_of_queries_and_keys():
     found = said("one_head.batched", NEIGHBOUR)
     assert "swapped" not in found.message and found.where.first_wrong == 4
-    assert "Line 4: Another axis than this belongs into `F.softmax" in found.message
+    assert "Line 4: The softmax runs over the queries" in found.message
+    assert "Line 5: " in found.message
 
 
 HIDDEN_FIRST = """

@@ -31,7 +31,7 @@ from autograder.tracing.text import Text
 
 MOST = 20_000  # steps that are made for all single changes; a hundred take a millisecond
 MOST_OF_NAMED = 10_000  # the same where the mistake has a name already
-MOST_OF_ONE_LINE = 4_000  # the same for a line that the steps tell
+MOST_OF_ONE_LINE = 6_000  # the same for a line that the steps tell
 MOST_OF_KNOWN = 16  # pairs of changes that each leave a known mistake
 MOST_OF_TWO = 9_000  # the same for two at once
 OF_ONE = 60  # what it costs beside its steps to try one

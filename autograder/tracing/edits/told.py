@@ -37,9 +37,7 @@ def by_its_edit(
         return placed
     settled = _is_settled(first[number], placed[number])
     named = _is_one(first[number], asked.exercise)
-    own = placed[number].where
-    lines = [int(line) for line in LINE.findall(placed[number].message)]
-    lines += [own.first_wrong] if own is not None else []
+    own, lines = placed[number].where, _told_by_name(placed[number], asked.known)
     pair = first[number].check.split(" + ")
     pair = pair if len(pair) > 1 else ()
     search = Search(asked, _likely(look), settled or (named and own is not None), lines, pair)
@@ -55,6 +53,17 @@ def by_its_edit(
     else:
         return placed
     return [*placed[:number], said, *placed[number + 1 :]]
+
+
+def _told_by_name(placed: Finding, known: Answers) -> list[int]:
+    """The lines of which the steps tell a known mistake."""
+    said = [m for _, m, _ in (*known.mistakes, *known.exchanged) if m in placed.message]
+    listed = [int(line) for line in LINE.findall(placed.message)]
+    if not said or placed.where is None:
+        return []
+    if not listed:
+        return [placed.where.first_wrong]
+    return [n for n in listed if any(f"Line {n}: {m}" in placed.message for m in said)]
 
 
 def _tells_the_same(placed: Finding, two: tuple[Mended, ...], known: Answers) -> bool:
@@ -136,8 +145,8 @@ def _said(
     exercise = search.wrong.exercise
     told = placed.where.first_wrong if placed.where is not None else None
     there = [edit for edit in found if edit.line == told]
-    if told is not None and not there:  # what the steps tell first, if it can be mended there
-        there = search.at(told)
+    if told is not None and not there:  # what the steps tell by name, if it can be mended there
+        there = search.at(told) if told in search.told else []
         given = set() if there or look is None else _given_at(look, told)
         found = [e for e in found if not (e.missing or (e.by_name and given & _names(e)))]
     edit = there[0] if there else _of_the_last(found, search, look) if found else None
