@@ -270,14 +270,15 @@ class _Room:
 
     def _heading(self, sighting: Sighting, stmt_id: int) -> tuple[list[Verdict], set[int]]:
         """`# Shapes: [b, t]` over a paragraph: only what is false of every tensor is said."""
-        stmt, terms = self.stmts[stmt_id], [t for c in sighting.claims for t in c.terms()]
-        if stmt.line < sighting.line or len(terms) != 1:
-            return [], set()
-        first = tokens(sighting.only(sighting.claims[0]).text)[:1]
-        if [t.kind for t in first] != ["shape"]:
-            return [], set()
-        verdict = self._decide(sighting.claims[0], sighting, stmt, [])
-        return ([verdict], {stmt_id}) if verdict.verdict == "false" else ([], set())
+        stmt, found = self.stmts[stmt_id], []
+        for claim in sighting.claims if stmt.line > sighting.line else ():
+            first = tokens(sighting.only(claim).text)[:2] if len(claim.terms()) == 1 else []
+            kinds = [t.kind for t in first]
+            named = kinds[1:] in (["arrow"], ["is"]) and first[0].text in self.tensors
+            if named or kinds[:1] == ["shape"]:
+                found.append(self._decide(claim, sighting, stmt, []))
+        found = [v for v in found if v.verdict == "false"]
+        return found, {stmt_id} if found else set()
 
     def _likeliest(self, sighting: Sighting) -> int:
         """The statement that a comment is about, where it is true of none."""
@@ -321,6 +322,8 @@ class _Room:
             why = "another shape in this comment is true"
         elif not sighting.trailing and stmt.id in self.told and case.looser():
             why = "the line has a comment of its own"
+        elif sighting.place == "loose" and case.looser():
+            why = "it may be about another line"
         if why:
             return cannot_tell(line, text, sighting.text, why)
         facts = evidence(case)

@@ -352,6 +352,9 @@ def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, .
         shapes = shapes + tensors(execution.last(case.stmt.value))
     if case.claim.role == "input":
         shapes = shapes + [s for _, v in execution.events for s in tensors(v)]
+    if case.sighting.place == "loose":  # it may be of any line
+        every = [(s, e) for s, runs in case.room for e in runs if e.unit == execution.unit]
+        shapes = shapes + [s for of, e in every for s in results(of, e)]
     lookup = case.scope.lookup(execution)
     stages = case.claim.stages
     wrong = [(case.last, s) for s in shapes if not shape_fits(case.last.dims, s, lookup)]

@@ -161,3 +161,26 @@ class Becomes(nn.Module):
         # x -> (batch, width, steps)
         y = self.w(x).transpose(1, 2)
         return y  # (batch, width, steps)
+
+# %% a paragraph with a line for each name | Paragraph(heads, width)(x[batch, steps, width], y[batch, steps, width]) where width = heads * size
+class Paragraph(nn.Module):
+    def __init__(self, heads, width):
+        super().__init__()
+        self.heads, self.size = heads, width // heads
+
+    def forward(self, x, y):
+        batch, steps, width = x.shape
+        heads, size = self.heads, self.size
+
+        q = x.view(batch, steps, heads, size).transpose(1, 2)
+        k = y.view(batch, steps, heads, size).transpose(1, 2)
+
+        # x -> (batch, heads, steps, size)
+        # y -> (steps, heads, batch, size)
+
+        scores = q @ k.mT  #! false
+
+        # scores -> (batch, heads, steps, steps)
+        # the size of x and y: (batch, size, steps)
+
+        return torch.softmax(scores, -1)
