@@ -231,7 +231,7 @@ class Case:
         """Whether the comments of this file stand always on this side of their lines."""
         above, below = self.styles.get("above", 0), self.styles.get("below", 0)
         if self.sighting.place == "below":
-            return below >= 3 and above * 10 <= below
+            return below >= 2 and above * 10 <= below
         return above >= 3 and (below + self.styles.get("block", 0)) * 10 <= above
 
     def alive(self, dims, only: set[str] | None) -> bool:

@@ -210,7 +210,7 @@ def placed_beside_it(case: Case) -> str:
         return "it may be about another line"
     if alone or place in ("end", "link", "docstring"):
         return ""
-    if place not in ("inner", "link") and case.nowhere:
+    if place != "inner" and case.nowhere:
         return ""
     labels = {t.label for t in case.claim.terms() if t.label}
     if labels & set(flat(case.stmt.targets)):
@@ -224,9 +224,9 @@ def placed_beside_it(case: Case) -> str:
         one = sum(s in case.bare for s in case.sighting.block) <= 1 or case.below_alike()
         if one and below <= above:
             return ""
-        if case.always_there() or case.begins_here():
+        if case.begins_here():
             return ""
-    if place == "below" and below >= 2 and above * 10 <= below:
+    if place in ("above", "below") and case.always_there():
         return ""
     most, least = max(above, below), min(above, below)
     if place == "between" and case.stmt.line > case.sighting.line and case.begins_here():
