@@ -206,17 +206,11 @@ class Case:
         return label if label in self.tensors and (several or label not in own) else ""
 
     def begins_here(self) -> bool:
-        """Whether a chain above a line begins with what enters that line.
-
-        Between two lines, whether all of its steps but the last are of the one below.
-        """
+        """Whether a chain above a line begins with what enters that line."""
         stages = self.claim.stages
-        for stage in stages[:1] if self.sighting.place == "above" else stages[:-1]:
-            start = replace(self.claim, stages=(stage,), others=())
-            hold = self.matcher.product if len(stage.terms) > 1 else self.matcher.enters
-            if not all(hold(start, self.stmt, e) for e in self.runs):
-                return False
-        return len(stages) > (1 if self.sighting.place == "above" else 2)
+        start = replace(self.claim, stages=stages[:1], others=())
+        hold = self.matcher.product if len(stages[0].terms) > 1 else self.matcher.enters
+        return len(stages) > 1 and all(hold(start, self.stmt, e) for e in self.runs)
 
     def looser(self) -> bool:
         """Whether some tensor has the shape, or this one has, for some sizes of its free names."""
@@ -252,15 +246,6 @@ class Case:
         values = (v for _, runs in self.near for e in runs for _, v in e.events)
         made_ = any(shape_fits(dims, s, find) for s in {s for v in values for s in tensors(v)})
         return made_ or self.alive(dims, None)
-
-    def below_alike(self) -> bool:
-        """Whether all lines below a comment make the same shape, so that it is false of each."""
-        found = {
-            frozenset((e.config, tuple(results(s, e))) for e in runs)
-            for s, runs in self.room
-            if s.id in self.sighting.block
-        }
-        return len(found) == 1
 
     def by_call(self, values: list) -> list[list]:
         """Values of executions, those of one call of the function together."""

@@ -14,33 +14,8 @@ from collections.abc import Callable
 from autograder.shapes.attach import MAKES
 from autograder.shapes.case import Case, in_one_call, made, opened
 from autograder.shapes.match import results, unpacks
-from autograder.shapes.other_sizes import (
-    no_batch_is_folded,
-    no_length_is_the_calls,
-    no_other_choice_is_as_good,
-    no_size_is_nameless,
-    no_slice_is_left_out,
-    not_a_name_of_its_own,
-    numbers_that_hold,
-)
-from autograder.shapes.readings import (
-    REMARK,
-    explained_by_a_slip,
-    in_order,
-    names_of_the_call,
-    no_comma_is_missing,
-    no_half_is_rounded,
-    not_a_pattern_of_its_own,
-    not_a_product_on_the_way,
-    not_joined_in_words,
-    not_one_item,
-    not_one_of_several,
-    not_read_flat,
-    not_the_next_step,
-    not_the_operands,
-    not_told_in_words,
-    nothing_on_the_way,
-)
+from autograder.shapes.other_sizes import OTHER_SIZES, not_a_name_of_its_own, numbers_that_hold
+from autograder.shapes.readings import READINGS, REMARK, explained_by_a_slip, names_of_the_call
 from autograder.shapes.recording import Weight, hides, tensors
 from autograder.shapes.text.dims import (
     aligned,
@@ -212,25 +187,18 @@ def placed_beside_it(case: Case) -> str:
         return ""
     if place != "inner" and case.nowhere:
         return ""
-    labels = {t.label for t in case.claim.terms() if t.label}
-    if labels & set(flat(case.stmt.targets)):
-        return ""
     if len({c.line for c in case.sighting.claims}) > 1 and case.claim.role != "output":
         return "it may tell of several steps"
     if place == "inner":
         return "" if case.argument else "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
     if place == "above":
-        one = sum(s in case.bare for s in case.sighting.block) <= 1 or case.below_alike()
-        if one and below <= above:
-            return ""
-        if case.begins_here():
+        one = sum(s in case.bare for s in case.sighting.block) <= 1
+        if (one and below <= above) or case.begins_here():
             return ""
     if place in ("above", "below") and case.always_there():
         return ""
     most, least = max(above, below), min(above, below)
-    if place == "between" and case.stmt.line > case.sighting.line and case.begins_here():
-        return ""
     if place == "between" and most >= 3 and least * 10 <= most:
         return ""
     return "it may be about another line"
@@ -346,24 +314,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every name is proven", names_are_proven),
     ("every name is proven", not_a_name_of_its_own),
     ("every name is proven", names_of_the_call),
-    ("every reading is false", no_comma_is_missing),
-    ("every reading is false", no_half_is_rounded),
-    ("every reading is false", nothing_on_the_way),
-    ("every reading is false", not_a_product_on_the_way),
-    ("every reading is false", not_the_next_step),
-    ("every reading is false", not_one_item),
-    ("every reading is false", not_read_flat),
-    ("every reading is false", not_told_in_words),
-    ("every reading is false", not_joined_in_words),
-    ("every reading is false", not_one_of_several),
-    ("every reading is false", not_a_pattern_of_its_own),
-    ("every reading is false", not_the_operands),
-    ("every reading is false", no_size_is_nameless),
-    ("every reading is false", no_length_is_the_calls),
-    ("every reading is false", no_other_choice_is_as_good),
-    ("every reading is false", no_slice_is_left_out),
-    ("every reading is false", no_batch_is_folded),
-    ("every reading is false", in_order),
+    *(("every reading is false", fact) for fact in (*READINGS, *OTHER_SIZES)),
     ("a slip explains it", explained_by_a_slip),
 )
 

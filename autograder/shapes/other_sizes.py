@@ -314,3 +314,12 @@ def _of_another_call(case: Case) -> bool:
         if not wrong or not all(wrong):
             return False
     return bool(case.runs)
+
+
+OTHER_SIZES = (
+    no_size_is_nameless,
+    no_length_is_the_calls,
+    no_other_choice_is_as_good,
+    no_slice_is_left_out,
+    no_batch_is_folded,
+)

@@ -365,3 +365,20 @@ def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, .
     seen = [s for _, v in execution.events for s in tensors(v)] + shapes
     weights = [v.shape[::-1] for _, v in execution.events if isinstance(v, Weight) and v.shape]
     return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
+
+
+READINGS = (
+    no_comma_is_missing,
+    no_half_is_rounded,
+    nothing_on_the_way,
+    not_a_product_on_the_way,
+    not_the_next_step,
+    not_one_item,
+    not_read_flat,
+    not_told_in_words,
+    not_joined_in_words,
+    not_one_of_several,
+    not_a_pattern_of_its_own,
+    not_the_operands,
+    in_order,
+)
