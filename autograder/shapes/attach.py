@@ -70,9 +70,11 @@ class Sighting:
         """Whether a claim has a line of the block for itself."""
         return [c.line for c in self.claims].count(claim.line) == 1 < len(self.claims)
 
-    def only(self, claim: Claim) -> Sighting:
+    def only(self, claim: Claim, tensors: Collection[str]) -> Sighting:
         """With what is said in one sentence with the claim alone."""
         told, shape = {c.line for c in self.claims}, claim.terms()[-1].text
+        if self.by_itself(claim, tensors):  # no line before it goes on into `q: [..]`
+            told |= {number for number, _ in self.rows}
         text = sentence(self.rows, claim.line, told, shape)
         return replace(self, rows=((self.line, text),))
 

@@ -187,6 +187,8 @@ def placed_beside_it(case: Case) -> str:
         return ""
     if place != "inner" and case.nowhere:
         return ""
+    if {t.label for t in case.claim.terms()} & set(flat(case.stmt.targets)):
+        return ""
     if len({c.line for c in case.sighting.claims}) > 1 and case.claim.role != "output":
         return "it may tell of several steps"
     if place == "inner":

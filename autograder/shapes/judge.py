@@ -272,8 +272,8 @@ class _Room:
         """`# Shapes: [b, t]` over a paragraph: only what is false of every tensor is said."""
         stmt, found = self.stmts[stmt_id], []
         for claim in sighting.claims if stmt.line > sighting.line else ():
-            first = tokens(sighting.only(claim).text)[:2] if len(claim.terms()) == 1 else []
-            kinds = [t.kind for t in first]
+            first = tokens(sighting.only(claim, self.tensors).text)[:2]
+            kinds = [t.kind for t in first if len(claim.terms()) == 1]
             named = kinds[1:] in (["arrow"], ["is"]) and first[0].text in self.tensors
             if named or kinds[:1] == ["shape"]:
                 found.append(self._decide(claim, sighting, stmt, []))
@@ -343,7 +343,7 @@ class _Room:
         around = [*self.order[max(0, place - NEAR) : place], *self.order[place + 1 :][:NEAR]]
         return Case(
             claim,
-            sighting.only(claim),
+            sighting.only(claim, self.tensors),
             stmt,
             self._runs_for(claim, stmt.id),
             self.source.seen.executions.get(stmt.id, []),
