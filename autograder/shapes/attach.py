@@ -72,7 +72,7 @@ class Sighting:
 
     def only(self, claim: Claim, tensors: Collection[str]) -> Sighting:
         """With what is said in one sentence with the claim alone."""
-        told, shape = {c.line for c in self.claims}, claim.terms()[-1].text
+        told, shape = {c.line for c in self.claims}, "".join(t.text for t in claim.terms()[-1:])
         if self.by_itself(claim, tensors):  # no line before it goes on into `q: [..]`
             told |= {number for number, _ in self.rows}
         text = sentence(self.rows, claim.line, told, shape)

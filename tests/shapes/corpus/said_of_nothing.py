@@ -184,3 +184,16 @@ class Paragraph(nn.Module):
         # the size of x and y: (batch, size, steps)
 
         return torch.softmax(scores, -1)
+
+# %% a paragraph that nobody can read | Garbled(width)(x[batch, steps, width])
+class Garbled(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.w = nn.Linear(width, width)
+
+    def forward(self, x):
+        y = self.w(x)  # [batch, steps, width]
+
+        # x -> [batch, steps. width]
+
+        return y.mean(1)  # [batch, width]
