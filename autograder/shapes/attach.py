@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from autograder.shapes.text.comments import Comment
 from autograder.shapes.text.dims import shape_names
 from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.lines import Rows, becoming, described, sentence
 from autograder.shapes.text.reader import Claim, read
 from autograder.shapes.text.shapes_in_text import Vocabulary
 from autograder.shapes.tracer import Function, Stmt, Traced, flat
@@ -27,17 +28,24 @@ class Sighting:
 
     place: "end" of a line, "inner" line of a longer statement, a "link" of a chain of calls;
     "above", "below" or "between" statements; above a "block" of them; "named" by the label of a
-    tensor, "loose" between blank lines, in the "docstring". block: the statements of the paragraph
-    below it. code: what stands before it in its line.
+    tensor, "loose" between blank lines, in the "docstring". rows: its lines, by their numbers.
+    block: the statements of the paragraph below it. code: what stands before it in its line.
     """
 
     claims: tuple[Claim, ...]
     stmts: tuple[int, ...]
     place: str
-    line: int
-    text: str
+    rows: Rows
     block: tuple[int, ...] = field(default=())
     code: str = ""
+
+    @property
+    def line(self) -> int:
+        return self.claims[0].line if self.place == "named" else self.rows[0][0]
+
+    @property
+    def text(self) -> str:
+        return " ".join(text for _, text in self.rows)
 
     def names(self) -> set[str]:
         """The names of dimensions in it."""
@@ -55,13 +63,20 @@ class Sighting:
         """Whether a claim has a line of the block, and the name of a tensor, for itself."""
         rows = [[t.label for t in c.terms()] for c in self.claims]
         labels = [t.label for t in claim.terms()]
-        alone = [c.line for c in self.claims].count(claim.line) == 1 == len(labels)
-        return alone and labels[0] in tensors and rows.count(labels) == 1 < len(rows)
+        alone = self.alone(claim) and len(labels) == 1 and labels[0] in tensors
+        return alone and rows.count(labels) == 1
 
-    def only(self, claim: Claim, tensors: Collection[str], lines: list[str]) -> Sighting:
-        """With the text of the claim's own line alone, where it is judged by itself."""
-        own = lines[claim.line - 1].strip(" #") if self.by_itself(claim, tensors) else self.text
-        return replace(self, text=own)
+    def alone(self, claim: Claim) -> bool:
+        """Whether a claim has a line of the block for itself."""
+        return [c.line for c in self.claims].count(claim.line) == 1 < len(self.claims)
+
+    def only(self, claim: Claim, tensors: Collection[str]) -> Sighting:
+        """With what is said in one sentence with the claim alone."""
+        told, shape = {c.line for c in self.claims}, "".join(t.text for t in claim.terms()[-1:])
+        if self.by_itself(claim, tensors):  # no line before it goes on into `q: [..]`
+            told |= {number for number, _ in self.rows}
+        text = sentence(self.rows, claim.line, told, shape)
+        return replace(self, rows=((self.line, text),))
 
 
 def sightings(
@@ -85,21 +100,18 @@ def sightings(
     layout = _Layout(lines, stmts, groups, makes)
     found = docstring(function, header, vocabulary) if header is not None else []
     for group, claims in groups:
-        text = " ".join(c.text for c in group)
+        rows = tuple((c.line, c.text) for c in group)
         arguments, claims = layout.arguments(group, claims, function)
-        found += [Sighting((c,), ids, "named", c.line, text) for c, ids in arguments]
-        if not claims:
-            continue
-        named = layout.named(group, claims)
-        if named:
-            found += [Sighting((c,), ids, "named", c.line, text) for c, ids in named]
+        named = layout.named(group, claims) if claims else []
+        found += [Sighting((c,), ids, "named", rows) for c, ids in (*arguments, *named)]
+        if named or not claims:
             continue
         ids, place = layout.about(group)
         below = group[-1].line + 1
         below = layout.over(below, 1) if place == "loose" else below
         block = layout.block(below) if place in ("above", "between", "loose") else ()
         code = layout.text(group[0].line).split("#")[0].strip()
-        found.append(Sighting(claims, ids, place, group[0].line, text, block, code))
+        found.append(Sighting(claims, ids, place, rows, block, code))
     return found
 
 
@@ -132,7 +144,7 @@ def docstring(function: Function, header: int, vocabulary: Vocabulary) -> list[S
     """
     found, results = [], False  # what is told under `Returns:` is of no argument
     for line, text in enumerate(function.docstring[:MAX_DOC].splitlines(), function.doc_line):
-        name, rest = _described(text)
+        name, rest = described(text)
         words = tokens(text)
         if words and (len(words) == 1 or words[1].text == ":"):
             results = words[0].kind == "output" and len(words) < 3 or (results and len(words) > 2)
@@ -141,23 +153,9 @@ def docstring(function: Function, header: int, vocabulary: Vocabulary) -> list[S
         claims = read([(line, f"{name}: {rest}")], vocabulary)
         if len(claims) == 1 and len(claims[0].stages) == len(claims[0].terms()) == 1:
             found.append(
-                Sighting((_of(claims[0], name),), (header,), "docstring", line, text.strip())
+                Sighting((_of(claims[0], name),), (header,), "docstring", ((line, text.strip()),))
             )
     return found
-
-
-def _described(text: str) -> tuple[str, str]:
-    """The name that a line of a docstring begins with, and what follows it; type left out."""
-    found = [t for t in tokens(text) if t.text not in ("-", "*", "**", "param")]
-    if found and found[0].text == ":":
-        found = found[1:]
-    if len(found) < 3 or not found[0].word or found[1].text not in (":", "("):
-        return "", ""
-    rest = found[1].end if found[1].text == ":" else found[1].start
-    end = next((i for i, t in enumerate(found) if t.text == ")"), 0)
-    if found[1].text == "(" and any(t.kind == "shape" for t in found[2:end]):
-        rest = found[end].end  # `x (torch.Tensor, optional): ..`
-    return found[0].text, text[rest:].lstrip(" :*")
 
 
 def _innermost(traced: Traced, line: int) -> int:
@@ -309,6 +307,8 @@ class _Layout:
             label = alone[0] if len(alone) == 1 and not group[0].own else ""
             if not label and claim.stages and len(claim.stages[0].terms) == 1:
                 label = claim.stages[0].terms[0].label
+            arrow = next((becoming(c.text) for c in group if c.line == claim.line), "")
+            label = label or arrow
             if label not in function.parameters or len(claim.stages) != 1:
                 rest.append(claim)
                 continue
@@ -316,7 +316,7 @@ class _Layout:
             if branch.startswith("if ") and label in branch.replace(".", " ").split():
                 continue
             below = self.beside(group[-1].line + 1, 1) if group[0].own else []
-            again = [i for i in below if label in flat(self.stmts[i].targets)]
+            again = [i for i in below if arrow or label in flat(self.stmts[i].targets)]
             found.append((_of(claim, label), (headers[0].id, *again)))
         return found, tuple(rest)
 

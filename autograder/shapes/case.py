@@ -28,6 +28,7 @@ from autograder.shapes.text.dims import (
     shape_names,
     without,
 )
+from autograder.shapes.text.flat import one_more
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.limits import Clock
 from autograder.shapes.text.reader import Claim
@@ -111,10 +112,16 @@ class Case:
         place = self.sighting.place
         return place in ("end", "above", "between") or (place in ("named", "below") and named)
 
+    @property
+    def becomes(self) -> bool:
+        """`x -> [b, t, d]`: what has that name, or what it becomes."""
+        return [t.kind for t in tokens(self.sighting.text)[1:2]] == ["arrow"]
+
     @cached_property
     def nowhere(self) -> bool:
         """Whether no tensor has the claimed shape: that of the label's name, or any at all."""
         label = self.last.label if self.last.label in self.tensors else ""
+        label = "" if self.becomes else label
         terms = [t for c in (self.claim, *self.claim.others) for t in c.stages[-1].terms]
         free = set(self.unproven)
         for dims in (without(t.dims, free) if label else opened(t.dims, free, self) for t in terms):
@@ -199,21 +206,26 @@ class Case:
         return label if label in self.tensors and (several or label not in own) else ""
 
     def begins_here(self) -> bool:
-        """Whether a chain above a line begins with what enters that line.
-
-        Between two lines, whether all of its steps but the last are of the one below.
-        """
+        """Whether a chain above a line begins with what enters that line."""
         stages = self.claim.stages
-        for stage in stages[:1] if self.sighting.place == "above" else stages[:-1]:
-            start = replace(self.claim, stages=(stage,), others=())
-            hold = self.matcher.product if len(stage.terms) > 1 else self.matcher.enters
-            if not all(hold(start, self.stmt, e) for e in self.runs):
-                return False
-        return len(stages) > (1 if self.sighting.place == "above" else 2)
+        start = replace(self.claim, stages=stages[:1], others=())
+        hold = self.matcher.product if len(stages[0].terms) > 1 else self.matcher.enters
+        return len(stages) > 1 and all(hold(start, self.stmt, e) for e in self.runs)
 
-    def always_above(self) -> bool:
-        """Whether the comments above lines are about the next line, in all of this file."""
+    def looser(self) -> bool:
+        """Whether some tensor has the shape, or this one has, for some sizes of its free names."""
+        free = {n for n in self.names() if self.scope.free(n, self.runs[0])} if self.runs else set()
+        return not self.nowhere or self.fits(without(self.last.dims, free))
+
+    def enters(self) -> bool:
+        """Whether the first shape of the claim is of something that the line works on."""
+        return all(self.matcher.enters(self.claim, self.stmt, e) for e in self.runs)
+
+    def always_there(self) -> bool:
+        """Whether the comments of this file stand always on this side of their lines."""
         above, below = self.styles.get("above", 0), self.styles.get("below", 0)
+        if self.sighting.place == "below":
+            return below >= 2 and above * 10 <= below
         return above >= 3 and (below + self.styles.get("block", 0)) * 10 <= above
 
     def alive(self, dims, only: set[str] | None) -> bool:
@@ -234,15 +246,6 @@ class Case:
         values = (v for _, runs in self.near for e in runs for _, v in e.events)
         made_ = any(shape_fits(dims, s, find) for s in {s for v in values for s in tensors(v)})
         return made_ or self.alive(dims, None)
-
-    def below_alike(self) -> bool:
-        """Whether all lines below a comment make the same shape, so that it is false of each."""
-        found = {
-            frozenset((e.config, tuple(results(s, e))) for e in runs)
-            for s, runs in self.room
-            if s.id in self.sighting.block
-        }
-        return len(found) == 1
 
     def by_call(self, values: list) -> list[list]:
         """Values of executions, those of one call of the function together."""
@@ -304,27 +307,14 @@ def _has(dims, stmt: Stmt, execution: Execution, label: str, case: Case) -> bool
     values = [v for scope in around for n, v in scope.items() if not label or n == label]
     values += [v for _, v in execution.events if not label]
     lookup = case.scope.lookup(execution)
-    return any(shape_fits(dims, s, lookup) for v in values for s in tensors(v))
+    weights = [v.shape for v in values if isinstance(v, Weight) and v.shape]
+    shapes = [s for v in values for s in tensors(v)] + [
+        s[::step] for s in weights for step in (1, -1)
+    ]
+    return any(shape_fits(dims, s, lookup) for s in shapes)
 
 
 # --- the slip that a claim may be -----------------------------------------------------------------
-def compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ...]]]:
-    """The written shapes that do not hold, each with the shapes that it may be a slip for."""
-    shapes = made(case, execution)
-    if not case.subject():
-        shapes = shapes + tensors(execution.last(case.stmt.value))
-    lookup = case.scope.lookup(execution)
-    stages = case.claim.stages
-    wrong = [(case.last, s) for s in shapes if not shape_fits(case.last.dims, s, lookup)]
-    if len(stages[-1].terms) > 1:
-        wrong = []  # a product without its result
-    if wrong or (len(stages) == 1 and len(stages[0].terms) == 1):
-        return wrong
-    seen = [s for _, v in execution.events for s in tensors(v)] + shapes
-    weights = [v.shape[::-1] for _, v in execution.events if isinstance(v, Weight) and v.shape]
-    return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
-
-
 def slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
     """Whether a shape was meant: what nothing proves in the written one may be any size.
 
@@ -368,22 +358,11 @@ def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) 
             for n in names_of(dims[i])
         )
         return named and not reused and len({dims[i] for i in wrong}) == 1
-    if _one_more(sizes, list(shape)) or _one_more(list(shape), sizes):
+    if one_more(sizes, list(shape)) or one_more(list(shape), sizes):
         return True
     past = [s for _, v in execution.events for s in tensors(v)]
     past += [s for t in flat(case.stmt.targets) for s in tensors(execution.before.get(t))]
     return any(shape_fits(dims, s, lookup) for s in past)
-
-
-def _one_more(long: list, short: list) -> bool:
-    """Whether one list is the other with one more in it; None is any number."""
-    if len(long) != len(short) + 1:
-        return False
-    rests = (long[:i] + long[i + 1 :] for i in range(len(long)))
-    return any(
-        all(None in pair or pair[0] == pair[1] for pair in zip(rest, short, strict=True))
-        for rest in rests
-    )
 
 
 def nameable(size: int, execution: Execution, scope: Scope) -> bool:
@@ -391,7 +370,7 @@ def nameable(size: int, execution: Execution, scope: Scope) -> bool:
     if size <= 4:
         return True
     words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
-    words += list(scope.sizes(execution.config, execution.unit[0]))
+    words += [*scope.sizes(execution.config, execution.unit[0]), *scope.constants]
     find = scope.lookup(execution)
     known = {value for word in words if (value := find(word)) is not None and value > 0}
     if size in known:

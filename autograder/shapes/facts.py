@@ -14,38 +14,12 @@ from collections.abc import Callable
 from autograder.shapes.attach import MAKES
 from autograder.shapes.case import Case, in_one_call, made, opened
 from autograder.shapes.match import results, unpacks
-from autograder.shapes.other_sizes import (
-    no_batch_is_folded,
-    no_length_is_the_calls,
-    no_other_choice_is_as_good,
-    no_size_is_nameless,
-    no_slice_is_left_out,
-    not_a_name_of_its_own,
-    of_another_call,
-)
-from autograder.shapes.readings import (
-    REMARK,
-    explained_by_a_slip,
-    in_order,
-    names_of_the_call,
-    no_comma_is_missing,
-    no_half_is_rounded,
-    not_a_pattern_of_its_own,
-    not_a_product_on_the_way,
-    not_joined_in_words,
-    not_one_item,
-    not_one_of_several,
-    not_read_flat,
-    not_the_next_step,
-    not_the_operands,
-    not_told_in_words,
-    nothing_on_the_way,
-)
+from autograder.shapes.other_sizes import OTHER_SIZES, not_a_name_of_its_own, numbers_that_hold
+from autograder.shapes.readings import READINGS, REMARK, explained_by_a_slip, names_of_the_call
 from autograder.shapes.recording import Weight, hides, tensors
 from autograder.shapes.text.dims import (
     aligned,
     evaluate,
-    fits,
     names_of,
     shape_fits,
     without,
@@ -57,6 +31,7 @@ from autograder.shapes.tracer import flat
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
 ANOTHER_CASE = {"case", "or", "input", "power", "after", "below", "with"}  # behind a shape
+REASONS, BREAKS = (".", "because", "since"), ("comma", "minus")  # a clause ends at them
 WEIGHTS = ("w", "weight", "weights", "bias")
 
 
@@ -77,7 +52,8 @@ def written_as_a_shape(case: Case) -> str:
         letters = all(len(n) <= 2 for n in case.names())  # `part (b, c) of the figure`
         most = 2 if case.claim.tail and letters else REMARK
         moved = len(term.dims) > 2 and not case.claim.tail and case.exchanged()  # in another order
-        if term.style in ("(", "{", "<") and case.claim.words > most and not (term.sure or moved):
+        sure = any(t.sure for t in case.claim.terms()) or moved
+        if term.style in ("(", "{", "<") and case.claim.words > most and not sure:
             return "it may be a remark, and no shape"
     return ""
 
@@ -86,7 +62,8 @@ def not_set_aside(case: Case) -> str:
     """No word says that it is not what this line makes."""
     if case.claim.aside:
         return "it is not clear which tensor is meant"
-    if case.claim.role == "input" and not case.claim.role_of & set(flat(case.stmt.targets)):
+    own = case.claim.role_of & set(flat(case.stmt.targets))
+    if case.claim.role == "input" and not own and (case.sighting.trailing or not case.nowhere):
         return "it may be what comes in"
     words = {t.kind for t in tokens(case.sighting.text)}
     if case.stmt.kind == "def" and "output" in words:
@@ -94,9 +71,11 @@ def not_set_aside(case: Case) -> str:
     fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
     if_so = [t.text.lower() for t in tokens(case.sighting.text)[:1]] == ["if"]
     item = "each" in words and fewer and case.last.label not in flat(case.stmt.targets)
-    rest = plain(case.sighting.text).rpartition(case.last.text)[2]
-    behind = tokens(rest)
+    lead, _, rest = plain(case.sighting.text).rpartition(case.last.text)
+    before, behind = tokens(lead), tokens(rest)
     next_ = [t for t in behind if t.kind not in ("comma", "open", "close")][:1]
+    purpose = [t.kind for t in before[-1:]] == ["arrow"] and len(case.claim.stages) == 1
+    next_ = [t for t in next_ if not (purpose and t.text == "for")]  # `reshape to [..] for heads`
     called = rest.startswith(".") and rest[1:2].isalpha()  # `(t, b, d).transpose(0, 1)`
     if called or any({t.kind, t.text} & ANOTHER_CASE for t in next_):  # `[t, b] in keras`
         return "it is true of another case perhaps"
@@ -107,41 +86,11 @@ def not_set_aside(case: Case) -> str:
     if anew != case.last.dims and case.fits(anew):
         return "the comment gives a name a meaning of its own"
     told = case.claim.told and "or" in words
-    if "aside" in words or item or if_so or told:  # `[t, d] for each sample`
+    clause = itertools.takewhile(lambda t: t.kind not in BREAKS and t.text not in REASONS, behind)
+    aside = any(t.kind == "aside" for t in (*before, *clause))
+    if aside or item or if_so or told:  # `[t, d] for each sample`
         return "the words around it leave open what is meant"
     return ""
-
-
-def numbers_that_hold(case: Case) -> str:
-    """Numbers are true for some sizes only: where sizes differ from run to run, or call to call."""
-    why = "numbers are true for some sizes only"
-    dims = case.last.dims
-    given = case.stmt.kind == "def" and dims  # what comes in is as large as the caller wants
-    if (given and (not case.names() or _only_numbers_are_wrong(case))) or of_another_call(case):
-        return why
-    if any(d[0] == "num" and d[1] > 1 for t in case.claim.terms() for d in t.dims):
-        if any(e.config >= len(case.scope.plan.sizes) for e in case.every):
-            return "" if not case.names() else why
-        every = {s for e in case.runs for s in made(case, e)}
-        shapes = {s for s in every if len(s) == len(dims)}
-        for i, dim in enumerate(dims):
-            fixed = dim[0] != "num" or dim[1] == 1 or all(dim[1] in s for s in every)
-            if not fixed and (case.stmt.kind == "def" or len({s[i] for s in shapes}) > 1):
-                return why
-        if not case.names() and len(dims) in {len(s) for s in shapes}:
-            return why
-    return ""
-
-
-def _only_numbers_are_wrong(case: Case) -> bool:
-    """Whether a number stands wherever the sizes differ, and there are as many dimensions."""
-    dims = case.last.dims
-    for _, lookup, shape in case.seen():
-        pairs = aligned(dims, len(shape))
-        wrong = [dims[i] for i, j in pairs or () if not fits(dims[i], shape[j], lookup)]
-        if pairs is None or any(d[0] != "num" for d in wrong):
-            return False
-    return True
 
 
 # --- 2. it is surely about this tensor ------------------------------------------------------------
@@ -170,7 +119,10 @@ def one_shape(case: Case) -> str:
     named = case.last.label if case.last.label in flat(case.stmt.targets) else ""
     shapes = [made(case, e) if not named else tensors(e.after.get(named)) for e in case.runs]
     apart = {len(results(case.stmt, e)) for e in case.runs} if unpacks(case.stmt) else ()
-    if any(len(set(m)) > 1 for m in shapes) or len(apart) > 1:  # `q, k = a, b`
+    anew = opened(case.last.dims, set(case.unproven), case)
+    one = not unpacks(case.stmt) or len(case.sighting.claims) > 1
+    one = one or any(shape_fits(anew, s, lookup) for _, lookup, s in case.seen())
+    if (one and any(len(set(m)) > 1 for m in shapes)) or len(apart) > 1:  # `q, k = a, b`
         return "this line makes tensors of several shapes"
     if any(len(set(map(tuple, m))) > 1 for m in case.by_call(shapes)) and any(
         case.scope.free(n, case.runs[0]) for n in case.names()
@@ -188,6 +140,8 @@ def labelled_as_it(case: Case) -> str:
     """No label names another tensor, or the weight of a layer."""
     own = set(flat(case.stmt.targets))
     subject = case.subject()
+    if case.becomes and case.last.label and not case.nowhere:
+        return "it may be what that tensor becomes"
     if subject in own:
         return ""
     if subject:
@@ -231,10 +185,9 @@ def placed_beside_it(case: Case) -> str:
         return "it may be about another line"
     if alone or place in ("end", "link", "docstring"):
         return ""
-    if place not in ("inner", "link") and case.nowhere:
+    if place != "inner" and case.nowhere:
         return ""
-    labels = {t.label for t in case.claim.terms() if t.label}
-    if labels & set(flat(case.stmt.targets)):
+    if {t.label for t in case.claim.terms()} & set(flat(case.stmt.targets)):
         return ""
     if len({c.line for c in case.sighting.claims}) > 1 and case.claim.role != "output":
         return "it may tell of several steps"
@@ -242,16 +195,12 @@ def placed_beside_it(case: Case) -> str:
         return "" if case.argument else "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
     if place == "above":
-        one = sum(s in case.bare for s in case.sighting.block) <= 1 or case.below_alike()
-        if one and below <= above:
+        one = sum(s in case.bare for s in case.sighting.block) <= 1
+        if (one and below <= above) or case.begins_here():
             return ""
-        if case.always_above() or case.begins_here():
-            return ""
-    if place == "below" and below >= 2 and above * 10 <= below:
+    if place in ("above", "below") and case.always_there():
         return ""
     most, least = max(above, below), min(above, below)
-    if place == "between" and case.stmt.line > case.sighting.line and case.begins_here():
-        return ""
     if place == "between" and most >= 3 and least * 10 <= most:
         return ""
     return "it may be about another line"
@@ -270,11 +219,11 @@ def nothing_near_has_it(case: Case) -> str:
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
         name = {case.last.label} & own
-        was = bool(name) and not case.always_above()
+        was = bool(name) and not case.always_there()
         was = was and case.alive(without(case.last.dims, case.foreign), name)
         return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
-    sure = case.always_above() and len(case.sighting.claims) == 1
+    sure = case.always_there() and len(case.sighting.claims) == 1
     begun = case.sighting.place == "above" and case.begins_here()  # then no line before is meant
     near = [(s, runs) for s, runs in case.near if not begun or s.line > case.stmt.line]
     claims = (case.claim, *case.claim.others)
@@ -367,24 +316,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every name is proven", names_are_proven),
     ("every name is proven", not_a_name_of_its_own),
     ("every name is proven", names_of_the_call),
-    ("every reading is false", no_comma_is_missing),
-    ("every reading is false", no_half_is_rounded),
-    ("every reading is false", nothing_on_the_way),
-    ("every reading is false", not_a_product_on_the_way),
-    ("every reading is false", not_the_next_step),
-    ("every reading is false", not_one_item),
-    ("every reading is false", not_read_flat),
-    ("every reading is false", not_told_in_words),
-    ("every reading is false", not_joined_in_words),
-    ("every reading is false", not_one_of_several),
-    ("every reading is false", not_a_pattern_of_its_own),
-    ("every reading is false", not_the_operands),
-    ("every reading is false", no_size_is_nameless),
-    ("every reading is false", no_length_is_the_calls),
-    ("every reading is false", no_other_choice_is_as_good),
-    ("every reading is false", no_slice_is_left_out),
-    ("every reading is false", no_batch_is_folded),
-    ("every reading is false", in_order),
+    *(("every reading is false", fact) for fact in (*READINGS, *OTHER_SIZES)),
     ("a slip explains it", explained_by_a_slip),
 )
 

@@ -16,7 +16,7 @@ from autograder.shapes.binding import Scope, Solver
 from autograder.shapes.case import Case, beside_a_true_one
 from autograder.shapes.facts import NEAR, evidence
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
-from autograder.shapes.missing import as_many, covered, needs_one
+from autograder.shapes.missing import as_many, lacking, needs_one
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
     BadRecording,
@@ -39,7 +39,6 @@ from autograder.shapes.text.reader import Claim, legends
 from autograder.shapes.text.shapes_in_text import Vocabulary
 from autograder.shapes.tracer import Function, Stmt, Traced, trace
 from autograder.shapes.wording import (
-    UNKNOWN,
     Verdict,
     accusation,
     cannot_tell,
@@ -202,6 +201,7 @@ class _Room:
         found: list[Verdict] = []
         described: set[int] = set()
         behind: set[int] = set()
+        self.told: set[int] = set()  # what a comment behind the line tells
         self.placed: list[Sighting] = []
         for sighting in sorted(self.sightings, key=lambda s: not s.trailing):
             self.source.clock.check()
@@ -211,15 +211,17 @@ class _Room:
                     found += [replace(v, deducts=False) for v in verdicts if v.verdict == "false"]
                 continue
             if not (sighting.trailing or stmts - behind):  # a remark above a line that has its own
-                verdicts = [v for v in verdicts if v.verdict == "true"]
+                kept = ("true", "false") if stmts <= self.told else ("true",)
+                verdicts = [v for v in verdicts if v.verdict in kept]
             self.placed += [sighting] if any(v.verdict == "true" for v in verdicts) else []
             found += verdicts
             described |= stmts
             told = any(v.verdict != "cannot tell" for v in verdicts)
             if sighting.trailing:  # it may be of the result, and one above of what comes in
                 behind |= {i for i in stmts if told or as_many(sighting, self.stmts[i], self)}
+                self.told |= stmts if all(v.verdict == "true" for v in verdicts) else set()
         if self.function.name != "__init__":
-            found += self.missing(described)
+            found += lacking(described, self)
         return found
 
     def holds(self, claim: Claim, sighting: Sighting, stmt_id: int) -> bool:
@@ -268,12 +270,15 @@ class _Room:
 
     def _heading(self, sighting: Sighting, stmt_id: int) -> tuple[list[Verdict], set[int]]:
         """`# Shapes: [b, t]` over a paragraph: only what is false of every tensor is said."""
-        stmt, terms = self.stmts[stmt_id], [t for c in sighting.claims for t in c.terms()]
-        told = [t.kind for t in tokens(sighting.text)[:1]] == ["shape"] and len(terms) == 1
-        if stmt.line < sighting.line or not told:
-            return [], set()
-        verdict = self._decide(sighting.claims[0], sighting, stmt, [])
-        return ([verdict], {stmt_id}) if verdict.verdict == "false" else ([], set())
+        stmt, found = self.stmts[stmt_id], []
+        for claim in sighting.claims if stmt.line > sighting.line else ():
+            first = tokens(sighting.only(claim, self.tensors).text)[:2]
+            kinds = [t.kind for t in first if len(claim.terms()) == 1]
+            named = kinds[1:] in (["arrow"], ["is"]) and first[0].text in self.tensors
+            if named or kinds[:1] == ["shape"]:
+                found.append(self._decide(claim, sighting, stmt, []))
+        found = [v for v in found if v.verdict == "false"]
+        return found, {stmt_id} if found else set()
 
     def _likeliest(self, sighting: Sighting) -> int:
         """The statement that a comment is about, where it is true of none."""
@@ -305,15 +310,22 @@ class _Room:
         return all(self.matcher.passes(claim, stmt, e) for e in self.runs[stmt_id])
 
     def _decide(self, claim: Claim, sighting: Sighting, stmt: Stmt, true: list[Claim]) -> Verdict:
-        text, line = self._text(stmt), place_of(sighting, stmt)
+        text, line = self.text(stmt), place_of(sighting, stmt)
         why = claim.unreadable
         if not claim.stages:
             why = why or "the comment is not readable as a shape"
-        elif true and beside_a_true_one(claim, sighting, stmt, self.tensors):
-            why = "another shape in this comment is true"
         if why:
             return cannot_tell(line, text, sighting.text, why)
         case = self._case(claim, sighting, stmt)
+        told = true and beside_a_true_one(claim, sighting, stmt, self.tensors)
+        if told and not (sighting.alone(claim) and case.nowhere):
+            why = "another shape in this comment is true"
+        elif not sighting.trailing and stmt.id in self.told and case.looser():
+            why = "the line has a comment of its own"
+        elif sighting.place == "loose" and case.looser():
+            why = "it may be about another line"
+        if why:
+            return cannot_tell(line, text, sighting.text, why)
         facts = evidence(case)
         doubt = facts[-1][2]
         if doubt:
@@ -331,7 +343,7 @@ class _Room:
         around = [*self.order[max(0, place - NEAR) : place], *self.order[place + 1 :][:NEAR]]
         return Case(
             claim,
-            sighting.only(claim, self.tensors, self.source.lines),
+            sighting.only(claim, self.tensors),
             stmt,
             self._runs_for(claim, stmt.id),
             self.source.seen.executions.get(stmt.id, []),
@@ -347,7 +359,7 @@ class _Room:
 
     def _tuple(self, sighting: Sighting, stmt: Stmt) -> Verdict:
         """As many shapes as tensors, and one of them does not fit."""
-        text = self._text(stmt)
+        text = self.text(stmt)
         value = self.matcher.node(stmt).text if stmt.kind == "return" else ""
         mine = {t.text.split(".")[0] for t in tokens(value)}
         named = self.tensors - set(flat(stmt.targets)) - mine
@@ -368,7 +380,7 @@ class _Room:
     def _true(self, sighting: Sighting, stmt_id: int, note: str = "") -> Verdict:
         stmt = self.stmts[stmt_id]
         line = place_of(sighting, stmt)
-        return Verdict(line, self._text(stmt), sighting.text, "true", f"Line {line}: true{note}.")
+        return Verdict(line, self.text(stmt), sighting.text, "true", f"Line {line}: true{note}.")
 
     def _shaped(self, execution: Execution) -> bool:
         """Whether a tensor or a layer (one without a weight is None) came about, or came in."""
@@ -378,23 +390,8 @@ class _Room:
     def _line(self, line: int) -> str:
         return self.source.lines[line - 1].strip() if line <= len(self.source.lines) else ""
 
-    def _text(self, stmt: Stmt) -> str:
+    def text(self, stmt: Stmt) -> str:
         return self._line(stmt.line).split("  #")[0].strip()
-
-    def missing(self, described: set[int]) -> list[Verdict]:
-        """The statements that make a tensor and that no comment can be about."""
-        found = []
-        for stmt in (s for s in self.order if self.needs_one(s)):
-            self.source.needed += 1
-            if stmt.id in described or covered(stmt, self):
-                continue
-            text = self._text(stmt)
-            message = f"Line {stmt.line}: `{text}` makes a tensor; its shape is not in a comment."
-            runs = self.runs[stmt.id]
-            shapes = [results(stmt, e) for e in runs]
-            proposal = ", ".join(spelled(runs, shapes, self.scope, unknown=UNKNOWN))
-            found.append(Verdict(stmt.line, text, "", "missing", message, proposal=proposal))
-        return found
 
     def needs_one(self, stmt: Stmt) -> bool:
         return needs_one(stmt, self.runs[stmt.id], self.source.lines, self.source.given)

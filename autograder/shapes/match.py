@@ -139,12 +139,7 @@ class Matcher:
 
     def passes(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether a single shape is that of something on the way."""
-        lookup = self.scope.lookup(execution)
-        if not _one_shape(claim):
-            return False
-        dims = claim.stages[0].terms[0].dims
-        seen = [shape for _, shape in self._on_the_way(stmt, execution)]
-        return any(shape_fits(dims, shape, lookup) for shape in seen)
+        return _one_shape(claim) and self.enters(claim, stmt, execution)
 
     def made_on_the_way(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether a single shape is that of something computed before the result."""

@@ -11,7 +11,7 @@ from autograder.shapes.recording import Execution
 from autograder.shapes.text.comments import Given
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import TURNS, Stmt, flat, trace
-from autograder.shapes.wording import UNKNOWN, Verdict
+from autograder.shapes.wording import UNKNOWN, Verdict, spelled
 
 
 def needs_one(stmt: Stmt, runs: list[Execution], lines: list[str], given: Given) -> bool:
@@ -38,6 +38,21 @@ def _only_names(stmt: Stmt, lines: list[str]) -> bool:
         isinstance(n, made) or (isinstance(n, ast.Attribute) and n.attr in TURNS)
         for n in ast.walk(value)
     )
+
+
+def lacking(described: set[int], room) -> list[Verdict]:
+    """The statements that make a tensor and that no comment can be about."""
+    found = []
+    for stmt in filter(room.needs_one, room.order):
+        room.source.needed += 1
+        if stmt.id in described or covered(stmt, room):
+            continue
+        text, runs = room.text(stmt), room.runs[stmt.id]
+        message = f"Line {stmt.line}: `{text}` makes a tensor; its shape is not in a comment."
+        shapes = [results(stmt, e) for e in runs]
+        proposal = ", ".join(spelled(runs, shapes, room.scope, unknown=UNKNOWN))
+        found.append(Verdict(stmt.line, text, "", "missing", message, proposal=proposal))
+    return found
 
 
 def covered(stmt: Stmt, room) -> bool:

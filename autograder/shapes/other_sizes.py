@@ -29,6 +29,9 @@ def not_a_name_of_its_own(case: Case) -> str:
         terms = [t for s in case.claim.stages for t in s.terms]
         may = any(names_of(d) & foreign for t in terms for d in t.dims)
     else:
+        first = case.claim.stages[0]
+        if len(case.claim.stages) > 1 == len(first.terms) and case.enters():
+            foreign = foreign - shape_names(first.terms[0].dims)  # what comes in has these names
         may = bool(foreign) and all(
             any(may_be(case.last.dims, s, foreign, case.scope.lookup(e)) for s in made(case, e))
             for e in case.runs
@@ -266,7 +269,39 @@ def _sliced_by(text: str, name: str) -> tuple[int, ...]:
     )
 
 
-def of_another_call(case: Case) -> bool:
+def numbers_that_hold(case: Case) -> str:
+    """Numbers are true for some sizes only: where sizes differ from run to run, or call to call."""
+    why = "numbers are true for some sizes only"
+    dims = case.last.dims
+    given = case.stmt.kind == "def" and dims  # what comes in is as large as the caller wants
+    if (given and (not case.names() or _only_numbers_are_wrong(case))) or _of_another_call(case):
+        return why
+    if any(d[0] == "num" and d[1] > 1 for t in case.claim.terms() for d in t.dims):
+        if any(e.config >= len(case.scope.plan.sizes) for e in case.every):
+            return "" if not case.names() else why
+        every = {s for e in case.runs for s in made(case, e)}
+        shapes = {s for s in every if len(s) == len(dims)}
+        for i, dim in enumerate(dims):
+            fixed = dim[0] != "num" or dim[1] == 1 or all(dim[1] in s for s in every)
+            if not fixed and (case.stmt.kind == "def" or len({s[i] for s in shapes}) > 1):
+                return why
+        if not case.names() and len(dims) in {len(s) for s in shapes}:
+            return why
+    return ""
+
+
+def _only_numbers_are_wrong(case: Case) -> bool:
+    """Whether a number stands wherever the sizes differ, and there are as many dimensions."""
+    dims = case.last.dims
+    for _, lookup, shape in case.seen():
+        pairs = aligned(dims, len(shape))
+        wrong = [dims[i] for i, j in pairs or () if not fits(dims[i], shape[j], lookup)]
+        if pairs is None or any(d[0] != "num" for d in wrong):
+            return False
+    return True
+
+
+def _of_another_call(case: Case) -> bool:
     """Whether a number that nothing here has as its size stands for one that the call gives."""
     given = numbers_of(case.scope.plan.calls) - {0, 1}
     for _, lookup, shape in case.seen():
@@ -279,3 +314,12 @@ def of_another_call(case: Case) -> bool:
         if not wrong or not all(wrong):
             return False
     return bool(case.runs)
+
+
+OTHER_SIZES = (
+    no_size_is_nameless,
+    no_length_is_the_calls,
+    no_other_choice_is_as_good,
+    no_slice_is_left_out,
+    no_batch_is_folded,
+)

@@ -11,9 +11,9 @@ import math
 import operator
 from dataclasses import replace
 
-from autograder.shapes.case import Case, compared, made, slip
+from autograder.shapes.case import Case, made, slip
 from autograder.shapes.match import results, unpacks
-from autograder.shapes.recording import Execution, tensors
+from autograder.shapes.recording import Execution, Weight, tensors
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
     evaluate,
@@ -27,6 +27,7 @@ from autograder.shapes.text.dims import (
 )
 from autograder.shapes.text.flat import pieces_of, runs_over, segments_of, spaced, starred
 from autograder.shapes.text.lexer import plain, tokens
+from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import flat
 
 REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
@@ -37,7 +38,7 @@ MAX_WORDS = 60  # words of a comment that may name a size
 # --- other readings -------------------------------------------------------------------------------
 def no_comma_is_missing(case: Case) -> str:
     """`[batch seq, hidden]` may be `[batch, seq, hidden]`."""
-    for term in case.claim.terms():
+    for term in (c.stages[-1].terms[-1] for c in (case.claim, *case.claim.others)):
         apart = (n for n in case.unproven if "_" in n and not names.known(n))
         if any(n.replace("_", " ") in term.text for n in apart):
             return "a comma may be missing"
@@ -133,7 +134,12 @@ def not_the_next_step(case: Case) -> str:
     letters = {n for n in names_of(("", *last)) if len(n) == 1} | set(case.unproven)  # used anew
     anew = without(last, letters)
     there = all(
-        any(shape_fits(anew, s, case.scope.lookup(e)) for _, v in e.events for s in tensors(v))
+        any(
+            shape_fits(anew, s, case.scope.lookup(e))
+            and not shape_fits(first, s, case.scope.lookup(e))
+            for _, v in e.events
+            for s in tensors(v)
+        )
         for e in later[0]
     )
     before = any(
@@ -332,8 +338,47 @@ def explained_by_a_slip(case: Case) -> str:
         e for e in case.runs if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
     ]
     if all(
-        any(slip(d, shape, e, case) for t, shape in compared(case, e) for d in options(t.dims))
+        any(slip(d, shape, e, case) for t, shape in _compared(case, e) for d in options(t.dims))
         for e in wrong
     ):
         return ""
     return "it is unlike anything that this line makes"
+
+
+def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ...]]]:
+    """The written shapes that do not hold, each with the shapes that it may be a slip for."""
+    shapes = made(case, execution)
+    if not case.subject():
+        shapes = shapes + tensors(execution.last(case.stmt.value))
+    if case.claim.role == "input":
+        shapes = shapes + [s for _, v in execution.events for s in tensors(v)]
+    if case.sighting.place == "loose":  # it may be of any line
+        every = [(s, e) for s, runs in case.room for e in runs if e.unit == execution.unit]
+        shapes = shapes + [s for of, e in every for s in results(of, e)]
+    lookup = case.scope.lookup(execution)
+    stages = case.claim.stages
+    wrong = [(case.last, s) for s in shapes if not shape_fits(case.last.dims, s, lookup)]
+    if len(stages[-1].terms) > 1:
+        wrong = []  # a product without its result
+    if wrong or (len(stages) == 1 and len(stages[0].terms) == 1):
+        return wrong
+    seen = [s for _, v in execution.events for s in tensors(v)] + shapes
+    weights = [v.shape[::-1] for _, v in execution.events if isinstance(v, Weight) and v.shape]
+    return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
+
+
+READINGS = (
+    no_comma_is_missing,
+    no_half_is_rounded,
+    nothing_on_the_way,
+    not_a_product_on_the_way,
+    not_the_next_step,
+    not_one_item,
+    not_read_flat,
+    not_told_in_words,
+    not_joined_in_words,
+    not_one_of_several,
+    not_a_pattern_of_its_own,
+    not_the_operands,
+    in_order,
+)

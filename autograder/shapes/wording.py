@@ -48,6 +48,10 @@ def accusation(case: Case) -> str:
     stmt, claim = case.stmt, case.claim
     line, place = case.sighting.line, place_of(case.sighting, case.stmt)
     said, what = claim.text, f"`{case.subject()}`" if case.subject() else what_it_makes(stmt)
+    if case.sighting.place == "loose":
+        return f"Line {place}: no tensor of this function is {said}, as your comment says."
+    if claim.role == "input":
+        return f"Line {place}: nothing that comes into this line is {said}."
     shapes = [made(case, e) for e in case.runs]
     seen = next(iter(spelled(case.runs, shapes, case.scope, (claim,), line)), "unknown")
     steps = len(claim.stages) > 1 or len(claim.stages[-1].terms) > 1

@@ -146,3 +146,14 @@ def starred(dims: Dims, shape: tuple[int, ...], lookup: Lookup) -> bool:
         else:
             ends = {i + 1 for i in ends if i < len(shape) and fits(dim, shape[i], lookup)}
     return len(shape) in ends
+
+
+def one_more(long: list, short: list) -> bool:
+    """Whether one list is the other with one more in it; None is any number."""
+    if len(long) != len(short) + 1:
+        return False
+    rests = (long[:i] + long[i + 1 :] for i in range(len(long)))
+    return any(
+        all(None in pair or pair[0] == pair[1] for pair in zip(rest, short, strict=True))
+        for rest in rests
+    )

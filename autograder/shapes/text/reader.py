@@ -25,6 +25,7 @@ from autograder.shapes.text.glue import (
     without_calls,
 )
 from autograder.shapes.text.lexer import MAX_TEXT, Token, plain, tokens
+from autograder.shapes.text.lines import Rows, joined
 from autograder.shapes.text.no_shapes import (
     explained,
     garbled,
@@ -82,10 +83,10 @@ class Claim:
         return own + [t for o in self.others for t in o.terms()]
 
 
-def read(lines: list[tuple[int, str]], vocabulary: Vocabulary) -> list[Claim]:
+def read(lines: Rows, vocabulary: Vocabulary) -> list[Claim]:
     """The claims of a comment of one or more lines (numbers and texts)."""
     found: list[list[Claim]] = []
-    for number, text in _joined(lines):
+    for number, text in joined(lines):
         if len(text) > MAX_TEXT:
             found.append([Claim(line=number, unreadable="the comment is too long to be read")])
             continue
@@ -95,26 +96,6 @@ def read(lines: list[tuple[int, str]], vocabulary: Vocabulary) -> list[Claim]:
     if sum(map(bool, found)) > 1:  # a sentence over several lines
         found = [[replace(c, told=c.told or c.words > 1) for c in line] for line in found]
     return [claim for line in found for claim in line]
-
-
-def _joined(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """A line that begins with an arrow or an operator goes on with the line before."""
-    joined: list[tuple[int, str]] = []
-    last = ""
-    for number, text in lines:
-        found = tokens(text[:40]) if text else []
-        first = found[0] if found else None
-        more = bool(first) and (
-            (first.kind in ("arrow", "spread") and not first.word)
-            or (first.kind == "times" and len(found) > 1 and found[1].kind in ("open", "name"))
-        )
-        if joined and (more or last in ("arrow", "@", ",")):
-            joined[-1] = (joined[-1][0], joined[-1][1] + " " + text)
-        else:
-            joined.append((number, text))
-        tail = tokens(text[-40:])
-        last = tail[-1].kind if tail and tail[-1].kind == "arrow" else tail[-1].text if tail else ""
-    return joined
 
 
 def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
