@@ -103,7 +103,7 @@ def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
             if called == "enumerate" and isinstance(target, ast.Tuple):
                 target = target.elts[0]
             found |= _names(target) if called in ("range", "enumerate") else set()
-        elif isinstance(node, ast.Assign) and _is_a_size(node.value):
+        elif isinstance(node, ast.Assign) and _is_a_size(node.value, found):
             found |= {name for target in node.targets for name in _names(target)}
     source.sizes[function] = found
     return found
@@ -113,16 +113,21 @@ def _names(target: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
-def _is_a_size(value: ast.expr) -> bool:
-    """Whether an expression gives whole numbers: a shape, a size, a length, a quotient of such."""
+def _is_a_size(value: ast.expr, known: set[str]) -> bool:
+    """Whether an expression gives whole numbers: a shape, a size, a length, a quotient or a product
+    of such. known: names that hold them."""
     if isinstance(value, ast.Tuple):
-        return all(map(_is_a_size, value.elts))
+        return all(_is_a_size(each, known) for each in value.elts)
     if isinstance(value, ast.Subscript):
         return isinstance(value.value, ast.Attribute) and value.value.attr == "shape"
     if isinstance(value, ast.Call):
         return callee(value) in ("len", "size", "int", "dim", "numel")
     if isinstance(value, ast.BinOp):
-        return isinstance(value.op, ast.FloorDiv | ast.Mod)
+        names = [n.id for n in ast.walk(value) if isinstance(n, ast.Name)]
+        made_of_such = bool(names) and known.issuperset(names)
+        return isinstance(value.op, ast.FloorDiv | ast.Mod) or (
+            isinstance(value.op, ast.Mult | ast.Add | ast.Sub) and made_of_such
+        )
     is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
     return is_shape or (isinstance(value, ast.Constant) and isinstance(value.value, int))
 
