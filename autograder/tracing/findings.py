@@ -37,7 +37,7 @@ OF_AN_AXIS = re.compile(
     ONE.format("([^.]*?)", "((?:1 over )?(?:the root of )?)")
     + rf"(?: Or, what comes to the same: {AGAIN})*"
 )
-ALIKE = re.compile(r"^(?:Or, what comes to the same: [^.]*\. ?)+")
+OR = "Or, what comes to the same: "
 Named = tuple[str, str]  # a mistake as (check, message)
 
 
@@ -203,7 +203,7 @@ def _by_its_operation(
     at = gives_as_changed(look.judged, made) if look.judged is not None else ()
     if not at and made and told and told[-1].last and told[0].where.how:
         rest = finding.message.partition(". ")[2]
-        return replace(finding, message=ALIKE.sub("", rest).lstrip()), told
+        return replace(finding, message=rest.replace(OR, OR[4:].capitalize(), 1)), told
     lines = [look.text.line(look.trace.steps[i]) for i in at]
     if told or not lines or None in lines:
         return finding, told
