@@ -175,7 +175,7 @@ def _with_where(
         named = False  # what the steps prove says more than what a judge saw
     alone = pair and _one_change(told)
     told = _of_the_pair(told, pair, look) if pair and not alone else told
-    if not _all_show(pair, known, steps.place, exercise.rtol):  # then no line mends them both
+    if pair and not _all_show(pair, known, steps.place, exercise.rtol):  # no line mends both
         told = [replace(each, last=False) for each in told]
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None
     kept = kept_between_calls(look.text) if not named else None

@@ -118,11 +118,10 @@ class Look:
         for slip in found:
             said = where(slip, self.text, self.trace)
             own = self.judged, slip.number, self.text, slip.last
-            if slip.line is None and may_be_handed_in(*own):
-                break
+            handed_in = slip.line is None and may_be_handed_in(*own)
             known = slip.cause is not None or said is None
             again = not known and any(t.where.first_wrong == said.first_wrong for t in told)
-            if said is None or (again and slip.mended is None):
+            if said is None or (again and slip.mended is None) or handed_in:
                 break  # what follows on the same line follows from it
             if said.last_right == said.first_wrong and not said.landmark:  # it says nothing
                 said = replace(said, **self.right_before(said.first_wrong))

@@ -174,7 +174,7 @@ class Search:
     def _of_two_known_ones(self) -> tuple[Mended, ...]:
         """Two changes of which each alone gives what a known mistake gives, and both together what
         is asked for: each undoes the mistake that the other leaves."""
-        known: dict[str, list[tuple[Edit, str]]] = {}
+        known: dict[str, list[Edit]] = {}
         for edit, check, *_ in self.left:
             known.setdefault(check, []).append(edit)
         pairs = [
@@ -253,7 +253,6 @@ class Search:
 
     def _in_order(self, found: list[Edit]) -> list[Edit]:
         """The likeliest first: natural slips, on lines that are not known to be right."""
-
         return sorted(found, key=lambda edit: (self.doubt(edit), edit.rank, edit.missing))
 
     def doubt(self, edit: Edit) -> int:
