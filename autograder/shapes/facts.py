@@ -165,7 +165,10 @@ def labelled_as_it(case: Case) -> str:
     begins = {label.lower().split("_")[0] for label in labels - case.tensors}
     if begins & set(WEIGHTS) and len(case.last.dims) <= 2:
         return "the weight of a layer is not looked at"
-    if case.sighting.place in ("above", "below", "between") and labels - own - _words(labels):
+    foreign = labels - own - _words(labels)
+    every = {t.label for c in case.sighting.claims for t in c.terms()} - {""}
+    known = any(map(case.in_code, every)) or not case.nowhere
+    if case.sighting.place in ("above", "below", "between") and foreign and known:
         return "the tensor that is named is not on this line"
     return ""
 
