@@ -136,6 +136,18 @@ def one(sources):
     return sources.tanh()  # (batch_size, seq_len, hidden)
 
 
+# %% a label of what another branch makes | turned(x[batch_size, seq_len, hidden], None)
+def turned(x, w=None):
+    if w is not None:
+        rows = (x @ w).transpose(0, 1)  # [seq_len, batch_size, hidden]  #! cannot tell
+        return rows
+
+    # rows -> [seq_len, batch_size, hidden]
+
+    y, most = x.relu(), x.amax(1)  # [batch_size, seq_len, hidden], [batch_size, hidden]
+    return y.sum() + most.sum()
+
+
 # %% a label of one of those that are returned | both(x[batch_size, seq_len, hidden], w[hidden, width])
 def both(x, w):
     probs = (x @ x.mT).softmax(-1)  # [batch_size, seq_len, seq_len]
@@ -162,3 +174,24 @@ def layer(input, w):
 
     y = input @ w  # (batch_size, seq_len, width)
     return y.relu()  # (batch_size, seq_len, width)
+
+
+# %% words before an arrow tell of the way | spread(x[batch_size, seq_len, hidden], w[heads, hidden])
+def spread(x, w):
+    # the same for every head -> a tensor of shape (batch_size, heads, hidden)
+    y = x[:, None] * w[:, None]  #! false
+    y = y.relu()  # (batch_size, heads, seq_len, hidden)
+    return y.sum(1)  # (batch_size, seq_len, hidden)
+
+
+# %% a shape that none of several results has | heads(x[batch_size, seq_len, hidden], w[hidden, width])
+def attend(x, w):
+    probs = (x @ x.mT).softmax(-1)  # (batch_size, seq_len, seq_len)
+    return probs @ x @ w, probs  # (batch_size, seq_len, width), (batch_size, seq_len, seq_len)
+
+
+def heads(x, w):
+    first = attend(x, w)  # (batch_size, seq_len, hidden)  #! cannot tell
+    second = attend(x, w)  # (batch_size, width, width)  #! false
+    third = attend(x, w)  # (batch_size, seq_len, width)  #! cannot tell
+    return first[0] + second[0] + third[0]  # (batch_size, seq_len, width)
