@@ -100,15 +100,17 @@ def sightings(
     layout = _Layout(lines, stmts, groups, makes)
     found = docstring(function, header, vocabulary) if header is not None else []
     for group, claims in groups:
-        rows = tuple((c.line, c.text) for c in group)
+        rows, told = tuple((c.line, c.text) for c in group), {c.line for c in claims}
         arguments, claims = layout.arguments(group, claims, function)
         named = layout.named(group, claims) if claims else []
-        found += [Sighting((c,), ids, "named", rows) for c, ids in (*arguments, *named)]
+        found += [Sighting((c,), ids, "named", rows) for c, ids in named]
+        for claim, ids in arguments:
+            own = tuple(r for r in rows if r[0] not in told - {claim.line})
+            found.append(Sighting((claim,), ids, "named", own))
         if named or not claims:
             continue
         ids, place = layout.about(group)
-        below = group[-1].line + 1
-        below = layout.over(below, 1) if place == "loose" else below
+        below = layout.over(group[-1].line + 1, 1) if place == "loose" else group[-1].line + 1
         block = layout.block(below) if place in ("above", "between", "loose") else ()
         code = layout.text(group[0].line).split("#")[0].strip()
         found.append(Sighting(claims, ids, place, rows, block, code))
@@ -152,9 +154,8 @@ def docstring(function: Function, header: int, vocabulary: Vocabulary) -> list[S
             continue
         claims = read([(line, f"{name}: {rest}")], vocabulary)
         if len(claims) == 1 and len(claims[0].stages) == len(claims[0].terms()) == 1:
-            found.append(
-                Sighting((_of(claims[0], name),), (header,), "docstring", ((line, text.strip()),))
-            )
+            rows = ((line, text.strip()),)
+            found.append(Sighting((_of(claims[0], name),), (header,), "docstring", rows))
     return found
 
 
@@ -247,10 +248,9 @@ class _Layout:
             return tuple(above if direction < 0 else below), "below" if direction < 0 else "above"
         if above and below:
             return tuple(dict.fromkeys([*above, *below])), "between"
-        if len(above or below) > 1:  # the lines of a block: `if`, `for`
-            return tuple(above or below), "block"
-        if above or below:
-            return tuple(above or below), "below" if above else "above"
+        if above or below:  # several are the lines of a block: `if`, `for`
+            place = "block" if len(above or below) > 1 else "below" if above else "above"
+            return tuple(above or below), place
         up, down = self.over(first - 1, -1), self.over(last + 1, 1)
         return tuple(dict.fromkeys([*self.beside(up, -1), *self.beside(down, 1)])), "loose"
 

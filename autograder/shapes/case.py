@@ -131,6 +131,14 @@ class Case:
                     return False
         return True
 
+    def in_code(self, label: str) -> bool:
+        """Whether the function has a name or an attribute that is spelled like a label."""
+        traced = self.matcher.traced
+        texts = [p for f in traced.functions if f.id == self.stmt.function for p in f.parameters]
+        for stmt, _ in self.room:
+            texts += [self.matcher.node(stmt).text, *flat(stmt.targets)]
+        return any(label in t.text.split(".") for text in texts for t in tokens(text))
+
     @cached_property
     def argument(self) -> int | None:
         """The expression that has a line inside a statement for itself: `x,  # [b, t, d]`."""
@@ -202,8 +210,14 @@ class Case:
         if len(stages) > 1 or len(stages[0].terms) > 1:
             return ""
         label = stages[0].terms[0].label
-        several = unpacks(self.stmt) and label in own
+        several = label in own and (unpacks(self.stmt) or label in self.returned())
         return label if label in self.tensors and (several or label not in own) else ""
+
+    def returned(self) -> list[str]:
+        """The names that stand for themselves in a row that is returned: `return out, probs`."""
+        text = self.matcher.node(self.stmt).text if self.stmt.kind == "return" else ""
+        names_ = [part.strip() for part in text.strip("()").split(",")]
+        return [n for n in names_ if n.isidentifier()] if len(names_) > 1 else []
 
     def begins_here(self) -> bool:
         """Whether a chain above a line begins with what enters that line."""

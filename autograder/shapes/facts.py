@@ -25,7 +25,7 @@ from autograder.shapes.text.dims import (
     without,
 )
 from autograder.shapes.text.flat import clash
-from autograder.shapes.text.glue import of_another_expression
+from autograder.shapes.text.glue import leads_on, of_another_expression
 from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.tracer import flat
 
@@ -70,9 +70,11 @@ def not_set_aside(case: Case) -> str:
         return "it may be what comes out"
     fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
     if_so = [t.text.lower() for t in tokens(case.sighting.text)[:1]] == ["if"]
-    item = "each" in words and fewer and case.last.label not in flat(case.stmt.targets)
     lead, _, rest = plain(case.sighting.text).rpartition(case.last.text)
     before, behind = tokens(lead), tokens(rest)
+    there = itertools.takewhile(lambda t: not leads_on(t), before[::-1])  # not of the way to it
+    each = any(t.kind == "each" for t in (*there, *behind))
+    item = each and fewer and case.last.label not in flat(case.stmt.targets)
     next_ = [t for t in behind if t.kind not in ("comma", "open", "close")][:1]
     purpose = [t.kind for t in before[-1:]] == ["arrow"] and len(case.claim.stages) == 1
     next_ = [t for t in next_ if not (purpose and t.text == "for")]  # `reshape to [..] for heads`
@@ -122,6 +124,8 @@ def one_shape(case: Case) -> str:
     anew = opened(case.last.dims, set(case.unproven), case)
     one = not unpacks(case.stmt) or len(case.sighting.claims) > 1
     one = one or any(shape_fits(anew, s, lookup) for _, lookup, s in case.seen())
+    ranks = {len(s) for of in shapes for s in of}
+    one = one and not (case.nowhere and len(case.last.dims) in ranks)  # it is of none of them
     if (one and any(len(set(m)) > 1 for m in shapes)) or len(apart) > 1:  # `q, k = a, b`
         return "this line makes tensors of several shapes"
     if any(len(set(map(tuple, m))) > 1 for m in case.by_call(shapes)) and any(
@@ -165,7 +169,10 @@ def labelled_as_it(case: Case) -> str:
     begins = {label.lower().split("_")[0] for label in labels - case.tensors}
     if begins & set(WEIGHTS) and len(case.last.dims) <= 2:
         return "the weight of a layer is not looked at"
-    if case.sighting.place in ("above", "below", "between") and labels - own - _words(labels):
+    foreign = labels - own - _words(labels)
+    every = {t.label for c in case.sighting.claims for t in c.terms()} - {""}
+    known = any(map(case.in_code, every)) or not case.nowhere
+    if case.sighting.place in ("above", "below", "between") and foreign and known:
         return "the tensor that is named is not on this line"
     return ""
 

@@ -274,7 +274,9 @@ class _Room:
         for claim in sighting.claims if stmt.line > sighting.line else ():
             first = tokens(sighting.only(claim, self.tensors).text)[:2]
             kinds = [t.kind for t in first if len(claim.terms()) == 1]
-            named = kinds[1:] in (["arrow"], ["is"]) and first[0].text in self.tensors
+            named = kinds[:1] in (["name"], ["times"]) and kinds[1:] in (["arrow"], ["is"])
+            if named and first[0].text not in self.tensors:  # `x` is a sign too
+                named = not self._case(claim, sighting, stmt).in_code(first[0].text)
             if named or kinds[:1] == ["shape"]:
                 found.append(self._decide(claim, sighting, stmt, []))
         found = [v for v in found if v.verdict == "false"]

@@ -27,7 +27,10 @@ def segments_of(found: list[Token]) -> list[list[Token]]:
     """The tokens between arrows, and behind labels."""
     segments: list[list[Token]] = [[]]
     for token in found:
-        if token.kind in ("arrow", "spread", "is") and not token.word:
+        if token.kind == "is" and [t.kind for t in segments[-1][-2:-1]] == ["comma"]:
+            segments[-1].pop()  # `[b, t], t is the length`
+            segments.append([])
+        elif token.kind in ("arrow", "spread", "is") and not token.word:
             segments.append([])
         else:
             segments[-1].append(token)
@@ -82,6 +85,8 @@ def spaced(term: Term, shape: tuple[int, ...], lookup: Lookup) -> bool:
     if term.count:
         return sorted([*sizes_in(tokens(term.count), lookup), *sizes]) == sorted(shape)
     plain = ("open", "close", "number")
+    if [t.text for t in tokens(term.text)].count("1") > shape.count(1):
+        return False  # `b x 1 x t` is no row of factors
     if term.style == " " or any(not t.word and t.kind not in plain for t in tokens(term.text)):
         return False
     return len(sizes) > 1 and end_of(sizes, 0, shape) == len(sizes)

@@ -59,10 +59,16 @@ def leads_on(token: Token) -> bool:
 
 
 def without_calls(glue: list[Token]) -> list[Token]:
-    """Without what stands in brackets: `view(b, -1, d) -> [..]` tells of a view."""
-    kept, depth = [], 0
+    """Without what stands in brackets: `view(b, -1, d) -> [..]` tells of a view.
+
+    In `k = f(x): [b, t, d]` the label is `k`, and the call is all that is equal to it.
+    """
+    kept: list[Token] = []
+    depth = 0
     for token in glue:
         depth += token.kind == "open"
+        if token.kind == "open" and [t.kind for t in kept] == ["name", "is", "name"]:
+            del kept[1:]
         if depth == 0:
             kept.append(token)
         depth -= token.kind == "close" and depth > 0

@@ -44,6 +44,7 @@ TABLE = (
         "flattened to, squeezed to, unsqueezed to, converted to, split into, devient, wird zu, "
         "变为, 变成",
     ),
+    _row("back", "from a shape to what it was before", "[b, c, t] <- [b, t, c]", "<- ← ⟵ ⇐ ⟸"),
     _row(
         "spread",
         "an arrow to the shape that a later line makes of it",
@@ -166,7 +167,7 @@ TOKEN = re.compile(
     | (?P<number>\d++(?:\.\d++)?)
     | (?P<latex>\\[A-Za-z]++)
     | (?P<dots>\.\.++|…)
-    | (?P<dash>[-=~─—–−<|]*+>++|[-─—–−~]++|=++)
+    | (?P<dash>[-=~─—–−<|]*+>++|<[-─—–−]++|[-─—–−~]++|=++)
     | (?P<quote>['"`$]++)
     | (?P<other>\*\*|//|:=|!=|.)""",
     re.X | re.S,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from autograder.shapes.text.dims import Expr, alone
+from autograder.shapes.text.dims import Expr, alone, split
 from autograder.shapes.text.glue import (
     LABELS,
     Glue,
@@ -43,6 +43,7 @@ from autograder.shapes.text.shapes_in_text import (
     strip_lead,
 )
 
+FORWARDS = Token("arrow", "->", 0, 0)
 BEFORE = ("before", "original", "originally", "input", "inputs")  # behind a shape
 
 
@@ -99,7 +100,7 @@ def read(lines: Rows, vocabulary: Vocabulary) -> list[Claim]:
 
 
 def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
-    found = _named(tokens(text), vocabulary)
+    found = _named(_forwards(tokens(text)), vocabulary)
     if not found or explained(found, vocabulary):
         return []
     bare = _bare(found, text, vocabulary)
@@ -116,6 +117,12 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
     if perhaps_one(found, vocabulary) or looks_like_one(without_values(found), vocabulary):
         return [Claim(unreadable="the comment is not readable as a shape", perhaps=True)]
     return []
+
+
+def _forwards(found: list[Token]) -> list[Token]:
+    """`[b, c, t] <- [b, t, c]` in the order of `[b, t, c] -> [b, c, t]`."""
+    *rest, last = split(found, lambda t: t.kind == "back")
+    return [*last, *(t for piece in rest[::-1] for t in (FORWARDS, *piece))]
 
 
 def _of_each(lead: list[Token], claims: list[Claim], vocabulary: Vocabulary) -> list[Claim]:
@@ -140,10 +147,14 @@ def _of_each(lead: list[Token], claims: list[Claim], vocabulary: Vocabulary) -> 
 
 
 def _named(found: list[Token], vocabulary: Vocabulary) -> list[Token]:
-    """With `out: [b, t]` as a label, where there is a tensor of that name."""
+    """With `out: [b, t]`, `input shape [b, t]` as labels, where there is a tensor of that name."""
     return [
         replace(t, kind="name")
-        if t.kind in ("input", "output") and t.text in vocabulary.tensors and after.text in LABELS
+        if t.text in vocabulary.tensors
+        and (
+            (t.kind in ("input", "output") and after.text in LABELS)
+            or (t.kind == "input" and after.kind == "shape")
+        )
         else t
         for t, after in zip(found, [*found[1:], *found[-1:]], strict=True)
     ]
@@ -340,15 +351,18 @@ def _with_alternatives(claims: list[Claim], joins: list[str]) -> list[Claim]:
 
 
 def _comma_operands(claims: list[Claim]) -> list[Claim]:
-    """`[..], [..] -> [..]`: shapes before the arrow that only a comma parts are its operands."""
-    if len(claims) < 2 or len(claims[-1].stages) < 2 or any(len(c.stages) > 1 for c in claims[:-1]):
+    """`[..], [..] -> [..]`: shapes before the arrow that only a comma parts are its operands.
+
+    What stands behind, `[..], [..] -> [..], [..]`, are more results.
+    """
+    chains = [i for i, c in enumerate(claims) if len(c.stages) > 1]
+    at = chains[0] if len(chains) == 1 else 0
+    if not at or any(c.others for c in claims):
         return claims
-    if any(c.others for c in claims):
-        return claims
-    terms = tuple(t for c in claims[:-1] for t in c.stages[0].terms)
-    last = claims[-1]
-    first = replace(last.stages[0], terms=(*terms, *last.stages[0].terms), joined=",")
-    return [replace(last, stages=(first, *last.stages[1:]))]
+    terms = tuple(t for c in claims[:at] for t in c.stages[0].terms)
+    one = claims[at]
+    first = replace(one.stages[0], terms=(*terms, *one.stages[0].terms), joined=",")
+    return [replace(one, stages=(first, *one.stages[1:])), *claims[at + 1 :]]
 
 
 def legends(text: str, vocabulary: Vocabulary) -> dict[str, Expr]:

@@ -108,3 +108,13 @@ class MultiHeadSelfAttention(nn.Module):
         a = self.mix(a)  # [bs, seq, hidden] -mix-> [bs, seq, hidden]
         p = p.flatten(0, 1)  # [bs, num_heads, seq, seq] -flatten-> [bs, num_heads * seq, seq]  #! false
         return (a, p) if return_attention else a
+
+
+# %% arrows from the result back to what it was made of | turned(x[batch_size, seq_len, hidden], w[hidden, width])
+def turned(x, w):
+    y = x @ w  # [batch_size, seq_len, width] <- [batch_size, seq_len, hidden] * [hidden, width]
+    z, _ = y.max(1)  # [batch_size, width] <- [batch_size, seq_len, width]
+    first, last = y.relu().split(1, 1)[0], y  # [batch_size, 1, width], [batch_size, seq_len, width]
+    both, most = y + 1, y.amax(1)  # (batch_size, seq_len, width), (batch_size, width) ← (batch_size, seq_len, width), (batch_size, seq_len, width)
+    u = y.mT  # [batch_size, seq_len, width] <- [batch_size, seq_len, width]  #! false
+    return z.sum() + last.sum() + u.sum() + both.sum() + most.sum() + first.sum()

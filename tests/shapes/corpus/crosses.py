@@ -93,3 +93,16 @@ class MultiHeadSelfAttention(nn.Module):
         a = self.mix(a)  # b, t, h * d
         p = p.reshape(b * h, t, t)  # b * h, t, t
         return (a, p) if return_attention else a
+
+
+# %% a one is no factor, and a clause tells what a letter means | few(x[B, 1, n], y[H, B], i[E])
+def few(x, y, i):
+    z = x.relu()  # B x 1 x 1 x n  #! false
+    u = x[:, 0]  # B x 1 x n  #! false
+    z = z + 1  # B x 1 x n
+    u = u + 1  # B x n
+    u = u + 1  # B x n
+    y = y[:, i.long() % y.shape[1]]  # [E, H], E is the number of edges, loops too  #! false
+    y = y + 1  # [H, E]
+    y = y + 1  # [H, E]
+    return z.sum() + u.sum() + y.sum()

@@ -111,3 +111,87 @@ def slipped(q, k):
     a = q @ k.mT  #! false
     b = a.softmax(-1)  # (batch, rows, cols)
     return b @ k  # (batch, rows, width)
+
+
+# %% a label that is no name of the code | looked(q[batch_size, heads, q_len, width], k[batch_size, heads, k_len, width])
+def looked(q, k):
+    # atten_scores: [batch_size, heads, q_len, k_len]
+    scores = q @ k.mT
+    # atten_probs: [batch_size, q_len, k_len, heads]
+    probs = scores.softmax(-1)  #! false
+    # probs_of_all: [batch_size, heads, q_len]
+    total = probs.sum(-1)
+    # q_after: [batch_size, heads, k_len, q_len]
+    back = probs.mT
+    return back.sum() + total.sum()  # scalar
+
+
+# %% a label that is no name of the code, above the first line | one(sources[batch_size, seq_len, hidden])
+def one(sources):
+    # x: (batch_size, hidden)
+
+    sources = sources.relu()  #! false
+    sources = sources + 1
+    sources = sources * 2  # (batch_size, seq_len, hidden)
+    return sources.tanh()  # (batch_size, seq_len, hidden)
+
+
+# %% a label of what another branch makes | turned(x[batch_size, seq_len, hidden], None)
+def turned(x, w=None):
+    if w is not None:
+        rows = (x @ w).transpose(0, 1)  # [seq_len, batch_size, hidden]  #! cannot tell
+        return rows
+
+    # rows -> [seq_len, batch_size, hidden]
+
+    y, most = x.relu(), x.amax(1)  # [batch_size, seq_len, hidden], [batch_size, hidden]
+    return y.sum() + most.sum()
+
+
+# %% a label of one of those that are returned | both(x[batch_size, seq_len, hidden], w[hidden, width])
+def both(x, w):
+    probs = (x @ x.mT).softmax(-1)  # [batch_size, seq_len, seq_len]
+    y = probs @ x @ w  # [batch_size, seq_len, width]
+
+    # y shape: [batch_size, width, seq_len]
+    return y, probs  #! false
+
+
+# %% arguments that are told with what made them | read(query[batch_size, 1, hidden], K[batch_size, seq_len, width], V[batch_size, seq_len, hidden], w[hidden, width])
+def read(query, K, V, w):
+    # query: (batch_size, 1, hidden)
+    # K = WK(key): (batch_size, seq_len, width)
+    # V = WV(value): (seq_len, hidden)  #! false
+
+    probs = (query @ w @ K.mT).softmax(-1)  # (batch_size, 1, seq_len)
+    return probs @ V  # (batch_size, 1, hidden)
+
+
+# %% an argument that is called input | layer(input[batch_size, seq_len, hidden], w[hidden, width])
+def layer(input, w):
+    # input shape (batch_size, hidden, seq_len)  #! false
+    # output shape (batch_size, seq_len, width)
+
+    y = input @ w  # (batch_size, seq_len, width)
+    return y.relu()  # (batch_size, seq_len, width)
+
+
+# %% words before an arrow tell of the way | spread(x[batch_size, seq_len, hidden], w[heads, hidden])
+def spread(x, w):
+    # the same for every head -> a tensor of shape (batch_size, heads, hidden)
+    y = x[:, None] * w[:, None]  #! false
+    y = y.relu()  # (batch_size, heads, seq_len, hidden)
+    return y.sum(1)  # (batch_size, seq_len, hidden)
+
+
+# %% a shape that none of several results has | heads(x[batch_size, seq_len, hidden], w[hidden, width])
+def attend(x, w):
+    probs = (x @ x.mT).softmax(-1)  # (batch_size, seq_len, seq_len)
+    return probs @ x @ w, probs  # (batch_size, seq_len, width), (batch_size, seq_len, seq_len)
+
+
+def heads(x, w):
+    first = attend(x, w)  # (batch_size, seq_len, hidden)  #! cannot tell
+    second = attend(x, w)  # (batch_size, width, width)  #! false
+    third = attend(x, w)  # (batch_size, seq_len, width)  #! cannot tell
+    return first[0] + second[0] + third[0]  # (batch_size, seq_len, width)
