@@ -161,9 +161,9 @@ class Search:
         with the mistake's check and message, and what it gives in all calls."""
         known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
         marks = [mark(gives[self.place]) for *_, gives in known]
-        as_it_is, found = self.wrong.outcomes[self.place], []
+        changed, found = {edit.source for edit in self.change}, []
         for edit, gave in zip(self.tried, self.gave, strict=True):
-            if gave is None or gave.error is not None or matches(gave, as_it_is, self.rtol):
+            if edit.source not in changed or gave.error is not None:
                 continue
             own = mark(gave)
             for (check, message, gives), theirs in zip(known, marks, strict=True):
@@ -186,6 +186,8 @@ class Search:
         pairs.sort(key=lambda pair: self._doubts(*pair))
         texts = [(pair, pair[0].after(pair[1])) for pair in pairs]
         texts = [each for each in texts if each[1]][:MOST_OF_KNOWN]
+        gave = self._asked([text for _, text in texts])
+        texts = [each for each, came in zip(texts, gave, strict=True) if self._fits(came)]
         fine = self._all_right([text for _, text in texts])
         found = [pair for (pair, _), is_right in zip(texts, fine, strict=True) if is_right]
         return self._told(*found[0]) if found and self._is_one_place(found) else ()
@@ -219,9 +221,11 @@ class Search:
         ]
         found = [rest for _, *rest in sorted(found, key=lambda each: each[0])]
         found = found[: MOST_OF_TWO // self.cost]
-        gave = self._asked([text for *_, text in found])
-        survive = [each for each, came in zip(found, gave, strict=True) if self._fits(came)]
-        survive = survive[:SURVIVE]
+        gave: dict[str, Outcome | None] = {}
+        for one in nearest:
+            own = [text for first, _, text in found if first is one]
+            gave |= zip(own, self._asked(own, one.source), strict=True)
+        survive = [each for each in found if self._fits(gave[each[-1]])][:SURVIVE]
         fine = self._all_right([text for *_, text in survive])
         right_ones = [each for each, is_right in zip(survive, fine, strict=True) if is_right]
         if not right_ones:
@@ -262,7 +266,7 @@ class Search:
         return 2 * edit.rank + self.likely.get(edit.line, 1) - told
 
     # --- asking ----------------------------------------------------------------------------------
-    def _asked(self, texts: list[str]) -> list[Outcome | None]:
+    def _asked(self, texts: list[str], base: str = "") -> list[Outcome | None]:
         """What versions give in the call that is looked at."""
         if not texts:
             return []
@@ -270,7 +274,7 @@ class Search:
         before = [c for c in calls[: self.place] if label and c.on == label]
         wanted = self.wrong.known.expected[self.place].error is not None
         one = [replace(call, work=False) for call in (*before, calls[self.place])]
-        found = outcomes_of(self.wrong.send, texts, one, wanted)
+        found = outcomes_of(self.wrong.send, texts, one, wanted, base or self.wrong.source)
         return [None if each is None else each[-1] for each in found]
 
     def _fits(self, gave: Outcome | None) -> bool:
@@ -282,9 +286,16 @@ class Search:
         found = self._on_all(texts)
         wrong = self.wrong
         return [
-            each is not None and right(wrong.exercise, wrong.calls, each, wrong.known, text)
+            self._comes_out(each) and right(wrong.exercise, wrong.calls, each, wrong.known, text)
             for text, each in zip(texts, found, strict=True)
         ]
+
+    def _comes_out(self, gave: Sequence[Outcome] | None) -> bool:
+        """Whether what leaves nothing to chance comes out right: the judges look at the rest, for
+        they take their time with what is wrong."""
+        asked = zip(self.wrong.calls, gave or (), self.wrong.known.expected, strict=False)
+        pairs = [(got, wanted) for call, got, wanted in asked if not call.train]
+        return gave is not None and all(matches(got, w, self.rtol) for got, w in pairs)
 
     def _on_all(self, texts: list[str]) -> list[tuple[Outcome, ...] | None]:
         wanted = any(each.error is not None for each in self.wrong.known.expected)
@@ -313,11 +324,14 @@ class Search:
             found = self._in_order(edits(one.source))
             yield from ((two, two.source) for two in found if self._may_be(two))
             return
+        yield from ((two, text) for two in self.change if (text := one.after(two)))
+
+    @cached_property
+    def change(self) -> list[Edit]:
+        """Those that were tried with which something else comes back."""
         as_it_is = self.wrong.outcomes[self.place]
-        for two, gave in zip(self.tried, self.gave, strict=True):
-            text = one.after(two)
-            if text and gave is not None and not matches(gave, as_it_is, self.rtol):
-                yield two, text
+        pairs = zip(self.tried, self.gave, strict=True)
+        return [e for e, g in pairs if g is not None and not matches(g, as_it_is, self.rtol)]
 
     def _beside_a_known_one(self, nearest: list[Edit]) -> tuple[Mended, ...]:
         """A change with which what comes back is what a known mistake gives, where the steps show
