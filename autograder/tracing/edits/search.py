@@ -21,11 +21,11 @@ from autograder.course.calls import Call, Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.difference import matches
 from autograder.judging.verdict import right
-from autograder.tracing.edits.all import edits
 from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
 from autograder.tracing.edits.distance import distance, mark, may_match
-from autograder.tracing.edits.missing import ANYWHERE
-from autograder.tracing.edits.source import Edit
+from autograder.tracing.edits.kinds.all import edits
+from autograder.tracing.edits.kinds.missing import ANYWHERE
+from autograder.tracing.edits.kinds.source import Edit
 from autograder.tracing.look import Look, Told
 from autograder.tracing.text import Text
 
@@ -86,7 +86,7 @@ class Search:
         self.rtol = wrong.exercise.rtol
         pairs = enumerate(zip(wrong.outcomes, wrong.known.expected, strict=True))
         failed = [i for i, (got, wanted) in pairs if not matches(got, wanted, self.rtol)]
-        failed = [i for i in failed if not wrong.calls[i].inspect]
+        failed = [i for i in failed if not (wrong.calls[i].inspect or self._draws(wrong.calls[i]))]
         failed = [i for i in failed if wrong.outcomes[i].error is not None] or failed
         failed = [i for i in failed if self._shows(i, pair)] or failed
         self.place = min(failed, key=lambda i: _size(wrong.calls[i]), default=None)
@@ -105,6 +105,11 @@ class Search:
             self.order = [edit for edit in self.all if self._may_be(edit)][
                 : (MOST_OF_NAMED if named else MOST) // self.cost
             ]
+
+    def _draws(self, call: Call) -> bool:
+        """Whether a call shows the numbers that an object draws for itself, unlike the others."""
+        given = any(each.weights for each in self.wrong.calls)
+        return call.init is not None and given and not call.weights
 
     def _shows(self, place: int, pair: Sequence[str]) -> bool:
         """Whether each of these known mistakes shows by itself in a call."""
@@ -294,8 +299,8 @@ class Search:
         """Whether what leaves nothing to chance comes out right: the judges look at the rest, for
         they take their time with what is wrong."""
         asked = zip(self.wrong.calls, gave or (), self.wrong.known.expected, strict=False)
-        pairs = [(got, wanted) for call, got, wanted in asked if not call.train]
-        return gave is not None and all(matches(got, w, self.rtol) for got, w in pairs)
+        pairs = [(g, w) for call, g, w in asked if not (call.train or self._draws(call))]
+        return gave is not None and all(matches(g, w, self.rtol) for g, w in pairs)
 
     def _on_all(self, texts: list[str]) -> list[tuple[Outcome, ...] | None]:
         wanted = any(each.error is not None for each in self.wrong.known.expected)

@@ -11,8 +11,8 @@ from autograder.course.asking import Exercise, Finding, Verdict, Where
 from autograder.course.general.operations import OPERATION
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
+from autograder.tracing.edits.kinds.source import Edit
 from autograder.tracing.edits.search import Mended, Search, WrongAnswer
-from autograder.tracing.edits.source import Edit
 from autograder.tracing.look import TWO_AT_ONCE, Look
 from autograder.tracing.raised import without_advice
 from autograder.tracing.text import callee, function_around
@@ -47,7 +47,7 @@ def by_its_edit(
         said = _with_its_change(placed[number], one) if one else _with_another(placed[number], two)
     elif one:
         said = _said(first[number], placed[number], one, search, look)
-    elif two and not _tells_the_same(placed[number], two, asked.known):
+    elif two and not _tells_the_same(first[number], placed[number], two, asked.known):
         two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
         said = _both(first[number], placed[number], two, asked.exercise, look)
     else:
@@ -66,10 +66,14 @@ def _told_by_name(placed: Finding, known: Answers) -> list[int]:
     return [n for n in listed if any(f"Line {n}: {m}" in placed.message for m in said)]
 
 
-def _tells_the_same(placed: Finding, two: tuple[Mended, ...], known: Answers) -> bool:
+def _tells_the_same(
+    first: Finding, placed: Finding, two: tuple[Mended, ...], known: Answers
+) -> bool:
     """Whether the steps have told two mistakes of the same lines, more of them by their names, or
-    of one line, in the order in which they come in."""
+    of one line, in the order in which they come in; or the cause of one line alone."""
     lines = {int(line) for line in LINE.findall(placed.message)}
+    if placed.where is not None and {placed.where.first_wrong} == {each.line for each in two}:
+        return placed.message != first.message
     if lines != {each.line for each in two}:
         return False
     named = {message for _, message, _ in known.mistakes if message in placed.message}

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
 # What the name of a mask says of its True: that the place is seen, or that it is hidden.
@@ -147,7 +147,27 @@ def is_sure(source: Source, node: ast.AST) -> bool:
     if not before and node.id in [a.arg for a in function.args.args]:
         return True
     read = [n.lineno for n in same if isinstance(n.ctx, ast.Load)]
-    return sum(before < line <= until for line in read) > 1
+    if sum(before < line <= until for line in read) > 1:
+        return True
+    return any(_is_called_after(source, n) for n in same if n.lineno == before)
+
+
+def _is_called_after(source: Source, node: ast.Name) -> bool:
+    """Whether a name that is made says what it is made of, as `q = self.w_query(x)` does."""
+    statement = source.statement(node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    value = getattr(statement, "value", None)
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and node in target.elts:
+        place = target.elts.index(node)
+        value = value.elts[place] if place < len(value.elts) else None
+    elif target is not node:
+        return False
+    inside = list(ast.walk(value)) if value is not None else []
+    names = [n.id for n in inside if isinstance(n, ast.Name)]
+    names += [n.attr for n in inside if isinstance(n, ast.Attribute)]
+    words = [word for name in names for word in WORD.findall(name.lower())]
+    own = WORD.findall(node.id.lower())[:1]
+    return any(word.startswith(o) or o.startswith(word) for o in own for word in words)
 
 
 def _shown(source: Source, node: ast.AST) -> str:

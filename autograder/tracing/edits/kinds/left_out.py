@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.operators import turned_back
-from autograder.tracing.edits.source import Edit, Source, number
+from autograder.tracing.edits.kinds.operators import turned_back
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 BENDS = ("sigmoid", "tanh", "relu", "log_softmax", "logsigmoid")
@@ -19,6 +19,15 @@ TRIANGLES = ("tril", "triu")
 PRODUCTS = ("matmul", "mm", "bmm", "linear", "dot", "mv", "einsum")
 
 
+# What is said of a function without a setting.
+SETTINGS = {
+    "scaled_dot_product_attention": [("is_causal", "True", "lets each token see what comes later")],
+    "gelu": [("approximate", '"tanh"', "is the exact GELU, and not the one that is asked for")],
+    "Linear": [("bias", "False", "has a bias, and should have none")],
+}
+ALIGNED = ("gather", "scatter", "scatter_", "masked_fill", "masked_fill_", "where")
+
+
 def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes that put in what a call or an operation may lack."""
     if isinstance(node, ast.Call):
@@ -26,6 +35,9 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_products(source, node)
         yield from _of_itself(source, node)
         yield from _of_softmax(source, node)
+        yield from _of_shares(source, node)
+        yield from _of_settings(source, node)
+        yield from _of_an_axis(source, node)
     elif isinstance(node, ast.Assign | ast.Return) and node.value is not None:
         yield from _of_layers(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Mult):
@@ -171,6 +183,41 @@ def _of_softmax(source: Source, node: ast.Call) -> Iterator[Edit]:
     yield source.with_expression(node, f"torch.softmax({of}, -1)", how, 1)
 
 
+def _of_shares(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A second softmax of what only has to sum to 1 again."""
+    name, function = callee(node), node.func
+    if name != "softmax" or not isinstance(function, ast.Attribute):
+        return
+    library = isinstance(function.value, ast.Name) and function.value.id in ("torch", "F")
+    if library and not node.args:
+        return
+    of = source.in_brackets(node.args[0] if library else function.value)
+    axis = node.args[library:] + [k.value for k in node.keywords if k.arg in ("dim", "axis")]
+    if axis:
+        how = f"`{source.shown(node)}` takes exponentials where rows only have to sum to 1"
+        new = f"{of} / {of}.sum({source.of(axis[0])}, keepdim=True)"
+        yield source.with_expression(node, new, how, 2)
+
+
+def _of_settings(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A setting of a function, which is another one if nothing is said."""
+    given = {keyword.arg for keyword in node.keywords}
+    for name, value, how in SETTINGS.get(callee(node), ()):
+        if name not in given:
+            yield _with(source, node, f"{name}={value}", f"`{source.shown(node)}` {how}", 2)
+
+
+def _of_an_axis(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """An argument with one axis too few."""
+    if callee(node) in ALIGNED:
+        for each in node.args:
+            if isinstance(each, ast.Name | ast.Attribute | ast.Subscript):
+                how = f"`{source.shown(each)}` lacks an axis in `{source.shown(node)}`"
+                for axis in ("-1", "1"):
+                    new = f"{source.of(each)}.unsqueeze({axis})"
+                    yield source.with_text(each, new, how, 2)
+
+
 def _of_layers(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
     """A layer of the object that is nowhere applied."""
     own = [
@@ -184,5 +231,5 @@ def _of_layers(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
     for name in dict.fromkeys(made):
         if name not in read and value is not None:
             how = f"`self.{name}` is not applied"
-            edit = source.with_expression(value, f"self.{name}({source.of(value)})", how, 1)
+            edit = source.with_expression(value, f"self.{name}({source.of(value)})", how)
             yield replace(edit, missing=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
 MOST_KEYS = 6
@@ -120,6 +120,15 @@ def _of_one_in_a_loop(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         if one_by_one and source.of(loop.iter) == source.of(node.value):
             how = f"`{source.shown(node)}` is the same in every round"
             yield source.with_text(node, loop.target.id, how, 1)
+    used = {n.slice.id for n in source.inside(source.statement(node)) if _is_of_a_name(n)}
+    for name in _numbers_of_loops(source, node):
+        if name in used:
+            how = f"`{source.shown(node)}` is the same in every round"
+            yield source.with_text(node.slice, name, how, 1)
+
+
+def _is_of_a_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name)
 
 
 def _of_two_in_a_row(source: Source, node: ast.Subscript) -> Iterator[Edit]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from autograder.tracing.edits.calls import of_calls
-from autograder.tracing.edits.indices import of_indices
-from autograder.tracing.edits.left_out import of_what_is_left_out
-from autograder.tracing.edits.missing import of_what_is_missing
-from autograder.tracing.edits.names import of_names
-from autograder.tracing.edits.numbers import of_numbers
-from autograder.tracing.edits.operators import of_operators
-from autograder.tracing.edits.source import Edit, Source
-from autograder.tracing.edits.statements import of_statements
+from autograder.tracing.edits.kinds.brackets import of_brackets
+from autograder.tracing.edits.kinds.calls import of_calls
+from autograder.tracing.edits.kinds.indices import of_indices
+from autograder.tracing.edits.kinds.left_out import of_what_is_left_out
+from autograder.tracing.edits.kinds.missing import of_what_is_missing
+from autograder.tracing.edits.kinds.names import of_names
+from autograder.tracing.edits.kinds.numbers import of_numbers
+from autograder.tracing.edits.kinds.operators import of_operators
+from autograder.tracing.edits.kinds.sharing import of_sharing
+from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.statements import of_statements
 
 KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_numbers,
@@ -23,6 +25,8 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_indices,
     of_names,
     of_statements,
+    of_brackets,
+    of_sharing,
     of_what_is_missing,
 )
 

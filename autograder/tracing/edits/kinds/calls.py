@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.names import keeps
-from autograder.tracing.edits.source import Edit, Source, number
+from autograder.tracing.edits.kinds.names import keeps
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 # Functions that are taken for one another.
@@ -59,6 +59,7 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_triangles(source, node)
         yield from _of_layout(source, node)
         yield from _of_what_is_kept(source, node)
+        yield from _of_a_start(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if node.attr in ("T", "mT", "data"):
             how = f"`{source.shown(node)}` turns what should stay as it is"
@@ -187,6 +188,20 @@ def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
             new = f"{receiver}({', '.join(other)}).transpose({i}, {i + 1})"
             how = f"`{name}` cuts the numbers in another order than they lie in"
             yield source.with_expression(node, new, how, 1)
+
+
+def _of_a_start(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """What a result begins with, before its places are filled: something, or nothing."""
+    name, statement = callee(node), source.parent.get(node)
+    if not isinstance(statement, ast.Assign) or not isinstance(node.func, ast.Attribute):
+        return
+    how = f"`{source.shown(node)}` is not what it begins with"
+    if name == "clone" and not of_library(node.func):
+        yield source.with_text(node, f"torch.zeros_like({source.of(node.func.value)})", how, 1)
+    elif name in ("zeros_like", "empty_like", "ones_like") and node.args:
+        given = source.of(node.args[0])
+        yield source.with_text(node, f"({given}).clone()", how, 2)
+        yield source.with_text(node, f'torch.full_like({given}, float("-inf"))', how, 2)
 
 
 def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:

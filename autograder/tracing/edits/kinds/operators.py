@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.names import keeps
-from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.edits.kinds.names import is_sure, keeps
+from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
 SIGNS = {
@@ -137,6 +137,15 @@ def _in_brackets(source: Source, node: ast.expr) -> str:
 def _of_brackets(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     """`(a / b) ** c` for `a / b ** c` and the like, both ways."""
     sign = SIGNS[type(node.op)]
+    power = node.left
+    if isinstance(power, ast.BinOp) and isinstance(power.op, ast.Mult | ast.Div):
+        power = power.right
+    if isinstance(node.op, ast.Div) and isinstance(getattr(power, "op", None), ast.Pow):
+        span = source.span(power.right)[0], source.span(node)[1]
+        shown = f"{source.shown(power)} / {source.shown(node.right)}"
+        how = f"`{shown}` is no root: `**` comes before `/`"
+        new = f"({source.of(power.right)} / {source.of(node.right)})"
+        yield source.with_span(node, span, new, how)
     for side in ("left", "right"):
         inner = getattr(node, side)
         if not isinstance(inner, ast.BinOp) or type(inner.op) not in SIGNS:
@@ -221,6 +230,12 @@ def _on_the_other_side(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             one, two = source.in_brackets(bare), f"{source.in_brackets(other)}.transpose(-2, -1)"
             pair = f"{one} @ {two}" if turned is node.left else f"{two} @ {one}"
             yield source.with_expression(node, pair, how, 2)
+            how = f"`{source.shown(bare)}` and `{source.shown(other)}` have changed places"
+            pair = f"{two} @ {one}" if turned is node.left else f"{one} @ {two}"
+            edit = source.with_expression(node, pair, how, 2)
+            yield replace(
+                edit, by_name=True, unsure=not (is_sure(source, bare) and is_sure(source, other))
+            )
 
 
 def turned_back(node: ast.AST) -> ast.expr | None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 AXES = ("dim", "axis", "dims", "dim0", "dim1", "start_dim", "end_dim")
@@ -111,6 +111,8 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
         ways += [("", f"-({start})", step)]
     if step:
         ways += [(start, end, "")]
+    elif not (start or end) and isinstance(source.parent[node], ast.Tuple):
+        ways += [("1", "", ""), ("", "-1", "")]
     for lower, upper, by in ways:
         new = f"{lower}:{upper}" + (f":{by}" if by else "")
         yield source.with_text(node, new, how, 1)
