@@ -30,14 +30,16 @@ from autograder.tracing.look import Look, Told
 from autograder.tracing.text import Text
 
 MOST = 20_000  # steps that are made for all single changes; a hundred take a millisecond
+FEWEST = 30  # changes that are tried, whatever they cost
 MOST_OF_NAMED = 10_000  # the same where the mistake has a name already
 MOST_OF_ONE_LINE = 6_000  # the same for a line that the steps tell
 MOST_OF_KNOWN = 16  # pairs of changes that each leave a known mistake
-MOST_OF_TWO = 9_000  # the same for two at once
+MOST_OF_TWO = 12_000  # the same for two at once
 OF_ONE = 60  # what it costs beside its steps to try one
 OF_A_CLASS = 60  # and to make its object
 SURVIVE = 8  # versions that are tried on all calls
 NEAREST = 4  # changes behind which a second one is looked for
+NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 TOLD = 4  # how much likelier a change is on a line that the steps tell
 
 
@@ -102,9 +104,8 @@ class Search:
             steps = len(trace.steps) if trace is not None else 0
             self.cost += steps + OF_A_CLASS * (call.init is not None)
             self.all = self._in_order(edits(wrong.source))
-            self.order = [edit for edit in self.all if self._may_be(edit)][
-                : (MOST_OF_NAMED if named else MOST) // self.cost
-            ]
+            most = max((MOST_OF_NAMED if named else MOST) // self.cost, FEWEST)
+            self.order = [edit for edit in self.all if self._may_be(edit)][:most]
 
     def _draws(self, call: Call) -> bool:
         """Whether a call shows the numbers that an object draws for itself, unlike the others."""
@@ -153,11 +154,11 @@ class Search:
             return ()
         if named:  # its name explains what came back: what else is wrong shows elsewhere
             return self._two_changes(self.nearly[:NEAREST])
-        nearest = self._nearest()
+        likely = [e for e in self.nearest if not (e.missing and e.rank >= ANYWHERE)]
         return (
             self._of_two_known_ones()
-            or self._two_changes([edit for edit in nearest if not edit.missing][:NEAREST])
-            or self._beside_a_known_one(nearest)
+            or self._two_changes(likely[:NEAREST])
+            or self._beside_a_known_one(self.nearest)
         )
 
     @cached_property
@@ -218,11 +219,12 @@ class Search:
         return True
 
     def _two_changes(self, nearest: list[Edit]) -> tuple[Mended, ...]:
+        nearer = {edit.source for edit in self.nearest}
         found = [
-            (place + self.doubt(two), one, two, text)
+            (place + self.doubt(two) - NEARER * (two.source in nearer), one, two, text)
             for place, one in enumerate(nearest)
             for two, text in self._behind(one)
-            if not two.missing
+            if not (two.missing and two.rank >= ANYWHERE)
         ]
         found = [rest for _, *rest in sorted(found, key=lambda each: each[0])]
         found = found[: MOST_OF_TWO // self.cost]
@@ -307,7 +309,8 @@ class Search:
         return outcomes_of(self.wrong.send, texts, self.wrong.calls, wanted) if texts else []
 
     # --- two at once -----------------------------------------------------------------------------
-    def _nearest(self) -> list[Edit]:
+    @cached_property
+    def nearest(self) -> list[Edit]:
         """The changes that bring the result nearer to what is asked for, the nearest first."""
         wanted = self.wrong.known.expected[self.place]
         if isinstance(wanted.value, Sketch) or wanted.error is not None:

@@ -80,10 +80,21 @@ def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
     """Another name for a tensor, where a copy is needed."""
     value = node.value
     parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    changed = _changed(source, node)
     for each in parts:
-        if isinstance(each, ast.Name):
-            how = f"`{each.id}` gets another name and no copy: what changes one changes both"
-            yield source.with_text(each, f"{each.id}.clone()", how, 2)
+        of = each.value if isinstance(each, ast.Subscript) else each
+        if isinstance(each, ast.Name) or (isinstance(of, ast.Name) and of.id in changed):
+            shown = source.shown(each)
+            how = f"`{shown}` gets another name and no copy: what changes one changes both"
+            yield source.with_text(each, f"{source.of(each)}.clone()", how, 2)
+
+
+def _changed(source: Source, node: ast.Assign) -> set[str]:
+    """The names of tensors of which places are filled behind a statement."""
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    inside = source.inside(function) if function is not None else []
+    stored = [n for n in inside if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    return {n.value.id for n in stored if isinstance(n.value, ast.Name) and n.lineno > node.lineno}
 
 
 def _of_nothing(source: Source, node: ast.Compare) -> Iterator[Edit]:

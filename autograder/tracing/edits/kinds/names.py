@@ -54,9 +54,13 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     ):
         return  # another name for it alone
     unsure = not is_sure(source, node)
+    # `x + layer(y)`: of what stands in one expression the one is easily taken for the other.
+    around = [n for n in source.around(node) if isinstance(n, ast.BinOp)]
+    beside = _names(around[-1]) if around else set()
     for other in known:
         if other != node.id and of_one_type(source, node, other):
-            rank = 2 if _are_of_a_kind(source, function, node.id, other) else 4
+            alike = _are_of_a_kind(source, function, node.id, other) or other in beside
+            rank = 2 if alike else 4
             edit = source.with_text(node, other, how, rank)
             yield replace(edit, by_name=True, unsure=unsure)
     # A number that should be one more or less, or its root.

@@ -144,7 +144,8 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
         if texts[i] != texts[i + 1]:
             other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
             cut = all(isinstance(each, ast.Subscript) for each in node.elts[i : i + 2])
-            edit = source.with_span(node, (begins, ends), ", ".join(other), how, 1)
+            rank = 0 if isinstance(parent, ast.Subscript) else 1
+            edit = source.with_span(node, (begins, ends), ", ".join(other), how, rank)
             yield replace(edit, by_name=not cut and not _is_layout(source, node))
     if isinstance(parent, ast.keyword) and parent.arg in AXES:
         how = f"`{source.shown(parent)}` are more axes than belong there"
