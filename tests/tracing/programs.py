@@ -550,7 +550,7 @@ def padded_weights(scores, lengths):
     b, n, _ = scores.shape
     mask = torch.zeros(b, n, n, dtype=torch.bool)
     for i in range(b):
-        mask[i, :, lengths[i] - 1:] = True
+        mask[i, :, lengths[i] - 1:] = True  # <-
     scores = torch.where(mask, torch.tensor(float("-inf")), scores)  # <-
     return torch.softmax(scores, dim=-1)
 """,

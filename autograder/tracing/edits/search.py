@@ -30,13 +30,14 @@ from autograder.tracing.look import Look, Told
 from autograder.tracing.text import Text
 
 MOST = 20_000  # steps that are made for all single changes; a hundred take a millisecond
-FEWEST = 30  # changes that are tried, whatever they cost
+FEWEST = 30  # changes that are tried, whatever they cost, and at once
 MOST_OF_NAMED = 10_000  # the same where the mistake has a name already
 MOST_OF_ONE_LINE = 6_000  # the same for a line that the steps tell
 MOST_OF_KNOWN = 16  # pairs of changes that each leave a known mistake
 MOST_OF_TWO = 12_000  # the same for two at once
 OF_ONE = 60  # what it costs beside its steps to try one
 OF_A_CLASS = 60  # and to make its object
+MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
 SURVIVE = 8  # versions that are tried on all calls
 NEAREST = 4  # changes behind which a second one is looked for
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
@@ -92,7 +93,7 @@ class Search:
         failed = [i for i in failed if wrong.outcomes[i].error is not None] or failed
         failed = [i for i in failed if self._shows(i, pair)] or failed
         self.place = min(failed, key=lambda i: _size(wrong.calls[i]), default=None)
-        self.cost = OF_ONE
+        self.cost, self.spent, self.most = OF_ONE, 0, MOST
         self.all: list[Edit] = []
         self.order: list[Edit] = []
         self.tried: list[Edit] = []
@@ -104,8 +105,8 @@ class Search:
             steps = len(trace.steps) if trace is not None else 0
             self.cost += steps + OF_A_CLASS * (call.init is not None)
             self.all = self._in_order(edits(wrong.source))
-            most = max((MOST_OF_NAMED if named else MOST) // self.cost, FEWEST)
-            self.order = [edit for edit in self.all if self._may_be(edit)][:most]
+            self.order = [edit for edit in self.all if self._may_be(edit)]
+            self.most = MOST_OF_NAMED if named else MOST
 
     def _draws(self, call: Call) -> bool:
         """Whether a call shows the numbers that an object draws for itself, unlike the others."""
@@ -122,8 +123,11 @@ class Search:
         """The single changes that make all right, the likeliest first. Of those that are as likely
         as one another all are tried, and none that is less likely where one of them does it."""
         for _, group in itertools.groupby(self.order, key=self.doubt):
-            found = self._that_mend(list(group))
-            if found:
+            found, left = [], list(group)
+            while left and (self.spent < self.most or len(self.tried) < FEWEST):
+                found += self._that_mend(left[:FEWEST])
+                left = left[FEWEST:]
+            if found or left:
                 return found
         return []
 
@@ -137,6 +141,8 @@ class Search:
     def _that_mend(self, group: list[Edit]) -> list[Edit]:
         """Those of some changes that make all right; what each gives is kept."""
         gave = self._asked([edit.source for edit in group])
+        stopped = sum(came is None or came.error is not None for came in gave)
+        self.spent += OF_ONE * stopped + self.cost * (len(gave) - stopped)
         self.tried += group
         self.gave += gave
         pairs = zip(group, gave, strict=True)
@@ -158,6 +164,7 @@ class Search:
         return (
             self._of_two_known_ones()
             or self._two_changes(likely[:NEAREST])
+            or self._one_after_the_other()
             or self._beside_a_known_one(self.nearest)
         )
 
@@ -239,6 +246,18 @@ class Search:
             return ()
         one, two, _ = min(right_ones, key=lambda each: self._doubts(*each[:2]))
         return self._told(one, two)
+
+    def _one_after_the_other(self) -> tuple[Mended, ...]:
+        """A change that makes the call right which is looked at, and one for those that are not
+        right then."""
+        for one in [edit for edit in self.nearly if not edit.missing][:MOST_OF_CALLS]:
+            (outcomes,) = self._on_all([one.source])
+            if outcomes is not None:
+                wrong = replace(self.wrong, source=one.source, outcomes=outcomes)
+                found = Search(wrong, self.likely, named=True).one()
+                if found and found[0].line != one.line:
+                    return tuple(Mended(each.line, each.how) for each in (one, found[0]))
+        return ()
 
     def _named(self, own: Edit, other: Edit) -> str:
         """The known mistake that a change undoes, in its own words: what comes back with the other

@@ -73,15 +73,15 @@ def _told_by_name(placed: Finding, known: Answers) -> list[int]:
 def _tells_the_same(
     first: Finding, placed: Finding, two: tuple[Mended, ...], known: Answers
 ) -> bool:
-    """Whether the steps have told two mistakes of the same lines, more of them by their names, or
-    of one line, in the order in which they come in; or the cause of one line alone."""
+    """Whether the steps have told two mistakes of the same lines, no fewer of them by their names,
+    or of one line, in the order in which they come in; or the cause of one line alone."""
     lines = {int(line) for line in LINE.findall(placed.message)}
     if placed.where is not None and {placed.where.first_wrong} == {each.line for each in two}:
         return placed.message != first.message
     if lines != {each.line for each in two}:
         return False
     named = {message for _, message, _ in known.mistakes if message in placed.message}
-    return len(lines) == 1 or len(named) > sum(bool(each.known) for each in two)
+    return len(lines) == 1 or len(named) >= sum(bool(each.known) for each in two)
 
 
 def _by_its_name(one: Mended, placed: Finding, known: Answers) -> Mended:

@@ -59,7 +59,7 @@ add(
 def padded_weights(scores, lengths):
     T = scores.shape[-1]
     is_pad = torch.arange(T).unsqueeze(0) >= lengths.unsqueeze(1)
-    is_pad = is_pad.unsqueeze(-1).expand(-1, T, T)
+    is_pad = is_pad.unsqueeze(-1).expand(-1, T, T)  # <-
     return scores.masked_fill(is_pad, -1e9).softmax(-1)  # <-
 """,
     "[Rr]ow|quer|key|places",

@@ -41,6 +41,8 @@ def edits(text: str) -> list[Edit]:
     for node in source.nodes():
         for kind in KINDS:
             for edit in kind(source, node):
-                found.setdefault(edit.source, edit)
+                known = found.setdefault(edit.source, edit)
+                if edit.rank < known.rank:  # the likelier of two slips that it may undo
+                    found[edit.source] = edit
     found.pop(text, None)
     return sorted(found.values(), key=lambda edit: edit.rank)

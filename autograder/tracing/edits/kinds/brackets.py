@@ -17,9 +17,11 @@ def of_brackets(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of a call's bracket."""
     if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
         yield from _of_wider(source, node)
+        yield from _of_a_part(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_narrower(source, node)
         yield from _of_nested(source, node)
+        yield from _of_a_norm(source, node)
 
 
 def _operand(source: Source, node: ast.expr) -> ast.expr | None:
@@ -62,6 +64,18 @@ def _of_wider(source: Source, node: ast.BinOp) -> Iterator[Edit]:
                 yield source.with_expression(parent, _with(source, call, operand, pair), how, 2)
 
 
+def _of_a_part(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`a / f(b) + c` for `a / f(b + c)`."""
+    inner = node.left
+    operand = _operand(source, inner.right) if isinstance(inner, ast.BinOp) else None
+    if operand is not None and _is_sum(node) and type(inner.op) in SIGNS and not _is_sum(inner):
+        how = f"the brackets of `{source.shown(node)}` do not stand where they belong"
+        pair = f"{source.of(operand)} {SIGNS[type(node.op)]} {source.in_brackets(node.right)}"
+        left, sign = source.in_brackets(inner.left), SIGNS[type(inner.op)]
+        new = f"{left} {sign} {_with(source, inner.right, operand, pair)}"
+        yield source.with_expression(node, new, how, 1)
+
+
 def _is_sum(node: ast.AST) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
 
@@ -79,6 +93,20 @@ def _of_narrower(source: Source, node: ast.Call) -> Iterator[Edit]:
     if number(operand.right) is None:
         of_right = _with(source, node, operand, source.of(operand.right))
         yield source.with_expression(node, f"{left} {sign} {of_right}", how, 2)
+
+
+def _of_a_norm(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`norm(x + layer(x))` for `x + layer(norm(x))`."""
+    inside = node.args[0] if len(node.args) == 1 else None
+    if not _is_sum(inside) or not source.of(node.func).startswith("self."):
+        return
+    for own, layer in ((inside.left, inside.right), (inside.right, inside.left)):
+        is_call = isinstance(layer, ast.Call) and len(layer.args) >= 1
+        if is_call and source.of(layer.args[0]) == source.of(own):
+            how = f"`{source.shown(node.func)}` is of the sum, and belongs before the other layer"
+            given = f"{source.of(node.func)}({source.of(own)})"
+            new = f"{source.of(own)} + {_with(source, layer, layer.args[0], given)}"
+            yield source.with_expression(node, new, how, 1)
 
 
 def _of_nested(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -17,6 +17,7 @@ from autograder.tracing.text import callee
 AROUND = (
     ("({}).transpose(-2, -1)", "the last two axes of `{}` stand in each other's place"),
     ("({}).transpose(0, 1)", "the first two axes of `{}` stand in each other's place"),
+    ("({}).transpose(1, 2)", "axes 1 and 2 of `{}` stand in each other's place"),
     ("2 * ({})", "`{}` is half of what belongs there"),
     ("({}) / 2", "`{}` is twice what belongs there"),
     ("1 / ({})", "`{}` stands where one over it belongs"),
@@ -29,7 +30,9 @@ AROUND = (
     ("abs({})", "`{}` has a sign where its size alone counts"),
     ("~({})", "`{}` is True where it should be False, and False where it should be True"),
     ("torch.softmax({}, -1)", "the rows of `{}` are not normalised"),
+    ("({0}) / ({0}).sum(-1, keepdim=True)", "the rows of `{}` do not sum to 1"),
 )
+PRODUCTS = ("matmul", "bmm", "mm", "einsum")
 ANYWHERE = 4  # their rank: each could stand around any value
 LEAST = ('float("-inf")', "-1e30")
 
@@ -48,6 +51,7 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_nothing(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_factors(source, node)
+    yield from _of_scales(source, node)
 
 
 def _is_whole(source: Source, node: ast.expr) -> bool:
@@ -74,6 +78,20 @@ def _of_masks(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             for least in LEAST:
                 new = f"{source.in_brackets(scores)}.masked_fill({kept} == 0, {least})"
                 yield source.with_expression(node, new, how, 2)
+
+
+def _of_scales(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """A product that is not divided by the root of the size that it sums over."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        first = node.left
+    elif isinstance(node, ast.Call) and callee(node) in PRODUCTS:
+        first = next((a for a in node.args if isinstance(a, ast.Name | ast.Subscript)), None)
+    else:
+        return
+    if isinstance(first, ast.Name | ast.Attribute | ast.Subscript):
+        how = f"`{source.shown(node)}` is not scaled"
+        new = f"({source.of(node)}) / {source.of(first)}.shape[-1] ** 0.5"
+        yield replace(source.with_expression(node, new, how, 2), missing=True)
 
 
 def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:

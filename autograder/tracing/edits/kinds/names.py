@@ -148,7 +148,8 @@ def is_sure(source: Source, node: ast.AST) -> bool:
     made = sorted(n.lineno for n in same if isinstance(n.ctx, ast.Store))
     before = max((line for line in made if line < node.lineno), default=0)
     until = min((line for line in made if line >= node.lineno), default=math.inf)
-    if not before and node.id in [a.arg for a in function.args.args]:
+    given = node.id in [a.arg for a in function.args.args] and not before
+    if given and function.name not in source.called:  # else what it is given may be wrong
         return True
     read = [n.lineno for n in same if isinstance(n.ctx, ast.Load)]
     if sum(before < line <= until for line in read) > 1:

@@ -32,6 +32,9 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_slice(source, node)
     elif isinstance(node, ast.Tuple) and len(node.elts) > 1 and isinstance(node.ctx, ast.Load):
         yield from _of_tuple(source, node)
+        yield from _of_signs(source, node)
+    elif isinstance(node, ast.List) and len(node.elts) == 2:
+        yield from _of_signs(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(source.parent[node], ast.Assign):
         yield from _of_unpacked(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "einsum":
@@ -105,6 +108,8 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
         ways += [(f"({start}) {s} 1", f"({end}) {s} 1", step) for s in "+-"]
         ways += [(f"({start}) {s} 1", end, step) for s in "+-"]
         ways += [(start, f"({end}) {s} 1", step) for s in "+-"]
+    if end and not start:
+        ways += [("1", "", step)]
     if end and not start:  # from the end, and from behind what was cut off
         ways += [(end[1:], "", step)] if end.startswith("-") else [(f"-({end})", "", step)]
     if start and not end and not start.startswith("-"):
@@ -151,6 +156,23 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
         how = f"`{source.shown(parent)}` are more axes than belong there"
         for each in texts:
             yield source.with_text(node, each, how, 1)
+
+
+def _of_signs(source: Source, node: ast.Tuple | ast.List) -> Iterator[Edit]:
+    """The minus of one of two neighbours, which belongs to the other."""
+    if len(node.elts) != 2:
+        return
+    turned = [isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub) for e in node.elts]
+    if turned.count(True) == 1:
+        one, two = node.elts
+        texts = (
+            [source.of(one.operand), f"-({source.of(two)})"]
+            if turned[0]
+            else [f"-({source.of(one)})", source.of(two.operand)]
+        )
+        span = source.span(one)[0], source.span(two)[1]
+        how = f"the minus in `{source.shown(node)}` belongs to the other part"
+        yield source.with_span(node, span, ", ".join(texts), how)
 
 
 def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:

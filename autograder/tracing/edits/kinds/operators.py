@@ -77,6 +77,12 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     sign = SIGNS[type(node.op)]
     left, right = source.in_brackets(node.left), source.in_brackets(node.right)
     shown = source.shown(node)
+    if sign == "**":
+        how = f"the power of `{shown}` has the wrong sign"
+        yield source.with_expression(node, f"{left} ** -({source.of(node.right)})", how, 1)
+    if sign == "-" and getattr(node.left, "value", None) == 1:
+        how = f"`{shown}` stands where `{source.shown(node.right)}` itself belongs"
+        yield source.with_expression(node, source.of(node.right), how, 1)
     if sign in ORDERED:
         how = f"the two sides of `{sign}` have changed places in `{shown}`"
         yield source.with_expression(node, f"{right} {sign} {left}", how, 1)
@@ -178,6 +184,27 @@ def _of_comparison(source: Source, node: ast.Compare) -> Iterator[Edit]:
     for other in ALIKE[sign]:
         rank = int(OPPOSITE.get(sign) == other)  # what is turned round may be so where it is used
         yield source.with_expression(node, f"{left} {other} {right}", how, rank)
+    yield from _of_a_column(source, node.left, f"{sign} {right}", node)
+    yield from _of_a_column(source, node.comparators[0], f"{left} {sign}", node)
+    last = node.comparators[0]
+    if sign in OPPOSITE and isinstance(last, ast.BinOp) and isinstance(last.op, ast.Sub):
+        how = f"`{source.shown(node)}` counts from the other end"
+        new = f"{left} {OPPOSITE[sign]} {source.in_brackets(last.right)}"
+        yield source.with_expression(node, new, how, 1)
+
+
+def _of_a_column(source: Source, node: ast.expr, beside: str, whole: ast.AST) -> Iterator[Edit]:
+    """A row where a column belongs, which meets each number of the other side."""
+    if isinstance(node, ast.Constant):
+        return
+    how = f"`{source.shown(node)}` lies along the wrong axis in `{source.shown(whole)}`"
+    if isinstance(node, ast.Subscript):
+        texts = source.of(node.slice).replace(" ", "")
+        other = {"None": ":, None", "None,:": ":, None", ":,None": "None"}.get(texts)
+        if other is not None:
+            yield source.with_text(node, f"{source.of(node.value)}[{other}]", how, 1)
+    elif isinstance(node, ast.Name | ast.Call | ast.Attribute):
+        yield source.with_expression(node, f"{source.of(node)}.unsqueeze(-1)", how, 2)
 
 
 def _rank_of_turned(source: Source, node: ast.UnaryOp) -> int:
@@ -230,12 +257,10 @@ def _on_the_other_side(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             one, two = source.in_brackets(bare), f"{source.in_brackets(other)}.transpose(-2, -1)"
             pair = f"{one} @ {two}" if turned is node.left else f"{two} @ {one}"
             yield source.with_expression(node, pair, how, 2)
-            how = f"`{source.shown(bare)}` and `{source.shown(other)}` have changed places"
-            pair = f"{two} @ {one}" if turned is node.left else f"{one} @ {two}"
-            edit = source.with_expression(node, pair, how, 2)
-            yield replace(
-                edit, by_name=True, unsure=not (is_sure(source, bare) and is_sure(source, other))
-            )
+            if is_sure(source, bare) and is_sure(source, other):
+                how = f"`{source.shown(bare)}` and `{source.shown(other)}` have changed places"
+                pair = f"{two} @ {one}" if turned is node.left else f"{one} @ {two}"
+                yield replace(source.with_expression(node, pair, how, 1), by_name=True)
 
 
 def turned_back(node: ast.AST) -> ast.expr | None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from autograder.tracing.edits.kinds.names import names_of, of_one_type
 from autograder.tracing.edits.kinds.source import Edit, Source
 
-MOST_NAMES = 4  # of each kind that are put in another's place
+MOST_NAMES = 8  # that are put in the place of one
 SIGNS = ("@", "+", "*", "/")
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from autograder.tracing.edits.kinds.calls import LIBRARIES
 from autograder.tracing.edits.kinds.names import is_sure, of_one_type
 from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.text import callee
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
 MOST_NAMES = 7
@@ -200,10 +201,18 @@ def _exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
         for other in names[i + 1 :]:
             if one.id == other.id or not of_one_type(source, one, other.id):
                 continue
+            if _is_given(source, one) and source.parent[one] is source.parent[other]:
+                continue  # the function may be wrong
             (start, middle), (again, end) = source.span(one), source.span(other)
             new = other.id + source.text[middle:again] + one.id
             how = f"`{one.id}` and `{other.id}` have changed places"
             yield replace(source.with_span(node, (start, end), new, how, 3), by_name=True)
+
+
+def _is_given(source: Source, node: ast.Name) -> bool:
+    """Whether a name stands among the arguments of a function of the student's."""
+    parent, own = source.parent[node], {function.name for function in source.functions()}
+    return isinstance(parent, ast.Call) and node in parent.args and callee(parent) in own
 
 
 def _is_called(source: Source, node: ast.Name) -> bool:
