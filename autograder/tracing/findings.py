@@ -27,7 +27,7 @@ from autograder.tracing.layers import and_twice, of_training, with_lines
 from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
 from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan
 from autograder.tracing.raised import nothing, plainly, stopped, with_the_error, without_advice
-from autograder.tracing.say import keeps
+from autograder.tracing.say import NO_CAUSE, keeps
 from autograder.tracing.text import Text
 
 # A number that is made of the length of an axis, as changed operations are told.
@@ -375,7 +375,7 @@ def _causes(told: list[Told], habit: str, message: str) -> str:
         return f"{habit or told[0].cause[1]} {message}"
     parts = []
     for number, each in enumerate(told):
-        how = each.where.how or "what it gives is not right"
+        how = each.where.how or NO_CAUSE
         what = each.cause[1] if each.cause else f"{how[:1].upper()}{how[1:]}."
         parts.append(f"Line {each.where.first_wrong}: {habit if habit and not number else what}")
     count = {2: "Two", 3: "Three"}[len(told)]

@@ -15,6 +15,7 @@ from autograder.tracing.edits.kinds.source import Edit
 from autograder.tracing.edits.search import Mended, Search, WrongAnswer
 from autograder.tracing.look import TWO_AT_ONCE, Look
 from autograder.tracing.raised import without_advice
+from autograder.tracing.say import NO_CAUSE
 from autograder.tracing.text import callee, function_around
 
 ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's error is told
@@ -78,7 +79,7 @@ def _tells_the_same(
     lines = {int(line) for line in LINE.findall(placed.message)}
     if placed.where is not None and {placed.where.first_wrong} == {each.line for each in two}:
         return placed.message != first.message
-    if lines != {each.line for each in two}:
+    if lines != {each.line for each in two} or NO_CAUSE in placed.message.lower():
         return False
     named = {message for _, message, _ in known.mistakes if message in placed.message}
     return len(lines) == 1 or len(named) >= sum(bool(each.known) for each in two)

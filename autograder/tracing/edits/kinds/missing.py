@@ -104,7 +104,8 @@ def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
         if isinstance(each, ast.Name) or (isinstance(of, ast.Name) and of.id in changed):
             shown = source.shown(each)
             how = f"`{shown}` gets another name and no copy: what changes one changes both"
-            yield source.with_text(each, f"{source.of(each)}.clone()", how, 2)
+            rank = 1 if of is not each else 2
+            yield source.with_text(each, f"{source.of(each)}.clone()", how, rank)
 
 
 def _changed(source: Source, node: ast.Assign) -> set[str]:
