@@ -306,7 +306,7 @@ class Attention(nn.Module):
         self.q = nn.Linear(input_size, hidden)
         self.k = nn.Linear(input_size, hidden)
         self.v = nn.Linear(input_size, hidden)
-        self.scale = input_size ** 0.5
+        self.scale = input_size ** 0.5  # <-
 
     def forward(self, x):
         scores = torch.matmul(self.q(x), self.k(x).transpose(-1, -2)) / self.scale  # <-

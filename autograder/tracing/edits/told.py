@@ -52,11 +52,11 @@ def by_its_edit(
         )
     elif one:
         said = _said(first[number], placed[number], one, search, look)
-    elif two and not _tells_the_same(first[number], placed[number], two, asked.known):
-        two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
-        said = _both(first[number], placed[number], two, asked.exercise, look)
     else:
-        return placed
+        two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
+        if not two or _tells_the_same(first[number], placed[number], two, asked.known):
+            return placed
+        said = _both(first[number], placed[number], two, asked.exercise, look)
     return [*placed[:number], said, *placed[number + 1 :]]
 
 

@@ -42,7 +42,9 @@ def edits(text: str) -> list[Edit]:
         for kind in KINDS:
             for edit in kind(source, node):
                 known = found.setdefault(edit.source, edit)
-                if edit.rank < known.rank:  # the likelier of two slips that it may undo
+                if (
+                    edit.rank < known.rank and not edit.by_name
+                ):  # the likelier of two slips that it may undo
                     found[edit.source] = edit
     found.pop(text, None)
     return sorted(found.values(), key=lambda edit: edit.rank)

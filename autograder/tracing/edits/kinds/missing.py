@@ -32,6 +32,7 @@ AROUND = (
     ("torch.softmax({}, -1)", "the rows of `{}` are not normalised"),
     ("({0}) / ({0}).sum(-1, keepdim=True)", "the rows of `{}` do not sum to 1"),
 )
+SOFTMAX_OF = ("torch", "F", "nn.functional", "torch.nn.functional", "torch.special")
 PRODUCTS = ("matmul", "bmm", "mm", "einsum")
 ANYWHERE = 4  # their rank: each could stand around any value
 LEAST = ('float("-inf")', "-1e30")
@@ -40,9 +41,12 @@ LEAST = ('float("-inf")', "-1e30")
 def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes that put in a step."""
     if isinstance(node, ast.expr) and _is_whole(source, node):
+        function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+        called = getattr(function, "name", "") in source.called  # with what may be wrong
         for around, how in AROUND:
             new, said = around.format(source.of(node)), how.format(source.shown(node))
-            yield replace(source.with_expression(node, new, said, ANYWHERE), missing=True)
+            edit = source.with_expression(node, new, said, ANYWHERE)
+            yield replace(edit, missing=True, unsure=called)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         yield from _of_masks(source, node)
     elif isinstance(node, ast.Assign):
@@ -81,17 +85,33 @@ def _of_masks(source: Source, node: ast.BinOp) -> Iterator[Edit]:
 
 
 def _of_scales(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """A product that is not divided by the root of the size that it sums over."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-        first = node.left
-    elif isinstance(node, ast.Call) and callee(node) in PRODUCTS:
-        first = next((a for a in node.args if isinstance(a, ast.Name | ast.Subscript)), None)
-    else:
-        return
+    """A product that is not divided by the root of the size that it sums over: where it is made, or
+    where a softmax takes it."""
+    scores, first = node, _first_operand(node)
+    if isinstance(node, ast.Call) and callee(node) == "softmax":
+        of = getattr(node.func, "value", None)
+        library = isinstance(of, ast.Name | ast.Attribute) and source.of(of) in SOFTMAX_OF
+        scores = (node.args[0] if node.args else None) if library else of
+        function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+        if not isinstance(scores, ast.Name) or function is None:
+            return
+        made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
+        made = [n.value for n in made if scores.id in map(source.of, n.targets)]
+        operands = (_first_operand(n) for value in made for n in source.inside(value))
+        first = next((each for each in operands if each is not None), None)
     if isinstance(first, ast.Name | ast.Attribute | ast.Subscript):
-        how = f"`{source.shown(node)}` is not scaled"
-        new = f"({source.of(node)}) / {source.of(first)}.shape[-1] ** 0.5"
-        yield replace(source.with_expression(node, new, how, 2), missing=True)
+        how = f"`{source.shown(scores)}` is not scaled"
+        new = f"({source.of(scores)}) / {source.of(first)}.shape[-1] ** 0.5"
+        yield replace(source.with_expression(scores, new, how, 2), missing=True)
+
+
+def _first_operand(node: ast.AST) -> ast.expr | None:
+    """What a product is of, first; None of what is none."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return node.left
+    if isinstance(node, ast.Call) and callee(node) in PRODUCTS:
+        return next((a for a in node.args if isinstance(a, ast.Name | ast.Subscript)), None)
+    return None
 
 
 def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:

@@ -10,6 +10,7 @@ from autograder.tracing.edits.kinds.names import names_of, of_one_type
 from autograder.tracing.edits.kinds.source import Edit, Source
 
 MOST_NAMES = 8  # that are put in the place of one
+MOST_UNUSED = 3
 SIGNS = ("@", "+", "*", "/")
 
 
@@ -110,7 +111,7 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
     unused = [a.arg for a in function.args.args if a.arg not in read and a.arg != "self"]
     unused += [f"self.{name}" for name in unread(source)] if "self" in read else []
     value = value.elts[0] if isinstance(value, ast.Tuple) else value
-    for name in unused[:2]:
+    for name in unused[:MOST_UNUSED]:
         for sign in SIGNS:
             how = f"`{name}` has no part in it"
             new = f"{source.in_brackets(value)} {sign} {name}"
