@@ -231,7 +231,8 @@ class Search:
             (place + self.doubt(two) - NEARER * (two.source in nearer), one, two, text)
             for place, one in enumerate(nearest)
             for two, text in self._behind(one)
-            if not (two.missing and two.rank >= ANYWHERE)
+            if not (two.missing and (one.takes or two.rank >= ANYWHERE))
+            if not (two.takes and one.missing)  # else a step is only moved
         ]
         found = [rest for _, *rest in sorted(found, key=lambda each: each[0])]
         found = found[: MOST_OF_TWO // self.cost]

@@ -79,9 +79,12 @@ def _tells_the_same(
     lines = {int(line) for line in LINE.findall(placed.message)}
     if placed.where is not None and {placed.where.first_wrong} == {each.line for each in two}:
         return placed.message != first.message
-    if lines != {each.line for each in two} or NO_CAUSE in placed.message.lower():
-        return False
     named = {message for _, message, _ in known.mistakes if message in placed.message}
+    own = {each.line for each in two}
+    if lines and lines <= own and len(named) >= len(two):
+        return True
+    if lines != own or NO_CAUSE in placed.message.lower():
+        return False
     return len(lines) == 1 or len(named) >= sum(bool(each.known) for each in two)
 
 
