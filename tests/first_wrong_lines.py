@@ -37,24 +37,28 @@ letters, is compared all the same and not called anything.
 The steps show where the numbers go wrong. What proves a cause best is a change of the program
 itself: another axis, another number, operator, comparison or letter; two sides, arguments or names
 in each other's places; a call, a factor or a line too many; brackets elsewhere; axes exchanged
-before a reshape; a line earlier or later, in a loop or behind it; at last a step that is missing,
-such as a root, a copy or a layer. Each such change is made by itself (`autograder/tracing/edits`),
-the likeliest first, and the student's own definitions run with it, in the same throw-away process.
+before a reshape; a line earlier or later, in a loop or behind it; an object of its own for each of
+two names; what was given or made and is nowhere used; at last a step that is missing, such as a
+root, a copy or a layer. Each such change is made by itself (`autograder/tracing/edits/kinds`), the
+likeliest first, and the student's own definitions run with it, in the same throw-away process.
 Where every call comes out right with one of them, that is what is wrong: its line is told, what
 stands there, and that everything else is right; not what would be right. A known mistake keeps its
 own words and gets the line.
 
-A change is tried on one call, and what survives on all of them. What runs is the student's code, in
-its place: the rounds of loops are counted, so that none that a change makes endless goes on. Where
-the steps tell a line, its changes come first: a mask may be turned round where it is made or where
-it is used, and its name says which (`valid`, `future`). Where changes in two functions would do, no
-line is told; nor where a name is read in one place alone, as it may have been made wrong as well;
-nor where something could be missing on several lines.
+A change is tried on one call, where the function that it changes alone is put in its place and an
+object built without it is used again; what survives is tried as it stands, on all calls. What runs
+is the student's code, in its place: the rounds of loops are counted, so that none that a change
+makes endless goes on. Where the steps tell a line, its changes come first: a mask may be turned
+round where it is made or where it is used, and its name says which (`valid`, `future`). Where
+changes in two functions would do, no line is told; nor where a name is read in one place alone, as
+it may have been made wrong as well; nor where something could be missing on several lines.
 
 Where no single change does it, two are tried. Best are two of which each alone gives what a known
 mistake gives: each undoes the mistake that the other leaves. Else a second one is looked for behind
-those that bring the result nearest to what is asked for, or a known mistake beside one. Both are
-told, with their lines, the one that runs first to be mended first; beside an error the other line.
+those that bring the result nearest to what is asked for, best one that alone does so, too; or
+behind one with which a call comes out right and others do not; or a known mistake beside one. Both
+are told, with their lines, the one that runs first to be mended first; beside an error the other
+line.
 
 ## Two things at once
 

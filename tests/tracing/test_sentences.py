@@ -251,8 +251,9 @@ return self.noise(table.softmax(2)) @ v"""
 
 def test_a_mask_that_is_turned_round_is_told_beside_scores_that_are_not_scaled():
     found = said("masks.attention", causal(UNSCALED))
-    assert found.where.first_wrong == 11
-    assert "Line 11: `torch.bmm(q, k.mT)` is not scaled. Line 13: " in found.message
+    assert found.where.first_wrong == 13
+    assert "Line 13: " in found.message and "Line 14: " in found.message
+    assert "is not scaled" in found.message or "are not scaled" in found.message
 
 
 # --- what the text shows of loops, arguments and layers ------------------------------------------
