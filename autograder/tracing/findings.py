@@ -135,10 +135,20 @@ def with_where(
             placed = by_its_edit(found, placed, asked, look)
         placed = with_lines(placed, Text(source))
         placed = placed if steps is not None else of_training(placed, Text(source))
+        placed = [_by_chance(f) if f.fails else f for f in placed]
         return placed if exercise.stages else and_twice(placed, known.mistakes, Text(source))
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         logging.getLogger(__name__).exception("looking at the steps failed")
         return found
+
+
+def _by_chance(finding: Finding) -> Finding:
+    """A finding that another share is dropped, without a line that nothing but its place in the
+    known mistake speaks for: how many are dropped is drawn somewhere before."""
+    share = finding.check.endswith("dropout.share") and finding.where is not None
+    if not share or finding.where.how:
+        return finding
+    return replace(finding, where=None, line=None, statement="")
 
 
 def _with_where(

@@ -136,6 +136,8 @@ def _with_another(placed: Finding, two: tuple[Mended, ...], look: Look | None) -
         return replace(placed, message=message, line=line, statement=statement, where=where)
     if other.line == placed.line or not (first.line == placed.line or other.known):
         return placed
+    if f"line {other.line} " in placed.message.lower():  # what is wrong there is told already
+        return placed
     said = f"Line {other.line} is wrong, too: {other.known or f'{other.how}.'}"
     return replace(placed, message=f"{placed.message} {said}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
@@ -22,6 +23,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_one_in_a_loop(source, node)
         yield from _of_new_axes(source, node)
         yield from _of_neighbours(source, node)
+        yield from _of_one_too_many(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.left, ast.List):
         yield from _of_one_many_times(source, node)
     elif isinstance(node, ast.FunctionDef | ast.Lambda):
@@ -138,6 +140,16 @@ def _of_new_axes(source: Source, node: ast.Subscript) -> Iterator[Edit]:
             how = f"`{source.shown(node)}` gets its new axes in other places than it should"
             more = [*texts[:place], "None", *texts[place:]]
             yield source.with_text(node.slice, ", ".join(more), how, 1)
+
+
+def _of_one_too_many(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """The first of what is no collection."""
+    if not isinstance(node.ctx, ast.Load) or not isinstance(node.slice, ast.Constant):
+        return
+    if isinstance(node.value, ast.Name | ast.Attribute | ast.Call):
+        how = f"`[{source.of(node.slice)}]` does not belong there: `{source.shown(node)}`"
+        edit = source.with_expression(node, source.of(node.value), how, 2)
+        yield replace(edit, takes=True)
 
 
 def _of_neighbours(source: Source, node: ast.Subscript) -> Iterator[Edit]:

@@ -63,6 +63,11 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
             rank = 2 if alike else 4
             edit = source.with_text(node, other, how, rank)
             yield replace(edit, by_name=True, unsure=unsure)
+    given = isinstance(parent, ast.Call | ast.Tuple | ast.keyword)
+    if given and node.id in _sizes(source, function):
+        how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
+        for other in sorted(_sizes(source, function) & set(known) - {node.id})[:3]:
+            yield source.with_text(node, f"{node.id} - {other}", how, 3)
     # A number that should be one more or less, or its root.
     if _is_a_number(source, node):
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
@@ -100,7 +105,8 @@ def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
     known = source.sizes.get(function)
     if known is not None:
         return known
-    found = {a.arg for a in function.args.args if a.arg.startswith("num_")}
+    given = (a.arg for a in function.args.args)
+    found = {a for a in given if a.startswith(("num_", "n_")) or a.endswith(("_len", "_size"))}
     for node in source.inside(function):
         if isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Call):
             called, target = callee(node.iter), node.target

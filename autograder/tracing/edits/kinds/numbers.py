@@ -83,6 +83,8 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
         others = [v for v in (value + 1, value - 1) if v != value]
         more = (0, 1, 2, -1, 0.5, -value) if isinstance(parent, ast.BinOp) else (-value,)
         others += [v for v in more if v != value and v not in others]
+    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow) and node is parent.right:
+        others = [v for v in others if v]  # a power of 0 takes the whole step away
     for other in others:
         yield source.with_expression(node, str(other), how, 1)
 

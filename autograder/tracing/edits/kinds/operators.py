@@ -67,7 +67,8 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
         sign = source.text[source.span(node)[0]]
         how = f"`{source.shown(node)}` turns around what should stay as it is"
-        rank = {"+": 9, "~": _rank_of_turned(source, node)}.get(sign, 1)
+        twice = sign == "-" and "-" in source.of(node.operand)  # minus minus infinity
+        rank = {"+": 9, "~": _rank_of_turned(source, node)}.get(sign, int(not twice))
         yield source.with_expression(node, source.of(node.operand), how, rank)
     elif isinstance(node, ast.AugAssign) and type(node.op) in SIGNS:
         yield from _of_change_in_place(source, node)
@@ -89,6 +90,11 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     for other in OTHERS.get(sign, ()):
         how = f"`{sign}` is not the operation that belongs in `{shown}`"
         yield source.with_expression(node, f"{left} {other} {right}", how, 1)
+    if sign in ("+", "-") and isinstance(node.right, ast.Name):
+        name = node.right.id
+        how = f"`{name}` is not as much as belongs in `{shown}`"
+        for much in (f"{name} / 2", f"2 * {name}"):
+            yield source.with_text(node.right, much, how, 2)
     if sign == "+" and isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Add):
         first, last = source.in_brackets(node.left.left), source.in_brackets(node.left.right)
         how = f"`+` is not the operation that belongs in front of `{source.shown(node.right)}`"
