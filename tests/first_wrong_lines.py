@@ -37,24 +37,28 @@ letters, is compared all the same and not called anything.
 The steps show where the numbers go wrong. What proves a cause best is a change of the program
 itself: another axis, another number, operator, comparison or letter; two sides, arguments or names
 in each other's places; a call, a factor or a line too many; brackets elsewhere; axes exchanged
-before a reshape; a line earlier or later, in a loop or behind it; at last a step that is missing,
-such as a root, a copy or a layer. Each such change is made by itself (`autograder/tracing/edits`),
-the likeliest first, and the student's own definitions run with it, in the same throw-away process.
+before a reshape; a line earlier or later, in a loop or behind it; an object of its own for each of
+two names; what was given or made and is nowhere used; at last a step that is missing, such as a
+root, a copy or a layer. Each such change is made by itself (`autograder/tracing/edits/kinds`), the
+likeliest first, and the student's own definitions run with it, in the same throw-away process.
 Where every call comes out right with one of them, that is what is wrong: its line is told, what
 stands there, and that everything else is right; not what would be right. A known mistake keeps its
 own words and gets the line.
 
-A change is tried on one call, and what survives on all of them. What runs is the student's code, in
-its place: the rounds of loops are counted, so that none that a change makes endless goes on. Where
-the steps tell a line, its changes come first: a mask may be turned round where it is made or where
-it is used, and its name says which (`valid`, `future`). Where changes in two functions would do, no
-line is told; nor where a name is read in one place alone, as it may have been made wrong as well;
-nor where something could be missing on several lines.
+A change is tried on one call, where the function that it changes alone is put in its place and an
+object built without it is used again; what survives is tried as it stands, on all calls. What runs
+is the student's code, in its place: the rounds of loops are counted, so that none that a change
+makes endless goes on. Where the steps tell a line, its changes come first: a mask may be turned
+round where it is made or where it is used, and its name says which (`valid`, `future`). Where
+changes in two functions would do, no line is told; nor where a name is read in one place alone, as
+it may have been made wrong as well; nor where something could be missing on several lines.
 
 Where no single change does it, two are tried. Best are two of which each alone gives what a known
 mistake gives: each undoes the mistake that the other leaves. Else a second one is looked for behind
-those that bring the result nearest to what is asked for, or a known mistake beside one. Both are
-told, with their lines, the one that runs first to be mended first; beside an error the other line.
+those that bring the result nearest to what is asked for, best one that alone does so, too; or
+behind one with which a call comes out right and others do not; or a known mistake beside one. Both
+are told, with their lines, the one that runs first to be mended first; beside an error the other
+line.
 
 ## Two things at once
 
@@ -107,7 +111,7 @@ Of layers under other names, of other sizes or without a bias the line that make
 
 Counted on programs that were written, with their wrong lines, before they ran. Each set was tried
 once; most of what was wrong was mended afterwards, so that a set shows nothing any more. The last
-eleven were written by readers who knew none of the rules, in styles as odd as students' are; E is
+twelve were written by readers who knew none of the rules, in styles as odd as students' are; E is
 to more than a third made after mistakes told of in public code. A program counts where its line (of
 a pair both lines) and the cause are right and nothing false is said beside them.
 
@@ -128,12 +132,15 @@ a pair both lines) and the cause are right and nothing false is said beside them
 | N | 26 of 40 | 6 of 20 | 8 of 60 | 16 of 16 |
 | O | 23 of 40 | 6 of 20 | 9 of 60 | 16 of 16 |
 | Q | 26 of 30 | 8 of 15 | 4 of 45 | 12 of 12 |
+| V | 16 of 24 | 8 of 16 | 5 of 40 | 10 of 10 |
 
 N was tried when single changes of a program were new; with all of them, and two at once, it gives
 34 of 40 and 12 of 20. O is of mistakes that take several words to mend, as far as its reader could
 think of them; Q of those that a student makes on the way, half of its single ones after public
 threads, judged by another reader. With what was mended afterwards O gives 32 of 40 and 11 of 20 by
-their lines, Q 30 of 30 and 10 of 15.
+their lines, Q 30 of 30 and 11 of 15. Before V a set of pairs, by another reader, showed which kinds
+of changes were missing: of its 20 pairs 8 had both lines, and 19 afterwards; V, half of its single
+mistakes after public threads, shows how far that reached.
 
 So of single mistakes nobody had thought of, five to nine of ten get their line and their cause; in
 most others the cause or the line alone is told. One program in six to eleven is told something that

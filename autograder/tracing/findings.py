@@ -27,7 +27,7 @@ from autograder.tracing.layers import and_twice, of_training, with_lines
 from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
 from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan
 from autograder.tracing.raised import nothing, plainly, stopped, with_the_error, without_advice
-from autograder.tracing.say import keeps
+from autograder.tracing.say import NO_CAUSE, keeps
 from autograder.tracing.text import Text
 
 # A number that is made of the length of an axis, as changed operations are told.
@@ -135,10 +135,20 @@ def with_where(
             placed = by_its_edit(found, placed, asked, look)
         placed = with_lines(placed, Text(source))
         placed = placed if steps is not None else of_training(placed, Text(source))
+        placed = [_by_chance(f) if f.fails else f for f in placed]
         return placed if exercise.stages else and_twice(placed, known.mistakes, Text(source))
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         logging.getLogger(__name__).exception("looking at the steps failed")
         return found
+
+
+def _by_chance(finding: Finding) -> Finding:
+    """A finding that another share is dropped, without a line that nothing but its place in the
+    known mistake speaks for: how many are dropped is drawn somewhere before."""
+    share = finding.check.endswith("dropout.share") and finding.where is not None
+    if not share or finding.where.how:
+        return finding
+    return replace(finding, where=None, line=None, statement="")
 
 
 def _with_where(
@@ -375,7 +385,7 @@ def _causes(told: list[Told], habit: str, message: str) -> str:
         return f"{habit or told[0].cause[1]} {message}"
     parts = []
     for number, each in enumerate(told):
-        how = each.where.how or "what it gives is not right"
+        how = each.where.how or NO_CAUSE
         what = each.cause[1] if each.cause else f"{how[:1].upper()}{how[1:]}."
         parts.append(f"Line {each.where.first_wrong}: {habit if habit and not number else what}")
     count = {2: "Two", 3: "Three"}[len(told)]

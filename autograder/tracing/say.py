@@ -26,6 +26,7 @@ from autograder.tracing.proof.standing import (
 from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
+NO_CAUSE = "what it gives is not right"  # of a line, where no more is known
 RANDOM = ("rand", "rand_like", "randn", "bernoulli", "uniform", "dropout", "multinomial")
 NOWHERE: tuple[int, int | None, str] = (-1, None, "")
 REDUCES = ("amax", "max", "amin", "min", "mean", "norm", "logsumexp", "std", "var")

@@ -306,7 +306,7 @@ class Attention(nn.Module):
         self.q = nn.Linear(input_size, hidden)
         self.k = nn.Linear(input_size, hidden)
         self.v = nn.Linear(input_size, hidden)
-        self.scale = input_size ** 0.5
+        self.scale = input_size ** 0.5  # <-
 
     def forward(self, x):
         scores = torch.matmul(self.q(x), self.k(x).transpose(-1, -2)) / self.scale  # <-
@@ -550,7 +550,7 @@ def padded_weights(scores, lengths):
     b, n, _ = scores.shape
     mask = torch.zeros(b, n, n, dtype=torch.bool)
     for i in range(b):
-        mask[i, :, lengths[i] - 1:] = True
+        mask[i, :, lengths[i] - 1:] = True  # <-
     scores = torch.where(mask, torch.tensor(float("-inf")), scores)  # <-
     return torch.softmax(scores, dim=-1)
 """,

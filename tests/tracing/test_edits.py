@@ -6,8 +6,8 @@ import pytest
 
 from autograder.course.calls import Call
 from autograder.sandbox.inside import edited
-from autograder.tracing.edits.all import edits
 from autograder.tracing.edits.ask import here, outcomes_of
+from autograder.tracing.edits.kinds.all import edits
 from tests.tracing import fresh
 from tests.tracing.helper import asked, told
 

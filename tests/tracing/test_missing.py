@@ -209,7 +209,7 @@ def test_what_else_is_wrong_beside_a_named_mistake_is_told():
 
 def test_beside_an_error_another_wrong_line_is_told():
     found = failing("variants.linear", NO_PLUS_ONE)
-    assert "RuntimeError" in found.message and "Line 3 is wrong, too: " in found.message
+    assert "RuntimeError" in found.message and "Line 3: " in found.message
 
 
 def test_a_line_that_calls_what_was_given_is_not_told_without_a_proof():

@@ -98,7 +98,7 @@ def head_scores(q, k):
     return table * q.shape[-1] ** -0.5
 """
     found = said("heads.scores", source)
-    assert found.line == 3 and found.where.last_right is None
+    assert found.line == 2 and found.where.last_right is None
 
 
 def test_keys_in_the_place_of_queries_are_not_blamed_on_the_mask_behind_them():

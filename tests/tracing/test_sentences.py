@@ -249,10 +249,11 @@ table = torch.where(past, torch.tensor(-1e9, dtype=x.dtype), table)
 return self.noise(table.softmax(2)) @ v"""
 
 
-def test_a_mask_is_known_by_the_places_it_hides_whatever_the_scores():
+def test_a_mask_that_is_turned_round_is_told_beside_scores_that_are_not_scaled():
     found = said("masks.attention", causal(UNSCALED))
     assert found.where.first_wrong == 13
-    assert found.message.startswith("The mask is the wrong way round")
+    assert "Line 13: " in found.message and "Line 14: " in found.message
+    assert "is not scaled" in found.message or "are not scaled" in found.message
 
 
 # --- what the text shows of loops, arguments and layers ------------------------------------------

@@ -2,6 +2,10 @@
 
 Loaded by its path inside the sandbox, beside the runner. A change may make a loop endless, also in
 a student's own notebook: how many rounds run is counted, and what passes the bound is given up.
+
+Most versions differ from a `base` in one function. Then the base is defined once and that function
+alone is put in its place; an object that was built without it is used again. What comes of this is
+a first look: a version that matters is asked for once more without a base.
 """
 
 from __future__ import annotations
@@ -9,8 +13,15 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import operator
+import re
 import sys
 import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import torch
 
 MAX_ROUNDS = 3_000  # of the loops of one version
 MAX_ALL = 50_000  # of all versions together
@@ -18,22 +29,35 @@ COUNTER = "_round_of_a_loop"
 FILE = "<cell another version>"
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+LOOP = re.compile(r"\b(?:for|while)\b")
+OF_ITS_CLASS = ("super", "__")  # what a method cannot do outside of its class
 
 
 def run(runner, header: dict, tensors: dict) -> tuple[dict, dict]:
     """What the calls give with each of the texts in the place of the answer's own definitions;
     None for one that stops with an error, where none is `wanted`. Or the `steps` of one text."""
-    if header.get("steps"):
-        version = type(runner)(dict(runner.namespace))
-        with _quiet():
-            _define(header["texts"][0], version.namespace, _Rounds(MAX_ROUNDS))
+    with _quiet():
+        if header.get("steps"):
+            version = type(runner)(dict(runner.namespace))
+            _define(ast.parse(header["texts"][0]), version.namespace, _Rounds(MAX_ROUNDS))
             return sys.modules["course_steps"].run(version, header, tensors)
+        base = _Base.of(header["base"], runner) if header.get("base") else None
+        return _outcomes(runner, base, header, tensors)
+
+
+def _outcomes(runner, base: _Base | None, header: dict, tensors: dict) -> tuple[dict, dict]:
+    """What the calls give of each version, and the tensors of it."""
     found, out, left = [], {}, MAX_ALL
     for text in header["texts"]:
-        before, bound = list(out), _Rounds(min(left, MAX_ROUNDS))
-        version = type(runner)(dict(runner.namespace))
-        version.brief = not header.get("wanted")
-        outcomes = _outcomes(version, text, header["calls"], tensors, out, bound) if left else None
+        if not left:
+            found.append(None)
+            continue
+        before, outcomes, bound = list(out), None, _Rounds(min(left, MAX_ROUNDS))
+        put = base.put if base else partial(_itself, runner)
+        # What stops it may be a decorator, a default value, the bound.
+        with contextlib.suppress(BaseException), put(text, bound) as version:
+            version.brief = not header.get("wanted")
+            outcomes = [version.call(call, tensors, out) for call in header["calls"]]
         left = max(0, left - bound.count)
         failed = outcomes is None or any(each.get("error") for each in outcomes)
         if bound.passed or (failed and not header.get("wanted")):
@@ -44,16 +68,200 @@ def run(runner, header: dict, tensors: dict) -> tuple[dict, dict]:
     return {"versions": found}, out
 
 
-def _outcomes(version, text: str, calls: list, tensors: dict, out: dict, bound) -> list | None:
-    """What the calls give of one version; None where it cannot even be defined."""
-    with _quiet():
+@contextlib.contextmanager
+def _itself(runner, text: str, bound: _Rounds) -> Iterator:
+    """A runner with all that a version defines."""
+    version = type(runner)(dict(runner.namespace))
+    _define(ast.parse(text), version.namespace, bound)
+    yield version
+
+
+# --- versions that differ in one function --------------------------------------------------------
+@dataclass(frozen=True)
+class _Function:
+    """A function at the top of a text, or a method of a class there."""
+
+    node: ast.FunctionDef
+    owner: str = ""  # the class
+
+
+class _Base:
+    """A text that is defined once; its versions are it with one other function."""
+
+    def __init__(self, text: str, runner):
+        self.lines = text.splitlines()
+        self.runner = runner
+        self.namespace, self.bound = dict(runner.namespace), _Rounds(MAX_ROUNDS)
+        tree = ast.parse(text)
+        self.functions = list(_functions(tree))
+        self.names = [(each.owner, each.node.name) for each in self.functions]
+        self.held, self.building = _held(tree), _building(self.functions)
+        _define(tree, self.namespace, self.bound)
+        self.built: dict[int, _Built] = {}  # by the call's id
+
+    @classmethod
+    def of(cls, text: str, runner) -> _Base | None:
+        """None of what cannot be defined, or keeps something from call to call."""
         try:
-            _define(text, version.namespace, bound)
-            return [version.call(call, tensors, out) for call in calls]
-        except BaseException:  # of a decorator, a default value, the bound
+            return None if "global " in text else cls(text, runner)
+        except BaseException:  # of a decorator, a default value
             return None
 
+    @contextlib.contextmanager
+    def put(self, text: str, bound: _Rounds) -> Iterator:
+        """A runner with a version: where one function differs with that one in its place."""
+        changed = self._changed(text.splitlines())
+        if changed is None:
+            with _itself(self.runner, text, bound) as version:
+                yield version
+            return
+        function, source = changed
+        version = type(self.runner)(self.namespace)
+        if function.node.name not in self.building:
+            version.target = self._target(version.target)
+        self.bound.restart(bound)
+        where = self.namespace[function.owner] if function.owner else self.namespace
+        own = vars(where) if function.owner else where
+        old = own[function.node.name]
+        _set(where, function.node.name, self._made(function, source))
+        try:
+            yield version
+        finally:
+            _set(where, function.node.name, old)
+            bound.count = self.bound.count
 
+    def _changed(self, lines: list[str]) -> tuple[_Function, str] | None:
+        """The one function in which a text differs, and what stands there."""
+        more = len(lines) - len(self.lines)
+        pairs = zip(self.lines, lines, strict=False)
+        first = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
+        pairs = zip(reversed(self.lines), reversed(lines), strict=False)
+        last = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
+        if first is None or last is None:
+            return None
+        last = len(self.lines) - last  # behind the last line that differs
+        for function in self.functions:
+            start, end = function.node.lineno - 1, function.node.end_lineno
+            if start <= min(first, last) and max(first, last) <= end and end + more > start:
+                source = "\n".join(lines[start : end + more])
+                return (function, source) if self._stands_alone(function, source) else None
+        return None
+
+    def _stands_alone(self, function: _Function, source: str) -> bool:
+        """Whether a function can be put in another's place, and nothing else has that one."""
+        name = function.node.name
+        bound = function.owner and any(word in source for word in OF_ITS_CLASS)
+        kept = function.node.decorator_list or name in self.held
+        return not (bound or kept) and self.names.count((function.owner, name)) == 1
+
+    def _made(self, function: _Function, source: str) -> Callable:
+        """The function that stands in a version."""
+        text, local, name = f"if True:\n{source}", {}, function.node.name
+        text = text if source[:1].isspace() else source
+        exec(_compiled(ast.parse(text) if LOOP.search(text) else text), self.namespace, local)
+        if set(local) != {name}:
+            raise ValueError("it is no other version of this function")
+        return local[name]
+
+    def _target(self, build: Callable) -> Callable:
+        """What to call, as a runner finds it: an object is built once for a call."""
+
+        def target(call: dict, tensors: Mapping, outcome: dict) -> tuple:
+            if call.get("build") is None or call.get("on") or call.get("mend"):
+                return build(call, tensors, outcome)
+            kept = self.built.get(id(call))
+            if kept is None or not _is_same(kept.state, _state(kept.object)):
+                own: dict = {}
+                found, parameters = build(call, tensors, own)
+                kept = _Built(found, parameters, own, torch.get_rng_state(), _state(found))
+                self.built[id(call)] = kept
+            elif call.get("seed") is not None:
+                torch.set_rng_state(kept.dice)
+            outcome.update(kept.outcome)
+            return kept.object, kept.parameters
+
+        return target
+
+
+@dataclass(frozen=True)
+class _Built:
+    """An object as it was built: what is told of it, the dice, and the state that it was in."""
+
+    object: object
+    parameters: dict
+    outcome: dict
+    dice: torch.Tensor
+    state: list
+
+
+def _state(built: object) -> list:
+    """What an object holds, and what changes where that is changed in place."""
+    parts = built.modules() if isinstance(built, torch.nn.Module) else [built]
+    found = []
+    for part in parts:
+        for value in getattr(part, "__dict__", {"": object()}).values():
+            found.append(value)
+            inside = value.values() if isinstance(value, dict) else value
+            found += inside if isinstance(value, dict | list | set) else ()
+    return found + [value._version for value in found if isinstance(value, torch.Tensor)]
+
+
+def _is_same(one: list, other: list) -> bool:
+    """Whether two such states hold the very same."""
+    return len(one) == len(other) and all(map(operator.is_, one, other))
+
+
+def _set(where, name: str, value) -> None:
+    """Puts a function into a class, or a namespace."""
+    if isinstance(where, dict):
+        where[name] = value
+    else:
+        setattr(where, name, value)
+
+
+def _functions(tree: ast.Module) -> Iterator[_Function]:
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield _Function(node)
+        elif isinstance(node, ast.ClassDef):
+            yield from (
+                _Function(n, node.name) for n in node.body if isinstance(n, ast.FunctionDef)
+            )
+
+
+def _held(tree: ast.Module) -> set[str]:
+    """The names that are read while a text is defined: what holds them keeps them."""
+    left, found = [n for n in tree.body if isinstance(n, DEFINES)], set()
+    while left:
+        node = left.pop()
+        if isinstance(node, ast.FunctionDef):
+            left += [
+                *node.decorator_list,
+                *node.args.defaults,
+                *filter(None, node.args.kw_defaults),
+            ]
+        else:
+            found |= _names_of(node)
+            left += ast.iter_child_nodes(node)
+    return found
+
+
+def _building(functions: list[_Function]) -> set[str]:
+    """The names of what objects are built with: `__init__`, and what it reads, and so on."""
+    found, before = {"__init__"}, set()
+    while found != before:
+        before = set(found)
+        for each in functions:
+            if each.node.name in before:
+                found |= {name for node in ast.walk(each.node) for name in _names_of(node)}
+    return found
+
+
+def _names_of(node: ast.AST) -> set[str]:
+    return {getattr(node, "id", None), getattr(node, "attr", None)} - {None}
+
+
+# --- defining ------------------------------------------------------------------------------------
 @contextlib.contextmanager
 def _quiet():
     """Nothing that a version prints is shown, and no warning."""
@@ -64,11 +272,16 @@ def _quiet():
         yield
 
 
-def _define(text: str, namespace: dict, bound) -> None:
+def _define(tree: ast.Module, namespace: dict, bound: _Rounds) -> None:
     """Runs what a text defines, and nothing else of it; the rounds of its loops are counted."""
-    tree = ast.parse(text)
     tree.body = [node for node in tree.body if isinstance(node, DEFINES)]
-    left: list[ast.AST] = [tree]
+    namespace[COUNTER] = bound.one
+    exec(_compiled(tree), namespace)
+
+
+def _compiled(tree: ast.Module | str):
+    """The code of a text, with a count in each loop; of what has none the text will do."""
+    left: list[ast.AST] = [tree] if isinstance(tree, ast.Module) else []
     while left:  # statements alone: no expression has a loop of this kind
         node = left.pop()
         for name in BLOCKS:
@@ -77,8 +290,7 @@ def _define(text: str, namespace: dict, bound) -> None:
             counted = ast.Expr(ast.Call(ast.Name(COUNTER, ast.Load()), [], []))
             ast.copy_location(counted, node)
             node.body.insert(0, ast.fix_missing_locations(counted))
-    namespace[COUNTER] = bound.one
-    exec(compile(tree, FILE, "exec", dont_inherit=True), namespace)
+    return compile(tree, FILE, "exec", dont_inherit=True)
 
 
 class _Passed(BaseException):
@@ -95,6 +307,10 @@ class _Rounds:
     def passed(self) -> bool:
         """Whether it was stopped."""
         return self.count > self.most
+
+    def restart(self, other: _Rounds) -> None:
+        """Counts for another version."""
+        self.most, self.count = other.most, 0
 
     def one(self) -> None:
         """A round begins."""

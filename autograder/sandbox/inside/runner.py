@@ -107,7 +107,9 @@ class Runner:
                 return {"error": _missing(call["name"], self.namespace)}
             if call.get("seed") is not None:
                 torch.manual_seed(call["seed"])
-            target, parameters = self._target(call, tensors, outcome)
+            target, parameters = self.target(call, tensors, outcome)
+            for name in call["method"].split(".") if call.get("method") else ():
+                target = getattr(target, name)
             if call.get("inspect"):
                 outcome["value"] = None
                 return outcome
@@ -139,8 +141,9 @@ class Runner:
         outcome["left"] = sorted({t for m, state in held for t in modules.left_behind(m, state)})
         return outcome
 
-    def _target(self, call: dict, tensors: Mapping, outcome: dict):
-        """What to call: the function itself, or the object built (once, if it has a name)."""
+    def target(self, call: dict, tensors: Mapping, outcome: dict):
+        """What is called, or has the method that is: the function itself, or the object built
+        (once, if it has a name); and its parameters."""
         found = self.objects.get(call.get("on") or "")
         if found is None:
             found = self.namespace[call["name"]]
@@ -165,8 +168,6 @@ class Runner:
             parameters = modules.parameters(found)
         if isinstance(found, torch.nn.Module):
             found.train(bool(call.get("train")))
-        for name in call["method"].split(".") if call.get("method") else ():
-            found = getattr(found, name)
         return found, parameters
 
 

@@ -18,14 +18,15 @@ Send = Callable[[dict, dict], tuple[dict, dict]]
 
 
 def outcomes_of(
-    send: Send, texts: Sequence[str], calls: Sequence[Call], wanted: bool
+    send: Send, texts: Sequence[str], calls: Sequence[Call], wanted: bool, base: str = ""
 ) -> list[tuple[Outcome, ...] | None]:
     """What the calls give with each of these versions; None where that cannot be told.
 
-    wanted: whether a version that stops with an error is of interest, too.
+    wanted: whether a version that stops with an error is of interest, too. base: what most versions
+    differ from in one function; for a first look, which is quick.
     """
     header, tensors = to_request(list(calls))
-    header |= {"op": "edited", "texts": list(texts), "wanted": wanted}
+    header |= {"op": "edited", "texts": list(texts), "wanted": wanted, "base": base}
     try:
         return _read(*send(header, tensors), len(texts), len(calls))
     except (LookupError, TypeError, ValueError):

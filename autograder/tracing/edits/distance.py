@@ -58,10 +58,20 @@ def _parts(value) -> list:
     return [value]
 
 
+def _apart_as_numbers(one, other) -> float:
+    """How far one number is from another, as a share of the larger; FAR of what is none."""
+    if type(one) is type(other) and one == other:
+        return 0.0
+    numbers = [n for n in (one, other) if isinstance(n, int | float) and not isinstance(n, bool)]
+    if len(numbers) < 2 or not all(map(math.isfinite, numbers)):
+        return FAR
+    return min(FAR, abs(one - other) / max(abs(one), abs(other)))
+
+
 def _apart(one, other) -> float:
     """How far one tensor is from another, as a share of its size."""
     if not isinstance(one, torch.Tensor) or not isinstance(other, torch.Tensor):
-        return 0.0 if type(one) is type(other) and one == other else FAR
+        return _apart_as_numbers(one, other)
     if one.shape != other.shape or one.is_complex() or not other.numel():
         return FAR
     one, other = plain(one.double()), plain(other.double())

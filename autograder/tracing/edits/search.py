@@ -21,23 +21,26 @@ from autograder.course.calls import Call, Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.difference import matches
 from autograder.judging.verdict import right
-from autograder.tracing.edits.all import edits
 from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
 from autograder.tracing.edits.distance import distance, mark, may_match
-from autograder.tracing.edits.missing import ANYWHERE
-from autograder.tracing.edits.source import Edit
+from autograder.tracing.edits.kinds.all import edits
+from autograder.tracing.edits.kinds.missing import ANYWHERE
+from autograder.tracing.edits.kinds.source import Edit
 from autograder.tracing.look import Look, Told
 from autograder.tracing.text import Text
 
 MOST = 20_000  # steps that are made for all single changes; a hundred take a millisecond
+FEWEST = 30  # changes that are tried, whatever they cost, and at once
 MOST_OF_NAMED = 10_000  # the same where the mistake has a name already
 MOST_OF_ONE_LINE = 6_000  # the same for a line that the steps tell
 MOST_OF_KNOWN = 16  # pairs of changes that each leave a known mistake
-MOST_OF_TWO = 9_000  # the same for two at once
+MOST_OF_TWO = 12_000  # the same for two at once
 OF_ONE = 60  # what it costs beside its steps to try one
 OF_A_CLASS = 60  # and to make its object
+MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
 SURVIVE = 8  # versions that are tried on all calls
 NEAREST = 4  # changes behind which a second one is looked for
+NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 TOLD = 4  # how much likelier a change is on a line that the steps tell
 
 
@@ -86,11 +89,11 @@ class Search:
         self.rtol = wrong.exercise.rtol
         pairs = enumerate(zip(wrong.outcomes, wrong.known.expected, strict=True))
         failed = [i for i, (got, wanted) in pairs if not matches(got, wanted, self.rtol)]
-        failed = [i for i in failed if not wrong.calls[i].inspect]
+        failed = [i for i in failed if not (wrong.calls[i].inspect or self._draws(wrong.calls[i]))]
         failed = [i for i in failed if wrong.outcomes[i].error is not None] or failed
         failed = [i for i in failed if self._shows(i, pair)] or failed
         self.place = min(failed, key=lambda i: _size(wrong.calls[i]), default=None)
-        self.cost = OF_ONE
+        self.cost, self.spent, self.most = OF_ONE, 0, MOST
         self.all: list[Edit] = []
         self.order: list[Edit] = []
         self.tried: list[Edit] = []
@@ -102,9 +105,13 @@ class Search:
             steps = len(trace.steps) if trace is not None else 0
             self.cost += steps + OF_A_CLASS * (call.init is not None)
             self.all = self._in_order(edits(wrong.source))
-            self.order = [edit for edit in self.all if self._may_be(edit)][
-                : (MOST_OF_NAMED if named else MOST) // self.cost
-            ]
+            self.order = [edit for edit in self.all if self._may_be(edit)]
+            self.most = MOST_OF_NAMED if named else MOST
+
+    def _draws(self, call: Call) -> bool:
+        """Whether a call shows the numbers that an object draws for itself, unlike the others."""
+        given = any(each.weights for each in self.wrong.calls)
+        return call.init is not None and given and not call.weights
 
     def _shows(self, place: int, pair: Sequence[str]) -> bool:
         """Whether each of these known mistakes shows by itself in a call."""
@@ -116,8 +123,11 @@ class Search:
         """The single changes that make all right, the likeliest first. Of those that are as likely
         as one another all are tried, and none that is less likely where one of them does it."""
         for _, group in itertools.groupby(self.order, key=self.doubt):
-            found = self._that_mend(list(group))
-            if found:
+            found, left = [], list(group)
+            while left and (self.spent < self.most or len(self.tried) < FEWEST):
+                found += self._that_mend(left[:FEWEST])
+                left = left[FEWEST:]
+            if found or left:
                 return found
         return []
 
@@ -131,6 +141,8 @@ class Search:
     def _that_mend(self, group: list[Edit]) -> list[Edit]:
         """Those of some changes that make all right; what each gives is kept."""
         gave = self._asked([edit.source for edit in group])
+        stopped = sum(came is None or came.error is not None for came in gave)
+        self.spent += OF_ONE * stopped + self.cost * (len(gave) - stopped)
         self.tried += group
         self.gave += gave
         pairs = zip(group, gave, strict=True)
@@ -148,11 +160,12 @@ class Search:
             return ()
         if named:  # its name explains what came back: what else is wrong shows elsewhere
             return self._two_changes(self.nearly[:NEAREST])
-        nearest = self._nearest()
+        likely = [e for e in self.nearest if not (e.missing and e.rank >= ANYWHERE)]
         return (
             self._of_two_known_ones()
-            or self._two_changes([edit for edit in nearest if not edit.missing][:NEAREST])
-            or self._beside_a_known_one(nearest)
+            or self._two_changes(likely[:NEAREST])
+            or self._one_after_the_other()
+            or self._beside_a_known_one(self.nearest)
         )
 
     @cached_property
@@ -161,9 +174,9 @@ class Search:
         with the mistake's check and message, and what it gives in all calls."""
         known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
         marks = [mark(gives[self.place]) for *_, gives in known]
-        as_it_is, found = self.wrong.outcomes[self.place], []
+        changed, found = {edit.source for edit in self.change}, []
         for edit, gave in zip(self.tried, self.gave, strict=True):
-            if gave is None or gave.error is not None or matches(gave, as_it_is, self.rtol):
+            if edit.source not in changed or gave.error is not None:
                 continue
             own = mark(gave)
             for (check, message, gives), theirs in zip(known, marks, strict=True):
@@ -186,6 +199,8 @@ class Search:
         pairs.sort(key=lambda pair: self._doubts(*pair))
         texts = [(pair, pair[0].after(pair[1])) for pair in pairs]
         texts = [each for each in texts if each[1]][:MOST_OF_KNOWN]
+        gave = self._asked([text for _, text in texts])
+        texts = [each for each, came in zip(texts, gave, strict=True) if self._fits(came)]
         fine = self._all_right([text for _, text in texts])
         found = [pair for (pair, _), is_right in zip(texts, fine, strict=True) if is_right]
         return self._told(*found[0]) if found and self._is_one_place(found) else ()
@@ -211,23 +226,39 @@ class Search:
         return True
 
     def _two_changes(self, nearest: list[Edit]) -> tuple[Mended, ...]:
+        nearer = {edit.source for edit in self.nearest}
         found = [
-            (place + self.doubt(two), one, two, text)
+            (place + self.doubt(two) - NEARER * (two.source in nearer), one, two, text)
             for place, one in enumerate(nearest)
             for two, text in self._behind(one)
-            if not two.missing
+            if not (two.missing and (one.takes or two.rank >= ANYWHERE))
+            if not (two.takes and one.missing)  # else a step is only moved
         ]
         found = [rest for _, *rest in sorted(found, key=lambda each: each[0])]
         found = found[: MOST_OF_TWO // self.cost]
-        gave = self._asked([text for *_, text in found])
-        survive = [each for each, came in zip(found, gave, strict=True) if self._fits(came)]
-        survive = survive[:SURVIVE]
+        gave: dict[str, Outcome | None] = {}
+        for one in nearest:
+            own = [text for first, _, text in found if first is one]
+            gave |= zip(own, self._asked(own, one.source), strict=True)
+        survive = [each for each in found if self._fits(gave[each[-1]])][:SURVIVE]
         fine = self._all_right([text for *_, text in survive])
         right_ones = [each for each, is_right in zip(survive, fine, strict=True) if is_right]
         if not right_ones:
             return ()
         one, two, _ = min(right_ones, key=lambda each: self._doubts(*each[:2]))
         return self._told(one, two)
+
+    def _one_after_the_other(self) -> tuple[Mended, ...]:
+        """A change that makes the call right which is looked at, and one for those that are not
+        right then."""
+        for one in [edit for edit in self.nearly if not edit.missing][:MOST_OF_CALLS]:
+            (outcomes,) = self._on_all([one.source])
+            if outcomes is not None:
+                wrong = replace(self.wrong, source=one.source, outcomes=outcomes)
+                found = Search(wrong, self.likely, named=True).one()
+                if found and found[0].line != one.line:
+                    return tuple(Mended(each.line, each.how) for each in (one, found[0]))
+        return ()
 
     def _named(self, own: Edit, other: Edit) -> str:
         """The known mistake that a change undoes, in its own words: what comes back with the other
@@ -262,7 +293,7 @@ class Search:
         return 2 * edit.rank + self.likely.get(edit.line, 1) - told
 
     # --- asking ----------------------------------------------------------------------------------
-    def _asked(self, texts: list[str]) -> list[Outcome | None]:
+    def _asked(self, texts: list[str], base: str = "") -> list[Outcome | None]:
         """What versions give in the call that is looked at."""
         if not texts:
             return []
@@ -270,7 +301,7 @@ class Search:
         before = [c for c in calls[: self.place] if label and c.on == label]
         wanted = self.wrong.known.expected[self.place].error is not None
         one = [replace(call, work=False) for call in (*before, calls[self.place])]
-        found = outcomes_of(self.wrong.send, texts, one, wanted)
+        found = outcomes_of(self.wrong.send, texts, one, wanted, base or self.wrong.source)
         return [None if each is None else each[-1] for each in found]
 
     def _fits(self, gave: Outcome | None) -> bool:
@@ -282,16 +313,24 @@ class Search:
         found = self._on_all(texts)
         wrong = self.wrong
         return [
-            each is not None and right(wrong.exercise, wrong.calls, each, wrong.known, text)
+            self._comes_out(each) and right(wrong.exercise, wrong.calls, each, wrong.known, text)
             for text, each in zip(texts, found, strict=True)
         ]
+
+    def _comes_out(self, gave: Sequence[Outcome] | None) -> bool:
+        """Whether what leaves nothing to chance comes out right: the judges look at the rest, for
+        they take their time with what is wrong."""
+        asked = zip(self.wrong.calls, gave or (), self.wrong.known.expected, strict=False)
+        pairs = [(g, w) for call, g, w in asked if not (call.train or self._draws(call))]
+        return gave is not None and all(matches(g, w, self.rtol) for g, w in pairs)
 
     def _on_all(self, texts: list[str]) -> list[tuple[Outcome, ...] | None]:
         wanted = any(each.error is not None for each in self.wrong.known.expected)
         return outcomes_of(self.wrong.send, texts, self.wrong.calls, wanted) if texts else []
 
     # --- two at once -----------------------------------------------------------------------------
-    def _nearest(self) -> list[Edit]:
+    @cached_property
+    def nearest(self) -> list[Edit]:
         """The changes that bring the result nearer to what is asked for, the nearest first."""
         wanted = self.wrong.known.expected[self.place]
         if isinstance(wanted.value, Sketch) or wanted.error is not None:
@@ -313,11 +352,14 @@ class Search:
             found = self._in_order(edits(one.source))
             yield from ((two, two.source) for two in found if self._may_be(two))
             return
+        yield from ((two, text) for two in self.change if (text := one.after(two)))
+
+    @cached_property
+    def change(self) -> list[Edit]:
+        """Those that were tried with which something else comes back."""
         as_it_is = self.wrong.outcomes[self.place]
-        for two, gave in zip(self.tried, self.gave, strict=True):
-            text = one.after(two)
-            if text and gave is not None and not matches(gave, as_it_is, self.rtol):
-                yield two, text
+        pairs = zip(self.tried, self.gave, strict=True)
+        return [e for e, g in pairs if g is not None and not matches(g, as_it_is, self.rtol)]
 
     def _beside_a_known_one(self, nearest: list[Edit]) -> tuple[Mended, ...]:
         """A change with which what comes back is what a known mistake gives, where the steps show

@@ -11,10 +11,11 @@ from autograder.course.asking import Exercise, Finding, Verdict, Where
 from autograder.course.general.operations import OPERATION
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
+from autograder.tracing.edits.kinds.source import Edit
 from autograder.tracing.edits.search import Mended, Search, WrongAnswer
-from autograder.tracing.edits.source import Edit
 from autograder.tracing.look import TWO_AT_ONCE, Look
 from autograder.tracing.raised import without_advice
+from autograder.tracing.say import NO_CAUSE
 from autograder.tracing.text import callee, function_around
 
 ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's error is told
@@ -44,14 +45,18 @@ def by_its_edit(
     one = search.one()
     two = search.two(named) if not one else ()
     if settled:
-        said = _with_its_change(placed[number], one) if one else _with_another(placed[number], two)
+        said = (
+            _with_its_change(placed[number], one, look)
+            if one
+            else _with_another(placed[number], two, look)
+        )
     elif one:
         said = _said(first[number], placed[number], one, search, look)
-    elif two and not _tells_the_same(placed[number], two, asked.known):
-        two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
-        said = _both(first[number], placed[number], two, asked.exercise, look)
     else:
-        return placed
+        two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
+        if not two or _tells_the_same(first[number], placed[number], two, asked.known):
+            return placed
+        said = _both(first[number], placed[number], two, asked.exercise, look)
     return [*placed[:number], said, *placed[number + 1 :]]
 
 
@@ -66,14 +71,21 @@ def _told_by_name(placed: Finding, known: Answers) -> list[int]:
     return [n for n in listed if any(f"Line {n}: {m}" in placed.message for m in said)]
 
 
-def _tells_the_same(placed: Finding, two: tuple[Mended, ...], known: Answers) -> bool:
-    """Whether the steps have told two mistakes of the same lines, more of them by their names, or
-    of one line, in the order in which they come in."""
+def _tells_the_same(
+    first: Finding, placed: Finding, two: tuple[Mended, ...], known: Answers
+) -> bool:
+    """Whether the steps have told two mistakes of the same lines, no fewer of them by their names,
+    or of one line, in the order in which they come in; or the cause of one line alone."""
     lines = {int(line) for line in LINE.findall(placed.message)}
-    if lines != {each.line for each in two}:
-        return False
+    if placed.where is not None and {placed.where.first_wrong} == {each.line for each in two}:
+        return placed.message != first.message
     named = {message for _, message, _ in known.mistakes if message in placed.message}
-    return len(lines) == 1 or len(named) > sum(bool(each.known) for each in two)
+    own = {each.line for each in two}
+    if lines and lines <= own and len(named) >= len(two):
+        return True
+    if lines != own or NO_CAUSE in placed.message.lower():
+        return False
+    return len(lines) == 1 or len(named) >= sum(bool(each.known) for each in two)
 
 
 def _by_its_name(one: Mended, placed: Finding, known: Answers) -> Mended:
@@ -90,26 +102,41 @@ def _is_settled(first: Finding, placed: Finding) -> bool:
     return bool(told) and without_advice(placed.message) == placed.message
 
 
-def _with_its_change(placed: Finding, found: list[Edit]) -> Finding:
+def _with_its_change(placed: Finding, found: list[Edit], look: Look | None) -> Finding:
     """An error with its cause, where changes of one line alone make all right: what is wrong there,
     if it stops there; and no earlier line is called right if it does not."""
     lines = {edit.line for edit in found}
     if lines == {placed.line} and not any(edit.by_name for edit in found):
         said = f"One thing is wrong, in line {placed.line}: {found[0].how}."
         return replace(placed, message=f"{placed.message} {said} Everything else is right.")
+    if len(lines) == 1 and not (found[0].missing or found[0].by_name):
+        (line,) = lines
+        if f"line {line}" not in placed.message.lower():
+            said = f"One thing is wrong, in line {line}: {found[0].how}. Everything else is right."
+            where = _where(line, found[0].how, look)
+            message, statement = f"{placed.message} {said}", _at(line, look)
+            return replace(placed, message=message, line=line, statement=statement, where=where)
     if placed.where is not None and placed.where.last_right in lines:
         where = replace(placed.where, last_right=None, landmark="")
         return replace(placed, where=where)
     return placed
 
 
-def _with_another(placed: Finding, two: tuple[Mended, ...]) -> Finding:
+def _with_another(placed: Finding, two: tuple[Mended, ...], look: Look | None) -> Finding:
     """An error with its cause, and what else is wrong, where a change of its line and one of
     another make all right."""
     if len(two) != 2:
         return placed
     first, other = two  # the first is what keeps it from stopping
+    if placed.line not in (first.line, other.line) and first.line != other.line:
+        parts = _by_time(two, look)
+        statement, where = _at(parts[0].line, look), _where(parts[0].line, parts[0].how, look)
+        message = f"{placed.message} Two things are wrong. {_listed(parts)}"
+        line = parts[0].line
+        return replace(placed, message=message, line=line, statement=statement, where=where)
     if other.line == placed.line or not (first.line == placed.line or other.known):
+        return placed
+    if f"line {other.line} " in placed.message.lower():  # what is wrong there is told already
         return placed
     said = f"Line {other.line} is wrong, too: {other.known or f'{other.how}.'}"
     return replace(placed, message=f"{placed.message} {said}")
@@ -207,16 +234,26 @@ def _both(
     first: Finding, placed: Finding, two: tuple[Mended, ...], exercise: Exercise, look: Look | None
 ) -> Finding:
     """A finding with two changes that together make all right, or one beside a known mistake."""
-    parts = sorted(two, key=lambda each: _when(each.line, look))
-    said = [f"Line {p.line}: {p.known or f'{p.how[:1].upper()}{p.how[1:]}.'}" for p in parts]
+    parts = _by_time(two, look)
     line, how = parts[0].line, parts[0].how
-    said += [f"Mend line {line} first."] if line != parts[-1].line else []
     rest = first.message if is_nameless(first.check, exercise.task) else ""
     rest = rest.partition(TWO_AT_ONCE)[0].strip()
-    message = f"Two things are wrong. {' '.join(said)} {rest}".strip()
+    message = f"Two things are wrong. {_listed(parts)} {rest}".strip()
     told = placed.where is not None and placed.where.first_wrong == line
     where = placed.where if told else _where(line, how, look)
     return replace(placed, message=message, where=where, line=line, statement=_at(line, look))
+
+
+def _by_time(two: tuple[Mended, ...], look: Look | None) -> list[Mended]:
+    """What is wrong, in the order in which it runs."""
+    return sorted(two, key=lambda each: _when(each.line, look))
+
+
+def _listed(parts: list[Mended]) -> str:
+    """What is wrong, line by line, and what to mend first."""
+    said = [f"Line {p.line}: {p.known or f'{p.how[:1].upper()}{p.how[1:]}.'}" for p in parts]
+    said += [f"Mend line {parts[0].line} first."] if parts[0].line != parts[-1].line else []
+    return " ".join(said)
 
 
 def _of_the_last(found: list[Edit], search: Search, look: Look | None) -> Edit | None:

@@ -199,7 +199,7 @@ add(
     "simple.softmax_stable",
     """
 def softmax_stable(scores):
-    largest = scores.max(-1, keepdim=True)
+    largest = scores.max(-1, keepdim=True)  # <-
     e = (scores - largest).exp()  # <-
     return e / e.sum(-1, keepdim=True)
 """,

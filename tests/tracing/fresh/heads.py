@@ -12,7 +12,7 @@ add(
     """
 def mask_scores(scores):
     T = scores.size(-1)
-    bias = torch.zeros(T, T).masked_fill(torch.ones(T, T).triu(1) > 0, -1.0)
+    bias = torch.zeros(T, T).masked_fill(torch.ones(T, T).triu(1) > 0, -1.0)  # <-
     return (scores + bias).softmax(dim=-1)  # <-
 """,
     "hidden|infinity|places|enough|mask",
@@ -59,7 +59,7 @@ add(
 def padded_weights(scores, lengths):
     T = scores.shape[-1]
     is_pad = torch.arange(T).unsqueeze(0) >= lengths.unsqueeze(1)
-    is_pad = is_pad.unsqueeze(-1).expand(-1, T, T)
+    is_pad = is_pad.unsqueeze(-1).expand(-1, T, T)  # <-
     return scores.masked_fill(is_pad, -1e9).softmax(-1)  # <-
 """,
     "[Rr]ow|quer|key|places",
@@ -287,7 +287,7 @@ change(
     ATTEND,
     (
         "    future = torch.arange(T)[None, :] > torch.arange(T)[:, None]\n",
-        "    future = torch.arange(T)[None, :] > torch.arange(T)[:, None] + 1\n",
+        "    future = torch.arange(T)[None, :] > torch.arange(T)[:, None] + 1  # <-\n",
     ),
     ("        att = qh @ kh.mT / hs ** 0.5\n", "        att = qh @ kh.mT  # <-\n"),
     (

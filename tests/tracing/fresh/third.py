@@ -778,7 +778,7 @@ class CausalAttention(nn.Module):
 """
     + QKV
     + """        self.dropout = nn.Dropout(dropout)
-        late = torch.ones(context_length, context_length).triu(2).bool()
+        late = torch.ones(context_length, context_length).triu(2).bool()  # <-
         self.register_buffer("m", late, persistent=False)
 
     def forward(self, x):

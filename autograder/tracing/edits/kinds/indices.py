@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
-from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
 MOST_KEYS = 6
@@ -20,6 +21,9 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_later_axis(source, node)
         yield from _of_two_in_a_row(source, node)
         yield from _of_one_in_a_loop(source, node)
+        yield from _of_new_axes(source, node)
+        yield from _of_neighbours(source, node)
+        yield from _of_one_too_many(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.left, ast.List):
         yield from _of_one_many_times(source, node)
     elif isinstance(node, ast.FunctionDef | ast.Lambda):
@@ -120,6 +124,47 @@ def _of_one_in_a_loop(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         if one_by_one and source.of(loop.iter) == source.of(node.value):
             how = f"`{source.shown(node)}` is the same in every round"
             yield source.with_text(node, loop.target.id, how, 1)
+    used = {n.slice.id for n in source.inside(source.statement(node)) if _is_of_a_name(n)}
+    for name in _numbers_of_loops(source, node):
+        if name in used:
+            how = f"`{source.shown(node)}` is the same in every round"
+            yield source.with_text(node.slice, name, how, 1)
+
+
+def _of_new_axes(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """One new axis too few, or too many, beside another."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    texts = [source.of(each) for each in parts]
+    for place, text in enumerate(texts):
+        if text == "None":
+            how = f"`{source.shown(node)}` gets its new axes in other places than it should"
+            more = [*texts[:place], "None", *texts[place:]]
+            yield source.with_text(node.slice, ", ".join(more), how, 1)
+
+
+def _of_one_too_many(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """The first of what is no collection."""
+    if not isinstance(node.ctx, ast.Load) or not isinstance(node.slice, ast.Constant):
+        return
+    if isinstance(node.value, ast.Name | ast.Attribute | ast.Call):
+        how = f"`[{source.of(node.slice)}]` does not belong there: `{source.shown(node)}`"
+        edit = source.with_expression(node, source.of(node.value), how, 2)
+        yield replace(edit, takes=True)
+
+
+def _of_neighbours(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """The place before or behind the one that a loop is at."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    rounds = _numbers_of_loops(source, node)
+    for each in parts:
+        if isinstance(each, ast.Name) and each.id in rounds:
+            how = f"`{source.shown(node)}` takes the place beside the one that it should"
+            for sign in "+-":
+                yield source.with_text(each, f"{each.id} {sign} 1", how, 2)
+
+
+def _is_of_a_name(node: ast.AST) -> bool:
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name)
 
 
 def _of_two_in_a_row(source: Source, node: ast.Subscript) -> Iterator[Edit]:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
 # What the name of a mask says of its True: that the place is seen, or that it is hidden.
@@ -54,11 +54,20 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     ):
         return  # another name for it alone
     unsure = not is_sure(source, node)
+    # `x + layer(y)`: of what stands in one expression the one is easily taken for the other.
+    around = [n for n in source.around(node) if isinstance(n, ast.BinOp)]
+    beside = _names(around[-1]) if around else set()
     for other in known:
         if other != node.id and of_one_type(source, node, other):
-            rank = 2 if _are_of_a_kind(source, function, node.id, other) else 4
+            alike = _are_of_a_kind(source, function, node.id, other) or other in beside
+            rank = 2 if alike else 4
             edit = source.with_text(node, other, how, rank)
             yield replace(edit, by_name=True, unsure=unsure)
+    given = isinstance(parent, ast.Call | ast.Tuple | ast.keyword)
+    if given and node.id in _sizes(source, function):
+        how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
+        for other in sorted(_sizes(source, function) & set(known) - {node.id})[:3]:
+            yield source.with_text(node, f"{node.id} - {other}", how, 3)
     # A number that should be one more or less, or its root.
     if _is_a_number(source, node):
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
@@ -96,7 +105,8 @@ def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
     known = source.sizes.get(function)
     if known is not None:
         return known
-    found = {a.arg for a in function.args.args if a.arg.startswith("num_")}
+    given = (a.arg for a in function.args.args)
+    found = {a for a in given if a.startswith(("num_", "n_")) or a.endswith(("_len", "_size"))}
     for node in source.inside(function):
         if isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Call):
             called, target = callee(node.iter), node.target
@@ -144,10 +154,31 @@ def is_sure(source: Source, node: ast.AST) -> bool:
     made = sorted(n.lineno for n in same if isinstance(n.ctx, ast.Store))
     before = max((line for line in made if line < node.lineno), default=0)
     until = min((line for line in made if line >= node.lineno), default=math.inf)
-    if not before and node.id in [a.arg for a in function.args.args]:
+    given = node.id in [a.arg for a in function.args.args] and not before
+    if given and function.name not in source.called:  # else what it is given may be wrong
         return True
     read = [n.lineno for n in same if isinstance(n.ctx, ast.Load)]
-    return sum(before < line <= until for line in read) > 1
+    if sum(before < line <= until for line in read) > 1:
+        return True
+    return any(_is_called_after(source, n) for n in same if n.lineno == before)
+
+
+def _is_called_after(source: Source, node: ast.Name) -> bool:
+    """Whether a name that is made says what it is made of, as `q = self.w_query(x)` does."""
+    statement = source.statement(node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    value = getattr(statement, "value", None)
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and node in target.elts:
+        place = target.elts.index(node)
+        value = value.elts[place] if place < len(value.elts) else None
+    elif target is not node:
+        return False
+    inside = list(ast.walk(value)) if value is not None else []
+    names = [n.id for n in inside if isinstance(n, ast.Name)]
+    names += [n.attr for n in inside if isinstance(n, ast.Attribute)]
+    words = [word for name in names for word in WORD.findall(name.lower())]
+    own = WORD.findall(node.id.lower())[:1]
+    return any(word.startswith(o) or o.startswith(word) for o in own for word in words)
 
 
 def _shown(source: Source, node: ast.AST) -> str:

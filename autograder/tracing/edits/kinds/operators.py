@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.names import keeps
-from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.edits.kinds.names import is_sure, keeps
+from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
 SIGNS = {
@@ -67,7 +67,8 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
         sign = source.text[source.span(node)[0]]
         how = f"`{source.shown(node)}` turns around what should stay as it is"
-        rank = {"+": 9, "~": _rank_of_turned(source, node)}.get(sign, 1)
+        twice = sign == "-" and "-" in source.of(node.operand)  # minus minus infinity
+        rank = {"+": 9, "~": _rank_of_turned(source, node)}.get(sign, int(not twice))
         yield source.with_expression(node, source.of(node.operand), how, rank)
     elif isinstance(node, ast.AugAssign) and type(node.op) in SIGNS:
         yield from _of_change_in_place(source, node)
@@ -77,12 +78,23 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     sign = SIGNS[type(node.op)]
     left, right = source.in_brackets(node.left), source.in_brackets(node.right)
     shown = source.shown(node)
+    if sign == "**":
+        how = f"the power of `{shown}` has the wrong sign"
+        yield source.with_expression(node, f"{left} ** -({source.of(node.right)})", how, 1)
+    if sign == "-" and getattr(node.left, "value", None) == 1:
+        how = f"`{shown}` stands where `{source.shown(node.right)}` itself belongs"
+        yield source.with_expression(node, source.of(node.right), how, 1)
     if sign in ORDERED:
         how = f"the two sides of `{sign}` have changed places in `{shown}`"
         yield source.with_expression(node, f"{right} {sign} {left}", how, 1)
     for other in OTHERS.get(sign, ()):
         how = f"`{sign}` is not the operation that belongs in `{shown}`"
         yield source.with_expression(node, f"{left} {other} {right}", how, 1)
+    if sign in ("+", "-") and isinstance(node.right, ast.Name):
+        name = node.right.id
+        how = f"`{name}` is not as much as belongs in `{shown}`"
+        for much in (f"{name} / 2", f"2 * {name}"):
+            yield source.with_text(node.right, much, how, 2)
     if sign == "+" and isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Add):
         first, last = source.in_brackets(node.left.left), source.in_brackets(node.left.right)
         how = f"`+` is not the operation that belongs in front of `{source.shown(node.right)}`"
@@ -137,6 +149,15 @@ def _in_brackets(source: Source, node: ast.expr) -> str:
 def _of_brackets(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     """`(a / b) ** c` for `a / b ** c` and the like, both ways."""
     sign = SIGNS[type(node.op)]
+    power = node.left
+    if isinstance(power, ast.BinOp) and isinstance(power.op, ast.Mult | ast.Div):
+        power = power.right
+    if isinstance(node.op, ast.Div) and isinstance(getattr(power, "op", None), ast.Pow):
+        span = source.span(power.right)[0], source.span(node)[1]
+        shown = f"{source.shown(power)} / {source.shown(node.right)}"
+        how = f"`{shown}` is no root: `**` comes before `/`"
+        new = f"({source.of(power.right)} / {source.of(node.right)})"
+        yield source.with_span(node, span, new, how)
     for side in ("left", "right"):
         inner = getattr(node, side)
         if not isinstance(inner, ast.BinOp) or type(inner.op) not in SIGNS:
@@ -169,6 +190,27 @@ def _of_comparison(source: Source, node: ast.Compare) -> Iterator[Edit]:
     for other in ALIKE[sign]:
         rank = int(OPPOSITE.get(sign) == other)  # what is turned round may be so where it is used
         yield source.with_expression(node, f"{left} {other} {right}", how, rank)
+    yield from _of_a_column(source, node.left, f"{sign} {right}", node)
+    yield from _of_a_column(source, node.comparators[0], f"{left} {sign}", node)
+    last = node.comparators[0]
+    if sign in OPPOSITE and isinstance(last, ast.BinOp) and isinstance(last.op, ast.Sub):
+        how = f"`{source.shown(node)}` counts from the other end"
+        new = f"{left} {OPPOSITE[sign]} {source.in_brackets(last.right)}"
+        yield source.with_expression(node, new, how, 1)
+
+
+def _of_a_column(source: Source, node: ast.expr, beside: str, whole: ast.AST) -> Iterator[Edit]:
+    """A row where a column belongs, which meets each number of the other side."""
+    if isinstance(node, ast.Constant):
+        return
+    how = f"`{source.shown(node)}` lies along the wrong axis in `{source.shown(whole)}`"
+    if isinstance(node, ast.Subscript):
+        texts = source.of(node.slice).replace(" ", "")
+        other = {"None": ":, None", "None,:": ":, None", ":,None": "None"}.get(texts)
+        if other is not None:
+            yield source.with_text(node, f"{source.of(node.value)}[{other}]", how, 1)
+    elif isinstance(node, ast.Name | ast.Call | ast.Attribute):
+        yield source.with_expression(node, f"{source.of(node)}.unsqueeze(-1)", how, 2)
 
 
 def _rank_of_turned(source: Source, node: ast.UnaryOp) -> int:
@@ -221,6 +263,10 @@ def _on_the_other_side(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             one, two = source.in_brackets(bare), f"{source.in_brackets(other)}.transpose(-2, -1)"
             pair = f"{one} @ {two}" if turned is node.left else f"{two} @ {one}"
             yield source.with_expression(node, pair, how, 2)
+            if is_sure(source, bare) and is_sure(source, other):
+                how = f"`{source.shown(bare)}` and `{source.shown(other)}` have changed places"
+                pair = f"{two} @ {one}" if turned is node.left else f"{one} @ {two}"
+                yield replace(source.with_expression(node, pair, how, 1), by_name=True)
 
 
 def turned_back(node: ast.AST) -> ast.expr | None:

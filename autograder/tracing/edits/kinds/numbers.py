@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 AXES = ("dim", "axis", "dims", "dim0", "dim1", "start_dim", "end_dim")
@@ -32,6 +32,9 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_slice(source, node)
     elif isinstance(node, ast.Tuple) and len(node.elts) > 1 and isinstance(node.ctx, ast.Load):
         yield from _of_tuple(source, node)
+        yield from _of_signs(source, node)
+    elif isinstance(node, ast.List) and len(node.elts) == 2:
+        yield from _of_signs(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(source.parent[node], ast.Assign):
         yield from _of_unpacked(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "einsum":
@@ -80,6 +83,8 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
         others = [v for v in (value + 1, value - 1) if v != value]
         more = (0, 1, 2, -1, 0.5, -value) if isinstance(parent, ast.BinOp) else (-value,)
         others += [v for v in more if v != value and v not in others]
+    if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow) and node is parent.right:
+        others = [v for v in others if v]  # a power of 0 takes the whole step away
     for other in others:
         yield source.with_expression(node, str(other), how, 1)
 
@@ -105,12 +110,16 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
         ways += [(f"({start}) {s} 1", f"({end}) {s} 1", step) for s in "+-"]
         ways += [(f"({start}) {s} 1", end, step) for s in "+-"]
         ways += [(start, f"({end}) {s} 1", step) for s in "+-"]
+    if end and not start:
+        ways += [("1", "", step)]
     if end and not start:  # from the end, and from behind what was cut off
         ways += [(end[1:], "", step)] if end.startswith("-") else [(f"-({end})", "", step)]
     if start and not end and not start.startswith("-"):
         ways += [("", f"-({start})", step)]
     if step:
         ways += [(start, end, "")]
+    elif not (start or end) and isinstance(source.parent[node], ast.Tuple):
+        ways += [("1", "", ""), ("", "-1", "")]
     for lower, upper, by in ways:
         new = f"{lower}:{upper}" + (f":{by}" if by else "")
         yield source.with_text(node, new, how, 1)
@@ -142,12 +151,30 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
         if texts[i] != texts[i + 1]:
             other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
             cut = all(isinstance(each, ast.Subscript) for each in node.elts[i : i + 2])
-            edit = source.with_span(node, (begins, ends), ", ".join(other), how, 1)
+            rank = 0 if isinstance(parent, ast.Subscript) else 1
+            edit = source.with_span(node, (begins, ends), ", ".join(other), how, rank)
             yield replace(edit, by_name=not cut and not _is_layout(source, node))
     if isinstance(parent, ast.keyword) and parent.arg in AXES:
         how = f"`{source.shown(parent)}` are more axes than belong there"
         for each in texts:
             yield source.with_text(node, each, how, 1)
+
+
+def _of_signs(source: Source, node: ast.Tuple | ast.List) -> Iterator[Edit]:
+    """The minus of one of two neighbours, which belongs to the other."""
+    if len(node.elts) != 2:
+        return
+    turned = [isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub) for e in node.elts]
+    if turned.count(True) == 1:
+        one, two = node.elts
+        texts = (
+            [source.of(one.operand), f"-({source.of(two)})"]
+            if turned[0]
+            else [f"-({source.of(one)})", source.of(two.operand)]
+        )
+        span = source.span(one)[0], source.span(two)[1]
+        how = f"the minus in `{source.shown(node)}` belongs to the other part"
+        yield source.with_span(node, span, ", ".join(texts), how)
 
 
 def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:

@@ -10,13 +10,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 # What stands around an expression `{}` then, and what is said of the expression without it.
 AROUND = (
     ("({}).transpose(-2, -1)", "the last two axes of `{}` stand in each other's place"),
     ("({}).transpose(0, 1)", "the first two axes of `{}` stand in each other's place"),
+    ("({}).transpose(1, 2)", "axes 1 and 2 of `{}` stand in each other's place"),
     ("2 * ({})", "`{}` is half of what belongs there"),
     ("({}) / 2", "`{}` is twice what belongs there"),
     ("1 / ({})", "`{}` stands where one over it belongs"),
@@ -29,7 +30,10 @@ AROUND = (
     ("abs({})", "`{}` has a sign where its size alone counts"),
     ("~({})", "`{}` is True where it should be False, and False where it should be True"),
     ("torch.softmax({}, -1)", "the rows of `{}` are not normalised"),
+    ("({0}) / ({0}).sum(-1, keepdim=True)", "the rows of `{}` do not sum to 1"),
 )
+SOFTMAX_OF = ("torch", "F", "nn.functional", "torch.nn.functional", "torch.special")
+PRODUCTS = ("matmul", "bmm", "mm", "einsum")
 ANYWHERE = 4  # their rank: each could stand around any value
 LEAST = ('float("-inf")', "-1e30")
 
@@ -37,9 +41,12 @@ LEAST = ('float("-inf")', "-1e30")
 def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes that put in a step."""
     if isinstance(node, ast.expr) and _is_whole(source, node):
+        function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+        called = getattr(function, "name", "") in source.called  # with what may be wrong
         for around, how in AROUND:
             new, said = around.format(source.of(node)), how.format(source.shown(node))
-            yield replace(source.with_expression(node, new, said, ANYWHERE), missing=True)
+            edit = source.with_expression(node, new, said, ANYWHERE)
+            yield replace(edit, missing=True, unsure=called)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         yield from _of_masks(source, node)
     elif isinstance(node, ast.Assign):
@@ -48,6 +55,7 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_nothing(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_factors(source, node)
+    yield from _of_scales(source, node)
 
 
 def _is_whole(source: Source, node: ast.expr) -> bool:
@@ -76,14 +84,56 @@ def _of_masks(source: Source, node: ast.BinOp) -> Iterator[Edit]:
                 yield source.with_expression(node, new, how, 2)
 
 
+def _of_scales(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """A product that is not divided by the root of the size that it sums over: where it is made, or
+    where a softmax takes it."""
+    scores, first = node, _first_operand(node)
+    if isinstance(node, ast.Call) and callee(node) == "softmax":
+        of = getattr(node.func, "value", None)
+        library = isinstance(of, ast.Name | ast.Attribute) and source.of(of) in SOFTMAX_OF
+        scores = (node.args[0] if node.args else None) if library else of
+        function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+        if not isinstance(scores, ast.Name) or function is None:
+            return
+        made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
+        made = [n.value for n in made if scores.id in map(source.of, n.targets)]
+        operands = (_first_operand(n) for value in made for n in source.inside(value))
+        first = next((each for each in operands if each is not None), None)
+    if isinstance(first, ast.Name | ast.Attribute | ast.Subscript):
+        how = f"`{source.shown(scores)}` is not scaled"
+        new = f"({source.of(scores)}) / {source.of(first)}.shape[-1] ** 0.5"
+        yield replace(source.with_expression(scores, new, how, 2), missing=True)
+
+
+def _first_operand(node: ast.AST) -> ast.expr | None:
+    """What a product is of, first; None of what is none."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+        return node.left
+    if isinstance(node, ast.Call) and callee(node) in PRODUCTS:
+        return next((a for a in node.args if isinstance(a, ast.Name | ast.Subscript)), None)
+    return None
+
+
 def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
     """Another name for a tensor, where a copy is needed."""
     value = node.value
     parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    changed = _changed(source, node)
     for each in parts:
-        if isinstance(each, ast.Name):
-            how = f"`{each.id}` gets another name and no copy: what changes one changes both"
-            yield source.with_text(each, f"{each.id}.clone()", how, 2)
+        of = each.value if isinstance(each, ast.Subscript) else each
+        if isinstance(each, ast.Name) or (isinstance(of, ast.Name) and of.id in changed):
+            shown = source.shown(each)
+            how = f"`{shown}` gets another name and no copy: what changes one changes both"
+            rank = 1 if of is not each else 2
+            yield source.with_text(each, f"{source.of(each)}.clone()", how, rank)
+
+
+def _changed(source: Source, node: ast.Assign) -> set[str]:
+    """The names of tensors of which places are filled behind a statement."""
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    inside = source.inside(function) if function is not None else []
+    stored = [n for n in inside if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    return {n.value.id for n in stored if isinstance(n.value, ast.Name) and n.lineno > node.lineno}
 
 
 def _of_nothing(source: Source, node: ast.Compare) -> Iterator[Edit]:

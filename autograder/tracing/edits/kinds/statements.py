@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.calls import LIBRARIES
-from autograder.tracing.edits.names import is_sure, of_one_type
-from autograder.tracing.edits.source import Edit, Source
+from autograder.tracing.edits.kinds.calls import LIBRARIES
+from autograder.tracing.edits.kinds.names import is_sure, of_one_type
+from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.text import callee
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
 MOST_NAMES = 7
@@ -23,6 +24,8 @@ def of_statements(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _later(source, node)
     if isinstance(node, ast.Return | ast.Assign | ast.AugAssign | ast.Expr):
         yield from _out_of_its_block(source, node)
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.BinOp):
+        yield from _thrown_away(source, node)
     if isinstance(node, ast.For):
         yield from _last_into_the_loop(source, node)
         yield from _first_into_the_loop(source, node)
@@ -44,6 +47,14 @@ def _none(source: Source, node: ast.stmt) -> Iterator[Edit]:
     text = "pass" + "\n" * source.of(node).count("\n")
     how = f"`{_shown(source, node)}` does not belong there"
     yield replace(source.with_text(node, text, how, 3), takes=True)
+
+
+def _thrown_away(source: Source, node: ast.Expr) -> Iterator[Edit]:
+    """What a statement makes of a variable, and gives to none."""
+    first = next((n for n in source.inside(node.value) if isinstance(n, ast.Name)), None)
+    if first is not None:
+        how = f"what `{_shown(source, node)}` makes is thrown away"
+        yield source.with_text(node, f"{first.id} = {source.of(node)}", how)
 
 
 def _block(source: Source, node: ast.stmt) -> list[ast.stmt]:
@@ -190,10 +201,18 @@ def _exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
         for other in names[i + 1 :]:
             if one.id == other.id or not of_one_type(source, one, other.id):
                 continue
+            if _is_given(source, one) and source.parent[one] is source.parent[other]:
+                continue  # the function may be wrong
             (start, middle), (again, end) = source.span(one), source.span(other)
             new = other.id + source.text[middle:again] + one.id
             how = f"`{one.id}` and `{other.id}` have changed places"
             yield replace(source.with_span(node, (start, end), new, how, 3), by_name=True)
+
+
+def _is_given(source: Source, node: ast.Name) -> bool:
+    """Whether a name stands among the arguments of a function of the student's."""
+    parent, own = source.parent[node], {function.name for function in source.functions()}
+    return isinstance(parent, ast.Call) and node in parent.args and callee(parent) in own
 
 
 def _is_called(source: Source, node: ast.Name) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.names import keeps
-from autograder.tracing.edits.source import Edit, Source, number
+from autograder.tracing.edits.kinds.names import keeps
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 # Functions that are taken for one another.
@@ -46,6 +47,7 @@ MASKED = ("masked_fill", "masked_fill_", "where")
 JOINS = ("reshape", "view", "flatten", "unflatten")
 # Each changes a tensor in place: what it gives by another name.
 IN_PLACE = {"copy_": "", "add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
+PAIRS = ("max", "min", "topk", "sort", "median", "mode", "kthvalue")
 LIBRARIES = ("torch", "F", "math", "np", "nn")
 
 
@@ -59,6 +61,9 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_triangles(source, node)
         yield from _of_layout(source, node)
         yield from _of_what_is_kept(source, node)
+        yield from _of_a_start(source, node)
+        yield from _of_repeats(source, node)
+        yield from _of_pairs(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if node.attr in ("T", "mT", "data"):
             how = f"`{source.shown(node)}` turns what should stay as it is"
@@ -120,13 +125,15 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
     if callee(node) in own or callee(node) == "zip":
         return
     texts = [source.of(each) for each in node.args]
-    for i in range(len(texts) - 1):
-        if texts[i] == texts[i + 1]:
+    far = len(texts) if callee(node) == "permute" else 2  # how far apart are two that change places
+    for i, j in itertools.combinations(range(len(texts)), 2):
+        if texts[i] == texts[j] or j - i >= far:
             continue
-        other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
+        other = [*texts]
+        other[i], other[j] = texts[j], texts[i]
         span = source.span(node.args[0])[0], source.span(node.args[-1])[1]
         how = f"the arguments of `{source.shown(node)}` stand in another order than they should"
-        named = all(isinstance(each, ast.Name) for each in node.args[i : i + 2])
+        named = all(isinstance(node.args[place], ast.Name) for place in (i, j))
         edit = source.with_span(node, span, ", ".join(other), how, 1)
         yield replace(edit, by_name=named)
     for keyword in node.keywords:
@@ -155,8 +162,17 @@ def _of_mask(source: Source, node: ast.Call) -> Iterator[Edit]:
                 size = f"({source.of(scores)}).shape"
                 new = f"{source.of(mask)}[..., :{size}[-2], :{size}[-1]]"
                 yield source.with_expression(mask, new, how, 1)
+        value = node.args[-1] if len(node.args) > second + 1 else None
+        if value is not None and name != "where" and not _is_minus_infinity(source, value):
+            how = f"`{source.shown(value)}` is not what hides a score"
+            yield source.with_text(value, 'float("-inf")', how)
         how = f"the two axes of `{source.shown(mask)}` are exchanged"
         yield source.with_expression(mask, f"({source.of(mask)}).transpose(-2, -1)", how, 1)
+
+
+def _is_minus_infinity(source: Source, node: ast.expr) -> bool:
+    text = source.of(node).replace(" ", "")
+    return "-" in text and ("inf" in text or (number(node) or 0) < -1e3)
 
 
 def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -187,6 +203,41 @@ def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
             new = f"{receiver}({', '.join(other)}).transpose({i}, {i + 1})"
             how = f"`{name}` cuts the numbers in another order than they lie in"
             yield source.with_expression(node, new, how, 1)
+
+
+def _of_repeats(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """The whole axis again and again, where each of its places is to be repeated."""
+    many = [i for i, each in enumerate(node.args) if number(each) != 1]
+    if callee(node) == "repeat" and len(node.args) > 1 and len(many) == 1:
+        (axis,) = many
+        receiver, times = source.of(node.func.value), source.of(node.args[axis])
+        how = f"`{source.shown(node)}` repeats all one after the other, and not each"
+        new = f"{receiver}.repeat_interleave({times}, dim={axis})"
+        yield source.with_expression(node, new, how)
+
+
+def _of_pairs(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """The largest with its place, where it alone is meant."""
+    is_read = isinstance(source.parent[node], ast.Attribute | ast.Subscript)
+    parent = source.parent[node]
+    is_taken_apart = isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Tuple)
+    if callee(node) in PAIRS and node.args and not (is_read or is_taken_apart):
+        how = f"`{source.shown(node)}` gives a pair: the values and their places"
+        yield source.with_text(node, f"{source.of(node)}[0]", how)
+
+
+def _of_a_start(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """What a result begins with, before its places are filled: something, or nothing."""
+    name, statement = callee(node), source.parent.get(node)
+    if not isinstance(statement, ast.Assign) or not isinstance(node.func, ast.Attribute):
+        return
+    how = f"`{source.shown(node)}` is not what it begins with"
+    if name == "clone" and not of_library(node.func):
+        yield source.with_text(node, f"torch.zeros_like({source.of(node.func.value)})", how, 1)
+    elif name in ("zeros_like", "empty_like", "ones_like") and node.args:
+        given = source.of(node.args[0])
+        yield source.with_text(node, f"({given}).clone()", how, 2)
+        yield source.with_text(node, f'torch.full_like({given}, float("-inf"))', how, 2)
 
 
 def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:

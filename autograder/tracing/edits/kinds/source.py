@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from autograder.tracing.text import LONGEST
+from autograder.tracing.text import LONGEST, callee
 
 SIMPLE = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple)
 DEFINES = (ast.FunctionDef, ast.ClassDef)
@@ -59,6 +59,8 @@ class Source:
         for node in self.inside(self.tree):
             for child in ast.iter_child_nodes(node):
                 self.parent[child] = node
+        calls = [n for n in self.inside(self.tree) if isinstance(n, ast.Call)]
+        self.called = {callee(n) for n in calls}  # the names of what is called
 
     def inside(self, node: ast.AST) -> list[ast.AST]:
         """All syntax of a node; looked for once."""

@@ -6,17 +6,39 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.operators import turned_back
-from autograder.tracing.edits.source import Edit, Source, number
+from autograder.tracing.edits.kinds.operators import turned_back
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 BENDS = ("sigmoid", "tanh", "relu", "log_softmax", "logsigmoid")
-REDUCES = ("sum", "mean", "amax", "amin", "std", "var", "prod", "norm", "logsumexp")
+REDUCES = (
+    "argmax",
+    "argmin",
+    "sum",
+    "mean",
+    "amax",
+    "amin",
+    "std",
+    "var",
+    "prod",
+    "norm",
+    "logsumexp",
+)
 WITH_AXIS = ("-1, keepdim=True", "-1", "-2, keepdim=True", "0")
 SPREADS = ("std", "var")
 CUTS = ("split", "chunk", "tensor_split", "cat", "stack", "unbind", "softmax", "log_softmax")
 TRIANGLES = ("tril", "triu")
 PRODUCTS = ("matmul", "mm", "bmm", "linear", "dot", "mv", "einsum")
+
+
+# What is said of a function without a setting.
+SETTINGS = {
+    "scaled_dot_product_attention": [("is_causal", "True", "lets each token see what comes later")],
+    "gelu": [("approximate", '"tanh"', "is the exact GELU, and not the one that is asked for")],
+    "Linear": [("bias", "False", "has a bias, and should have none")],
+    "dropout": [("training", "False", "drops in evaluation, too")],
+}
+ALIGNED = ("gather", "scatter", "scatter_", "masked_fill", "masked_fill_", "where")
 
 
 def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -26,6 +48,9 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_products(source, node)
         yield from _of_itself(source, node)
         yield from _of_softmax(source, node)
+        yield from _of_shares(source, node)
+        yield from _of_settings(source, node)
+        yield from _of_an_axis(source, node)
     elif isinstance(node, ast.Assign | ast.Return) and node.value is not None:
         yield from _of_layers(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Mult):
@@ -33,6 +58,8 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_powers(source, node)
     elif isinstance(node, ast.GeneratorExp):
         yield from _of_lists(source, node)
+    if isinstance(node, ast.Call | ast.Subscript):
+        yield from _of_parts(source, node)
 
 
 def _with(source: Source, node: ast.Call, more: str, how: str, rank: int) -> Edit:
@@ -102,9 +129,11 @@ def _of_products(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 def _of_itself(source: Source, node: ast.Call) -> Iterator[Edit]:
     """What a layer gives, where it should be added to what the layer was given."""
-    named = len(node.args) == 1 and isinstance(node.args[0], ast.Name)
-    if named and source.of(node.func).startswith("self."):
-        name = node.args[0].id
+    inner: ast.AST = node
+    while isinstance(inner, ast.Call) and inner.args and source.of(inner.func).startswith("self."):
+        inner = inner.args[0]
+    if isinstance(inner, ast.Name) and inner is not node:
+        name = inner.id
         how = f"`{name}` itself is not added to `{source.shown(node)}`"
         yield source.with_expression(node, f"{name} + {source.of(node)}", how, 3)
 
@@ -133,6 +162,32 @@ def _of_powers(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         new = f"{new[:start]}torch.exp({above}){new[start + len(above) :]}"
         how = f"`{above}` is divided by its sum without an exponential: that is no softmax"
         yield source.with_expression(node, f"torch.exp({above}) / {new}", how, 1)
+
+
+def _of_parts(source: Source, node: ast.Call | ast.Subscript) -> Iterator[Edit]:
+    """One of the parts that a loop has made, or their sum, where they belong side by side."""
+    if isinstance(node, ast.Call):
+        name = callee(node)
+        inner = node.args[0] if name == "sum" and node.args else getattr(node.func, "value", None)
+        if name in ("sum", "mean") and isinstance(inner, ast.Call) and callee(inner) == "stack":
+            inner = inner.args[0] if inner.args else None
+        elif name != "sum" or not isinstance(node.func, ast.Name):
+            return
+    else:
+        inner = node.value if number(node.slice) is not None else None
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    if not isinstance(inner, ast.Name) or function is None:
+        return
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
+    lists = {
+        source.of(target)
+        for n in made
+        if isinstance(n.value, ast.List | ast.ListComp)
+        for target in n.targets
+    }
+    if inner.id in lists:
+        how = f"`{source.shown(node)}` takes what belongs side by side for one"
+        yield source.with_expression(node, f"torch.cat({inner.id}, dim=-1)", how, 1)
 
 
 def _of_lists(source: Source, node: ast.GeneratorExp) -> Iterator[Edit]:
@@ -171,6 +226,41 @@ def _of_softmax(source: Source, node: ast.Call) -> Iterator[Edit]:
     yield source.with_expression(node, f"torch.softmax({of}, -1)", how, 1)
 
 
+def _of_shares(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A second softmax of what only has to sum to 1 again."""
+    name, function = callee(node), node.func
+    if name != "softmax" or not isinstance(function, ast.Attribute):
+        return
+    library = isinstance(function.value, ast.Name) and function.value.id in ("torch", "F")
+    if library and not node.args:
+        return
+    of = source.in_brackets(node.args[0] if library else function.value)
+    axis = node.args[library:] + [k.value for k in node.keywords if k.arg in ("dim", "axis")]
+    if axis:
+        how = f"`{source.shown(node)}` takes exponentials where rows only have to sum to 1"
+        new = f"{of} / {of}.sum({source.of(axis[0])}, keepdim=True)"
+        yield source.with_expression(node, new, how, 2)
+
+
+def _of_settings(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A setting of a function, which is another one if nothing is said."""
+    given = {keyword.arg for keyword in node.keywords}
+    for name, value, how in SETTINGS.get(callee(node), ()):
+        if name not in given:
+            yield _with(source, node, f"{name}={value}", f"`{source.shown(node)}` {how}", 2)
+
+
+def _of_an_axis(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """An argument with one axis too few."""
+    if callee(node) in ALIGNED:
+        for each in node.args:
+            if isinstance(each, ast.Name | ast.Attribute | ast.Subscript):
+                how = f"`{source.shown(each)}` lacks an axis in `{source.shown(node)}`"
+                for axis in ("-1", "1"):
+                    new = f"{source.of(each)}.unsqueeze({axis})"
+                    yield source.with_text(each, new, how, 2)
+
+
 def _of_layers(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
     """A layer of the object that is nowhere applied."""
     own = [
@@ -184,5 +274,10 @@ def _of_layers(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
     for name in dict.fromkeys(made):
         if name not in read and value is not None:
             how = f"`self.{name}` is not applied"
-            edit = source.with_expression(value, f"self.{name}({source.of(value)})", how, 1)
+            edit = source.with_expression(value, f"self.{name}({source.of(value)})", how)
             yield replace(edit, missing=True)
+            for each in source.inside(value):
+                named = isinstance(each, ast.Name) and isinstance(source.parent[each], ast.Call)
+                if named and each in source.parent[each].args:
+                    edit = source.with_text(each, f"self.{name}({each.id})", how, 1)
+                    yield replace(edit, missing=True)

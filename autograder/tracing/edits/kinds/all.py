@@ -1,0 +1,50 @@
+"""All small changes of a program, each once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from autograder.tracing.edits.kinds.brackets import of_brackets
+from autograder.tracing.edits.kinds.calls import of_calls
+from autograder.tracing.edits.kinds.indices import of_indices
+from autograder.tracing.edits.kinds.left_out import of_what_is_left_out
+from autograder.tracing.edits.kinds.missing import of_what_is_missing
+from autograder.tracing.edits.kinds.names import of_names
+from autograder.tracing.edits.kinds.numbers import of_numbers
+from autograder.tracing.edits.kinds.operators import of_operators
+from autograder.tracing.edits.kinds.sharing import of_sharing
+from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.statements import of_statements
+
+KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
+    of_numbers,
+    of_operators,
+    of_calls,
+    of_what_is_left_out,
+    of_indices,
+    of_names,
+    of_statements,
+    of_brackets,
+    of_sharing,
+    of_what_is_missing,
+)
+
+
+def edits(text: str) -> list[Edit]:
+    """All of them, the likeliest first; none of a text that cannot be read."""
+    try:
+        source = Source(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    found: dict[str, Edit] = {}
+    for node in source.nodes():
+        for kind in KINDS:
+            for edit in kind(source, node):
+                known = found.setdefault(edit.source, edit)
+                if (
+                    edit.rank < known.rank and not edit.by_name
+                ):  # the likelier of two slips that it may undo
+                    found[edit.source] = edit
+    found.pop(text, None)
+    return sorted(found.values(), key=lambda edit: edit.rank)

@@ -1,0 +1,120 @@
+"""Slips in what a call is of: its bracket closes elsewhere, or two calls change places."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.calls import of_library
+from autograder.tracing.edits.kinds.operators import SIGNS
+from autograder.tracing.edits.kinds.source import Edit, Source, number
+
+# Functions of sizes, and what takes numbers apart: nothing is computed in them.
+OTHERS = ("size", "len", "range", "int", "float", "append", "print", "zip", "list", "tuple", "dim")
+
+
+def of_brackets(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of a call's bracket."""
+    if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
+        yield from _of_wider(source, node)
+        yield from _of_a_part(source, node)
+    elif isinstance(node, ast.Call):
+        yield from _of_narrower(source, node)
+        yield from _of_nested(source, node)
+        yield from _of_a_norm(source, node)
+
+
+def _operand(source: Source, node: ast.expr) -> ast.expr | None:
+    """What a call is of: its first argument, or what its method belongs to."""
+    if not isinstance(node, ast.Call) or isinstance(node.func, ast.Name) and node.func.id in OTHERS:
+        return None
+    if isinstance(node.func, ast.Attribute):
+        if node.func.attr in OTHERS:
+            return None
+        own = isinstance(node.func.value, ast.Name) and node.func.value.id == "self"
+        if not own and not of_library(node.func):
+            return node.func.value if not source.of(node.func).startswith("self.") else None
+    first = node.args[0] if node.args else None
+    return None if isinstance(first, ast.Starred) else first
+
+
+def _with(source: Source, node: ast.Call, operand: ast.expr, new: str) -> str:
+    """A call with another operand."""
+    start, end = source.span(node)
+    first, last = source.span(operand)
+    return f"{source.text[start:first]}({new}){source.text[last:end]}"
+
+
+def _of_wider(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`f(a) + b` for `f(a + b)`."""
+    sign = SIGNS[type(node.op)]
+    how = f"the brackets of `{source.shown(node)}` do not stand where they belong"
+    for call, other in ((node.left, node.right), (node.right, node.left)):
+        operand = _operand(source, call)
+        if operand is None or isinstance(operand, ast.Constant):
+            continue
+        one, two = source.in_brackets(operand), source.in_brackets(other)
+        pair = f"{one} {sign} {two}" if call is node.left else f"{two} {sign} {one}"
+        yield source.with_expression(node, _with(source, call, operand, pair), how, 2)
+        # Of a sum the bracket may have taken one part alone.
+        if isinstance(call, ast.Call) and call is node.left and _is_sum(node):
+            parent = source.parent[node]
+            if _is_sum(parent) and parent.left is node:
+                pair = f"{pair} {SIGNS[type(parent.op)]} {source.in_brackets(parent.right)}"
+                yield source.with_expression(parent, _with(source, call, operand, pair), how, 2)
+
+
+def _of_a_part(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`a / f(b) + c` for `a / f(b + c)`."""
+    inner = node.left
+    operand = _operand(source, inner.right) if isinstance(inner, ast.BinOp) else None
+    if operand is not None and _is_sum(node) and type(inner.op) in SIGNS and not _is_sum(inner):
+        how = f"the brackets of `{source.shown(node)}` do not stand where they belong"
+        pair = f"{source.of(operand)} {SIGNS[type(node.op)]} {source.in_brackets(node.right)}"
+        left, sign = source.in_brackets(inner.left), SIGNS[type(inner.op)]
+        new = f"{left} {sign} {_with(source, inner.right, operand, pair)}"
+        yield source.with_expression(node, new, how, 1)
+
+
+def _is_sum(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
+
+
+def _of_narrower(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`f(a + b)` for `f(a) + b`."""
+    operand = _operand(source, node)
+    if not isinstance(operand, ast.BinOp) or type(operand.op) not in SIGNS:
+        return
+    sign = SIGNS[type(operand.op)]
+    how = f"the brackets of `{source.shown(node)}` do not stand where they belong"
+    left, right = source.in_brackets(operand.left), source.in_brackets(operand.right)
+    of_left = _with(source, node, operand, source.of(operand.left))
+    yield source.with_expression(node, f"{of_left} {sign} {right}", how, 2)
+    if number(operand.right) is None:
+        of_right = _with(source, node, operand, source.of(operand.right))
+        yield source.with_expression(node, f"{left} {sign} {of_right}", how, 2)
+
+
+def _of_a_norm(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`norm(x + layer(x))` for `x + layer(norm(x))`."""
+    inside = node.args[0] if len(node.args) == 1 else None
+    if not _is_sum(inside) or not source.of(node.func).startswith("self."):
+        return
+    for own, layer in ((inside.left, inside.right), (inside.right, inside.left)):
+        is_call = isinstance(layer, ast.Call) and len(layer.args) >= 1
+        if is_call and source.of(layer.args[0]) == source.of(own):
+            how = f"`{source.shown(node.func)}` is of the sum, and belongs before the other layer"
+            given = f"{source.of(node.func)}({source.of(own)})"
+            new = f"{source.of(own)} + {_with(source, layer, layer.args[0], given)}"
+            yield source.with_expression(node, new, how, 1)
+
+
+def _of_nested(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`f(g(x))` for `g(f(x))`."""
+    inner = _operand(source, node)
+    innermost = _operand(source, inner) if inner is not None else None
+    if innermost is None or source.of(node.func) == source.of(inner.func):
+        return
+    how = f"the steps of `{source.shown(node)}` come in another order than they should"
+    new = _with(source, inner, innermost, _with(source, node, inner, source.of(innermost)))
+    yield source.with_expression(node, new, how, 3)

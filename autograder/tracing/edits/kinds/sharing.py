@@ -1,0 +1,129 @@
+"""Slips by sharing: one object with two names, a name used twice, what is not used at all."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autograder.tracing.edits.kinds.names import names_of, of_one_type
+from autograder.tracing.edits.kinds.source import Edit, Source
+
+MOST_NAMES = 8  # that are put in the place of one
+MOST_UNUSED = 3
+SIGNS = ("@", "+", "*", "/")
+
+
+def of_sharing(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of what is shared and should not be, and of what is made or given for nothing."""
+    if isinstance(node, ast.Assign):
+        yield from _of_several_names(source, node)
+        yield from _of_a_second_name(source, node)
+        yield from _of_what_is_unused(source, node.value)
+    elif isinstance(node, ast.Return) and node.value is not None:
+        yield from _of_what_is_unused(source, node.value)
+    if isinstance(node, ast.Assign | ast.Return | ast.AugAssign | ast.Expr):
+        yield from _of_all_in_one(source, node)
+    if isinstance(node, ast.For):
+        yield from _of_what_rounds_overwrite(source, node)
+
+
+def _of_several_names(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`a = b = make()`, which makes one object for both."""
+    if len(node.targets) > 1 and isinstance(node.value, ast.Call):
+        names = [source.of(target) for target in node.targets]
+        made = ", ".join([source.of(node.value)] * len(names))
+        how = f"`{source.shown(node.value)}` is made once, and has {len(names)} names"
+        yield source.with_text(node, f"{', '.join(names)} = {made}", how)
+
+
+def _of_a_second_name(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`self.b = self.a`, where each should have an object of its own."""
+    text = source.of(node.value)
+    if not isinstance(node.value, ast.Name | ast.Attribute) or isinstance(
+        node.targets[0], ast.Tuple
+    ):
+        return
+    for other in source.inside(source.tree):
+        made = isinstance(other, ast.Assign) and isinstance(other.value, ast.Call)
+        if made and other is not node and text in map(source.of, other.targets):
+            how = f"`{source.shown(node.targets[0])}` is `{text}` itself, and nothing of its own"
+            yield source.with_text(node.value, source.of(other.value), how)
+
+
+def _of_all_in_one(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """A name that stands in one statement more than once: another, wherever it does."""
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    if function is None:
+        return
+    read = [
+        n for n in source.inside(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+    ]
+    known = names_of(source, function, node.lineno)
+    for name in dict.fromkeys(n.id for n in read):
+        same = sorted((n for n in read if n.id == name), key=source.span)
+        if len(same) < 2 or name not in known:
+            continue
+        start, end = source.span(same[0])[0], source.span(same[-1])[1]
+        for other in [n for n in known if n != name and of_one_type(source, same[0], n)][
+            :MOST_NAMES
+        ]:
+            new = source.text[start:end]
+            for each in reversed(same):
+                first, last = (place - start for place in source.span(each))
+                new = f"{new[:first]}{other}{new[last:]}"
+            how = f"`{name}` is taken where another belongs, in `{source.shown(node)}`"
+            edit = source.with_span(node, (start, end), new, how, 3)
+            yield replace(edit, by_name=True)
+
+
+def _of_what_rounds_overwrite(source: Source, node: ast.For) -> Iterator[Edit]:
+    """A name from before a loop that a round overwrites, so that the next round finds another."""
+    for statement in node.body:
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if not isinstance(target, ast.Name):
+            continue
+        inside = [n for n in source.inside(statement.value) if isinstance(n, ast.Name)]
+        if target.id not in [n.id for n in inside]:
+            continue
+        behind = node.body[node.body.index(statement) :]
+        same = [
+            n
+            for each in behind
+            for n in source.inside(each)
+            if isinstance(n, ast.Name) and n.id == target.id and n not in inside
+        ]
+        start, end = source.span(statement)[0], source.span(behind[-1])[1]
+        new = source.text[start:end]
+        for each in sorted(same, key=source.span, reverse=True):
+            first, last = (place - start for place in source.span(each))
+            new = f"{new[:first]}{target.id}_now{new[last:]}"
+        how = f"it overwrites `{target.id}`, which the next round needs as it was"
+        yield source.with_span(statement, (start, end), new, how, 1)
+
+
+def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
+    """What was given to a function, or made for the object, and is nowhere read."""
+    function = next((n for n in source.around(value) if isinstance(n, ast.FunctionDef)), None)
+    if function is None or function.name == "__init__":
+        return
+    read = {n.id for n in source.inside(function) if isinstance(n, ast.Name)}
+    unused = [a.arg for a in function.args.args if a.arg not in read and a.arg != "self"]
+    unused += [f"self.{name}" for name in unread(source)] if "self" in read else []
+    value = value.elts[0] if isinstance(value, ast.Tuple) else value
+    for name in unused[:MOST_UNUSED]:
+        for sign in SIGNS:
+            how = f"`{name}` has no part in it"
+            new = f"{source.in_brackets(value)} {sign} {name}"
+            yield replace(source.with_expression(value, new, how), missing=True)
+
+
+def unread(source: Source) -> list[str]:
+    """The attributes of the object that are made and nowhere read."""
+    own = [
+        n
+        for n in source.inside(source.tree)
+        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self"
+    ]
+    read = {n.attr for n in own if isinstance(n.ctx, ast.Load)}
+    return [n for n in dict.fromkeys(n.attr for n in own) if n not in read]
