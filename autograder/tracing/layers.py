@@ -15,7 +15,14 @@ from autograder.course.asking import Finding, Verdict, Where
 from autograder.judging.look_again import MISSING, PREFIX
 from autograder.tracing.text import Text, callee, function_around
 
-KINDS = (MISSING, "wrong width", "shape", "lost bias")  # how checks about layers may end
+KINDS = (
+    MISSING,
+    "wrong width",
+    "shape",
+    "lost bias",
+    "plain list",
+    "not registered",
+)  # how checks about layers may end
 # Checks on what dropout is applied to: it is applied, but in the wrong place.
 DROPPED_ELSEWHERE = ("dropout.on the scores", "dropout.not on the weights", "dropout.on features")
 OF_ITS_OWN = "dropout.share"  # another share is dropped than was asked for
@@ -33,6 +40,8 @@ SAID = (
     (rf"{LAYER} has no bias\.", "the layer made here has no bias"),
     (r"does not register `(\w[\w.]*?)(?:\.\w+)?`", "nothing that could be trained is made here"),
     (rf"{LAYER} and {LAYER} are one layer", "one layer is set under two names"),
+    (r"finds no parameters in `(\w+)`", "a plain list of layers is set here"),
+    (r"does not know `(\w+)` as a parameter", "a plain tensor is set here"),
 )  # fmt: skip
 
 

@@ -158,7 +158,8 @@ class Search:
         """
         if self.place is None or not self.tried:
             return ()
-        if named:  # its name explains what came back: what else is wrong shows elsewhere
+        stopped = self.wrong.outcomes[self.place].error is not None
+        if named and not stopped:  # its name explains what came back: the rest shows elsewhere
             return self._two_changes(self.nearly[:NEAREST])
         likely = [e for e in self.nearest if not (e.missing and e.rank >= ANYWHERE)]
         return (

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.operators import turned_back
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
@@ -38,6 +39,7 @@ SETTINGS = {
     "Linear": [("bias", "False", "has a bias, and should have none")],
     "dropout": [("training", "False", "drops in evaluation, too")],
 }
+MADE = ("zeros", "ones", "empty", "randn", "rand")
 ALIGNED = ("gather", "scatter", "scatter_", "masked_fill", "masked_fill_", "where")
 
 
@@ -51,6 +53,7 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_shares(source, node)
         yield from _of_settings(source, node)
         yield from _of_an_axis(source, node)
+        yield from _of_a_size(source, node)
     elif isinstance(node, ast.Assign | ast.Return) and node.value is not None:
         yield from _of_layers(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Mult):
@@ -248,6 +251,18 @@ def _of_settings(source: Source, node: ast.Call) -> Iterator[Edit]:
     for name, value, how in SETTINGS.get(callee(node), ()):
         if name not in given:
             yield _with(source, node, f"{name}={value}", f"`{source.shown(node)}` {how}", 2)
+
+
+def _of_a_size(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A tensor that is made with one axis too few."""
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    if callee(node) in MADE and function is not None and len(node.args) in (1, 2):
+        how = f"`{source.shown(node)}` has an axis too few"
+        own = {source.of(each) for each in node.args}
+        end = source.span(node.args[-1])[1]
+        for name in [n for n in names_of(source, function, node.lineno) if n not in own]:
+            if name in sizes(source, function):
+                yield source.with_span(node, (end, end), f", {name}", how, 1)
 
 
 def _of_an_axis(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -57,16 +57,20 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     # `x + layer(y)`: of what stands in one expression the one is easily taken for the other.
     around = [n for n in source.around(node) if isinstance(n, ast.BinOp)]
     beside = _names(around[-1]) if around else set()
+    loaded = (n for n in source.inside(function) if isinstance(n, ast.Name))
+    read = {n.id for n in loaded if isinstance(n.ctx, ast.Load)}
     for other in known:
         if other != node.id and of_one_type(source, node, other):
             alike = _are_of_a_kind(source, function, node.id, other) or other in beside
             rank = 2 if alike else 4
+            if other not in read:  # what is made belongs somewhere
+                rank = 1
             edit = source.with_text(node, other, how, rank)
             yield replace(edit, by_name=True, unsure=unsure)
     given = isinstance(parent, ast.Call | ast.Tuple | ast.keyword)
-    if given and node.id in _sizes(source, function):
+    if given and node.id in sizes(source, function):
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
-        for other in sorted(_sizes(source, function) & set(known) - {node.id})[:3]:
+        for other in sorted(sizes(source, function) & set(known) - {node.id})[:3]:
             yield source.with_text(node, f"{node.id} - {other}", how, 3)
     # A number that should be one more or less, or its root.
     if _is_a_number(source, node):
@@ -96,11 +100,11 @@ def _are_of_a_kind(source: Source, function: ast.FunctionDef, one: str, other: s
 def of_one_type(source: Source, node: ast.Name, other: str) -> bool:
     """Whether two names of a function hold a size or a place both, or both do not."""
     function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
-    sizes = _sizes(source, function) if function is not None else set()
-    return (node.id in sizes) == (other in sizes)
+    found = sizes(source, function) if function is not None else set()
+    return (node.id in found) == (other in found)
 
 
-def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
+def sizes(source: Source, function: ast.FunctionDef) -> set[str]:
     """The names that hold a whole number, as far as the text tells."""
     known = source.sizes.get(function)
     if known is not None:
@@ -231,9 +235,18 @@ def _of_attribute(source: Source, node: ast.Attribute) -> Iterator[Edit]:
     }
     own = made.get(node.attr)
     how = f"`self.{node.attr}` is taken where another belongs"
+    nowhere = set(unread(source))
     for name, value in made.items():
         if name != node.attr and isinstance(value, ast.Call) == isinstance(own, ast.Call):
-            yield replace(source.with_text(node, f"self.{name}", how, 2), by_name=True)
+            rank = 0 if name in nowhere else 2  # what is made belongs somewhere
+            yield replace(source.with_text(node, f"self.{name}", how, rank), by_name=True)
+
+
+def unread(source: Source) -> list[str]:
+    """The attributes of the object that are made and nowhere read."""
+    own = [n for n in source.inside(source.tree) if isinstance(n, ast.Attribute) and _is_self(n)]
+    read = {n.attr for n in own if isinstance(n.ctx, ast.Load)}
+    return [n for n in dict.fromkeys(n.attr for n in own) if n not in read]
 
 
 def keeps(node: ast.AST) -> bool | None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.kinds.names import names_of, of_one_type
+from autograder.tracing.edits.kinds.names import names_of, of_one_type, unread
 from autograder.tracing.edits.kinds.source import Edit, Source
 
 MOST_NAMES = 8  # that are put in the place of one
@@ -116,14 +116,3 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
             how = f"`{name}` has no part in it"
             new = f"{source.in_brackets(value)} {sign} {name}"
             yield replace(source.with_expression(value, new, how), missing=True)
-
-
-def unread(source: Source) -> list[str]:
-    """The attributes of the object that are made and nowhere read."""
-    own = [
-        n
-        for n in source.inside(source.tree)
-        if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self"
-    ]
-    read = {n.attr for n in own if isinstance(n.ctx, ast.Load)}
-    return [n for n in dict.fromkeys(n.attr for n in own) if n not in read]
