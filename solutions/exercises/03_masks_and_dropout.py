@@ -392,6 +392,8 @@ def dice(draw: Draw) -> list[Call]:
     many = draw.uniform(5, 41, 37, low=0.1, high=1.0)
     asked = [(few, p, False, f"evaluation, p={p}"), (few, 0.0, True, "training, p=0"),
              (many, p, True, f"training, p={p}"), (many, p, True, f"training, p={p} again")]
+    # Of one share a program may be right by accident.
+    asked.append((many, 2 * p + 0.2, True, f"training, p={2 * p + 0.2:.1f}"))
     return [Call("", tuple(args), seed=draw.seed(), says=says) for *args, says in asked]
 
 

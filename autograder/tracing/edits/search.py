@@ -9,11 +9,10 @@ always gets the same words.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-
-import torch
 
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise
@@ -26,6 +25,7 @@ from autograder.tracing.edits.distance import distance, mark, may_match
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import Edit
+from autograder.tracing.edits.place import by_itself, looked_at
 from autograder.tracing.look import Look, Told
 from autograder.tracing.text import Text
 
@@ -42,6 +42,7 @@ SURVIVE = 8  # versions that are tried on all calls
 NEAREST = 4  # changes behind which a second one is looked for
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 TOLD = 4  # how much likelier a change is on a line that the steps tell
+DRAWS = re.compile("drop|rand|bernoulli|uniform")  # on such a line something is left to chance
 
 
 @dataclass(frozen=True)
@@ -87,12 +88,12 @@ class Search:
     ):
         self.wrong, self.likely, self.told = wrong, likely, frozenset(told)
         self.rtol = wrong.exercise.rtol
-        pairs = enumerate(zip(wrong.outcomes, wrong.known.expected, strict=True))
-        failed = [i for i, (got, wanted) in pairs if not matches(got, wanted, self.rtol)]
-        failed = [i for i in failed if not (wrong.calls[i].inspect or self._draws(wrong.calls[i]))]
-        failed = [i for i in failed if wrong.outcomes[i].error is not None] or failed
-        failed = [i for i in failed if self._shows(i, pair)] or failed
-        self.place = min(failed, key=lambda i: _size(wrong.calls[i]), default=None)
+        self.place = looked_at(wrong.calls, wrong.outcomes, wrong.known, self.rtol, pair)
+        shown = wrong.calls[self.place] if self.place is not None else Call("")
+        self.by_chance = shown.seed is not None
+        only_there = self.by_chance or shown.train
+        lines = enumerate(wrong.source.splitlines() if only_there else (), 1)
+        self.draws = {number for number, line in lines if DRAWS.search(line)}
         self.cost, self.spent, self.most = OF_ONE, 0, MOST
         self.all: list[Edit] = []
         self.order: list[Edit] = []
@@ -106,18 +107,7 @@ class Search:
             self.cost += steps + OF_A_CLASS * (call.init is not None)
             self.all = self._in_order(edits(wrong.source))
             self.order = [edit for edit in self.all if self._may_be(edit)]
-            self.most = MOST_OF_NAMED if named else MOST
-
-    def _draws(self, call: Call) -> bool:
-        """Whether a call shows the numbers that an object draws for itself, unlike the others."""
-        given = any(each.weights for each in self.wrong.calls)
-        return call.init is not None and given and not call.weights
-
-    def _shows(self, place: int, pair: Sequence[str]) -> bool:
-        """Whether each of these known mistakes shows by itself in a call."""
-        known, wanted = self.wrong.known, self.wrong.known.expected[place]
-        own = (gives for check, _, gives in (*known.mistakes, *known.exchanged) if check in pair)
-        return not any(matches(gives[place], wanted, self.rtol) for gives in own)
+            self.most = MOST_OF_NAMED if named and not self.draws else MOST
 
     def one(self) -> list[Edit]:
         """The single changes that make all right, the likeliest first. Of those that are as likely
@@ -146,7 +136,8 @@ class Search:
         self.tried += group
         self.gave += gave
         pairs = zip(group, gave, strict=True)
-        survive = [edit for edit, came in pairs if self._fits(came)][:SURVIVE]
+        survive = [edit for edit, came in pairs if self._fits(came)]
+        survive = survive if self.by_chance else survive[:SURVIVE]
         fine = self._all_right([edit.source for edit in survive])
         self.nearly += [edit for edit, is_right in zip(survive, fine, strict=True) if not is_right]
         return [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
@@ -160,7 +151,7 @@ class Search:
             return ()
         stopped = self.wrong.outcomes[self.place].error is not None
         if named and not stopped:  # its name explains what came back: the rest shows elsewhere
-            return self._two_changes(self.nearly[:NEAREST])
+            return self._two_changes(self.nearly[:NEAREST]) or self._one_after_the_other()
         likely = [e for e in self.nearest if not (e.missing and e.rank >= ANYWHERE)]
         return (
             self._of_two_known_ones()
@@ -290,7 +281,7 @@ class Search:
     def doubt(self, edit: Edit) -> int:
         """How unlikely it is that a change undoes the slip: an odd one, on a right line, or on
         another than the steps tell."""
-        told = TOLD * (edit.line in self.told)
+        told = TOLD * (edit.line in self.told or edit.line in self.draws)
         return 2 * edit.rank + self.likely.get(edit.line, 1) - told
 
     # --- asking ----------------------------------------------------------------------------------
@@ -306,8 +297,12 @@ class Search:
         return [None if each is None else each[-1] for each in found]
 
     def _fits(self, gave: Outcome | None) -> bool:
-        wanted = self.wrong.known.expected[self.place]
-        return gave is not None and matches(gave, wanted, self.rtol)
+        if gave is None:
+            return False
+        if self.by_chance:  # nobody knows the numbers: the judges look at what changes something
+            as_it_is = self.wrong.outcomes[self.place]
+            return gave.error is None and not matches(gave, as_it_is, self.rtol)
+        return matches(gave, self.wrong.known.expected[self.place], self.rtol)
 
     def _all_right(self, texts: list[str]) -> list[bool]:
         """Which versions are right in all calls."""
@@ -322,7 +317,11 @@ class Search:
         """Whether what leaves nothing to chance comes out right: the judges look at the rest, for
         they take their time with what is wrong."""
         asked = zip(self.wrong.calls, gave or (), self.wrong.known.expected, strict=False)
-        pairs = [(g, w) for call, g, w in asked if not (call.train or self._draws(call))]
+        pairs = [
+            (g, w)
+            for call, g, w in asked
+            if not (call.seed is not None or by_itself(call, self.wrong.calls))
+        ]
         return gave is not None and all(matches(g, w, self.rtol) for g, w in pairs)
 
     def _on_all(self, texts: list[str]) -> list[tuple[Outcome, ...] | None]:
@@ -334,7 +333,7 @@ class Search:
     def nearest(self) -> list[Edit]:
         """The changes that bring the result nearer to what is asked for, the nearest first."""
         wanted = self.wrong.known.expected[self.place]
-        if isinstance(wanted.value, Sketch) or wanted.error is not None:
+        if isinstance(wanted.value, Sketch) or wanted.error is not None or self.by_chance:
             return []
         as_it_is = distance(self.wrong.outcomes[self.place], wanted)
         found: dict[float, Edit] = {}
@@ -387,10 +386,3 @@ class Search:
         told = Look(trace, bank, place, Text(edit.source)).told(check)
         own = [each for each in told if (each.cause[0] == check if each.cause else each.last)]
         return own[0] if len(own) == 1 else None
-
-
-def _size(call: Call) -> tuple[int, int]:
-    """How many axes of size 1 a call is given, which hide what is wrong, and how many numbers."""
-    given = (*call.args, *call.kwargs.values(), *call.weights.values())
-    tensors = [each for each in given if isinstance(each, torch.Tensor)]
-    return sum(n == 1 for t in tensors for n in t.shape), sum(t.numel() for t in tensors)
