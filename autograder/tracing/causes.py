@@ -108,7 +108,7 @@ def slips(
         if slip is not None and slip.cause is None and not named:
             slip = replace(slip, cause=hides_the_same(judged, slip.number, bank, place))
         slip = by_its_name(slip, text) if slip is not None else None
-        if slip is None:
+        if slip is None or named and _is_another(slip, proof, named):
             break
         found.append(slip)
         if among and (slip.cause is None or slip.cause.check not in among):
@@ -136,6 +136,13 @@ def slips(
     elif not found and proofs:
         found += [Slip(judged, w, w.number, mend=how) for w, how in across_items(judged)]
     return found, judged
+
+
+def _is_another(slip: Slip, proof: Proof | None, named: str) -> bool:
+    """Whether a step mends a part of what is wrong where one known mistake explains all of it, and
+    is not that mistake: then it makes good what the mistake did before it."""
+    own = slip.cause is not None and slip.cause.check == named
+    return proof is not None and not proof.all_right and not own
 
 
 def _gives_one_number(trace: Trace) -> bool:

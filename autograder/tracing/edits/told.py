@@ -150,18 +150,23 @@ def _is_one(finding: Finding, exercise: Exercise) -> bool:
 
 
 def _likely(look: Look | None) -> dict[int, int]:
-    """By line: 0 where a wrong step stands, 2 where all is known to be right."""
+    """By line: 0 where a wrong step stands or is called for, 2 where all is known to be right. What
+    came out right in another call is not so likely to be wrong in this one."""
     if look is None or look.judged is None:
         return {}
     judged, found = look.judged, {}
+    called: dict[tuple, set[tuple]] = {}
+    for number in judged.right:
+        step = judged.steps[number]
+        called.setdefault((step.place, step.op), set()).add(step.outer)
     for number, step in enumerate(judged.steps):
-        line = look.text.line(step)
-        if line is None:
-            continue
+        elsewhere = called.get((step.place, step.op), set()) - {step.outer}
         own = 0 if number in judged.bad else 2 if number in judged.right else 1
-        if isinstance(look.text.around(line), ast.Return):
-            own = min(own, 1)  # what is right may be the wrong thing to return
-        found[line] = min(own, found.get(line, 2))
+        for line in {look.text.line(step), *step.outer} - {None}:
+            # What is right may be the wrong thing to return.
+            here = min(own, 1) if isinstance(look.text.around(line), ast.Return) else own
+            here = 1 if elsewhere and line not in step.outer else here
+            found[line] = min(here, found.get(line, 2))
     return found
 
 
