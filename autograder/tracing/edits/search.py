@@ -25,7 +25,7 @@ from autograder.tracing.edits.distance import distance, mark, may_match
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import Edit
-from autograder.tracing.edits.place import by_itself, looked_at
+from autograder.tracing.edits.place import by_chance, by_itself, looked_at
 from autograder.tracing.look import Look, Told
 from autograder.tracing.text import Text
 
@@ -39,6 +39,7 @@ OF_ONE = 60  # what it costs beside its steps to try one
 OF_A_CLASS = 60  # and to make its object
 MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
 SURVIVE = 8  # versions that are tried on all calls
+MOST_JUDGED = 24  # versions that are judged where chance has a part in all that comes back
 NEAREST = 4  # changes behind which a second one is looked for
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 TOLD = 4  # how much likelier a change is on a line that the steps tell
@@ -89,9 +90,9 @@ class Search:
         self.wrong, self.likely, self.told = wrong, likely, frozenset(told)
         self.rtol = wrong.exercise.rtol
         self.place = looked_at(wrong.calls, wrong.outcomes, wrong.known, self.rtol, pair)
-        shown = wrong.calls[self.place] if self.place is not None else Call("")
-        self.by_chance = shown.seed is not None
-        only_there = self.by_chance or shown.train
+        found = self.place is not None
+        self.by_chance = found and by_chance(wrong.calls, wrong.known, self.place)
+        only_there = found and (self.by_chance or wrong.calls[self.place].train)
         lines = enumerate(wrong.source.splitlines() if only_there else (), 1)
         self.draws = {number for number, line in lines if DRAWS.search(line)}
         self.cost, self.spent, self.most = OF_ONE, 0, MOST
@@ -99,6 +100,7 @@ class Search:
         self.order: list[Edit] = []
         self.tried: list[Edit] = []
         self.gave: list[Outcome | None] = []
+        self.judged = 0
         self.nearly: list[Edit] = []  # what mends the call that is looked at, and not all
         if self.place is not None:
             call = replace(wrong.calls[self.place], work=False)
@@ -137,7 +139,8 @@ class Search:
         self.gave += gave
         pairs = zip(group, gave, strict=True)
         survive = [edit for edit, came in pairs if self._fits(came)]
-        survive = survive if self.by_chance else survive[:SURVIVE]
+        survive = survive[: MOST_JUDGED - self.judged if self.by_chance else SURVIVE]
+        self.judged += len(survive)
         fine = self._all_right([edit.source for edit in survive])
         self.nearly += [edit for edit, is_right in zip(survive, fine, strict=True) if not is_right]
         return [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
@@ -158,6 +161,7 @@ class Search:
             or self._two_changes(likely[:NEAREST])
             or self._one_after_the_other()
             or self._beside_a_known_one(self.nearest)
+            or self._beside_what_the_steps_tell(likely[:NEAREST])
         )
 
     @cached_property
@@ -316,13 +320,12 @@ class Search:
     def _comes_out(self, gave: Sequence[Outcome] | None) -> bool:
         """Whether what leaves nothing to chance comes out right: the judges look at the rest, for
         they take their time with what is wrong."""
-        asked = zip(self.wrong.calls, gave or (), self.wrong.known.expected, strict=False)
-        pairs = [
-            (g, w)
-            for call, g, w in asked
-            if not (call.seed is not None or by_itself(call, self.wrong.calls))
-        ]
-        return gave is not None and all(matches(g, w, self.rtol) for g, w in pairs)
+        calls, known = self.wrong.calls, self.wrong.known
+        return gave is not None and all(
+            matches(got, known.expected[i], self.rtol)
+            for i, got in enumerate(gave)
+            if not (by_chance(calls, known, i) or by_itself(calls[i], calls))
+        )
 
     def _on_all(self, texts: list[str]) -> list[tuple[Outcome, ...] | None]:
         wanted = any(each.error is not None for each in self.wrong.known.expected)
@@ -375,14 +378,25 @@ class Search:
                         return Mended(edit.line, edit.how), other
         return ()
 
+    def _beside_what_the_steps_tell(self, nearest: list[Edit]) -> tuple[Mended, ...]:
+        """A change behind which one step is wrong, and with that step mended nothing else."""
+        for edit in (edit for edit in nearest if not (edit.takes or edit.by_name)):
+            left = [told for told in self._told_behind(edit, "") if told.last]
+            if len(left) == 1 and left[0].where.first_wrong != edit.line:
+                said = left[0].cause[1] if left[0].cause else left[0].where.how
+                return Mended(edit.line, edit.how), Mended(left[0].where.first_wrong, said)
+        return ()
+
     def _left_by(self, edit: Edit, check: str) -> Told | None:
         """What the steps say of a known mistake that is left when a change is made."""
-        place, bank = self.wrong.place, self.wrong.known.bank
-        if place is None or bank is None:
-            return None
-        trace = steps_of(self.wrong.send, edit.source, self.wrong.calls[place])
-        if trace is None:
-            return None
-        told = Look(trace, bank, place, Text(edit.source)).told(check)
+        told = self._told_behind(edit, check)
         own = [each for each in told if (each.cause[0] == check if each.cause else each.last)]
         return own[0] if len(own) == 1 else None
+
+    def _told_behind(self, edit: Edit, check: str) -> list[Told]:
+        """What the steps say when a change is made. check: a known mistake that is left then."""
+        place, bank = self.wrong.place, self.wrong.known.bank
+        if place is None or bank is None:
+            return []
+        trace = steps_of(self.wrong.send, edit.source, self.wrong.calls[place])
+        return Look(trace, bank, place, Text(edit.source)).told(check) if trace is not None else []

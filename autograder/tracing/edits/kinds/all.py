@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from autograder.tracing.edits.kinds.brackets import of_brackets
 from autograder.tracing.edits.kinds.calls import of_calls
+from autograder.tracing.edits.kinds.counts import of_counts
 from autograder.tracing.edits.kinds.indices import of_indices
 from autograder.tracing.edits.kinds.left_out import of_what_is_left_out
 from autograder.tracing.edits.kinds.missing import of_what_is_missing
@@ -26,6 +27,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_names,
     of_statements,
     of_brackets,
+    of_counts,
     of_sharing,
     of_what_is_missing,
 )

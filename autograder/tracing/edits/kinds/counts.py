@@ -1,0 +1,47 @@
+"""Slips in what is divided by: the number of something else, or its sum."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.names import names_of, sizes
+from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.text import callee
+
+COUNTS = ("len", "numel", "size", "sum")
+LATE = 3  # how unlikely one of many counts is
+
+
+def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """Other counts and sums to divide by, in the place of one."""
+    if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Div):
+        above, below = (
+            (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
+        )
+        function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+        if function is not None and _is_count(source, function, below):
+            yield from _others(source, function, above, below)
+
+
+def _is_count(source: Source, function: ast.FunctionDef, node: ast.expr) -> bool:
+    """Whether an expression counts or sums up all of something, as far as its text tells."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub | ast.Mult):
+        return any(_is_count(source, function, each) for each in (node.left, node.right))
+    if isinstance(node, ast.Name):
+        return node.id in sizes(source, function)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    return isinstance(node, ast.Call) and callee(node) in COUNTS
+
+
+def _others(
+    source: Source, function: ast.FunctionDef, above: ast.expr, below: ast.expr
+) -> Iterator[Edit]:
+    how = f"`{source.shown(below)}` is not what `{source.shown(above)}` is divided by"
+    counted = sizes(source, function)
+    for name in names_of(source, function, source.statement(below).lineno):
+        if name not in counted:
+            for new in (f"len({name})", f"{name}.numel()", f"(len({name}) - 1)", f"{name}.sum()"):
+                if new != source.of(below):
+                    yield source.with_text(below, new, how, LATE)
