@@ -47,7 +47,35 @@ SAID = (
 
 def with_lines(found: list[Finding], text: Text) -> list[Finding]:
     """The findings, those that speak of layers with the line that makes the first of them."""
-    return [_placed(f, text) if f.fails and f.where is None else f for f in found]
+    return [
+        f if not f.fails else _placed(f, text) if f.where is None else _with_a_line(f, text)
+        for f in found
+    ]
+
+
+def _with_a_line(finding: Finding, text: Text) -> Finding:
+    """A finding of another line that speaks of a layer, too, with the layer's line there."""
+    said, _, lines = _spoken_of(finding.message, text)
+    if said is None or set(lines) <= {finding.line} or "Line " in finding.message:
+        return finding
+    start = finding.message.rfind(". ", 0, said.start()) + len(". ")
+    if start < len(". "):
+        return finding
+    before, after = finding.message[:start], finding.message[start:]
+    return replace(finding, message=f"{before}Line {min(lines)}: {after}")
+
+
+def _spoken_of(message: str, text: Text) -> tuple[re.Match | None, str, list[int]]:
+    """Where a message speaks of layers, how they are wrong, and the lines that make them."""
+    for pattern, how in SAID:
+        said = re.search(pattern, message)
+        if said is not None:
+            quoted = " ".join(f"`{group}`" for group in said.groups())
+            names = re.findall(r"(\w+)(?:\.\w+)*`", quoted.replace("``", "`"))
+            lines = [_made_in(text, name) for name in dict.fromkeys(names)]
+            found = [line for line in lines if line is not None]
+            return (said if found else None), how, found
+    return None, "", []
 
 
 def _placed(finding: Finding, text: Text) -> Finding:
@@ -59,24 +87,15 @@ def _placed(finding: Finding, text: Text) -> Finding:
     kind = finding.check.rpartition(" + ")[2].split(".")[-1]
     if not (finding.check.startswith(PREFIX) or kind in KINDS):
         return finding
-    for pattern, how in SAID:
-        said = re.search(pattern, finding.message)
-        if said is None:
-            continue
-        quoted = " ".join(f"`{group}`" for group in said.groups())
-        names = list(dict.fromkeys(re.findall(r"(\w+)(?:\.\w+)*`", quoted.replace("``", "`"))))
-        lines = [line for line in (_made_in(text, name) for name in names) if line is not None]
-        if not lines:
-            return finding
-        others = [str(n) for n in sorted({*lines}) if n != min(lines)]
-        last = " and ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
-        more = f", and so in line{'s' * (len(others) > 1)} {last}" if others else ""
-        where = Where(last_right=None, first_wrong=min(lines), how=f"{how}{more}")
-        if finding.line is not None:  # an error has a place of its own
-            return finding
-        statement = text.statement(min(lines))
-        return replace(finding, where=where, line=min(lines), statement=statement)
-    return finding
+    said, how, lines = _spoken_of(finding.message, text)
+    if said is None or finding.line is not None:  # an error has a place of its own
+        return finding
+    others = [str(n) for n in sorted({*lines}) if n != min(lines)]
+    last = " and ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
+    more = f", and so in line{'s' * (len(others) > 1)} {last}" if others else ""
+    where = Where(last_right=None, first_wrong=min(lines), how=f"{how}{more}")
+    statement = text.statement(min(lines))
+    return replace(finding, where=where, line=min(lines), statement=statement)
 
 
 def _where_it_drops(finding: Finding, text: Text) -> Finding:

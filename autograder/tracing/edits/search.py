@@ -381,8 +381,8 @@ class Search:
     def _beside_what_the_steps_tell(self, nearest: list[Edit]) -> tuple[Mended, ...]:
         """A change behind which one step is wrong, and with that step mended nothing else."""
         for edit in (edit for edit in nearest if not (edit.takes or edit.by_name)):
-            left = [told for told in self._told_behind(edit, "") if told.last]
-            if len(left) == 1 and left[0].where.first_wrong != edit.line:
+            left = self._told_behind(edit, "")
+            if len(left) == 1 and left[0].last and left[0].where.first_wrong != edit.line:
                 said = left[0].cause[1] if left[0].cause else left[0].where.how
                 return Mended(edit.line, edit.how), Mended(left[0].where.first_wrong, said)
         return ()

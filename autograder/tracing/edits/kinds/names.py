@@ -57,8 +57,7 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     # `x + layer(y)`: of what stands in one expression the one is easily taken for the other.
     around = [n for n in source.around(node) if isinstance(n, ast.BinOp)]
     beside = _names(around[-1]) if around else set()
-    loaded = (n for n in source.inside(function) if isinstance(n, ast.Name))
-    read = {n.id for n in loaded if isinstance(n.ctx, ast.Load)}
+    read = _read_in(source, function)
     for other in known:
         if other != node.id and of_one_type(source, node, other):
             alike = _are_of_a_kind(source, function, node.id, other) or other in beside
@@ -98,10 +97,19 @@ def _are_of_a_kind(source: Source, function: ast.FunctionDef, one: str, other: s
 
 
 def of_one_type(source: Source, node: ast.Name, other: str) -> bool:
-    """Whether two names of a function hold a size or a place both, or both do not."""
+    """Whether two names of a function hold a size or a place both, or both do not, as far as the
+    text tells: of what is given and nowhere read it tells nothing."""
     function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
-    found = sizes(source, function) if function is not None else set()
-    return (node.id in found) == (other in found)
+    if function is None:
+        return True
+    found = sizes(source, function)
+    return (node.id in found) == (other in found) or other not in _read_in(source, function)
+
+
+def _read_in(source: Source, function: ast.FunctionDef) -> set[str]:
+    """The names that a function reads."""
+    names = (n for n in source.inside(function) if isinstance(n, ast.Name))
+    return {n.id for n in names if isinstance(n.ctx, ast.Load)}
 
 
 def sizes(source: Source, function: ast.FunctionDef) -> set[str]:
