@@ -40,6 +40,13 @@ def may_match(one: list[tuple] | None, other: list[tuple] | None) -> bool:
     )
 
 
+def all_one(outcome: Outcome) -> bool:
+    """Whether what came is one number in all places."""
+    value = outcome.value
+    several = isinstance(value, torch.Tensor) and value.numel() > 1
+    return outcome.error is None and several and bool((value == value.flatten()[0]).all())
+
+
 def distance(gave: Outcome | None, wanted: Outcome) -> float:
     """How far what came is from what is asked for, part by part, at most FAR for each."""
     if gave is None or gave.error is not None:

@@ -21,7 +21,7 @@ from autograder.course.sketch import Sketch
 from autograder.judging.difference import matches
 from autograder.judging.verdict import right
 from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
-from autograder.tracing.edits.distance import distance, mark, may_match
+from autograder.tracing.edits.distance import all_one, distance, mark, may_match
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import Edit
@@ -359,10 +359,12 @@ class Search:
 
     @cached_property
     def change(self) -> list[Edit]:
-        """Those that were tried with which something else comes back."""
+        """Those that were tried with which something else comes back; all of them where it is one
+        number in all places, which most changes leave as they are."""
         as_it_is = self.wrong.outcomes[self.place]
-        pairs = zip(self.tried, self.gave, strict=True)
-        return [e for e, g in pairs if g is not None and not matches(g, as_it_is, self.rtol)]
+        came = [(e, g) for e, g in zip(self.tried, self.gave, strict=True) if g is not None]
+        one = all_one(as_it_is)
+        return [e for e, g in came if one or not matches(g, as_it_is, self.rtol)]
 
     def _beside_a_known_one(self, nearest: list[Edit]) -> tuple[Mended, ...]:
         """A change with which what comes back is what a known mistake gives, where the steps show
