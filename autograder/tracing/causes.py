@@ -110,6 +110,8 @@ def slips(
         slip = by_its_name(slip, text) if slip is not None else None
         if slip is None or named and _is_another(slip, proof, named):
             break
+        if proof is not None and proof.number in [each.number for each in found]:
+            return [], judged  # what mended that step did not
         found.append(slip)
         if among and (slip.cause is None or slip.cause.check not in among):
             break  # they do not explain all

@@ -15,7 +15,15 @@ import torch
 
 from autograder.course.steps.traces import LEAF, Step, Trace
 from autograder.tracing.alike import Known, Likeness, among, near, plain, tells
-from autograder.tracing.reference import PRODUCTS, Reference, gives_ones
+from autograder.tracing.reference import (
+    PRODUCTS,
+    Reference,
+    given_to,
+    gives_new_nan,
+    gives_ones,
+    is_constant,
+    is_wiped,
+)
 
 PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_select", "gather")
 LAYOUT = ("__get__", "transpose", "permute", "view", "reshape", "unflatten", "flatten", "squeeze")
@@ -87,12 +95,14 @@ class Judged:
             found = among(step.value, known)
             if found is not None:
                 self.like[number] = found
+        self.open: set[int] = set()  # of these what is left out again was made
         self.right = self._right()
         self.bad, self.unsure = self._bad()
 
     def _right(self) -> set[int]:
         """Landmarks, and all that landmarks were made of; of what an extreme was taken that says
-        too little."""
+        too little. Of what is divided or taken out again a landmark tells nothing."""
+        made = given_to(self.steps, self.like)
         found: set[int] = set()
         left = [i for i, each in self.like.items() if each.in_order]
         left += [i for i in self.telling if i not in self.like and self._is_shifted(i)]
@@ -101,7 +111,15 @@ class Judged:
             if number not in found:
                 found.add(number)
                 made_of = self.steps[number].inputs if self.steps[number].op not in EXTREMES else ()
-                left += [i for i in made_of if not self.weighs_alike(i)]
+                made_of = [i for i in made_of if not self.weighs_alike(i)]
+                own = self.like[number].known if number in self.like else None
+                known = {i: [self.like[n].known for n in made[i]] for i in made_of}
+                out = {i for i in made_of if own is not None and self.own.lacks(own, known[i])}
+                self.open |= out
+                left += [i for i in made_of if i not in out]
+        for number in sorted(self.open | found, reverse=True):
+            if number not in found:  # all of which that was made is open, too
+                self.open |= {*self.steps[number].inputs} - found
         return found
 
     def _is_shifted(self, number: int) -> bool:
@@ -155,6 +173,9 @@ class Judged:
                 data.add(number)
             if number in self.right:
                 continue
+            if number in self.open:
+                unsure.add(number)
+                continue
             if step.kind == "int" and number in data and self._is_cut_off(step):
                 bad.add(number)
                 continue
@@ -196,9 +217,9 @@ class Judged:
     def _is_neutral(self, number: int, step: Step) -> bool:
         if step.kind != "float" or step.op in UNSET:
             return True
-        if _new_nan(step, self.steps):
+        if gives_new_nan(step, self.steps):
             return False
-        if _wiped(step, self.steps) or self.weighs_alike(number):
+        if is_wiped(step, self.steps) or self.weighs_alike(number):
             return False
         if not self._tells(number) and not (step.op == "softmax" and step.value.numel() > 5):
             return True
@@ -232,26 +253,6 @@ class Judged:
             elif not sources & self.bad:
                 found.append(number)
         return found
-
-
-def is_constant(step: Step) -> bool:
-    """Whether an operation takes a tensor for its shape alone."""
-    return step.op.endswith("_like") or step.op.startswith("new_")
-
-
-def _new_nan(step: Step, steps: tuple[Step, ...]) -> bool:
-    """Whether a step made NaN out of numbers that were none."""
-    return bool(step.value.isnan().any()) and not any(
-        steps[i].value.isnan().any() for i in step.inputs
-    )
-
-
-def _wiped(step: Step, steps: tuple[Step, ...]) -> bool:
-    """Whether a step multiplied all that it was given by 0."""
-    wiped = step.op in ("mul", "__mul__", "__rmul__", "mul_", "__imul__")
-    return bool(wiped and step.value.numel() > 5 and not step.value.any()) and any(
-        tells(steps[i].value) for i in step.inputs
-    )
 
 
 def first_wrong(judged: Judged, named: bool = False) -> Wrong | None:
@@ -349,7 +350,7 @@ def taken_for_another(judged: Judged, number: int):
             continue
         if judged.steps[number].op not in (step.op, *PRODUCTS):
             continue
-        if extra and _size_of(own, min(missing)) != _size_of(own, min(extra)):
+        if extra and not own.is_as_large(min(missing), min(extra)):
             continue  # one cannot stand in the place of the other
         if best is None or min(common) > best[0]:  # what was made last says what is meant
             best = (min(common), min(missing), extra or given)
@@ -366,10 +367,6 @@ def taken_for_another(judged: Judged, number: int):
     if own.comes_of(belongs, taken) or any(f.whole and f.in_order for f in idle):
         return None, (taken, belongs)  # a step was left out, or what belongs there is not taken
     return _idle_maker(judged, source), (taken, belongs)
-
-
-def _size_of(own: Reference, place: int) -> int:
-    return own.trace.steps[place].value.numel()
 
 
 def _idle_maker(judged: Judged, number: int) -> int | None:

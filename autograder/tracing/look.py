@@ -153,7 +153,7 @@ class Look:
             return self._returned(self.judged)
         if left is not None and left is not self.judged and len(told) + joined == len(found) < MOST:
             told += self._returned(left)
-        return sorted(self._zeros_too_early(told), key=lambda each: each.when)
+        return _each_once(sorted(self._zeros_too_early(told), key=lambda each: each.when))
 
     def _is_late(self, told: Told, slip: Slip) -> bool:
         """Whether a step hides what the softmax that is told already should not have seen."""
@@ -398,3 +398,9 @@ def cut_short(finding: Finding, look: Look) -> Finding:
     message, statement = f"{said} {finding.message}", text.statement(line)
     where = Where(None, line, how=how)
     return replace(finding, message=message, line=line, statement=statement, where=where)
+
+
+def _each_once(told: list[Told]) -> list[Told]:
+    """What is told, a known mistake where it is made first: what shows it later follows from it."""
+    causes = [each.cause for each in told]
+    return [t for i, t in enumerate(told) if t.cause is None or t.cause not in causes[:i]]

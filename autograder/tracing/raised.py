@@ -250,8 +250,7 @@ def _with_more_axes(one: Sequence[int], two: Sequence[int]) -> str:
         )
     if len(short) == len(other) > 1:
         return ""
-    for more in (1, 2):
-        size = len(short) + more
+    for size in range(len(short) + 1, len(other) + 1):
         fitting = []
         for places in itertools.combinations(range(size), len(short)):
             shape = [1] * size

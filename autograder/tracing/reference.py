@@ -8,6 +8,7 @@ they are scaled, a softmax written out.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -76,18 +77,38 @@ class Reference:
         """Whether the answer makes one of the other."""
         return id(earlier) in self._sources.get(id(later), ())
 
+    def lacks(self, one: Known, given: Iterable[Known]) -> bool:
+        """Whether the answer makes a tensor, and not of all of these where it does so first."""
+        made = self._first_made_of.get(id(one))
+        return made is not None and any(id(each) not in made for each in given)
+
+    def is_as_large(self, one: int, other: int) -> bool:
+        """Whether two of its steps gave as many numbers."""
+        return self.trace.steps[one].value.numel() == self.trace.steps[other].value.numel()
+
     @cached_property
     def _sources(self) -> dict[int, set[int]]:
         """What each right tensor is made of, and itself, by their identities."""
         found: dict[int, set[int]] = {}
-        made_of: list[set[int]] = []  # of each step
-        for number, step in enumerate(self.trace.steps):
-            own = set().union(*(made_of[i] for i in step.inputs))
+        for number, own in enumerate(self._made_of):
             if number in self.of_step:
-                own.add(id(self.of_step[number]))
                 found.setdefault(id(self.of_step[number]), set()).update(own)
-            made_of.append(own)
         return found
+
+    @cached_property
+    def _first_made_of(self) -> dict[int, set[int]]:
+        """The same of the first step alone that gave it: a later one may have come to it again."""
+        steps = reversed(self.of_step.items())
+        return {id(known): self._made_of[number] for number, known in steps}
+
+    @cached_property
+    def _made_of(self) -> list[set[int]]:
+        """The right tensors of which each step was made, and its own."""
+        made: list[set[int]] = []
+        for number, step in enumerate(self.trace.steps):
+            known = {id(self.of_step[number])} if number in self.of_step else set()
+            made.append(known.union(*(made[i] for i in step.inputs)))
+        return made
 
     @cached_property
     def terms(self) -> list[int]:
@@ -242,3 +263,32 @@ def gives_ones(step: Step, steps: tuple[Step, ...]) -> bool:
         return False
     ones = bool(((step.value == 1) | step.value.isnan()).all())
     return ones and step.value.numel() > 1 and tells(steps[step.inputs[0]].value)
+
+
+def is_constant(step: Step) -> bool:
+    """Whether an operation takes a tensor for its shape alone."""
+    return step.op.endswith("_like") or step.op.startswith("new_")
+
+
+def gives_new_nan(step: Step, steps: tuple[Step, ...]) -> bool:
+    """Whether a step made NaN out of numbers that were none."""
+    return bool(step.value.isnan().any()) and not any(
+        steps[i].value.isnan().any() for i in step.inputs
+    )
+
+
+def is_wiped(step: Step, steps: tuple[Step, ...]) -> bool:
+    """Whether a step multiplied all that it was given by 0."""
+    wiped = step.op in ("mul", "__mul__", "__rmul__", "mul_", "__imul__")
+    return bool(wiped and step.value.numel() > 5 and not step.value.any()) and any(
+        tells(steps[i].value) for i in step.inputs
+    )
+
+
+def given_to(steps: Sequence[Step], known: Iterable[int]) -> list[set[int]]:
+    """Of which of these steps that gave what came from outside each step was made."""
+    made: list[set[int]] = []
+    for number, step in enumerate(steps):
+        own = {number} if step.op == LEAF and number in known else set()
+        made.append(own.union(*(made[i] for i in step.inputs)))
+    return made

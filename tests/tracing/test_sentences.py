@@ -188,10 +188,10 @@ def test_one_mistake_made_in_two_lines_is_one():
     assert "Two things" not in said("variants.grouped", BOTH).message
 
 
-def test_a_known_mistake_that_the_steps_prove_is_named_where_a_judge_saw_little():
+def test_both_of_two_mistakes_are_told_where_a_judge_saw_little():
     found = said("multi_head.scores", heads(asked="k", scale="1"))
-    assert found.message.startswith("The queries are made with the keys' layer.")
-    assert found.where.first_wrong in (18, 20)
+    assert "Two things are wrong. Line 18: `self.k` is taken where another" in found.message
+    assert "Line 20: The scores are not scaled" in found.message
 
 
 SAME = """

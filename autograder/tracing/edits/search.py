@@ -381,9 +381,12 @@ class Search:
         return ()
 
     def _beside_what_the_steps_tell(self, nearest: list[Edit]) -> tuple[Mended, ...]:
-        """A change behind which one step is wrong, and with that step mended nothing else."""
+        """A change behind which one step is wrong, and with that step mended nothing else, which is
+        not so without the change."""
+        if any(told.last for told in self._told_in(self.wrong.source, "")):
+            return ()
         for edit in (edit for edit in nearest if not (edit.takes or edit.by_name)):
-            left = self._told_behind(edit, "")
+            left = self._told_in(edit.source, "")
             if len(left) == 1 and left[0].last and left[0].where.first_wrong != edit.line:
                 said = left[0].cause[1] if left[0].cause else left[0].where.how
                 return Mended(edit.line, edit.how), Mended(left[0].where.first_wrong, said)
@@ -391,14 +394,14 @@ class Search:
 
     def _left_by(self, edit: Edit, check: str) -> Told | None:
         """What the steps say of a known mistake that is left when a change is made."""
-        told = self._told_behind(edit, check)
+        told = self._told_in(edit.source, check)
         own = [each for each in told if (each.cause[0] == check if each.cause else each.last)]
         return own[0] if len(own) == 1 else None
 
-    def _told_behind(self, edit: Edit, check: str) -> list[Told]:
-        """What the steps say when a change is made. check: a known mistake that is left then."""
+    def _told_in(self, source: str, check: str) -> list[Told]:
+        """What the steps of a version say. check: a known mistake that is left in it."""
         place, bank = self.wrong.place, self.wrong.known.bank
         if place is None or bank is None:
             return []
-        trace = steps_of(self.wrong.send, edit.source, self.wrong.calls[place])
-        return Look(trace, bank, place, Text(edit.source)).told(check) if trace is not None else []
+        trace = steps_of(self.wrong.send, source, self.wrong.calls[place])
+        return Look(trace, bank, place, Text(source)).told(check) if trace is not None else []

@@ -9,7 +9,7 @@ from dataclasses import replace
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Verdict, Where
 from autograder.course.general.operations import OPERATION
-from autograder.judging.difference import is_nameless, matches
+from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
 from autograder.tracing.edits.kinds.source import Edit
 from autograder.tracing.edits.search import Mended, Search, WrongAnswer
@@ -43,7 +43,7 @@ def by_its_edit(
     pair = pair if len(pair) > 1 else ()
     search = Search(asked, _likely(look), settled or (named and own is not None), lines, pair)
     one = search.one()
-    two = search.two(named and _is_known(first[number], asked)) if not one else ()
+    two = search.two(named and _is_known(first[number], asked.known)) if not one else ()
     if settled:
         said = (
             _with_its_change(placed[number], one, look)
@@ -149,15 +149,10 @@ def _is_one(finding: Finding, exercise: Exercise) -> bool:
     return named and not several and not finding.check.startswith(OPERATION)
 
 
-def _is_known(finding: Finding, asked: WrongAnswer) -> bool:
-    """Whether the known mistake of a finding gives all that came back; else a judge of the
+def _is_known(finding: Finding, known: Answers) -> bool:
+    """Whether a finding is of a known mistake, which gives all that came back; else a judge of the
     exercise's own saw something, and there may be more."""
-    rtol = asked.exercise.rtol
-    return any(
-        check == finding.check
-        and all(matches(got, own, rtol) for got, own in zip(asked.outcomes, gives, strict=True))
-        for check, _, gives in (*asked.known.mistakes, *asked.known.exchanged)
-    )
+    return finding.check in [check for check, *_ in (*known.mistakes, *known.exchanged)]
 
 
 def _likely(look: Look | None) -> dict[int, int]:

@@ -19,8 +19,9 @@ import torch
 from autograder.course.steps.traces import LEAF, Done, Step, Trace
 from autograder.tracing.alike import Known, likeness, near, plain, tells
 from autograder.tracing.first_wrong import LAYOUT as MOVES
-from autograder.tracing.first_wrong import PARTS, Judged, is_constant
+from autograder.tracing.first_wrong import PARTS, Judged
 from autograder.tracing.proof.operations import NotAgain, call
+from autograder.tracing.reference import is_constant
 from autograder.tracing.text import Text
 
 MOST_TRIES = 600  # ways to mend the steps of one answer

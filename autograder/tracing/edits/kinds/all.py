@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
+from autograder.tracing.edits.kinds.blocks import of_blocks
 from autograder.tracing.edits.kinds.brackets import of_brackets
 from autograder.tracing.edits.kinds.calls import of_calls
 from autograder.tracing.edits.kinds.counts import of_counts
@@ -28,6 +29,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_statements,
     of_brackets,
     of_counts,
+    of_blocks,
     of_sharing,
     of_what_is_missing,
 )

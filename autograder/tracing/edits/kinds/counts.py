@@ -1,4 +1,4 @@
-"""Slips in what is divided by: the number of something else, or its sum."""
+"""Slips in counts: of another axis; and what is divided by is the number or sum of another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LATE = 3  # how unlikely one of many counts is
 
 
 def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """Other counts and sums to divide by, in the place of one."""
+    """Other counts and sums in the place of one."""
     if isinstance(node, ast.BinOp | ast.AugAssign) and isinstance(node.op, ast.Div):
         above, below = (
             (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
@@ -22,6 +22,11 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
         if function is not None and _is_count(source, function, below):
             yield from _others(source, function, above, below)
+    elif isinstance(node, ast.Call) and callee(node) == "len" and len(node.args) == 1:
+        how = f"another axis than the first belongs into `{source.shown(node)}`"
+        for axis in (1, -1):
+            new = f"{source.in_brackets(node.args[0])}.shape[{axis}]"
+            yield source.with_text(node, new, how, 1)
 
 
 def _is_count(source: Source, function: ast.FunctionDef, node: ast.expr) -> bool:

@@ -99,6 +99,10 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
             span = end - len(name), source.span(node)[1]
             given = f"{source.of(node.args[0])}, " if library and node.args else ""
             yield source.with_span(node, span, f"a{name}({given}{more})", how, 1)
+    if name in ("triu_indices", "tril_indices") and axes < 3 and not {"offset"} & named:
+        how = f"`{name}` begins at another diagonal than it should"
+        for more in ("offset=1", "offset=-1"):
+            yield _with(source, node, more, how, 1)
     if name in TRIANGLES and axes <= 0 and not named:
         how = f"`{name}` begins at another diagonal than it should"
         for more in ("1", "-1"):

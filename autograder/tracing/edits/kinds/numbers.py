@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -17,6 +18,7 @@ WITH_AXES += ("unflatten", "split", "chunk", "unbind", "select", "index_select",
 WITH_AXES += ("var", "norm", "flip", "sort", "topk", "argsort", "narrow", "size", "any")
 WITH_AXES += ("std_mean", "var_mean", "softmin", "all", "count_nonzero", "tensor_split")
 FROM_THE_FRONT = (0, 1, 2, -1)  # other axes, each once in up to four
+MOST_OF_HALF = 65504  # the largest number of a float16
 FROM_THE_END = (-1, -2, 1, 0)
 
 
@@ -39,6 +41,8 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_unpacked(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "einsum":
         yield from _of_letters(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "range":
+        yield from _of_its_end(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
         yield from _of_a_count(source, node.args[0])
 
@@ -77,6 +81,8 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
     if isinstance(parent, ast.BinOp | ast.keyword):
         where = source.shown(parent)
         how = f"`{source.shown(node)}` is not the number that belongs in `{where}`"
+    if abs(value) > MOST_OF_HALF:
+        yield source.with_expression(node, "-6e4" if value < 0 else "6e4", how, 1)
     if isinstance(value, float):
         others = [v for v in (0.5, -0.5, 1.0, 2.0, 0.0, -value) if v != value]
     else:
@@ -131,6 +137,15 @@ def _of_a_count(source: Source, node: ast.expr) -> Iterator[Edit]:
         how = f"`{source.shown(source.parent[node])}` counts from 0, and not from where it should"
         new = f"{source.of(node.right)}, {source.of(node.left)}"
         yield source.with_text(node, new, how, 1)
+
+
+def _of_its_end(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A range that ends where one of the numbers says from which its end is computed."""
+    end = node.args[min(len(node.args), 2) - 1] if node.args else None
+    if isinstance(end, ast.BinOp):
+        how = f"`{source.shown(node)}` ends at another number than it should"
+        for name in dict.fromkeys(n.id for n in source.inside(end) if isinstance(n, ast.Name)):
+            yield source.with_text(end, name, how, 1)
 
 
 def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
@@ -215,6 +230,12 @@ def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:
             other = list(out)
             other[i], other[j] = out[j], out[i]
             yield source.with_text(first, repr(f"{into}->{''.join(other)}"), how)
+    for one, other in itertools.permutations(sorted(set(out)), 2):
+        if any(one in side and other in side for side in into.split(",")):
+            continue  # a diagonal
+        sides_, new = into.replace(other, one), out.replace(other, "")
+        how_ = f"the letters `{equation}` take all with all, where each belongs to one"
+        yield source.with_text(first, repr(f"{sides_}->{new}"), how_, 2)
     for place in range(len(out) + 1):
         for letter in letters:
             if letter not in out:

@@ -258,6 +258,10 @@ def _on_the_other_side(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     """A product of which the wrong side is turned."""
     for turned, other in ((node.left, node.right), (node.right, node.left)):
         bare = turned_back(turned)
+        if bare is not None and turned is node.right:
+            how = f"`{source.shown(node)}` takes all with all, where each belongs to one"
+            new = f"({source.in_brackets(other)} * {source.in_brackets(bare)}).sum(-1)"
+            yield source.with_expression(node, new, how, 3)
         if bare is not None:
             how = f"`{source.shown(other)}` has to be turned, and not `{source.shown(bare)}`"
             one, two = source.in_brackets(bare), f"{source.in_brackets(other)}.transpose(-2, -1)"

@@ -26,6 +26,9 @@ def of_statements(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _out_of_its_block(source, node)
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.BinOp):
         yield from _thrown_away(source, node)
+    if isinstance(node, ast.Expr | ast.Return) and _is_an_error(node.value):
+        how = f"`{source.shown(node.value)}` is made there and not raised"
+        yield source.with_text(node, f"raise {source.of(node.value)}", how)
     if isinstance(node, ast.For):
         yield from _last_into_the_loop(source, node)
         yield from _first_into_the_loop(source, node)
@@ -55,6 +58,11 @@ def _thrown_away(source: Source, node: ast.Expr) -> Iterator[Edit]:
     if first is not None:
         how = f"what `{_shown(source, node)}` makes is thrown away"
         yield source.with_text(node, f"{first.id} = {source.of(node)}", how)
+
+
+def _is_an_error(node: ast.expr | None) -> bool:
+    """Whether an expression makes an exception."""
+    return isinstance(node, ast.Call) and callee(node).endswith(("Error", "Exception"))
 
 
 def _block(source: Source, node: ast.stmt) -> list[ast.stmt]:
