@@ -83,7 +83,7 @@ def by_its_name(slip: Slip, text: Text) -> Slip | None:
     step, line = judged.steps[number], text.line(judged.steps[number])
     if slip.line is not None or line is None or factor_of(judged, number) is not None:
         return slip
-    left = _where_places_are_left(slip, text)
+    left = _where_places_are_left(slip, text) or _where_rounds_are_missing(slip, text)
     if left is not None:
         return left
     early = called_too_early(judged, number, text) if step.outer and slip.cause else None
@@ -155,6 +155,24 @@ def _where_places_are_left(slip: Slip, text: Text) -> Slip | None:
             line = min(loops, key=lambda n: step.place[0] - n.lineno).lineno
             words = "it leaves places out, which stay as they were made"
             return replace(slip, line=line, mend=words, words="")
+    return None
+
+
+def _where_rounds_are_missing(slip: Slip, text: Text) -> Slip | None:
+    """The slip at a loop that ends too early: behind it stands a step of what the answer's own loop
+    makes on the way, and of which it makes more. None where this is not so."""
+    judged, line = slip.judged, text.line(slip.judged.steps[slip.number])
+    known = {each.known.place for each in judged.like.values()}
+    for number in judged.steps[slip.number].inputs:
+        made, found = text.line(judged.steps[number]), judged.like.get(number)
+        more = judged.own.next_round(found.known) if found is not None and found.in_order else None
+        if made is None or more is None or more.place in known:
+            continue
+        loops = [n for n in text.nodes if isinstance(n, ast.For) and made in lines_of(n)]
+        loops = [n for n in loops if line not in lines_of(n)]
+        if len(loops) == 1:
+            words = "it ends before all rounds are made"
+            return replace(slip, line=loops[0].lineno, mend=words, words="")
     return None
 
 

@@ -82,6 +82,18 @@ class Reference:
         made = self._first_made_of.get(id(one))
         return made is not None and any(id(each) not in made for each in given)
 
+    def next_round(self, one: Known) -> Known | None:
+        """What the statement of the answer that gave a tensor makes of it in the next round of a
+        loop; None where there is no such round."""
+        steps, number = self.trace.steps, one.place
+        if self.of_step.get(number) is not one or steps[number].place is None:
+            return None
+        for later in range(number + 1, len(steps)):
+            same = (steps[later].place, steps[later].op) == (steps[number].place, steps[number].op)
+            if same and later in self.of_step and id(one) in self._made_of[later]:
+                return self.of_step[later]
+        return None
+
     def is_as_large(self, one: int, other: int) -> bool:
         """Whether two of its steps gave as many numbers."""
         return self.trace.steps[one].value.numel() == self.trace.steps[other].value.numel()

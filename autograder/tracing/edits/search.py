@@ -346,7 +346,14 @@ class Search:
                 first = found.setdefault(round(far, 6), edit)
                 if edit.takes:  # then the first does no more than that
                     found[round(far, 6)] = replace(first, takes=True)
-        return [edit for _, edit in sorted(found.items(), key=lambda each: each[0])]
+        nearest = [edit for _, edit in sorted(found.items(), key=lambda each: each[0])]
+        if self.wrong.outcomes[self.place].error is None:
+            return nearest
+        best: dict[str, Edit] = {}  # of what is put in one place to run at all, the likeliest
+        for edit in nearest:
+            first = best.setdefault(edit.how, edit)
+            best[edit.how] = min(first, edit, key=self.doubt)
+        return list(best.values())
 
     def _behind(self, one: Edit) -> Iterator[tuple[Edit, str]]:
         """Second changes behind a first: those that alone change something."""

@@ -17,6 +17,8 @@ WITH_AXES += ("unsqueeze", "squeeze", "transpose", "swapaxes", "permute", "moved
 WITH_AXES += ("unflatten", "split", "chunk", "unbind", "select", "index_select", "gather", "std")
 WITH_AXES += ("var", "norm", "flip", "sort", "topk", "argsort", "narrow", "size", "any")
 WITH_AXES += ("std_mean", "var_mean", "softmin", "all", "count_nonzero", "tensor_split")
+TURNS = ("transpose", "swapaxes", "movedim")  # with one axis twice they leave all as it is
+TURNED, TURNED_AT_THE_END = (0, 1, 2, 3), (-1, -2, -3)
 FROM_THE_FRONT = (0, 1, 2, -1)  # other axes, each once in up to four
 MOST_OF_HALF = 65504  # the largest number of a float16
 FROM_THE_END = (-1, -2, 1, 0)
@@ -73,7 +75,11 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
             (n for n in source.around(node) if isinstance(n, ast.Call | ast.Subscript)), node
         )
         how = f"another axis than this belongs into `{source.shown(call)}`"
-        for other in FROM_THE_FRONT if value >= 0 else FROM_THE_END:
+        axes = FROM_THE_FRONT if value >= 0 else FROM_THE_END
+        if isinstance(call, ast.Call) and callee(call) in TURNS:
+            beside = [number(each) for each in call.args]
+            axes = [a for a in (TURNED if value >= 0 else TURNED_AT_THE_END) if a not in beside]
+        for other in axes:
             if other != value:
                 yield source.with_text(node, str(other), how)
         return
@@ -82,7 +88,8 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
         where = source.shown(parent)
         how = f"`{source.shown(node)}` is not the number that belongs in `{where}`"
     if abs(value) > MOST_OF_HALF:
-        yield source.with_expression(node, "-6e4" if value < 0 else "6e4", how, 1)
+        infinite = 'float("-inf")' if value < 0 else 'float("inf")'
+        yield source.with_text(node, infinite, how)
     if isinstance(value, float):
         others = [v for v in (0.5, -0.5, 1.0, 2.0, 0.0, -value) if v != value]
     else:
