@@ -153,7 +153,8 @@ class Look:
             return self._returned(self.judged)
         if left is not None and left is not self.judged and len(told) + joined == len(found) < MOST:
             told += self._returned(left)
-        return _each_once(sorted(self._zeros_too_early(told), key=lambda each: each.when))
+        told = sorted(self._zeros_too_early(told), key=lambda each: each.when)
+        return told if named else _each_once(told)
 
     def _is_late(self, told: Told, slip: Slip) -> bool:
         """Whether a step hides what the softmax that is told already should not have seen."""

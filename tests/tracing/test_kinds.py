@@ -257,4 +257,5 @@ def test_a_version_of_a_first_look_without_an_end_is_given_up():
     turned = KEPT.replace(
         "        self.seen.append(n)", "        while self.start: self.start += 1"
     )
-    assert forwards(endless, turned, KEPT) == [None, None, 3]
+    listed = KEPT.replace("    return 2 * n", "    return sum(1 for _ in iter(int, 1))")
+    assert forwards(endless, turned, listed, KEPT) == [None, None, None, 3]

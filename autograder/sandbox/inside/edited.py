@@ -25,9 +25,9 @@ import torch
 
 MAX_ROUNDS = 3_000  # of the loops of one version
 MAX_ALL = 50_000  # of all versions together
-COUNTER = "_round_of_a_loop"
+MAX_ITEMS = 100_000  # of all lists of one version that are written as a loop in brackets
+COUNTER, ITEMS = "_round_of_a_loop", "_items_of_a_list"
 FILE = "<cell another version>"
-BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 LOOP = re.compile(r"\b(?:for|while)\b")
 OF_ITS_CLASS = ("super", "__")  # what a method cannot do outside of its class
@@ -275,17 +275,16 @@ def _quiet():
 def _define(tree: ast.Module, namespace: dict, bound: _Rounds) -> None:
     """Runs what a text defines, and nothing else of it; the rounds of its loops are counted."""
     tree.body = [node for node in tree.body if isinstance(node, DEFINES)]
-    namespace[COUNTER] = bound.one
+    namespace[COUNTER], namespace[ITEMS] = bound.one, bound.each
     exec(_compiled(tree), namespace)
 
 
 def _compiled(tree: ast.Module | str):
     """The code of a text, with a count in each loop; of what has none the text will do."""
-    left: list[ast.AST] = [tree] if isinstance(tree, ast.Module) else []
-    while left:  # statements alone: no expression has a loop of this kind
-        node = left.pop()
-        for name in BLOCKS:
-            left += getattr(node, name, ())
+    for node in ast.walk(tree) if isinstance(tree, ast.Module) else ():
+        if isinstance(node, ast.comprehension):
+            items = ast.Call(ast.Name(ITEMS, ast.Load()), [node.iter], [])
+            node.iter = ast.fix_missing_locations(ast.copy_location(items, node.iter))
         if isinstance(node, ast.For | ast.While | ast.AsyncFor):
             counted = ast.Expr(ast.Call(ast.Name(COUNTER, ast.Load()), [], []))
             ast.copy_location(counted, node)
@@ -301,7 +300,7 @@ class _Rounds:
     """Counts the rounds of a version's loops, and stops it where they pass a bound."""
 
     def __init__(self, most: int):
-        self.most, self.count = most, 0
+        self.most, self.count, self.items = most, 0, 0
 
     @property
     def passed(self) -> bool:
@@ -310,10 +309,19 @@ class _Rounds:
 
     def restart(self, other: _Rounds) -> None:
         """Counts for another version."""
-        self.most, self.count = other.most, 0
+        self.most, self.count, self.items = other.most, 0, 0
 
     def one(self) -> None:
         """A round begins."""
         self.count += 1
         if self.count > self.most:
             raise _Passed
+
+    def each(self, items):
+        """The items of which a list is made."""
+        for item in items:
+            self.items += 1
+            if self.items > MAX_ITEMS:
+                self.count = self.most + 1
+                raise _Passed
+            yield item
