@@ -22,6 +22,9 @@ KINDS = (
     "lost bias",
     "plain list",
     "not registered",
+    "buffer.stored",
+    "buffer.not stored",
+    "buffer.is a parameter",
 )  # how checks about layers may end
 # Checks on what dropout is applied to: it is applied, but in the wrong place.
 DROPPED_ELSEWHERE = ("dropout.on the scores", "dropout.not on the weights", "dropout.on features")
@@ -42,7 +45,12 @@ SAID = (
     (rf"{LAYER} and {LAYER} are one layer", "one layer is set under two names"),
     (r"finds no parameters in `(\w+)`", "a plain list of layers is set here"),
     (r"does not know `(\w+)` as a parameter", "a plain tensor is set here"),
+    (r"`(\w+)` is (?:not )?stored in the state_dict", "the buffer is registered here"),
+    (r"`(\w+)` is a parameter: an optimiser would", "a parameter is made here"),
 )  # fmt: skip
+
+
+REGISTERS = ("register_parameter", "register_buffer", "register_module", "add_module")
 
 
 def with_lines(found: list[Finding], text: Text) -> list[Finding]:
@@ -84,8 +92,8 @@ def _placed(finding: Finding, text: Text) -> Finding:
         return twice or _where_it_drops(finding, text)
     if finding.check == OF_ITS_OWN and finding.line is None:
         return _with_its_share(finding, text)
-    kind = finding.check.rpartition(" + ")[2].split(".")[-1]
-    if not (finding.check.startswith(PREFIX) or kind in KINDS):
+    check = finding.check.rpartition(" + ")[2]
+    if not (check.startswith(PREFIX) or check.split(".")[-1] in KINDS or check in KINDS):
         return finding
     said, how, lines = _spoken_of(finding.message, text)
     if said is None or finding.line is not None:  # an error has a place of its own
@@ -318,7 +326,7 @@ def _made_in(text: Text, name: str) -> int | None:
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
             first = call.args[0] if call.args else None
             named = isinstance(first, ast.Constant) and first.value == name
-            if named and call.func.attr in ("register_parameter", "register_module", "add_module"):
+            if named and call.func.attr in REGISTERS:
                 found.add(node.lineno)
     return found.pop() if len(found) == 1 else None
 

@@ -67,12 +67,19 @@ def _parts(value) -> list:
 
 def _apart_as_numbers(one, other) -> float:
     """How far one number is from another, as a share of the larger; FAR of what is none."""
+    one, other = _as_number(one), _as_number(other)
     if type(one) is type(other) and one == other:
         return 0.0
     numbers = [n for n in (one, other) if isinstance(n, int | float) and not isinstance(n, bool)]
     if len(numbers) < 2 or not all(map(math.isfinite, numbers)):
         return FAR
     return min(FAR, abs(one - other) / max(abs(one), abs(other)))
+
+
+def _as_number(value):
+    """A tensor that holds one number, as that number."""
+    alone = isinstance(value, torch.Tensor) and not value.dim() and not value.is_complex()
+    return value.item() if alone else value
 
 
 def _apart(one, other) -> float:

@@ -154,12 +154,12 @@ class Search:
             return ()
         stopped = self.wrong.outcomes[self.place].error is not None
         if named and not stopped:  # its name explains what came back: the rest shows elsewhere
-            return self._two_changes(self.nearly[:NEAREST]) or self._one_after_the_other()
+            return self._two_changes(self.nearly[:NEAREST]) or self._one_after(self.nearly)
         likely = [e for e in self.nearest if not (e.missing and e.rank >= ANYWHERE)]
         return (
             self._of_two_known_ones()
             or self._two_changes(likely[:NEAREST])
-            or self._one_after_the_other()
+            or self._one_after(likely if stopped else self.nearly)
             or self._beside_a_known_one(self.nearest)
             or self._beside_what_the_steps_tell(likely[:NEAREST])
         )
@@ -244,14 +244,15 @@ class Search:
         one, two, _ = min(right_ones, key=lambda each: self._doubts(*each[:2]))
         return self._told(one, two)
 
-    def _one_after_the_other(self) -> tuple[Mended, ...]:
-        """A change that makes the call right which is looked at, and one for those that are not
-        right then."""
-        for one in [edit for edit in self.nearly if not edit.missing][:MOST_OF_CALLS]:
+    def _one_after(self, firsts: list[Edit]) -> tuple[Mended, ...]:
+        """One of some changes that make a call right, or run at all, and one for what is not right
+        then."""
+        at_its_end = [edit for edit in firsts if edit.missing]  # it could stand elsewhere, too
+        for one in [*(e for e in firsts if not e.missing), *at_its_end][:MOST_OF_CALLS]:
             (outcomes,) = self._on_all([one.source])
             if outcomes is not None:
                 wrong = replace(self.wrong, source=one.source, outcomes=outcomes)
-                found = Search(wrong, self.likely, named=True).one()
+                found = Search(wrong, {}).one()
                 if found and found[0].line != one.line:
                     return tuple(Mended(each.line, each.how) for each in (one, found[0]))
         return ()
@@ -403,6 +404,7 @@ class Search:
         """What the steps say of a known mistake that is left when a change is made."""
         told = self._told_in(edit.source, check)
         own = [each for each in told if (each.cause[0] == check if each.cause else each.last)]
+        own = own or (told if len(told) == 1 and told[0].cause is None else [])
         return own[0] if len(own) == 1 else None
 
     def _told_in(self, source: str, check: str) -> list[Told]:

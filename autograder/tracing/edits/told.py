@@ -9,6 +9,7 @@ from dataclasses import replace
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise, Finding, Verdict, Where
 from autograder.course.general.operations import OPERATION
+from autograder.course.steps.traces import LEAF
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
 from autograder.tracing.edits.kinds.source import Edit
@@ -156,8 +157,9 @@ def _is_known(finding: Finding, known: Answers) -> bool:
 
 
 def _likely(look: Look | None) -> dict[int, int]:
-    """By line: 0 where a wrong step stands or is called for, 2 where all is known to be right. What
-    came out right in another call is not so likely to be wrong in this one."""
+    """By line: 0 where a wrong step stands or is called for, 2 where all is known to be right, and
+    more than what was given. What came out right in another call is not likely to be wrong in this.
+    """
     if look is None or look.judged is None:
         return {}
     judged, found = look.judged, {}
@@ -167,7 +169,9 @@ def _likely(look: Look | None) -> dict[int, int]:
         called.setdefault((step.place, step.op), set()).add(step.outer)
     for number, step in enumerate(judged.steps):
         elsewhere = called.get((step.place, step.op), set()) - {step.outer}
-        own = 0 if number in judged.bad else 2 if number in judged.right else 1
+        like = judged.like.get(number)
+        given = like is not None and judged.own.trace.steps[like.known.place].op == LEAF
+        own = 0 if number in judged.bad else 2 if number in judged.right and not given else 1
         for line in {look.text.line(step), *step.outer} - {None}:
             # What is right may be the wrong thing to return.
             here = min(own, 1) if isinstance(look.text.around(line), ast.Return) else own

@@ -14,7 +14,7 @@ from autograder.tracing.edits.kinds.left_out import of_what_is_left_out
 from autograder.tracing.edits.kinds.missing import of_what_is_missing
 from autograder.tracing.edits.kinds.names import of_names
 from autograder.tracing.edits.kinds.numbers import of_numbers
-from autograder.tracing.edits.kinds.operators import of_operators
+from autograder.tracing.edits.kinds.operators import of_identity, of_operators
 from autograder.tracing.edits.kinds.sharing import of_sharing
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.edits.kinds.statements import of_statements
@@ -22,6 +22,7 @@ from autograder.tracing.edits.kinds.statements import of_statements
 KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_numbers,
     of_operators,
+    of_identity,
     of_calls,
     of_what_is_left_out,
     of_indices,

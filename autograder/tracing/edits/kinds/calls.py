@@ -28,6 +28,7 @@ KINDS = (
     "zeros_like ones_like",
     "stack cat",
     "relu gelu tanh sigmoid",
+    "ReLU GELU Tanh Sigmoid",
     "softmax log_softmax",
     "floor ceil",
     "repeat repeat_interleave",
@@ -241,6 +242,12 @@ def _of_a_start(source: Source, node: ast.Call) -> Iterator[Edit]:
         given = source.of(node.args[0])
         yield source.with_text(node, f"({given}).clone()", how, 2)
         yield source.with_text(node, f'torch.full_like({given}, float("-inf"))', how, 2)
+    elif name in ("zeros", "ones") and node.args:
+        start, end = source.span(node.args[0])[0], source.span(node.args[-1])[1]
+        new = f'torch.full(torch.Size(({source.text[start:end]},)), float("-inf"))'
+        one = len(node.args) == 1 and isinstance(node.args[0], ast.Tuple | ast.List)
+        new = new.replace(",)), float", ")), float") if one else new
+        yield source.with_text(node, new, how, 2)
 
 
 def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:

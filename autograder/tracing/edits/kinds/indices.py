@@ -100,12 +100,14 @@ def _of_order(source: Source, node: ast.For | ast.comprehension) -> Iterator[Edi
 def _of_a_later_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     """An index for the second or the last axis that stands on the first, wherever it does so in
     one statement."""
-    if isinstance(node.slice, ast.Tuple | ast.Slice) or isinstance(node.value, ast.Attribute):
+    if isinstance(node.slice, ast.Tuple) or isinstance(node.value, ast.Attribute):
         return
     statement, text = source.statement(node), source.of(node)
     same = [n for n in source.inside(statement) if isinstance(n, ast.Subscript)]
     same = [n for n in same if source.of(n) == text]
-    if same[0] is not node or not isinstance(node.slice, ast.Name | ast.Constant | ast.BinOp):
+    if same[0] is not node or not isinstance(
+        node.slice, ast.Name | ast.Constant | ast.BinOp | ast.Slice
+    ):
         return
     how = f"`{source.shown(node)}` takes from the first axis what belongs to another"
     start, end = source.span(statement)

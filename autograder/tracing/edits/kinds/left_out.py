@@ -36,9 +36,18 @@ PRODUCTS = ("matmul", "mm", "bmm", "linear", "dot", "mv", "einsum")
 SETTINGS = {
     "scaled_dot_product_attention": [("is_causal", "True", "lets each token see what comes later")],
     "gelu": [("approximate", '"tanh"', "is the exact GELU, and not the one that is asked for")],
+    "GELU": [("approximate", '"tanh"', "is the exact GELU, and not the one that is asked for")],
     "Linear": [("bias", "False", "has a bias, and should have none")],
-    "dropout": [("training", "False", "drops in evaluation, too")],
+    "dropout": [
+        ("training", "self.training", "drops in evaluation, too"),
+        ("training", "False", "drops in evaluation, too"),
+    ],
+    "argsort": [("descending", "True", "puts the smallest first")],
+    "sort": [("descending", "True", "puts the smallest first")],
+    "topk": [("largest", "False", "takes the largest")],
 }
+BENDS = dict.fromkeys(("ReLU", "Tanh", "Sigmoid", "SiLU"), "torch.nn.GELU")
+BENDS |= dict.fromkeys(("relu", "sigmoid", "silu"), "torch.nn.functional.gelu")
 MADE = ("zeros", "ones", "empty", "randn", "rand")
 ALIGNED = ("gather", "scatter", "scatter_", "masked_fill", "masked_fill_", "where")
 
@@ -147,7 +156,9 @@ def _of_itself(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 def _of_roots(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     for each in (node.left, node.right):
-        if isinstance(each, ast.Call | ast.Subscript | ast.Attribute) and number(each) is None:
+        below = each is node.right and isinstance(node.op, ast.Div)
+        kinds = (ast.Call, ast.Subscript, ast.Attribute, *([ast.BinOp] if below else []))
+        if isinstance(each, kinds) and number(each) is None:
             how = f"`{source.shown(each)}` is not the number that belongs in `{source.shown(node)}`"
             yield source.with_expression(each, f"({source.of(each)}) ** 0.5", how, 3)
             yield source.with_expression(each, f"1 - ({source.of(each)})", how, 3)
@@ -252,6 +263,10 @@ def _of_shares(source: Source, node: ast.Call) -> Iterator[Edit]:
 def _of_settings(source: Source, node: ast.Call) -> Iterator[Edit]:
     """A setting of a function, which is another one if nothing is said."""
     given = {keyword.arg for keyword in node.keywords}
+    if callee(node) in BENDS:  # GPT-2's bend is another function with a setting
+        how = f"`{source.shown(node)}` is not the bend that belongs there"
+        new = ", ".join([*map(source.of, node.args), 'approximate="tanh"'])
+        yield source.with_text(node, f"{BENDS[callee(node)]}({new})", how, 1)
     for name, value, how in SETTINGS.get(callee(node), ()):
         if name not in given:
             yield _with(source, node, f"{name}={value}", f"`{source.shown(node)}` {how}", 2)

@@ -29,6 +29,10 @@ def of_names(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_variable(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and _is_self(node):
         yield from _of_attribute(source, node)
+    elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        yield from _of_a_changed_one(source, node, node.target)
+    if isinstance(node, ast.Attribute) and node.attr in ("values", "indices"):
+        yield from _of_what_was_picked(source, node)
 
 
 def _is_self(node: ast.Attribute) -> bool:
@@ -76,6 +80,24 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
         for new in (f"{node.id} + 1", f"{node.id} - 1", f"{node.id} ** 0.5"):
             yield source.with_expression(node, new, how, 3)
+
+
+def _of_a_changed_one(source: Source, node: ast.AugAssign, target: ast.Name) -> Iterator[Edit]:
+    """Another variable that is changed, in the place of one."""
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    how = f"`{target.id}` is changed where another should be, in `{source.shown(node)}`"
+    for other in names_of(source, function, node.lineno) if function is not None else ():
+        if other != target.id and _are_of_a_kind(source, function, target.id, other):
+            yield replace(source.with_text(target, other, how, 2), by_name=True)
+
+
+def _of_what_was_picked(source: Source, node: ast.Attribute) -> Iterator[Edit]:
+    """All of a tensor, in the place of what was picked of it."""
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    how = f"`{source.shown(node)}` is taken where another belongs"
+    for other in names_of(source, function, node.lineno) if function is not None else ():
+        if other != source.of(node.value) and other not in sizes(source, function):
+            yield source.with_text(node, other, how, 2)
 
 
 def _are_of_a_kind(source: Source, function: ast.FunctionDef, one: str, other: str) -> bool:
@@ -214,7 +236,8 @@ def _is_a_number(source: Source, node: ast.Name) -> bool:
     if isinstance(parent, ast.Slice):
         return True
     if isinstance(parent, ast.BinOp):
-        return isinstance(parent.op, ast.Div | ast.Mult)
+        power = isinstance(parent.op, ast.Pow) and node is parent.right
+        return power or isinstance(parent.op, ast.Div | ast.Mult)
     return isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "range"
 
 
@@ -241,7 +264,12 @@ def _of_attribute(source: Source, node: ast.Attribute) -> Iterator[Edit]:
         for t in ast.walk(target)
         if isinstance(t, ast.Attribute) and _is_self(t)
     }
-    own = made.get(node.attr)
+    own, parent = made.get(node.attr), source.parent[node]
+    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    if isinstance(own, ast.Call) and isinstance(parent, ast.Assign) and function is not None:
+        shown = f"`self.{node.attr}` is the layer itself, and is not called"
+        for name in names_of(source, function, node.lineno)[:3]:
+            yield source.with_text(node, f"self.{node.attr}({name})", shown, 1)
     how = f"`self.{node.attr}` is taken where another belongs"
     nowhere = set(unread(source))
     for name, value in made.items():

@@ -94,7 +94,9 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
         others = [v for v in (0.5, -0.5, 1.0, 2.0, 0.0, -value) if v != value]
     else:
         others = [v for v in (value + 1, value - 1) if v != value]
-        more = (0, 1, 2, -1, 0.5, -value) if isinstance(parent, ast.BinOp) else (-value,)
+        more = (-value,)
+        if isinstance(parent, ast.BinOp):
+            more = (0, 1, 2, -1, 0.5, -value, 2 * value)
         others += [v for v in more if v != value and v not in others]
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow) and node is parent.right:
         others = [v for v in others if v]  # a power of 0 takes the whole step away

@@ -254,6 +254,20 @@ def _of_the_sign(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         yield source.with_expression(node, f"-({source.of(node)})", how, 3)
 
 
+def of_identity(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """One object or equal ones; a name in a table, or a part of one."""
+    if isinstance(node, ast.Call) and callee(node) in ("equal", "allclose") and len(node.args) == 2:
+        one, two = map(source.in_brackets, node.args)
+        how = f"`{source.shown(node)}` compares numbers: two that are equal need not be one"
+        yield source.with_expression(node, f"{one} is {two}", how, 2)
+    elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
+        word, among = node.left, node.comparators[0]
+        if isinstance(word, ast.Constant) and isinstance(word.value, str) and len(node.ops) == 1:
+            how = f"`{source.shown(node)}` looks for this very name, and not for a part of one"
+            new = f"any({source.of(word)} in each for each in {source.of(among)})"
+            yield source.with_expression(node, new, how, 2)
+
+
 def _on_the_other_side(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     """A product of which the wrong side is turned."""
     for turned, other in ((node.left, node.right), (node.right, node.left)):
