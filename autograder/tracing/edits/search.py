@@ -397,7 +397,8 @@ class Search:
             left = self._told_in(edit.source, "")
             if len(left) == 1 and left[0].last and left[0].where.first_wrong != edit.line:
                 said = left[0].cause[1] if left[0].cause else left[0].where.how
-                return Mended(edit.line, edit.how), Mended(left[0].where.first_wrong, said)
+                if said:
+                    return Mended(edit.line, edit.how), Mended(left[0].where.first_wrong, said)
         return ()
 
     def _left_by(self, edit: Edit, check: str) -> Told | None:
