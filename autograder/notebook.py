@@ -18,7 +18,7 @@ from autograder.judging.verdict import findings
 from autograder.reports import cards
 from autograder.reports.progress import read_progress
 from autograder.tracing.edits.ask import here
-from autograder.tracing.edits.search import WrongAnswer
+from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.findings import Steps, with_where, wrong_call
 
 MANY_TRIES = 3  # that failed, since the last hint: after so many the next hint is offered

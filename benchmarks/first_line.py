@@ -54,7 +54,7 @@ def main() -> None:
     from autograder.judging.verdict import findings
     from autograder.sandbox.inside.runner import Runner
     from autograder.tracing.edits.ask import here
-    from autograder.tracing.edits.search import WrongAnswer
+    from autograder.tracing.edits.versions import WrongAnswer
     from autograder.tracing.findings import Steps, with_where, wrong_call
     from autograder.tracing.first_wrong import Work
     from autograder.tracing.proof.replay import MOST_STEPS, MOST_TRIES

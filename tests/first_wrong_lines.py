@@ -111,7 +111,7 @@ Of layers under other names, of other sizes or without a bias the line that make
 
 Counted on programs that were written, with their wrong lines, before they ran. Each set was tried
 once; most of what was wrong was mended afterwards, so that a set shows nothing any more. The last
-twelve were written by readers who knew none of the rules, in styles as odd as students' are; E is
+fourteen were written by readers who knew none of the rules, in styles as odd as students' are; E is
 to more than a third made after mistakes told of in public code. A program counts where its line (of
 a pair both lines) and the cause are right and nothing false is said beside them.
 
@@ -133,6 +133,8 @@ a pair both lines) and the cause are right and nothing false is said beside them
 | O | 23 of 40 | 6 of 20 | 9 of 60 | 16 of 16 |
 | Q | 26 of 30 | 8 of 15 | 4 of 45 | 12 of 12 |
 | V | 16 of 24 | 8 of 16 | 5 of 40 | 10 of 10 |
+| W | 16 of 24 | 9 of 12 | 5 of 36 | 10 of 10 |
+| X | 17 of 24 | 9 of 16 | 3 of 40 | 6 of 6 |
 
 N was tried when single changes of a program were new; with all of them, and two at once, it gives
 34 of 40 and 12 of 20. O is of mistakes that take several words to mend, as far as its reader could
@@ -140,10 +142,11 @@ think of them; Q of those that a student makes on the way, half of its single on
 threads, judged by another reader. With what was mended afterwards O gives 32 of 40 and 11 of 20 by
 their lines, Q 30 of 30 and 11 of 15. Before V a set of pairs, by another reader, showed which kinds
 of changes were missing: of its 20 pairs 8 had both lines, and 19 afterwards; V, half of its single
-mistakes after public threads, shows how far that reached.
+mistakes after public threads, shows how far that reached. W was written beside V and tried when that
+was mended, X when W was; with what was mended then W gives @W@ by their lines, X @X@.
 
 So of single mistakes nobody had thought of, five to nine of ten get their line and their cause; in
-most others the cause or the line alone is told. One program in six to eleven is told something that
+most others the cause or the line alone is told. One program in six to thirteen is told something that
 is not so, oftener a side sentence than a line. Of right programs nothing is said; the two of C
 were told of a start and of an edit in place, which were both there. M was tried after K was mended:
 what helps is seldom what the next reader thinks of, so the later sets are no easier.

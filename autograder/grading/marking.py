@@ -29,7 +29,7 @@ from autograder.judging.explain import explain_error
 from autograder.judging.verdict import findings, right
 from autograder.reports.report import Result
 from autograder.sandbox import ChildFailed, Failure, Sandbox, Shared
-from autograder.tracing.edits.search import WrongAnswer
+from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.findings import Steps, with_where, wrong_call
 
 

@@ -13,7 +13,7 @@ from autograder.judging.verdict import findings
 from autograder.sandbox.inside import steps
 from autograder.sandbox.inside.runner import Runner
 from autograder.tracing.edits.ask import here
-from autograder.tracing.edits.search import WrongAnswer
+from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.findings import Steps, with_where, wrong_call
 from autograder.tracing.look import Look
 from autograder.tracing.text import Text

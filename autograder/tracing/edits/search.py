@@ -14,20 +14,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from autograder.course.answers import Answers
-from autograder.course.asking import Exercise
-from autograder.course.calls import Call, Outcome
+from autograder.course.calls import Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.difference import matches
-from autograder.judging.verdict import right
-from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
+from autograder.tracing.edits.ask import steps_of
 from autograder.tracing.edits.distance import all_one, distance, mark, may_match
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import Edit
-from autograder.tracing.edits.place import by_chance, by_itself, looked_at
-from autograder.tracing.look import Look, Told
-from autograder.tracing.text import Text
+from autograder.tracing.edits.versions import Versions, WrongAnswer
+from autograder.tracing.look import Told
 
 MOST = 20_000  # steps that are made for all single changes; a hundred take a millisecond
 FEWEST = 30  # changes that are tried, whatever they cost, and at once
@@ -44,22 +40,6 @@ NEAREST = 4  # changes behind which a second one is looked for
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 TOLD = 4  # how much likelier a change is on a line that the steps tell
 DRAWS = re.compile("drop|rand|bernoulli|uniform")  # on such a line something is left to chance
-
-
-@dataclass(frozen=True)
-class WrongAnswer:
-    """An answer that is wrong: what was asked of it, what came, and how its versions are asked.
-
-    place: the call whose steps are looked at, where there is one.
-    """
-
-    exercise: Exercise
-    calls: Sequence[Call]
-    outcomes: Sequence[Outcome]
-    known: Answers
-    source: str
-    send: Send
-    place: int | None = None
 
 
 @dataclass(frozen=True)
@@ -88,11 +68,11 @@ class Search:
         pair: Sequence[str] = (),
     ):
         self.wrong, self.likely, self.told = wrong, likely, frozenset(told)
-        self.rtol = wrong.exercise.rtol
-        self.place = looked_at(wrong.calls, wrong.outcomes, wrong.known, self.rtol, pair)
-        found = self.place is not None
-        self.by_chance = found and by_chance(wrong.calls, wrong.known, self.place)
-        only_there = found and (self.by_chance or wrong.calls[self.place].train)
+        self.versions = Versions(wrong, tuple(pair))
+        self.place, self.rtol = self.versions.place, self.versions.rtol
+        self.by_chance = self.versions.by_chance
+        in_training = self.place is not None and wrong.calls[self.place].train
+        only_there = self.by_chance or in_training
         lines = enumerate(wrong.source.splitlines() if only_there else (), 1)
         self.draws = {number for number, line in lines if DRAWS.search(line)}
         self.cost, self.spent, self.most = OF_ONE, 0, MOST
@@ -132,16 +112,16 @@ class Search:
 
     def _that_mend(self, group: list[Edit]) -> list[Edit]:
         """Those of some changes that make all right; what each gives is kept."""
-        gave = self._asked([edit.source for edit in group])
+        gave = self.versions.in_the_call([edit.source for edit in group])
         stopped = sum(came is None or came.error is not None for came in gave)
         self.spent += OF_ONE * stopped + self.cost * (len(gave) - stopped)
         self.tried += group
         self.gave += gave
         pairs = zip(group, gave, strict=True)
-        survive = [edit for edit, came in pairs if self._fits(came)]
+        survive = [edit for edit, came in pairs if self.versions.fits(came)]
         survive = survive[: MOST_JUDGED - self.judged if self.by_chance else SURVIVE]
         self.judged += len(survive)
-        fine = self._all_right([edit.source for edit in survive])
+        fine = self.versions.all_right([edit.source for edit in survive])
         self.nearly += [edit for edit, is_right in zip(survive, fine, strict=True) if not is_right]
         return [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
 
@@ -195,9 +175,9 @@ class Search:
         pairs.sort(key=lambda pair: self._doubts(*pair))
         texts = [(pair, pair[0].after(pair[1])) for pair in pairs]
         texts = [each for each in texts if each[1]][:MOST_OF_KNOWN]
-        gave = self._asked([text for _, text in texts])
-        texts = [each for each, came in zip(texts, gave, strict=True) if self._fits(came)]
-        fine = self._all_right([text for _, text in texts])
+        gave = self.versions.in_the_call([text for _, text in texts])
+        texts = [each for each, came in zip(texts, gave, strict=True) if self.versions.fits(came)]
+        fine = self.versions.all_right([text for _, text in texts])
         found = [pair for (pair, _), is_right in zip(texts, fine, strict=True) if is_right]
         return self._told(*found[0]) if found and self._is_one_place(found) else ()
 
@@ -235,9 +215,9 @@ class Search:
         gave: dict[str, Outcome | None] = {}
         for one in nearest:
             own = [text for first, _, text in found if first is one]
-            gave |= zip(own, self._asked(own, one.source), strict=True)
-        survive = [each for each in found if self._fits(gave[each[-1]])][:SURVIVE]
-        fine = self._all_right([text for *_, text in survive])
+            gave |= zip(own, self.versions.in_the_call(own, one.source), strict=True)
+        survive = [each for each in found if self.versions.fits(gave[each[-1]])][:SURVIVE]
+        fine = self.versions.all_right([text for *_, text in survive])
         right_ones = [each for each, is_right in zip(survive, fine, strict=True) if is_right]
         if not right_ones:
             return ()
@@ -249,7 +229,7 @@ class Search:
         then."""
         at_its_end = [edit for edit in firsts if edit.missing]  # it could stand elsewhere, too
         for one in [*(e for e in firsts if not e.missing), *at_its_end][:MOST_OF_CALLS]:
-            (outcomes,) = self._on_all([one.source])
+            (outcomes,) = self.versions.on_all([one.source])
             if outcomes is not None:
                 wrong = replace(self.wrong, source=one.source, outcomes=outcomes)
                 found = Search(wrong, {}).one()
@@ -268,7 +248,7 @@ class Search:
 
     def _leaves(self, edit: Edit, gives: Sequence[Outcome]) -> bool:
         """Whether a change leaves what a known mistake gives, in all calls."""
-        (came,) = self._on_all([edit.source])
+        (came,) = self.versions.on_all([edit.source])
         pairs = zip(came or (), gives, strict=False)
         return bool(came) and all(matches(got, wanted, self.rtol) for got, wanted in pairs)
 
@@ -288,49 +268,6 @@ class Search:
         another than the steps tell."""
         told = TOLD * (edit.line in self.told or edit.line in self.draws)
         return 2 * edit.rank + self.likely.get(edit.line, 1) - told
-
-    # --- asking ----------------------------------------------------------------------------------
-    def _asked(self, texts: list[str], base: str = "") -> list[Outcome | None]:
-        """What versions give in the call that is looked at."""
-        if not texts:
-            return []
-        calls, label = self.wrong.calls, self.wrong.calls[self.place].on
-        before = [c for c in calls[: self.place] if label and c.on == label]
-        wanted = self.wrong.known.expected[self.place].error is not None
-        one = [replace(call, work=False) for call in (*before, calls[self.place])]
-        found = outcomes_of(self.wrong.send, texts, one, wanted, base or self.wrong.source)
-        return [None if each is None else each[-1] for each in found]
-
-    def _fits(self, gave: Outcome | None) -> bool:
-        if gave is None:
-            return False
-        if self.by_chance:  # nobody knows the numbers: the judges look at what changes something
-            as_it_is = self.wrong.outcomes[self.place]
-            return gave.error is None and not matches(gave, as_it_is, self.rtol)
-        return matches(gave, self.wrong.known.expected[self.place], self.rtol)
-
-    def _all_right(self, texts: list[str]) -> list[bool]:
-        """Which versions are right in all calls."""
-        found = self._on_all(texts)
-        wrong = self.wrong
-        return [
-            self._comes_out(each) and right(wrong.exercise, wrong.calls, each, wrong.known, text)
-            for text, each in zip(texts, found, strict=True)
-        ]
-
-    def _comes_out(self, gave: Sequence[Outcome] | None) -> bool:
-        """Whether what leaves nothing to chance comes out right: the judges look at the rest, for
-        they take their time with what is wrong."""
-        calls, known = self.wrong.calls, self.wrong.known
-        return gave is not None and all(
-            matches(got, known.expected[i], self.rtol)
-            for i, got in enumerate(gave)
-            if not (by_chance(calls, known, i) or by_itself(calls[i], calls))
-        )
-
-    def _on_all(self, texts: list[str]) -> list[tuple[Outcome, ...] | None]:
-        wanted = any(each.error is not None for each in self.wrong.known.expected)
-        return outcomes_of(self.wrong.send, texts, self.wrong.calls, wanted) if texts else []
 
     # --- two at once -----------------------------------------------------------------------------
     @cached_property
@@ -391,10 +328,10 @@ class Search:
     def _beside_what_the_steps_tell(self, nearest: list[Edit]) -> tuple[Mended, ...]:
         """A change behind which one step is wrong, and with that step mended nothing else, which is
         not so without the change."""
-        if any(told.last for told in self._told_in(self.wrong.source, "")):
+        if any(told.last for told in self.versions.told_in(self.wrong.source, "")):
             return ()
         for edit in (edit for edit in nearest if not (edit.takes or edit.by_name)):
-            left = self._told_in(edit.source, "")
+            left = self.versions.told_in(edit.source, "")
             if len(left) == 1 and left[0].last and left[0].where.first_wrong != edit.line:
                 said = left[0].cause[1] if left[0].cause else left[0].where.how
                 if said:
@@ -403,15 +340,7 @@ class Search:
 
     def _left_by(self, edit: Edit, check: str) -> Told | None:
         """What the steps say of a known mistake that is left when a change is made."""
-        told = self._told_in(edit.source, check)
+        told = self.versions.told_in(edit.source, check)
         own = [each for each in told if (each.cause[0] == check if each.cause else each.last)]
         own = own or (told if len(told) == 1 and told[0].cause is None else [])
         return own[0] if len(own) == 1 else None
-
-    def _told_in(self, source: str, check: str) -> list[Told]:
-        """What the steps of a version say. check: a known mistake that is left in it."""
-        place, bank = self.wrong.place, self.wrong.known.bank
-        if place is None or bank is None:
-            return []
-        trace = steps_of(self.wrong.send, source, self.wrong.calls[place])
-        return Look(trace, bank, place, Text(source)).told(check) if trace is not None else []

@@ -13,7 +13,8 @@ from autograder.course.steps.traces import LEAF
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
 from autograder.tracing.edits.kinds.source import Edit
-from autograder.tracing.edits.search import Mended, Search, WrongAnswer
+from autograder.tracing.edits.search import Mended, Search
+from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.look import TWO_AT_ONCE, Look
 from autograder.tracing.raised import without_advice
 from autograder.tracing.say import NO_CAUSE

@@ -1,0 +1,111 @@
+"""Versions of one wrong answer: what they give in the call that is looked at, and in all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from autograder.course.answers import Answers
+from autograder.course.asking import Exercise
+from autograder.course.calls import Call, Outcome
+from autograder.judging.difference import matches
+from autograder.judging.verdict import right
+from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
+from autograder.tracing.edits.place import by_chance, by_itself, looked_at
+from autograder.tracing.look import Look, Told
+from autograder.tracing.text import Text
+
+
+@dataclass(frozen=True)
+class WrongAnswer:
+    """An answer that is wrong: what was asked of it, what came, and how its versions are asked.
+
+    place: the call whose steps are looked at, where there is one.
+    """
+
+    exercise: Exercise
+    calls: Sequence[Call]
+    outcomes: Sequence[Outcome]
+    known: Answers
+    source: str
+    send: Send
+    place: int | None = None
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What is asked of versions, and whether they are right.
+
+    pair: the known mistakes that together explain all that is wrong, if it is known which.
+    """
+
+    wrong: WrongAnswer
+    pair: tuple[str, ...] = ()
+
+    @cached_property
+    def rtol(self) -> float:
+        """How far right numbers may be apart."""
+        return self.wrong.exercise.rtol
+
+    @cached_property
+    def place(self) -> int | None:
+        """The call that is looked at."""
+        wrong = self.wrong
+        return looked_at(wrong.calls, wrong.outcomes, wrong.known, self.rtol, self.pair)
+
+    @cached_property
+    def by_chance(self) -> bool:
+        """Whether what comes back there is left to chance."""
+        found = self.place is not None
+        return found and by_chance(self.wrong.calls, self.wrong.known, self.place)
+
+    def in_the_call(self, texts: list[str], base: str = "") -> list[Outcome | None]:
+        """What versions give in the call that is looked at."""
+        if not texts:
+            return []
+        calls, label = self.wrong.calls, self.wrong.calls[self.place].on
+        before = [c for c in calls[: self.place] if label and c.on == label]
+        wanted = self.wrong.known.expected[self.place].error is not None
+        one = [replace(call, work=False) for call in (*before, calls[self.place])]
+        found = outcomes_of(self.wrong.send, texts, one, wanted, base or self.wrong.source)
+        return [None if each is None else each[-1] for each in found]
+
+    def fits(self, gave: Outcome | None) -> bool:
+        if gave is None:
+            return False
+        if self.by_chance:  # nobody knows the numbers: the judges look at what changes something
+            as_it_is = self.wrong.outcomes[self.place]
+            return gave.error is None and not matches(gave, as_it_is, self.rtol)
+        return matches(gave, self.wrong.known.expected[self.place], self.rtol)
+
+    def all_right(self, texts: list[str]) -> list[bool]:
+        """Which versions are right in all calls."""
+        found = self.on_all(texts)
+        wrong = self.wrong
+        return [
+            self._comes_out(each) and right(wrong.exercise, wrong.calls, each, wrong.known, text)
+            for text, each in zip(texts, found, strict=True)
+        ]
+
+    def _comes_out(self, gave: Sequence[Outcome] | None) -> bool:
+        """Whether what leaves nothing to chance comes out right: the judges look at the rest, for
+        they take their time with what is wrong."""
+        calls, known = self.wrong.calls, self.wrong.known
+        return gave is not None and all(
+            matches(got, known.expected[i], self.rtol)
+            for i, got in enumerate(gave)
+            if not (by_chance(calls, known, i) or by_itself(calls[i], calls))
+        )
+
+    def on_all(self, texts: list[str]) -> list[tuple[Outcome, ...] | None]:
+        wanted = any(each.error is not None for each in self.wrong.known.expected)
+        return outcomes_of(self.wrong.send, texts, self.wrong.calls, wanted) if texts else []
+
+    def told_in(self, source: str, check: str) -> list[Told]:
+        """What the steps of a version say. check: a known mistake that is left in it."""
+        place, bank = self.wrong.place, self.wrong.known.bank
+        if place is None or bank is None:
+            return []
+        trace = steps_of(self.wrong.send, source, self.wrong.calls[place])
+        return Look(trace, bank, place, Text(source)).told(check) if trace is not None else []
