@@ -115,11 +115,11 @@ class Judged:
                 own = self.like[number].known if number in self.like else None
                 known = {i: [self.like[n].known for n in made[i]] for i in made_of}
                 out = {i for i in made_of if own is not None and self.own.lacks(own, known[i])}
-                self.open |= out
+                self.open |= out & self.telling
                 left += [i for i in made_of if i not in out]
         for number in sorted(self.open | found, reverse=True):
             if number not in found:  # all of which that was made is open, too
-                self.open |= {*self.steps[number].inputs} - found
+                self.open |= (self.telling & {*self.steps[number].inputs}) - found
         return found
 
     def _is_shifted(self, number: int) -> bool:
