@@ -142,12 +142,13 @@ think of them; Q of those that a student makes on the way, half of its single on
 threads, judged by another reader. With what was mended afterwards O gives 32 of 40 and 11 of 20 by
 their lines, Q 30 of 30 and 11 of 15. Before V a set of pairs, by another reader, showed which kinds
 of changes were missing: of its 20 pairs 8 had both lines, and 19 afterwards; V, half of its single
-mistakes after public threads, shows how far that reached. W was written beside V and tried when that
-was mended, X when W was; with what was mended then W gives 23 of 24 and 11 of 12 by their lines, X 24 of 24 and 14 of 16.
+mistakes after public threads, shows how far that reached. W was written beside V and tried when
+that was mended, X when W was; with what was mended then W gives 23 of 24 and 11 of 12 by their
+lines, X 24 of 24 and 14 of 16.
 
 So of single mistakes nobody had thought of, five to nine of ten get their line and their cause; in
-most others the cause or the line alone is told. One program in six to thirteen is told something that
-is not so, oftener a side sentence than a line. Of right programs nothing is said; the two of C
+most others the cause or the line alone is told. One program in six to thirteen is told something
+that is not so, oftener a side sentence than a line. Of right programs nothing is said; the two of C
 were told of a start and of an edit in place, which were both there. M was tried after K was mended:
 what helps is seldom what the next reader thinks of, so the later sets are no easier.
 
