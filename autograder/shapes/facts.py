@@ -292,7 +292,7 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     told = [d[0] not in ("any", "...", "num") for d in dims]
     known = [not names_of(d) & (unproven - once) for d in case.last.dims]
     apart = all(aligned(dims, len(s)) is None for e in case.runs for s in made(case, e))
-    if case.sighting.place == "end" or (apart and len(case.claim.stages) == 1):
+    if case.sighting.place == "end" or apart:
         named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
         told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
     if 2 * sum(told) < len(dims) or not case.next_to_it:

@@ -39,8 +39,8 @@ MAX_WORDS = 60  # words of a comment that may name a size
 def no_comma_is_missing(case: Case) -> str:
     """`[batch seq, hidden]` may be `[batch, seq, hidden]`."""
     for term in (c.stages[-1].terms[-1] for c in (case.claim, *case.claim.others)):
-        apart = (n for n in case.unproven if "_" in n and not names.known(n))
-        if any(n.replace("_", " ") in term.text for n in apart):
+        apart = names_of(("", *term.dims)) & set(case.unproven)
+        if any(n not in term.text and not names.known(n) for n in apart):  # two words
             return "a comma may be missing"
         words = tuple(
             ("name", part)

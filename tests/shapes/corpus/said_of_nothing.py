@@ -197,3 +197,33 @@ class Garbled(nn.Module):
         # x -> [batch, steps. width]
 
         return y.mean(1)  # [batch, width]
+
+# %% what a tensor will be | Later(width)(x[batch, steps, width])
+class Later(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.w = nn.Linear(width, width)
+
+    def forward(self, x):
+        # the weighed tokens are going to be (batch, steps, width)
+        y = self.w(x)
+
+        # the mean of the tokens will be (width, batch)
+        y = y.mean(1)  #! false
+
+        # the steps come first, and the rows will be [steps, batch, width]
+        x = x.transpose(0, 1)
+        return y + x  # [steps, batch, width]
+
+# %% a dimension too many at the end of a chain | Joined(heads, width)(x[batch, heads, steps, width])
+class Joined(nn.Module):
+    def __init__(self, heads, width):
+        super().__init__()
+        self.heads, self.width = heads, width
+
+    def forward(self, x):
+        batch, heads, steps, width = x.shape
+
+        # (batch, heads, steps, width) -> (1, batch, number_of_rows, channels)
+        x = x.reshape(batch, heads * steps, width)  #! false
+        return x.mean(1)  # (batch, width)
