@@ -227,3 +227,26 @@ class Joined(nn.Module):
         # (batch, heads, steps, width) -> (1, batch, number_of_rows, channels)
         x = x.reshape(batch, heads * steps, width)  #! false
         return x.mean(1)  # (batch, width)
+
+# %% what a product is made of, in a block | Blocks(width)(x[batch, seq_len, width], y[batch, k_len, width])
+class Blocks(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.w = nn.Linear(width, width)
+
+    def forward(self, x, y):
+        # the product of both
+        #      x: [batch, seq_len, width]
+        #   keys: [batch, width, seq_len]
+        # result: [batch, seq_len, seq_len]
+        keys = y.mT  #! cannot tell
+        x = torch.softmax(x @ keys, -1)  #! missing
+
+        # the mean of the values
+        #      x: [batch, seq_len, seq_len]
+        # result: [batch, seq_len, width]
+        x = x @ y  #! cannot tell
+
+        # one name for both lengths
+        y = self.w(y)  # [batch, seq_len, width]  #! cannot tell
+        return x.sum(1) + y.sum(1)  # [batch, width]
