@@ -37,7 +37,7 @@ WEIGHTS = ("w", "weight", "weights", "bias")
 
 # --- 1. it is surely a shape ----------------------------------------------------------------------
 def written_as_a_shape(case: Case) -> str:
-    """Brackets, crosses or commas; not a product, and no remark in round brackets."""
+    """Brackets, crosses or commas; no list of shapes, and no remark in round brackets."""
     for term in case.claim.terms():
         crossed = any(t.cross for t in tokens(term.text))
         if crossed and len(term.dims) > 1 and all(d[0] == "*" for d in term.dims):
