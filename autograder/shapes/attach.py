@@ -56,10 +56,7 @@ class Sighting:
         return self.place in ("end", "inner", "link")
 
     def comes_in(self, claim: Claim) -> bool:
-        """`# x: [b, t, d]`, `# x: [b, d, t]` above a line: what `x` is, and what it becomes.
-
-        Beside a line that tells the result, the others tell what it is made of.
-        """
+        """`# x: [b, t, d]`, `# x: [b, d, t]`: what `x` is, and becomes; `# out:` beside `# x:`."""
         told = any(c.role == "output" and c.line != claim.line for c in self.claims)
         return claim is not self.claims[-1] and (told or named_twice(self.claims))
 
