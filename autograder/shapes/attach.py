@@ -56,8 +56,9 @@ class Sighting:
         return self.place in ("end", "inner", "link")
 
     def comes_in(self, claim: Claim) -> bool:
-        """`# x: [b, t, d]`, `# x: [b, d, t]` above a line: what `x` is, and what it becomes."""
-        return claim is not self.claims[-1] and named_twice(self.claims)
+        """`# x: [b, t, d]`, `# x: [b, d, t]`: what `x` is, and becomes; `# out:` beside `# x:`."""
+        told = any(c.role == "output" and c.line != claim.line for c in self.claims)
+        return claim is not self.claims[-1] and (told or named_twice(self.claims))
 
     def by_itself(self, claim: Claim, tensors: Collection[str]) -> bool:
         """Whether a claim has a line of the block, and the name of a tensor, for itself."""
@@ -239,8 +240,6 @@ class _Layout:
         if inside:
             return (inside[-1].id,), "inner"
         above, below = self.beside(first - 1, -1), self.beside(last + 1, 1)
-        if below and above and self.stmts[above[0]].kind in ("def", "header"):
-            above = []
         direction = self.direction(first, last) if above and below else 0
         if below and first in self.turning:
             direction = 1

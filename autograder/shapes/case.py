@@ -105,6 +105,13 @@ class Case:
             and not self.scope.lines_with(n, e, self.sighting.line, here=True)
         }
 
+    @cached_property
+    def lengths(self) -> set[str]:
+        """The names of lengths in it that no variable of the code settles."""
+        first = self.runs[:1]
+        long = {n for n in self.names() if names.may_be_length(n)}
+        return {n for n in long if all(self.scope.fixed(n, e)[1] != CODE for e in first)}
+
     @property
     def next_to_it(self) -> bool:
         """Whether the comment stands beside what it is about, or names it."""
@@ -123,7 +130,7 @@ class Case:
         label = self.last.label if self.last.label in self.tensors else ""
         label = "" if self.becomes else label
         terms = [t for c in (self.claim, *self.claim.others) for t in c.stages[-1].terms]
-        free = set(self.unproven)
+        free = set(self.unproven) | self.lengths
         for dims in (without(t.dims, free) if label else opened(t.dims, free, self) for t in terms):
             for stmt, runs in self.room:
                 self.clock.check()
@@ -284,10 +291,10 @@ def beside_a_true_one(claim: Claim, sighting: Sighting, stmt: Stmt, known) -> bo
     `out:`, or behind the name of what the line makes, is of the same; a line of a block that names
     another tensor is of that one.
     """
-    if sighting.by_itself(claim, known):
-        return False
+    if sighting.comes_in(claim) or sighting.by_itself(claim, known):
+        return sighting.comes_in(claim)
     own = {t.label for t in claim.terms()} & set(flat(stmt.targets))
-    return sighting.comes_in(claim) or (claim.role != "output" and not own)
+    return claim.role != "output" and not own
 
 
 def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:

@@ -37,18 +37,11 @@ WEIGHTS = ("w", "weight", "weights", "bias")
 
 # --- 1. it is surely a shape ----------------------------------------------------------------------
 def written_as_a_shape(case: Case) -> str:
-    """Brackets, crosses or commas; not a product, and no remark in round brackets."""
+    """Brackets, crosses or commas; no list of shapes, and no remark in round brackets."""
     for term in case.claim.terms():
-        if term.style == "*":
-            return "a product may be a number of elements"
         crossed = any(t.cross for t in tokens(term.text))
         if crossed and len(term.dims) > 1 and all(d[0] == "*" for d in term.dims):
             return "it may be a list of shapes"  # `[b x t, b x t]`
-        letter = len(term.dims) == 1 and all(len(n) <= 2 for n in names_of(term.dims[0]))
-        if letter and term.style == "(" and not term.sure:
-            return "it may be a remark, and no shape"  # `sums (B)`
-        if not term.dims and not term.sure:
-            return "empty brackets may mean something else"
         letters = all(len(n) <= 2 for n in case.names())  # `part (b, c) of the figure`
         most = 2 if case.claim.tail and letters else REMARK
         moved = len(term.dims) > 2 and not case.claim.tail and case.exchanged()  # in another order
@@ -81,12 +74,6 @@ def not_set_aside(case: Case) -> str:
     called = rest.startswith(".") and rest[1:2].isalpha()  # `(t, b, d).transpose(0, 1)`
     if called or any({t.kind, t.text} & ANOTHER_CASE for t in next_):  # `[t, b] in keras`
         return "it is true of another case perhaps"
-    own = {a.text for a, b in itertools.pairwise(behind) if b.kind == "is"}  # `.., c = hidden`
-    anew = tuple(
-        ("any", "?") if names_of(d) & own or str(d[-1]) in own else d for d in case.last.dims
-    )
-    if anew != case.last.dims and case.fits(anew):
-        return "the comment gives a name a meaning of its own"
     told = case.claim.told and "or" in words
     clause = itertools.takewhile(lambda t: t.kind not in BREAKS and t.text not in REASONS, behind)
     aside = any(t.kind == "aside" for t in (*before, *clause))
@@ -144,17 +131,13 @@ def labelled_as_it(case: Case) -> str:
     """No label names another tensor, or the weight of a layer."""
     own = set(flat(case.stmt.targets))
     subject = case.subject()
-    if case.becomes and case.last.label and not case.nowhere:
-        return "it may be what that tensor becomes"
     if subject in own:
         return ""
     if subject:
         if case.claim.words > 2 and not case.claim.tail:  # `the rows of x and y: [t, d]`
             return "the words around it leave open what is meant"
-        values = [(e.before.get(subject), e.after.get(subject)) for e in case.runs]
-        if any(a != b and e.finished for (a, b), e in zip(values, case.runs, strict=True)):
-            return "the tensor that is named changes here"
-        return "" if all(tensors(a) for a, _ in values) else "the tensor that is named is not here"
+        there = all(tensors(e.before.get(subject)) for e in case.runs)
+        return "" if there else "the tensor that is named is not here"
     lead = tokens(plain(case.sighting.text).partition(case.last.text)[0])
     if of_another_expression(lead, case.matcher.node(case.stmt).text):
         return "the expression that is named is not on this line"
@@ -196,7 +179,8 @@ def placed_beside_it(case: Case) -> str:
         return ""
     if {t.label for t in case.claim.terms()} & set(flat(case.stmt.targets)):
         return ""
-    if len({c.line for c in case.sighting.claims}) > 1 and case.claim.role != "output":
+    one = case.claim.role == "output" and len(case.sighting.block) < 2
+    if len({c.line for c in case.sighting.claims}) > 1 and not one:
         return "it may tell of several steps"
     if place == "inner":
         return "" if case.argument else "it stands inside a statement"
@@ -292,7 +276,7 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
     told = [d[0] not in ("any", "...", "num") for d in dims]
     known = [not names_of(d) & (unproven - once) for d in case.last.dims]
     apart = all(aligned(dims, len(s)) is None for e in case.runs for s in made(case, e))
-    if case.sighting.place == "end" or (apart and len(case.claim.stages) == 1):
+    if case.sighting.place == "end" or apart:
         named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
         told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
     if 2 * sum(told) < len(dims) or not case.next_to_it:

@@ -24,7 +24,6 @@ from autograder.shapes.tracer import Node, Stmt, Traced, flat
 MOST_TURNED = 5  # dimensions of an operand that may be written in another order
 
 NOTHING = Node(-1, -1, "", 0, 0, "")
-NUMBERS = ((), (("num", 1),))  # how the shape of a number is written
 
 Shape = tuple[int, ...]
 
@@ -68,8 +67,6 @@ class Matcher:
         inner = (
             self._inner(sighting, stmt, execution) if sighting.place in ("inner", "link") else []
         )
-        if sighting.place == "link" and _one_shape(claim):
-            return any(shape_fits(claim.stages[0].terms[0].dims, s, lookup) for s in inner)
         return any(self._chain(c, stmt, execution, lookup, inner) for c in (claim, *claim.others))
 
     def _inner(self, sighting: Sighting, stmt: Stmt, execution: Execution) -> list[Shape]:
@@ -212,9 +209,6 @@ class Matcher:
     def _product(self, stage: Stage, stmt, execution, lookup) -> bool:
         """`[..] @ [..]`: the operands of one operation, in order."""
         dims = [t.dims for t in stage.terms]
-        rest = [t for t in stage.terms if t.dims not in NUMBERS]
-        if stage.joined != "@" and len(rest) == 1 < len(dims):  # `[b, s, s] / [1]`: by a number
-            return self._result(rest[0], stmt, execution, lookup, [])
         if len(dims) > 2:  # `[..] @ [..] + [..]`: the bias is no operand of the product
             dims = [d for d in dims if len(d) > 1] or dims
         for op, operands in self.operations(execution):
@@ -343,8 +337,6 @@ def positional(claims: tuple[Claim, ...], stmt: Stmt, execution: Execution, matc
     """Several shapes for several tensors, one each, in order; the first where there is only one."""
     value = execution.last(stmt.value)
     parts = value.parts if isinstance(value, Sequence) else (value,)
-    if not isinstance(value, Sequence) and unpacks(stmt):
-        parts = [Tensor(s) for s in results(stmt, execution)]
     if isinstance(value, Sequence) and len(claims) != value.length:
         parts = [Tensor(s) for s in tensors(value)]  # `out, (h, c)`: a tuple in a tuple
         if len(parts) != len(claims):

@@ -148,7 +148,7 @@ def no_length_is_the_calls(case: Case) -> str:
     """`q: [b, t, d]`, `k: [b, t, d]`: that their lengths differ, only this call says."""
 
     def may(dim: Expr, size: int, e: Execution) -> bool:
-        if dim[0] != "name" or not names.may_be_length(dim[1]) or not case.scope.free(dim[1], e):
+        if dim[0] != "name" or dim[1] not in case.lengths:
             return False
         entered, other = set(_entered(case, e)), case.scope.lookup(e)(dim[1])
         # In the same place of two arguments: the width of one is no length of another.

@@ -39,8 +39,8 @@ MAX_WORDS = 60  # words of a comment that may name a size
 def no_comma_is_missing(case: Case) -> str:
     """`[batch seq, hidden]` may be `[batch, seq, hidden]`."""
     for term in (c.stages[-1].terms[-1] for c in (case.claim, *case.claim.others)):
-        apart = (n for n in case.unproven if "_" in n and not names.known(n))
-        if any(n.replace("_", " ") in term.text for n in apart):
+        apart = names_of(("", *term.dims)) & set(case.unproven)
+        if any(n not in term.text and not names.known(n) for n in apart):  # two words
             return "a comma may be missing"
         words = tuple(
             ("name", part)
@@ -155,10 +155,6 @@ def in_order(case: Case) -> str:
     """Shapes that only a comma joins need not be the operands."""
     if not case.ends_right():
         return ""
-    most = max(len(s.terms) for s in case.claim.stages)
-    seen = [len(o) for e in case.runs for _, o in case.matcher.operations(e)]
-    if most > max(seen, default=0) and most > 1:
-        return "what it is multiplied with is not seen"  # a layer that a function is given
     loose = any(s.joined in (",", "*") for s in case.claim.stages)
     return "it lists shapes in an order of its own" if loose else ""
 

@@ -94,9 +94,6 @@ def kind_of(glue: list[Token], first: bool, equals: bool) -> Glue:
             return Glue("join", "", sign)
     if any(t.kind == "arrow" for t in glue) and len(words) <= 1:
         return Glue("arrow")
-    joined = [t for t in glue if t.kind == "times"]
-    if len(joined) == 1 and len(glue) <= 4 and all(t.word or t is joined[0] for t in glue):
-        return Glue("join", "", "@" if joined[0].text == "@" else "x")
     if equals and glue and glue[0].text in ("=", "==") and len(plain_words) <= 1:
         return Glue("arrow")
     if [t.text for t in glue] in (["/"], ["|"]) or any(t.kind == "or" for t in glue):

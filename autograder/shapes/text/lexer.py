@@ -69,7 +69,7 @@ TABLE = (
         "between a label and its shape",
         "q: [b, t, d]",
         ": = == := ∈ ≡",
-        "is, are, has, have, being, equals, equal to",
+        "is, are, has, have, being, will be, to be, equals, equal to",
     ),
     _row(
         "shape",

@@ -164,9 +164,6 @@ def _bare_end(found: list[Token], end: int, text: str, vocabulary: Vocabulary) -
     """`[b, t, d] -> b, t`: behind the last arrow there may be a shape without brackets."""
     if end < len(found) and found[end].kind == "arrow" and not found[end].word:
         rest = found[end + 1 :]
-        terms = bare_terms(rest, text, "", vocabulary)
-        if len(terms) == 1:
-            return [Span(end + 1, len(found), replace(terms[0], sure=True))]
         name = rest[0].text if len(rest) == 1 and rest[0].kind == "name" else ""
         if name and vocabulary.known(name) and name not in vocabulary.tensors:  # `(t, n) -> n`
             one = Term((("name", name),), name, sure=True, style=",")

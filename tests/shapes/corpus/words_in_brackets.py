@@ -130,3 +130,56 @@ class MultiHeadSelfAttention(nn.Module):
         att = att.transpose(1, 2).reshape(batch_size, seq_len, -1)  # [batch_size, seq_len, num_heads * head_size]
         att = self.mix(att)  # [batch_size, seq_len, hidden]
         return (att, probs) if return_attention else att
+
+# %% what a tensor will be | Later(width)(x[batch, steps, width])
+class Later(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.w = nn.Linear(width, width)
+
+    def forward(self, x):
+        # the weighed tokens are going to be (batch, steps, width)
+        y = self.w(x)
+
+        # the mean of the tokens will be (width, batch)
+        y = y.mean(1)  #! false
+
+        # the steps come first, and the rows will be [steps, batch, width]
+        x = x.transpose(0, 1)
+        return y + x  # [steps, batch, width]
+
+# %% a dimension too many at the end of a chain | Joined(heads, width)(x[batch, heads, steps, width])
+class Joined(nn.Module):
+    def __init__(self, heads, width):
+        super().__init__()
+        self.heads, self.width = heads, width
+
+    def forward(self, x):
+        batch, heads, steps, width = x.shape
+
+        # (batch, heads, steps, width) -> (1, batch, number_of_rows, channels)
+        x = x.reshape(batch, heads * steps, width)  #! false
+        return x.mean(1)  # (batch, width)
+
+# %% what a product is made of, in a block | Blocks(width)(x[batch, seq_len, width], y[batch, k_len, width])
+class Blocks(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.w = nn.Linear(width, width)
+
+    def forward(self, x, y):
+        # the product of both
+        #      x: [batch, seq_len, width]
+        #   keys: [batch, width, seq_len]
+        # result: [batch, seq_len, seq_len]
+        keys = y.mT  #! cannot tell
+        x = torch.softmax(x @ keys, -1)  #! missing
+
+        # the mean of the values
+        #      x: [batch, seq_len, seq_len]
+        # result: [batch, seq_len, width]
+        x = x @ y  #! cannot tell
+
+        # one name for both lengths
+        y = self.w(y)  # [batch, seq_len, width]  #! cannot tell
+        return x.sum(1) + y.sum(1)  # [batch, width]
