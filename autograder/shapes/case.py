@@ -35,6 +35,7 @@ from autograder.shapes.text.reader import Claim
 from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, flat
 
+QUOTED = re.compile("[\"'][^\"']*[\"']")
 OFTEN = 3  # true comments with a letter, from which on it means nothing else
 
 
@@ -77,13 +78,11 @@ class Case:
         wrong = self.claim.terms()
         if len(self.claim.stages) > 1 and not self.claim.others:
             wrong = wrong if self.ends_right() else [self.last]
-        code = self.matcher.node(self.stmt).text
-        strings = "".join(re.findall(r"[\"'][^\"']*[\"']", code)) if "einsum" in code else ""
         line, dims = self.sighting.line, self._single(wrong)
         return [
             n
             for n in sorted({n for d in dims for n in names_of(d)})
-            if not (len(n) == 1 and n in strings)  # an einsum names its dimensions
+            if n not in self.letters
             if not all(self.scope.proven(n, e, line) for e in self.runs[:8])
             or (n in self.foreign and not any(n in alone(d) for d in dims))
         ]
@@ -106,11 +105,19 @@ class Case:
         }
 
     @cached_property
+    def letters(self) -> set[str]:
+        """What an einsum of the statement calls its dimensions."""
+        code = self.matcher.node(self.stmt).text
+        return set("".join(QUOTED.findall(code))) if "einsum" in code else set()
+
+    @cached_property
     def lengths(self) -> set[str]:
         """The names of lengths in it that no variable of the code settles."""
         first = self.runs[:1]
         long = {n for n in self.names() if names.may_be_length(n)}
-        return {n for n in long if all(self.scope.fixed(n, e)[1] != CODE for e in first)}
+        return {
+            n for n in long - self.letters if all(self.scope.fixed(n, e)[1] != CODE for e in first)
+        }
 
     @property
     def next_to_it(self) -> bool:

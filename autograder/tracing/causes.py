@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import torch
 
+from autograder.course.general.exchanged import EXCHANGED
 from autograder.course.steps.bank import Bank, KnownSteps
 from autograder.course.steps.traces import (
     LEAF,
@@ -142,8 +143,10 @@ def slips(
 
 def _is_another(slip: Slip, proof: Proof | None, named: str) -> bool:
     """Whether a step mends a part of what is wrong where one known mistake explains all of it, and
-    is not that mistake: then it makes good what the mistake did before it."""
+    is not that mistake: then it makes good what the mistake did before it. Of two that are
+    exchanged each shows alone, and so does a factor."""
     own = slip.cause is not None and slip.cause.check == named
+    own = own or named.startswith(EXCHANGED) or factor_of(slip.judged, slip.number) is not None
     return proof is not None and not proof.all_right and not own
 
 

@@ -62,7 +62,7 @@ class Search:
     def __init__(
         self,
         wrong: WrongAnswer,
-        likely: Mapping[int, int],
+        likely: Mapping[int, float],
         named: bool = False,
         told: Sequence[int] = (),
         pair: Sequence[str] = (),
@@ -186,7 +186,7 @@ class Search:
         pairs = (one, two), (two, one)
         return tuple(Mended(own.line, own.how, self._named(own, other)) for own, other in pairs)
 
-    def _doubts(self, one: Edit, other: Edit) -> tuple[int, int, int]:
+    def _doubts(self, one: Edit, other: Edit) -> tuple[int, float, int]:
         """How unlikely two changes are that do as well as others: those of lines that the steps
         tell come first; of equal ones the last lines, up to which all may be right."""
         told = len({one.line, other.line} & self.told)
@@ -233,7 +233,8 @@ class Search:
             if outcomes is not None:
                 wrong = replace(self.wrong, source=one.source, outcomes=outcomes)
                 found = Search(wrong, {}).one()
-                if found and found[0].line != one.line:
+                moved = bool(found) and one.takes and found[0].missing  # a step elsewhere
+                if found and found[0].line != one.line and not moved:
                     return tuple(Mended(each.line, each.how) for each in (one, found[0]))
         return ()
 
@@ -257,13 +258,13 @@ class Search:
         missing on a line that gives what is right, and of a name that is read once nobody knows
         which line is wrong."""
         anywhere = edit.missing and edit.rank >= ANYWHERE
-        return not (edit.unsure or (anywhere and self.likely.get(edit.line, 1) > 1))
+        return not (edit.unsure or (anywhere and self.likely.get(edit.line, 1) == 2))
 
     def _in_order(self, found: list[Edit]) -> list[Edit]:
         """The likeliest first: natural slips, on lines that are not known to be right."""
         return sorted(found, key=lambda edit: (self.doubt(edit), edit.rank, edit.missing))
 
-    def doubt(self, edit: Edit) -> int:
+    def doubt(self, edit: Edit) -> float:
         """How unlikely it is that a change undoes the slip: an odd one, on a right line, or on
         another than the steps tell."""
         told = TOLD * (edit.line in self.told or edit.line in self.draws)

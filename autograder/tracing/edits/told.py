@@ -20,6 +20,7 @@ from autograder.tracing.raised import without_advice
 from autograder.tracing.say import NO_CAUSE
 from autograder.tracing.text import callee, function_around
 
+GIVEN = 1.5  # how likely a line is right that gives what was given, from 0 to 2
 ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's error is told
 # How a result differs, without what it looks as if: that is told of numbers alone.
 DIFFERS = re.compile(r"(?:The result|Part \d{1,3} of the result)\b[^.]*\.")
@@ -157,10 +158,9 @@ def _is_known(finding: Finding, known: Answers) -> bool:
     return finding.check in [check for check, *_ in (*known.mistakes, *known.exchanged)]
 
 
-def _likely(look: Look | None) -> dict[int, int]:
+def _likely(look: Look | None) -> dict[int, float]:
     """By line: 0 where a wrong step stands or is called for, 2 where all is known to be right, and
-    more than what was given. What came out right in another call is not likely to be wrong in this.
-    """
+    more than what was given. What came out right in another call is not likely to be wrong here."""
     if look is None or look.judged is None:
         return {}
     judged, found = look.judged, {}
@@ -172,7 +172,8 @@ def _likely(look: Look | None) -> dict[int, int]:
         elsewhere = called.get((step.place, step.op), set()) - {step.outer}
         like = judged.like.get(number)
         given = like is not None and judged.own.trace.steps[like.known.place].op == LEAF
-        own = 0 if number in judged.bad else 2 if number in judged.right and not given else 1
+        own = 0 if number in judged.bad else 1
+        own = own if number not in judged.right else GIVEN if given else 2
         for line in {look.text.line(step), *step.outer} - {None}:
             # What is right may be the wrong thing to return.
             here = min(own, 1) if isinstance(look.text.around(line), ast.Return) else own

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import keeps
+from autograder.tracing.edits.kinds.numbers import TURNS
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
@@ -114,9 +115,12 @@ def _none(source: Source, node: ast.Call) -> Iterator[Edit]:
     """A call that does not belong there: what it was given stays as it is."""
     name, function = callee(node), node.func
     how = f"`{name}` does not belong there: `{source.shown(node)}`"
+    rank = 0 if name in TURNS else 2
     is_method = isinstance(function, ast.Attribute) and not of_library(function)
     if is_method and not (isinstance(function.value, ast.Name) and function.value.id == "self"):
-        yield replace(source.with_expression(node, source.of(function.value), how, 2), takes=True)
+        yield replace(
+            source.with_expression(node, source.of(function.value), how, rank), takes=True
+        )
     elif node.args and not isinstance(node.args[0], ast.Starred):
         kept = node.args[2] if name == "where" and len(node.args) == 3 else node.args[0]
         yield replace(source.with_expression(node, source.of(kept), how, 2), takes=True)

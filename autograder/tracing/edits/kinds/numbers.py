@@ -94,7 +94,9 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
         others = [v for v in (0.5, -0.5, 1.0, 2.0, 0.0, -value) if v != value]
     else:
         others = [v for v in (value + 1, value - 1) if v != value]
-        more = (-value,)
+        call = parent if isinstance(parent, ast.Call) else source.parent.get(parent)
+        triangle = isinstance(call, ast.Call) and callee(call).startswith(("triu", "tril"))
+        more = (0, 1, -1, -value) if triangle else (-value,)
         if isinstance(parent, ast.BinOp):
             more = (0, 1, 2, -1, 0.5, -value, 2 * value)
         others += [v for v in more if v != value and v not in others]
