@@ -298,8 +298,10 @@ def beside_a_true_one(claim: Claim, sighting: Sighting, stmt: Stmt, known) -> bo
     `out:`, or behind the name of what the line makes, is of the same; a line of a block that names
     another tensor is of that one.
     """
-    if sighting.comes_in(claim) or sighting.by_itself(claim, known):
-        return sighting.comes_in(claim)
+    if sighting.comes_in(claim):
+        return True
+    if sighting.by_itself(claim, known):
+        return False
     own = {t.label for t in claim.terms()} & set(flat(stmt.targets))
     return claim.role != "output" and not own
 

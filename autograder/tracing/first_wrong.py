@@ -18,11 +18,11 @@ from autograder.tracing.alike import Known, Likeness, among, near, plain, tells
 from autograder.tracing.reference import (
     PRODUCTS,
     Reference,
-    given_to,
     gives_new_nan,
     gives_ones,
     is_constant,
     is_wiped,
+    made_of,
 )
 
 PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_select", "gather")
@@ -102,7 +102,8 @@ class Judged:
     def _right(self) -> set[int]:
         """Landmarks, and all that landmarks were made of; of what an extreme was taken that says
         too little. Of what is divided or taken out again a landmark tells nothing."""
-        made = given_to(self.steps, self.like)
+        given = (s.op == LEAF and i in self.like for i, s in enumerate(self.steps))
+        made = made_of(self.steps, ({i} if own else set() for i, own in enumerate(given)))
         found: set[int] = set()
         left = [i for i, each in self.like.items() if each.in_order]
         left += [i for i in self.telling if i not in self.like and self._is_shifted(i)]
@@ -110,13 +111,13 @@ class Judged:
             number = left.pop()
             if number not in found:
                 found.add(number)
-                made_of = self.steps[number].inputs if self.steps[number].op not in EXTREMES else ()
-                made_of = [i for i in made_of if not self.weighs_alike(i)]
+                inputs = self.steps[number].inputs if self.steps[number].op not in EXTREMES else ()
+                inputs = [i for i in inputs if not self.weighs_alike(i)]
                 own = self.like[number].known if number in self.like else None
-                known = {i: [self.like[n].known for n in made[i]] for i in made_of}
-                out = {i for i in made_of if own is not None and self.own.lacks(own, known[i])}
+                known = {i: [self.like[n].known for n in made[i]] for i in inputs}
+                out = {i for i in inputs if own is not None and self.own.lacks(own, known[i])}
                 self.open |= out & self.telling
-                left += [i for i in made_of if i not in out]
+                left += [i for i in inputs if i not in out]
         for number in sorted(self.open | found, reverse=True):
             if number not in found:  # all of which that was made is open, too
                 self.open |= (self.telling & {*self.steps[number].inputs}) - found

@@ -22,9 +22,9 @@ KINDS = (
     "lost bias",
     "plain list",
     "not registered",
-    "buffer.stored",
-    "buffer.not stored",
-    "buffer.is a parameter",
+    "stored",
+    "not stored",
+    "is a parameter",
 )  # how checks about layers may end
 # Checks on what dropout is applied to: it is applied, but in the wrong place.
 DROPPED_ELSEWHERE = ("dropout.on the scores", "dropout.not on the weights", "dropout.on features")
@@ -48,8 +48,6 @@ SAID = (
     (r"`(\w+)` is (?:not )?stored in the state_dict", "the buffer is registered here"),
     (r"`(\w+)` is a parameter: an optimiser would", "a parameter is made here"),
 )  # fmt: skip
-
-
 REGISTERS = ("register_parameter", "register_buffer", "register_module", "add_module")
 
 
@@ -66,11 +64,10 @@ def _with_a_line(finding: Finding, text: Text) -> Finding:
     said, _, lines = _spoken_of(finding.message, text)
     if said is None or set(lines) <= {finding.line} or "Line " in finding.message:
         return finding
-    start = finding.message.rfind(". ", 0, said.start()) + len(". ")
-    if start < len(". "):
-        return finding
-    before, after = finding.message[:start], finding.message[start:]
-    return replace(finding, message=f"{before}Line {min(lines)}: {after}")
+    before, stop, _ = finding.message[: said.start()].rpartition(". ")
+    after = finding.message.removeprefix(before + stop)
+    message = f"{before}{stop}Line {min(lines)}: {after}" if stop else finding.message
+    return replace(finding, message=message)
 
 
 def _spoken_of(message: str, text: Text) -> tuple[re.Match | None, str, list[int]]:
@@ -92,8 +89,8 @@ def _placed(finding: Finding, text: Text) -> Finding:
         return twice or _where_it_drops(finding, text)
     if finding.check == OF_ITS_OWN and finding.line is None:
         return _with_its_share(finding, text)
-    check = finding.check.rpartition(" + ")[2]
-    if not (check.startswith(PREFIX) or check.split(".")[-1] in KINDS or check in KINDS):
+    kind = finding.check.rpartition(" + ")[2].split(".")[-1]
+    if not (finding.check.startswith(PREFIX) or kind in KINDS):
         return finding
     said, how, lines = _spoken_of(finding.message, text)
     if said is None or finding.line is not None:  # an error has a place of its own

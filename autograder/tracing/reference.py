@@ -116,11 +116,9 @@ class Reference:
     @cached_property
     def _made_of(self) -> list[set[int]]:
         """The right tensors of which each step was made, and its own."""
-        made: list[set[int]] = []
-        for number, step in enumerate(self.trace.steps):
-            known = {id(self.of_step[number])} if number in self.of_step else set()
-            made.append(known.union(*(made[i] for i in step.inputs)))
-        return made
+        steps = self.trace.steps
+        known = [{id(self.of_step[i])} if i in self.of_step else set() for i in range(len(steps))]
+        return made_of(steps, known)
 
     @cached_property
     def terms(self) -> list[int]:
@@ -297,10 +295,9 @@ def is_wiped(step: Step, steps: tuple[Step, ...]) -> bool:
     )
 
 
-def given_to(steps: Sequence[Step], known: Iterable[int]) -> list[set[int]]:
-    """Of which of these steps that gave what came from outside each step was made."""
+def made_of(steps: Sequence[Step], own: Iterable[set[int]]) -> list[set[int]]:
+    """For each step what it and all that it was made of have of their own."""
     made: list[set[int]] = []
-    for number, step in enumerate(steps):
-        own = {number} if step.op == LEAF and number in known else set()
-        made.append(own.union(*(made[i] for i in step.inputs)))
+    for step, new in zip(steps, own, strict=True):
+        made.append(new.union(*(made[i] for i in step.inputs)))
     return made

@@ -247,11 +247,7 @@ def _of_a_start(source: Source, node: ast.Call) -> Iterator[Edit]:
         yield source.with_text(node, f"({given}).clone()", how, 2)
         yield source.with_text(node, f'torch.full_like({given}, float("-inf"))', how, 2)
     elif name in ("zeros", "ones") and node.args:
-        start, end = source.span(node.args[0])[0], source.span(node.args[-1])[1]
-        new = f'torch.full(torch.Size(({source.text[start:end]},)), float("-inf"))'
-        one = len(node.args) == 1 and isinstance(node.args[0], ast.Tuple | ast.List)
-        new = new.replace(",)), float", ")), float") if one else new
-        yield source.with_text(node, new, how, 2)
+        yield source.with_text(node, f'{source.of(node)}.fill_(float("-inf"))', how, 2)
 
 
 def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:

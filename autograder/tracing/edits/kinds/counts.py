@@ -19,7 +19,7 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         above, below = (
             (node.left, node.right) if isinstance(node, ast.BinOp) else (node.target, node.value)
         )
-        function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+        function = source.function(node)
         if function is not None and _is_count(source, function, below):
             yield from _others(source, function, above, below)
     elif isinstance(node, ast.Call) and callee(node) == "len" and len(node.args) == 1:

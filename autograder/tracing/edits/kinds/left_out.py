@@ -193,7 +193,7 @@ def _of_parts(source: Source, node: ast.Call | ast.Subscript) -> Iterator[Edit]:
             return
     else:
         inner = node.value if number(node.slice) is not None else None
-    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    function = source.function(node)
     if not isinstance(inner, ast.Name) or function is None:
         return
     made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
@@ -274,7 +274,7 @@ def _of_settings(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 def _of_a_size(source: Source, node: ast.Call) -> Iterator[Edit]:
     """A tensor that is made with one axis too few."""
-    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    function = source.function(node)
     if callee(node) in MADE and function is not None and len(node.args) in (1, 2):
         how = f"`{source.shown(node)}` has an axis too few"
         own = {source.of(each) for each in node.args}

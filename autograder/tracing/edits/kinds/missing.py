@@ -41,7 +41,7 @@ LEAST = ('float("-inf")', "-1e30")
 def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes that put in a step."""
     if isinstance(node, ast.expr) and _is_whole(source, node):
-        function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+        function = source.function(node)
         called = getattr(function, "name", "") in source.called  # with what may be wrong
         for around, how in AROUND:
             new, said = around.format(source.of(node)), how.format(source.shown(node))
@@ -92,7 +92,7 @@ def _of_scales(source: Source, node: ast.AST) -> Iterator[Edit]:
         of = getattr(node.func, "value", None)
         library = isinstance(of, ast.Name | ast.Attribute) and source.of(of) in SOFTMAX_OF
         scores = (node.args[0] if node.args else None) if library else of
-        function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+        function = source.function(node)
         if not isinstance(scores, ast.Name) or function is None:
             return
         made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
@@ -130,7 +130,7 @@ def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
 
 def _changed(source: Source, node: ast.Assign) -> set[str]:
     """The names of tensors of which places are filled behind a statement."""
-    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    function = source.function(node)
     inside = source.inside(function) if function is not None else []
     stored = [n for n in inside if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     return {n.value.id for n in stored if isinstance(n.value, ast.Name) and n.lineno > node.lineno}

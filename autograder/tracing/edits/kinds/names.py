@@ -44,7 +44,7 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     statement = source.statement(node)
     if _is_changed(source, node):
         return
-    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    function = source.function(node)
     if function is None:
         return
     known = names_of(source, function, statement.lineno)
@@ -84,7 +84,7 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
 
 def _of_a_changed_one(source: Source, node: ast.AugAssign, target: ast.Name) -> Iterator[Edit]:
     """Another variable that is changed, in the place of one."""
-    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    function = source.function(node)
     how = f"`{target.id}` is changed where another should be, in `{source.shown(node)}`"
     for other in names_of(source, function, node.lineno) if function is not None else ():
         if other != target.id and _are_of_a_kind(source, function, target.id, other):
@@ -93,7 +93,7 @@ def _of_a_changed_one(source: Source, node: ast.AugAssign, target: ast.Name) -> 
 
 def _of_what_was_picked(source: Source, node: ast.Attribute) -> Iterator[Edit]:
     """All of a tensor, in the place of what was picked of it."""
-    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    function = source.function(node)
     how = f"`{source.shown(node)}` is taken where another belongs"
     for other in names_of(source, function, node.lineno) if function is not None else ():
         if other != source.of(node.value) and other not in sizes(source, function):
@@ -121,7 +121,7 @@ def _are_of_a_kind(source: Source, function: ast.FunctionDef, one: str, other: s
 def of_one_type(source: Source, node: ast.Name, other: str) -> bool:
     """Whether two names of a function hold a size or a place both, or both do not, as far as the
     text tells: of what is given and nowhere read it tells nothing."""
-    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    function = source.function(node)
     if function is None:
         return True
     found = sizes(source, function)
@@ -181,7 +181,7 @@ def is_sure(source: Source, node: ast.AST) -> bool:
 
     Else the slip may stand there, and not where it is read.
     """
-    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    function = source.function(node)
     if not isinstance(node, ast.Name) or function is None:
         return True
     same = [n for n in source.inside(function) if isinstance(n, ast.Name) and n.id == node.id]
@@ -265,7 +265,7 @@ def _of_attribute(source: Source, node: ast.Attribute) -> Iterator[Edit]:
         if isinstance(t, ast.Attribute) and _is_self(t)
     }
     own, parent = made.get(node.attr), source.parent[node]
-    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    function = source.function(node)
     if isinstance(own, ast.Call) and isinstance(parent, ast.Assign) and function is not None:
         shown = f"`self.{node.attr}` is the layer itself, and is not called"
         for name in names_of(source, function, node.lineno)[:3]:

@@ -53,7 +53,7 @@ def _of_a_second_name(source: Source, node: ast.Assign) -> Iterator[Edit]:
 
 def _of_all_in_one(source: Source, node: ast.stmt) -> Iterator[Edit]:
     """A name that stands in one statement more than once: another, wherever it does."""
-    function = next((n for n in source.around(node) if isinstance(n, ast.FunctionDef)), None)
+    function = source.function(node)
     if function is None:
         return
     read = [
@@ -104,7 +104,7 @@ def _of_what_rounds_overwrite(source: Source, node: ast.For) -> Iterator[Edit]:
 
 def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
     """What was given to a function, or made for the object, and is nowhere read."""
-    function = next((n for n in source.around(value) if isinstance(n, ast.FunctionDef)), None)
+    function = source.function(value)
     if function is None or function.name == "__init__":
         return
     read = {n.id for n in source.inside(function) if isinstance(n, ast.Name)}

@@ -87,6 +87,10 @@ class Source:
             node = self.parent[node]
             yield node
 
+    def function(self, node: ast.AST) -> ast.FunctionDef | None:
+        """The function that a node stands in, the nearest."""
+        return next((n for n in self.around(node) if isinstance(n, ast.FunctionDef)), None)
+
     def statement(self, node: ast.AST) -> ast.stmt:
         """The statement that a node stands in."""
         if isinstance(node, ast.stmt):
