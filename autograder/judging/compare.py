@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 
 import torch
 
@@ -173,17 +174,16 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     by_steps = bool(sight.exercise.stages)  # there an error says which step it is in
     if len(ran) < len(every) and not by_steps and any(_is_wrong(sight, i) for i in ran):
         asked.append(ran)
-    wrong = sum(weight(sight.outcomes[i]) for i in every if _gives_wrong(sight, i))
-    ways = (_as_it_is, _without_nan)
-    if is_one_number(sight.outcomes, sight.expected):
-        ways = ways[:1]  # zeros are no trace of what would be NaN everywhere
-    for places, of in itertools.product(asked, ways):
+    wrong = cache(lambda: sum(weight(sight.outcomes[i]) for i in every if _gives_wrong(sight, i)))
+    for places, of in itertools.product(asked, (_as_it_is, _without_nan)):
         for check, message, outcomes in sight.mistakes:
-            if wrong < FEW and check.startswith(ALTERED):
+            if check.startswith(ALTERED) and wrong() < FEW:
                 break  # they are the last
-            if not wrong and check.startswith(EXCHANGED):
+            if check.startswith(EXCHANGED) and not wrong():
                 continue  # a lost gradient proves nothing of inputs
             if all(_is_same(sight, i, of(outcomes[i])) for i in places):
+                if of is _without_nan and is_one_number(sight.outcomes, sight.expected):
+                    break  # zeros are no trace of what would be NaN everywhere
                 alone = _hidden_by_a_number(sight) if " + " in check else None
                 return alone or (check, message)
     return _hidden_by_a_number(sight)

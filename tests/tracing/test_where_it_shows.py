@@ -230,6 +230,21 @@ def test_both_lines_are_told(what):
     assert lines >= set(marked(source)), found.message
 
 
+ASKED_FOR_NOTHING = """
+def dropout(weights, p, training):
+    if True:  # <-
+        kept = torch.rand_like(weights) >= p
+        weights = weights * kept / (1 - p)
+    return weights
+"""
+
+
+def test_a_condition_that_never_changes_is_one_mistake():
+    found = first("masks.dropout", ASKED_FOR_NOTHING)
+    assert [found.line] == marked(ASKED_FOR_NOTHING), found.message
+    assert "Two things" not in found.message and "other way round" not in found.message
+
+
 # --- counts and other slips ----------------------------------------------------------------------
 SLIPS = {
     "the rows for the tokens": ("y = len(x)", "y = x.shape[1]"),
@@ -253,6 +268,7 @@ SLIPS = {
     ),
     "dice of another kind": ("y = torch.randn(3) < m", "y = torch.rand(3) < m"),
     "what is given and not used": ("y = m * n", "y = m * kept"),
+    "a constant that is asked": ("y = x if False else a", "y = x if kept else a"),
 }
 
 

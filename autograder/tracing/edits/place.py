@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,8 +11,10 @@ import torch
 
 from autograder.course.answers import Answers
 from autograder.course.calls import Call, Outcome
+from autograder.course.steps.traces import Trace
 from autograder.judging.difference import matches
 
+DRAWS = re.compile("drop|rand|bernoulli|uniform")  # what leaves something to chance
 EQUAL = 1e-9  # how far apart equal numbers are at most, as a share
 
 
@@ -46,15 +49,34 @@ def looked_at(
 
 
 def by_chance(calls: Sequence[Call], known: Answers, place: int) -> bool:
-    """Whether what a call gives is left to chance: it has a seed, and no call that asks the same
-    with another seed is answered by the same numbers."""
-    if calls[place].seed is None:
+    """Whether what a call gives is left to chance: it has a seed, some step of the answer draws
+    numbers there, and no call that asks the same with another seed is answered by the same ones."""
+    if calls[place].seed is None or not _draws(calls[place], known, place):
         return False
     seeded = [i for i, call in enumerate(calls) if call.seed is not None]
     for one, other in itertools.combinations(seeded, 2):
         if calls[one].seed != calls[other].seed and _ask_the_same(calls[one], calls[other]):
             return not matches(known.expected[one], known.expected[other], EQUAL)
     return True
+
+
+def _draws(call: Call, known: Answers, place: int) -> bool:
+    """Whether a step of the answer draws numbers in a call, or may do so, as far as is known. What
+    drops nothing gives what there was before it."""
+    if known.bank is None or not known.bank.knows(place) or (call.init and not call.weights):
+        return True
+    trace = known.bank.right(place)
+    if trace is None:
+        return True
+    drawn = [i for i, step in enumerate(trace.steps) if DRAWS.search(step.op)]
+    return any(not _is_there_before(trace, i) for i in drawn)
+
+
+def _is_there_before(trace: Trace, number: int) -> bool:
+    """Whether an earlier step has the value of this one."""
+    own = trace.steps[number].value
+    values = (step.value for step in trace.steps[:number])
+    return any(v is not None and v.shape == own.shape and v.equal(own) for v in values)
 
 
 def _ask_the_same(one: Call, other: Call) -> bool:

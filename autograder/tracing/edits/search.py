@@ -9,7 +9,6 @@ always gets the same words.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,6 +21,7 @@ from autograder.tracing.edits.distance import all_one, distance, mark, may_match
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import Edit
+from autograder.tracing.edits.place import DRAWS
 from autograder.tracing.edits.versions import Versions, WrongAnswer
 from autograder.tracing.look import Told
 
@@ -39,7 +39,6 @@ MOST_JUDGED = 24  # versions that are judged where chance has a part in all that
 NEAREST = 4  # changes behind which a second one is looked for
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 TOLD = 4  # how much likelier a change is on a line that the steps tell
-DRAWS = re.compile("drop|rand|bernoulli|uniform")  # on such a line something is left to chance
 
 
 @dataclass(frozen=True)

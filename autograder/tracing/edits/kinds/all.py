@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 
-from autograder.tracing.edits.kinds.blocks import of_blocks
 from autograder.tracing.edits.kinds.brackets import of_brackets
 from autograder.tracing.edits.kinds.calls import of_calls
+from autograder.tracing.edits.kinds.conditions import of_conditions
 from autograder.tracing.edits.kinds.counts import of_counts
 from autograder.tracing.edits.kinds.indices import of_indices
 from autograder.tracing.edits.kinds.left_out import of_what_is_left_out
@@ -29,8 +29,8 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_names,
     of_statements,
     of_brackets,
+    of_conditions,
     of_counts,
-    of_blocks,
     of_sharing,
     of_what_is_missing,
 )

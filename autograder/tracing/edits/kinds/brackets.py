@@ -18,6 +18,7 @@ def of_brackets(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
         yield from _of_wider(source, node)
         yield from _of_a_part(source, node)
+        yield from _of_an_early_norm(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_narrower(source, node)
         yield from _of_nested(source, node)
@@ -107,6 +108,20 @@ def _of_a_norm(source: Source, node: ast.Call) -> Iterator[Edit]:
             given = f"{source.of(node.func)}({source.of(own)})"
             new = f"{source.of(own)} + {_with(source, layer, layer.args[0], given)}"
             yield source.with_expression(node, new, how, 1)
+
+
+def _of_an_early_norm(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`x + layer(norm(x))` for `norm(x + layer(x))`."""
+    for own, layer in ((node.left, node.right), (node.right, node.left)):
+        norm = layer.args[0] if isinstance(layer, ast.Call) and layer.args else None
+        if not _is_sum(node) or not isinstance(norm, ast.Call) or len(norm.args) != 1:
+            continue
+        if source.of(norm.func).startswith("self.") and source.of(norm.args[0]) == source.of(own):
+            how = f"`{source.shown(norm.func)}` is before the other layer, and belongs to the sum"
+            bare = _with(source, layer, norm, source.of(own))
+            yield source.with_expression(
+                node, f"{source.of(norm.func)}({source.of(own)} + {bare})", how, 1
+            )
 
 
 def _of_nested(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -17,6 +17,9 @@ KINDS = (
     "sum mean",
     "amax amin max min",
     "argmax argmin",
+    "max argmax",
+    "min argmin",
+    "split chunk",
     "std var",
     "exp exp2 log log2 log10 log1p expm1",
     "sqrt rsqrt square",
@@ -44,10 +47,12 @@ KINDS = (
     "mul div",
 )
 OTHERS = {
-    name: [other for other in kind.split() if other != name]
+    name: [o for other in KINDS if name in other.split() for o in other.split() if o != name]
     for kind in KINDS
     for name in kind.split()
 }
+# What a function does not do that another does; nobody takes them for one another the other way.
+OTHERS |= {"empty": ["zeros"], "empty_like": ["zeros_like"], "no_grad": ["enable_grad"]}
 MASKED = ("masked_fill", "masked_fill_", "where")
 JOINS = ("reshape", "view", "flatten", "unflatten")
 # Each changes a tensor in place: what it gives by another name.
@@ -69,10 +74,13 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_start(source, node)
         yield from _of_repeats(source, node)
         yield from _of_pairs(source, node)
+        yield from _of_joined(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if node.attr in ("T", "mT", "data"):
             how = f"`{source.shown(node)}` turns what should stay as it is"
             yield source.with_expression(node, source.of(node.value), how, 1)
+            if node.attr != "data":
+                yield from _of_turns(source, node, node.value)
         elif node.attr in ("values", "indices") and not _is_called(source, node):
             other = OTHERS[node.attr][0]
             how = f"`.{node.attr}` is not what belongs there"
@@ -222,6 +230,33 @@ def _of_repeats(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` repeats all one after the other, and not each"
         new = f"{receiver}.repeat_interleave({times}, dim={axis})"
         yield source.with_expression(node, new, how)
+
+
+def _of_turns(source: Source, node: ast.expr, value: ast.expr) -> Iterator[Edit]:
+    """Two other axes that are exchanged."""
+    how = f"`{source.shown(node)}` exchanges other axes than it should"
+    for a, b in ((-2, -1), (1, 2), (2, 3), (0, 1)):
+        yield source.with_text(node, f"{source.in_brackets(value)}.transpose({a}, {b})", how, 1)
+
+
+def _of_joined(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """Tensors side by side for their sum, and the other way round; the axes that a call is of."""
+    name, shown = callee(node), source.shown(node)
+    if name in ("sum", "cat", "stack") and len(node.args) >= 1:
+        plain = isinstance(node.func, ast.Name)
+        given = source.of(node.args[0])
+        how = f"`{name}` is not what belongs in `{shown}`"
+        if name == "sum" and plain:
+            for new in (f"torch.cat(list({given}), -1)", f"torch.stack(list({given}))"):
+                yield source.with_text(node, new, how, 1)
+        elif name != "sum":
+            yield source.with_text(node, f"sum({given})", how, 2)
+    elif name == "squeeze" and not node.args and not node.keywords:
+        how = f"`{shown}` drops every axis of size 1"
+        for axis in ("-1", "0", "1"):
+            yield source.with_text(node, f"{source.of(node)[:-1]}{axis})", how, 1)
+    elif name in ("t", "transpose", "swapaxes") and not of_library(node.func):
+        yield from _of_turns(source, node, node.func.value)
 
 
 def _of_pairs(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -6,10 +6,14 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.calls import LIBRARIES
+from autograder.tracing.edits.kinds.names import sizes
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 MOST_KEYS = 6
+PARTS = ("1:", ":-1", ":, 1:", ":, :-1", "-1", ":, -1")
+ASKS = ("size", "dim", "len", "isinstance", "range", "type", "append", "items", "keys", "enumerate")
 # Texts that are settings, by what they are taken for.
 SETTINGS = {"mean": "sum", "sum": "mean", "ij": "xy", "xy": "ij", "none": "tanh", "tanh": "none"}
 
@@ -24,6 +28,8 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_new_axes(source, node)
         yield from _of_neighbours(source, node)
         yield from _of_one_too_many(source, node)
+    elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
+        yield from _of_blocks(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.left, ast.List):
         yield from _of_one_many_times(source, node)
     elif isinstance(node, ast.FunctionDef | ast.Lambda):
@@ -32,9 +38,12 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_texts(source, node)
     elif isinstance(node, ast.For | ast.comprehension):
         yield from _of_order(source, node)
-    elif isinstance(node, ast.IfExp | ast.If):
-        how = f"`{source.shown(node.test)}` is asked the other way round"
-        yield source.with_expression(node.test, f"not ({source.of(node.test)})", how, 2)
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield from _of_a_part(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "unsqueeze" and node.args:
+        how = f"`{source.shown(node)}` makes one new axis too few"
+        for axis in dict.fromkeys((source.of(node.args[-1]), "-2")):
+            yield source.with_text(node, f"{source.of(node)}.unsqueeze({axis})", how, 2)
     elif isinstance(node, ast.Call) and callee(node) == "range":
         for each in node.args:
             how = f"`{source.shown(node)}` runs over other numbers than it should"
@@ -178,6 +187,26 @@ def _of_two_in_a_row(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         yield source.with_text(node, new, how, 1)
 
 
+def _of_a_part(source: Source, node: ast.Name) -> Iterator[Edit]:
+    """All of a tensor, where all but one place of it, or its last, is meant."""
+    parent, function = source.parent[node], source.function(node)
+    of_method = isinstance(parent, ast.Attribute) and _is_called(source, parent)
+    given = isinstance(parent, ast.Call) and node in parent.args and callee(parent) not in ASKS
+    if function is None or not (of_method or given) or node.id in sizes(source, function):
+        return
+    if node.id in LIBRARIES or node.id in ("self", "super"):
+        return
+    how = f"`{node.id}` is taken as a whole in `{source.shown(source.statement(node))}`"
+    for part in PARTS:
+        yield source.with_text(node, f"{node.id}[{part}]", how, 3)
+
+
+def _is_called(source: Source, node: ast.Attribute) -> bool:
+    """Whether an attribute is a method that is called, and not for a size."""
+    parent = source.parent[node]
+    return isinstance(parent, ast.Call) and parent.func is node and node.attr not in ASKS
+
+
 def _of_one_many_times(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     """One object that stands several times in a list."""
     if isinstance(node.op, ast.Mult) and len(node.left.elts) == 1:
@@ -206,3 +235,30 @@ def _of_the_last_round(source: Source, node: ast.FunctionDef | ast.Lambda) -> It
         else:
             new = f"{head}{', ' if own else ' '}{name}={name}"
         yield source.with_span(node, (start, end), new, how)
+
+
+def _of_blocks(source: Source, node: ast.Tuple) -> Iterator[Edit]:
+    """Blocks in the place of every n-th, for all parts of a row at once."""
+    texts = [_block(source, each) for each in node.elts]
+    if len(texts) > 1 and all(texts):
+        shown = source.shown(node.elts[0])
+        how = f"`{shown}` takes numbers that lie apart, and not a block of them"
+        yield source.with_text(node, ", ".join(texts), how, 2)
+
+
+def _block(source: Source, node: ast.expr) -> str | None:
+    """The block for a slice with a step: for `x[:, 1::3]` the second of three. None of anything
+    else."""
+    if not isinstance(node, ast.Subscript):
+        return None
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    steps = [i for i, p in enumerate(parts) if isinstance(p, ast.Slice) and p.step is not None]
+    if len(steps) != 1 or parts[steps[0]].upper is not None:
+        return None
+    cut = parts[steps[0]]
+    first = number(cut.lower) if cut.lower is not None else 0
+    several = number(cut.step)
+    if not (isinstance(first, int) and isinstance(several, int) and 0 <= first < several):
+        return None
+    axis = steps[0] if source.of(parts[0]) != "..." else steps[0] - len(parts)
+    return f"{source.of(node.value)}.chunk({several}, {axis})[{first}]"

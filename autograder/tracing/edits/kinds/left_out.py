@@ -46,8 +46,8 @@ SETTINGS = {
     "sort": [("descending", "True", "puts the smallest first")],
     "topk": [("largest", "False", "takes the largest")],
 }
-BENDS = dict.fromkeys(("ReLU", "Tanh", "Sigmoid", "SiLU"), "torch.nn.GELU")
-BENDS |= dict.fromkeys(("relu", "sigmoid", "silu"), "torch.nn.functional.gelu")
+GELUS = dict.fromkeys(("ReLU", "Tanh", "Sigmoid", "SiLU"), "torch.nn.GELU")
+GELUS |= dict.fromkeys(("relu", "sigmoid", "silu"), "torch.nn.functional.gelu")
 MADE = ("zeros", "ones", "empty", "randn", "rand")
 ALIGNED = ("gather", "scatter", "scatter_", "masked_fill", "masked_fill_", "where")
 
@@ -89,8 +89,8 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
     axes = len(node.args) - library
     if name in REDUCES and is_method and axes <= 0 and not {"dim", "axis"} & named:
         how = f"`{name}` runs over all axes in `{shown}`"
-        for more in WITH_AXIS:
-            yield _with(source, node, more, how, 1)
+        for more in WITH_AXIS:  # the first of a norm is which one
+            yield _with(source, node, f"dim={more}" if name == "norm" else more, how, 1)
     elif name in REDUCES and axes < 2 and not {"keepdim", "keepdims"} & named and is_method:
         how = f"`{shown}` drops the axis that it runs along, so that the next step meets another"
         yield _with(source, node, "keepdim=True", how, 1)
@@ -263,10 +263,10 @@ def _of_shares(source: Source, node: ast.Call) -> Iterator[Edit]:
 def _of_settings(source: Source, node: ast.Call) -> Iterator[Edit]:
     """A setting of a function, which is another one if nothing is said."""
     given = {keyword.arg for keyword in node.keywords}
-    if callee(node) in BENDS:  # GPT-2's bend is another function with a setting
+    if callee(node) in GELUS:  # GPT-2's bend is another function with a setting
         how = f"`{source.shown(node)}` is not the bend that belongs there"
         new = ", ".join([*map(source.of, node.args), 'approximate="tanh"'])
-        yield source.with_text(node, f"{BENDS[callee(node)]}({new})", how, 1)
+        yield source.with_text(node, f"{GELUS[callee(node)]}({new})", how, 1)
     for name, value, how in SETTINGS.get(callee(node), ()):
         if name not in given:
             yield _with(source, node, f"{name}={value}", f"`{source.shown(node)}` {how}", 2)

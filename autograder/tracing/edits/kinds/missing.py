@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.kinds.names import keeps
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
@@ -33,6 +34,7 @@ AROUND = (
     ("({0}) / ({0}).sum(-1, keepdim=True)", "the rows of `{}` do not sum to 1"),
 )
 SOFTMAX_OF = ("torch", "F", "nn.functional", "torch.nn.functional", "torch.special")
+BENDS = ("torch.relu({})", "torch.nn.functional.gelu({})", "torch.tanh({})")
 PRODUCTS = ("matmul", "bmm", "mm", "einsum")
 ANYWHERE = 4  # their rank: each could stand around any value
 LEAST = ('float("-inf")', "-1e30")
@@ -47,7 +49,7 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
             new, said = around.format(source.of(node)), how.format(source.shown(node))
             edit = source.with_expression(node, new, said, ANYWHERE)
             yield replace(edit, missing=True, unsure=called)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Add):
         yield from _of_masks(source, node)
     elif isinstance(node, ast.Assign):
         yield from _of_copies(source, node)
@@ -55,6 +57,8 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_nothing(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_factors(source, node)
+        yield from _of_bends(source, node)
+        yield from _of_exponentials(source, node)
     yield from _of_scales(source, node)
 
 
@@ -74,9 +78,17 @@ def _is_whole(source: Source, node: ast.expr) -> bool:
 
 
 def _of_masks(source: Source, node: ast.BinOp) -> Iterator[Edit]:
-    """Scores that are multiplied with a mask: what is hidden is 0 then, and still has a weight."""
+    """Scores that are multiplied with a mask: what is hidden is 0 then, and still has a weight. Or
+    a mask of ones that is added."""
     for scores, mask in ((node.left, node.right), (node.right, node.left)):
-        if isinstance(scores, ast.Name | ast.BinOp | ast.Call) and number(mask) is None:
+        if isinstance(node.op, ast.Add):
+            if isinstance(mask, ast.Name) and (keeps(mask) is not None or "mask" in mask.id):
+                how = f"`{source.shown(node)}` adds 1 to what is picked, which hides nothing"
+                kept = mask.id
+                for places in (f"{kept} != 0", f"{kept} == 0"):
+                    new = f"{source.in_brackets(scores)}.masked_fill({places}, {LEAST[0]})"
+                    yield source.with_expression(node, new, how, 2)
+        elif isinstance(scores, ast.Name | ast.BinOp | ast.Call) and number(mask) is None:
             how = f"`{source.shown(node)}` makes 0 of what is hidden, and a score of 0 has a weight"
             kept = source.in_brackets(mask)
             for least in LEAST:
@@ -144,6 +156,35 @@ def _of_nothing(source: Source, node: ast.Compare) -> Iterator[Edit]:
         bare = source.in_brackets(node.left)
         new = f"not {bare}" if isinstance(node.ops[0], ast.Is) else f"bool({bare})"
         yield source.with_expression(node, new, how, 1)
+
+
+def _of_bends(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A layer of another layer with no bend between them."""
+    inner = node.args[0] if node.args else None
+    layers = [source.of(n.func) for n in (node, inner) if isinstance(n, ast.Call)]
+    if len(layers) == 2 and all(each.startswith("self.") for each in layers):
+        how = f"nothing bends what `{layers[1]}` gives before `{layers[0]}` takes it"
+        text = source.of(inner)
+        for bend in BENDS:
+            edit = source.with_text(inner, bend.format(text), how, 2)
+            yield replace(edit, missing=True)
+
+
+def _of_exponentials(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """An exponential of numbers that may be large; a running sum that goes one place too far."""
+    name = callee(node)
+    library = isinstance(node.func, ast.Attribute) and source.of(node.func.value) == "torch"
+    of = (node.args[0] if node.args else None) if library else getattr(node.func, "value", None)
+    if of is None:
+        return
+    text = source.in_brackets(of)
+    if name == "exp":
+        how = f"`{source.shown(node)}` is infinite where a number is large"
+        new = f"({text} - {text}.max(-1, keepdim=True).values).exp()"
+        yield replace(source.with_expression(node, new, how, 2), missing=True)
+    elif name == "cumsum":
+        how = f"`{source.shown(node)}` counts each place itself, too"
+        yield source.with_expression(node, f"{source.of(node)} - {text}", how, 3)
 
 
 def _of_factors(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -21,6 +21,7 @@ TURNS = ("transpose", "swapaxes", "movedim")  # with one axis twice they leave a
 TURNED, TURNED_AT_THE_END = (0, 1, 2, 3), (-1, -2, -3)
 FROM_THE_FRONT = (0, 1, 2, -1)  # other axes, each once in up to four
 MOST_OF_HALF = 65504  # the largest number of a float16
+GIVE_SEVERAL = ("divmod", "size", "max", "min", "topk", "sort", "chunk", "split", "unbind")
 FROM_THE_END = (-1, -2, 1, 0)
 
 
@@ -90,6 +91,7 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
     if abs(value) > MOST_OF_HALF:
         infinite = 'float("-inf")' if value < 0 else 'float("inf")'
         yield source.with_text(node, infinite, how)
+    tens = [value * 10, value / 10] if abs(value) >= 100 or 0 < abs(value) < 0.05 else []
     if isinstance(value, float):
         others = [v for v in (0.5, -0.5, 1.0, 2.0, 0.0, -value) if v != value]
     else:
@@ -102,7 +104,7 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
         others += [v for v in more if v != value and v not in others]
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow) and node is parent.right:
         others = [v for v in others if v]  # a power of 0 takes the whole step away
-    for other in others:
+    for other in others + tens:
         yield source.with_expression(node, str(other), how, 1)
 
 
@@ -208,14 +210,15 @@ def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:
     value = source.parent[node].value
     own = {function.name for function in source.functions()}
     is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
-    is_call = isinstance(value, ast.Call) and callee(value) in ("divmod", "size", "max", "min")
+    is_call = isinstance(value, ast.Call) and callee(value) in GIVE_SEVERAL
     if not (is_shape or is_call) or (is_call and callee(value) in own):
         return
     texts = [source.of(each) for each in node.elts]
     span = source.span(node.elts[0])[0], source.span(node.elts[-1])[1]
     how = f"`{source.shown(value)}` gives its parts in another order than these names say"
-    for i in range(len(texts) - 1):
-        other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
+    for i, j in itertools.combinations(range(len(texts)), 2):
+        other = [*texts]
+        other[i], other[j] = texts[j], texts[i]
         yield source.with_span(node, span, ", ".join(other), how, 1)
 
 

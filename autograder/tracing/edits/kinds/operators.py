@@ -70,6 +70,11 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
         twice = sign == "-" and "-" in source.of(node.operand)  # minus minus infinity
         rank = {"+": 9, "~": _rank_of_turned(source, node)}.get(sign, int(not twice))
         yield source.with_expression(node, source.of(node.operand), how, rank)
+    elif isinstance(node, ast.BoolOp):
+        word, other = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
+        how = f"`{word}` is not what belongs in `{source.shown(node)}`"
+        new = f" {other} ".join(f"({source.of(each)})" for each in node.values)
+        yield source.with_expression(node, new, how, 1)
     elif isinstance(node, ast.AugAssign) and type(node.op) in SIGNS:
         yield from _of_change_in_place(source, node)
 

@@ -24,6 +24,11 @@ def of_statements(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _later(source, node)
     if isinstance(node, ast.Return | ast.Assign | ast.AugAssign | ast.Expr):
         yield from _out_of_its_block(source, node)
+    if isinstance(node, ast.Break | ast.Continue):
+        how = f"`{source.of(node)}` leaves out rounds, or a part of them, that belong there"
+        yield source.with_text(node, "pass", how, 2)
+    if isinstance(node, ast.Assign):
+        yield from _functions_exchanged(source, node)
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.BinOp):
         yield from _thrown_away(source, node)
     if isinstance(node, ast.Expr | ast.Return) and _is_an_error(node.value):
@@ -194,6 +199,27 @@ def _still_needed(source: Source, node: ast.Assign) -> Iterator[Edit]:
                 new = f"{name}_before, {name} = {name}, ({value}){between}{name}_before"
                 how = f"it overwrites `{name}`, which line {statement.lineno} needs as it was"
                 yield source.with_span(node, (start, end), new, how, 2)
+
+
+def _functions_exchanged(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """The functions of two statements in a row in each other's places: sine and cosine."""
+    block = _block(source, node)
+    behind = block[block.index(node) + 1 :][:1]
+    calls = [
+        [n for n in source.inside(each) if isinstance(n, ast.Call) and callee(n) in ("sin", "cos")]
+        for each in (node, *behind)
+    ]
+    if len(calls) != 2 or len(calls[0]) != 1 or len(calls[1]) != 1:
+        return
+    (one,), (two,) = calls
+    if callee(one) != callee(two):
+        start, end = source.span(node)[0], source.span(behind[0])[1]
+        text = source.text[start:end]
+        for call, other in ((two, callee(one)), (one, callee(two))):
+            last = source.span(call.func)[1] - start
+            text = text[: last - 3] + other + text[last:]
+        how = f"`{callee(one)}` and `{callee(two)}` stand in each other's places"
+        yield source.with_span(node, (start, end), text, how, 2)
 
 
 def _exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:

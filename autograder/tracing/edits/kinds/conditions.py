@@ -1,0 +1,52 @@
+"""Slips in what is asked: a condition the other way round, or one that never changes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.source import Edit, Source
+
+
+def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The other answer to one question; a setting that is asked in the place of a constant."""
+    if not isinstance(node, ast.If | ast.IfExp | ast.While):
+        return
+    test = node.test
+    if not isinstance(test, ast.Constant):
+        how = f"`{source.shown(test)}` is asked the other way round"
+        yield source.with_expression(test, f"not ({source.of(test)})", how, 2)
+    elif not isinstance(node, ast.While):
+        how = f"the condition `{source.shown(test)}` is the same in every call"
+        for setting in _settings(source, node):
+            yield source.with_text(test, setting, how, 1)
+            yield source.with_text(test, f"not {setting}", how, 2)
+        runs = "always runs" if test.value else "never runs"
+        how = f"what stands under `{source.shown(test)}` {runs}"
+        yield source.with_text(test, str(not test.value), how, 3)
+
+
+def _settings(source: Source, node: ast.AST) -> list[str]:
+    """The names of what is on or off for a function: what it is given, and what its object keeps
+    of what it was given, where that is a truth value or may be one."""
+    function = source.function(node)
+    if function is None:
+        return []
+    found = [name for name in _given(function) if name != "self"]
+    around = next((n for n in source.around(function) if isinstance(n, ast.ClassDef)), None)
+    for each in source.inside(around) if around is not None else ():
+        if isinstance(each, ast.Assign) and isinstance(each.value, ast.Name | ast.Constant):
+            found += [source.of(t) for t in each.targets if isinstance(t, ast.Attribute)]
+    return [*dict.fromkeys(found), *(["self.training"] if around is not None else [])]
+
+
+def _given(function: ast.FunctionDef) -> list[str]:
+    """What a function is given that is on or off by its default."""
+    arguments = function.args
+    plain = [*arguments.posonlyargs, *arguments.args]
+    defaults = [None] * (len(plain) - len(arguments.defaults)) + arguments.defaults
+    pairs = [
+        *zip(plain, defaults, strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return [a.arg for a, d in pairs if d is None or isinstance(getattr(d, "value", None), bool)]
