@@ -51,7 +51,7 @@ def test_a_share_that_is_right_for_one_p_by_accident_is_refused(seed):
 class Expected:
     """What is expected of some calls, and no known mistake."""
 
-    mistakes = exchanged = ()
+    bank, mistakes, exchanged = None, (), ()
 
     def __init__(self, *values):
         self.expected = [Outcome(value) for value in values]
