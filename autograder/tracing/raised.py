@@ -50,6 +50,8 @@ BROADCASTS += ("lt", "le", "gt", "ge", "eq", "ne", "__lt__", "__le__", "__gt__",
 BROADCASTS += ("__eq__", "__ne__", "__and__", "__or__", "logical_and", "logical_or")
 MOVES = ("__get__", "t", "transpose", "permute", "swapaxes", "movedim")
 OVER_AN_AXIS = ("sum", "mean", "amax", "amin", "max", "min", "norm", "logsumexp", "std", "var")
+# A guess at what was meant, where one change elsewhere may be what is wrong.
+MORE_AXES = re.compile(r" To meet each number of one with each of the other, [^.]{0,200}\.")
 OPERANDS = 3  # that are told of
 MOVED = ("T", "mT", "H", "mH")  # attributes that are no tensors of their own
 
@@ -390,4 +392,4 @@ def without_advice(message: str) -> str:
     """An error's message without what such errors usually mean."""
     usual = [RAISED, *(words for *_, words in CAUSES)]
     advice = next((words for words in usual if words in message), "")
-    return message.replace(f" {advice}", "") if advice else message
+    return MORE_AXES.sub("", message.replace(f" {advice}", "") if advice else message)

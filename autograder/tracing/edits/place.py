@@ -36,7 +36,9 @@ def looked_at(
         return not any(matches(g[place], known.expected[place], rtol) for g in own)
 
     pairs = enumerate(zip(outcomes, known.expected, strict=True))
+    pairs = list(pairs)
     failed = [i for i, (got, wanted) in pairs if not matches(got, wanted, rtol)]
+    failed = failed or [i for i, (got, wanted) in pairs if changes_more(got, wanted)]
     failed = [i for i in failed if not (calls[i].inspect or by_itself(calls[i], calls))]
     for fits in (
         lambda i: outcomes[i].error is not None,
@@ -46,6 +48,11 @@ def looked_at(
     ):
         failed = [i for i in failed if fits(i)] or failed
     return min(failed, key=lambda i: _size(calls[i]), default=None)
+
+
+def changes_more(got: Outcome, wanted: Outcome) -> bool:
+    """Whether more of what was given is changed in place than should be."""
+    return bool(got.after.keys() - wanted.after.keys())
 
 
 def by_chance(calls: Sequence[Call], known: Answers, place: int) -> bool:
@@ -91,7 +98,10 @@ def by_itself(call: Call, calls: Sequence[Call]) -> bool:
 
 
 def _size(call: Call) -> tuple[int, int]:
-    """How many axes of size 1 a call is given, which hide what is wrong, and how many numbers."""
+    """How many axes of size 1 and shares of 0 or 1 a call is given, which hide what is wrong, and
+    how many numbers."""
     given = (*call.args, *call.kwargs.values(), *call.weights.values())
     tensors = [each for each in given if isinstance(each, torch.Tensor)]
-    return sum(n == 1 for t in tensors for n in t.shape), sum(t.numel() for t in tensors)
+    hiding = sum(n == 1 for t in tensors for n in t.shape)
+    hiding += sum(isinstance(each, float) and each in (0, 1) for each in given)
+    return hiding, sum(t.numel() for t in tensors)

@@ -20,7 +20,7 @@ from autograder.tracing.edits.ask import steps_of
 from autograder.tracing.edits.distance import all_one, distance, mark, may_match
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
-from autograder.tracing.edits.kinds.source import Edit
+from autograder.tracing.edits.kinds.source import Edit, lines_that_make
 from autograder.tracing.edits.place import DRAWS
 from autograder.tracing.edits.versions import Versions, WrongAnswer
 from autograder.tracing.look import Told
@@ -38,6 +38,7 @@ SURVIVE = 8  # versions that are tried on all calls
 MOST_JUDGED = 24  # versions that are judged where chance has a part in all that comes back
 NEAREST = 4  # changes behind which a second one is looked for
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
+SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
 
 
@@ -108,6 +109,21 @@ class Search:
         tried = {edit.source for edit in self.tried}
         own = [e for e in self.all if e.line == line and e.source not in tried]
         return self._that_mend(own[: MOST_OF_ONE_LINE // self.cost])
+
+    def where_it_is_made(self, edit: Edit) -> Edit | None:
+        """A change of the lines that make a variable, which mends as much as one that turns it
+        where it is read, and is as natural. Not of lines that are known to be right."""
+        start, end = edit.place
+        name = self.wrong.source[start:end]
+        if not name.isidentifier() or edit.by_name or name == edit.new or name not in edit.new:
+            return None
+        for line in reversed(lines_that_make(name, self.wrong.source, edit.line)):
+            if self.likely.get(line, 1) < SURELY_RIGHT:
+                own = [e for e in self.at(line) if not (e.missing or e.by_name)]
+                own = [e for e in own if e.rank <= edit.rank]
+                if own:
+                    return own[0]
+        return None
 
     def _that_mend(self, group: list[Edit]) -> list[Edit]:
         """Those of some changes that make all right; what each gives is kept."""
@@ -331,7 +347,7 @@ class Search:
         if any(told.last for told in self.versions.told_in(self.wrong.source, "")):
             return ()
         for edit in (edit for edit in nearest if not (edit.takes or edit.by_name)):
-            left = self.versions.told_in(edit.source, "")
+            left = self.versions.told_in(edit.source, "", whole=True)
             if len(left) == 1 and left[0].last and left[0].where.first_wrong != edit.line:
                 said = left[0].cause[1] if left[0].cause else left[0].where.how
                 if said:

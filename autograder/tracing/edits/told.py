@@ -117,7 +117,7 @@ def _with_its_change(placed: Finding, found: list[Edit], look: Look | None) -> F
         if f"line {line}" not in placed.message.lower():
             said = f"One thing is wrong, in line {line}: {found[0].how}. Everything else is right."
             where = _where(line, found[0].how, look)
-            message, statement = f"{placed.message} {said}", _at(line, look)
+            message, statement = f"{without_advice(placed.message)} {said}", _at(line, look)
             return replace(placed, message=message, line=line, statement=statement, where=where)
     if placed.where is not None and placed.where.last_right in lines:
         where = replace(placed.where, last_right=None, landmark="")
@@ -196,6 +196,9 @@ def _said(
     edit = there[0] if there else _of_the_last(found, search, look) if found else None
     if edit is None:
         return placed
+    made = search.where_it_is_made(edit)
+    if made is not None:
+        edit, there = made, []
     one = f"One thing is wrong, in line {edit.line}: {edit.how}. Everything else is right."
     several = any(text in placed.message for text in SEVERAL)
     if there and first.verdict == Verdict.ERROR:

@@ -9,10 +9,16 @@ from functools import cached_property
 from autograder.course.answers import Answers
 from autograder.course.asking import Exercise
 from autograder.course.calls import Call, Outcome
+from autograder.course.steps.traces import Trace
 from autograder.judging.difference import matches
 from autograder.judging.verdict import right
 from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
-from autograder.tracing.edits.place import by_chance, by_itself, looked_at
+from autograder.tracing.edits.place import (
+    by_chance,
+    by_itself,
+    changes_more,
+    looked_at,
+)
 from autograder.tracing.look import Look, Told
 from autograder.tracing.text import Text
 
@@ -77,7 +83,8 @@ class Versions:
         if self.by_chance:  # nobody knows the numbers: the judges look at what changes something
             as_it_is = self.wrong.outcomes[self.place]
             return gave.error is None and not matches(gave, as_it_is, self.rtol)
-        return matches(gave, self.wrong.known.expected[self.place], self.rtol)
+        wanted = self.wrong.known.expected[self.place]
+        return matches(gave, wanted, self.rtol) and not changes_more(gave, wanted)
 
     def all_right(self, texts: list[str]) -> list[bool]:
         """Which versions are right in all calls."""
@@ -102,10 +109,24 @@ class Versions:
         wanted = any(each.error is not None for each in self.wrong.known.expected)
         return outcomes_of(self.wrong.send, texts, self.wrong.calls, wanted) if texts else []
 
-    def told_in(self, source: str, check: str) -> list[Told]:
-        """What the steps of a version say. check: a known mistake that is left in it."""
+    def told_in(self, source: str, check: str, whole: bool = False) -> list[Told]:
+        """What the steps of a version say. check: a known mistake that is left in it. whole: only
+        if all lines run that did; with half of them left out, what is left may be mended easily."""
         place, bank = self.wrong.place, self.wrong.known.bank
         if place is None or bank is None:
             return []
         trace = steps_of(self.wrong.send, source, self.wrong.calls[place])
-        return Look(trace, bank, place, Text(source)).told(check) if trace is not None else []
+        if trace is None or (whole and self._lines - _lines_of(trace)):
+            return []
+        return Look(trace, bank, place, Text(source)).told(check)
+
+    @cached_property
+    def _lines(self) -> set[int]:
+        """The lines of the answer as it is that made a step."""
+        wrong = self.wrong
+        trace = steps_of(wrong.send, wrong.source, wrong.calls[wrong.place])
+        return _lines_of(trace) if trace is not None else set()
+
+
+def _lines_of(trace: Trace) -> set[int]:
+    return {step.place[0] for step in trace.steps if step.place is not None}

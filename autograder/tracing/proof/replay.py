@@ -228,6 +228,8 @@ class Bench:
         most: what another has gained; no more is counted where it cannot be reached any more.
         """
         own = [plain(v.double()).flatten().sort().values for v in mended.values()]
+        likes = ((i, self.judged.like.get(i)) for i in self.judged.right)
+        there = [like.known for i, like in likes if like is not None and i not in changed]
         count = 0
         after = [i for i in sorted(changed) if i not in mended][:REACH]
         for left, number in zip(range(len(after), 0, -1), after, strict=True):
@@ -243,6 +245,8 @@ class Bench:
             found = likeness(value.double(), self.judged.own.right)
             if found is None or not found.in_order or found.turned:
                 continue
+            if any(found.known is own for own in there):
+                continue  # it comes from somewhere else, too
             ordered = plain(value.double()).flatten().sort().values
             count += not any(len(o) == len(ordered) and near(o, ordered) for o in own)
         return count

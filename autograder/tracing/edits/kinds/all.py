@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator
 
 from autograder.tracing.edits.kinds.brackets import of_brackets
-from autograder.tracing.edits.kinds.calls import of_calls
+from autograder.tracing.edits.kinds.calls import of_calls, of_filled
 from autograder.tracing.edits.kinds.conditions import of_conditions
 from autograder.tracing.edits.kinds.counts import of_counts
 from autograder.tracing.edits.kinds.indices import of_indices
@@ -24,6 +24,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_operators,
     of_identity,
     of_calls,
+    of_filled,
     of_what_is_left_out,
     of_indices,
     of_names,

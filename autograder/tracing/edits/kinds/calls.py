@@ -186,6 +186,16 @@ def _of_mask(source: Source, node: ast.Call) -> Iterator[Edit]:
         yield source.with_expression(mask, f"({source.of(mask)}).transpose(-2, -1)", how, 1)
 
 
+def of_filled(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """What is put into the places of a mask: `scores[mask] = 0`."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    value = getattr(node, "value", None)
+    is_filled = isinstance(target, ast.Subscript) and number(value) is not None
+    if is_filled and not _is_minus_infinity(source, value):
+        how = f"`{source.shown(value)}` is not what hides a score"
+        yield source.with_text(value, 'float("-inf")', how, 1)
+
+
 def _is_minus_infinity(source: Source, node: ast.expr) -> bool:
     text = source.of(node).replace(" ", "")
     return "-" in text and ("inf" in text or (number(node) or 0) < -1e3)

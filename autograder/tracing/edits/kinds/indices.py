@@ -104,6 +104,10 @@ def _of_order(source: Source, node: ast.For | ast.comprehension) -> Iterator[Edi
         yield source.with_expression(over, source.of(over.args[0]), how, 2)
     else:
         yield source.with_expression(over, f"reversed(list({source.of(over)}))", how, 3)
+    if isinstance(over, ast.Call) and callee(over) == "zip":
+        how = f"`{source.shown(over)}` puts together what does not belong together"
+        for each in over.args:
+            yield source.with_expression(each, f"list({source.of(each)})[::-1]", how, 2)
 
 
 def _of_a_later_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
@@ -211,7 +215,8 @@ def _of_one_many_times(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     """One object that stands several times in a list."""
     if isinstance(node.op, ast.Mult) and len(node.left.elts) == 1:
         each = node.left.elts[0]
-        if isinstance(each, ast.Call):
+        is_list = isinstance(getattr(each, "left", each), ast.List | ast.ListComp)
+        if isinstance(each, ast.Call) or is_list:
             how = f"`{source.shown(node)}` holds one and the same object several times"
             new = f"[{source.of(each)} for _ in range({source.of(node.right)})]"
             yield source.with_expression(node, new, how)

@@ -63,6 +63,7 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_settings(source, node)
         yield from _of_an_axis(source, node)
         yield from _of_a_size(source, node)
+        yield from _of_another_size(source, node)
     elif isinstance(node, ast.Assign | ast.Return) and node.value is not None:
         yield from _of_layers(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div | ast.Mult):
@@ -284,6 +285,19 @@ def _of_a_size(source: Source, node: ast.Call) -> Iterator[Edit]:
                 yield source.with_span(node, (end, end), f", {name}", how, 1)
 
 
+def _of_another_size(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A tensor that is made with the size of another axis."""
+    function = source.function(node)
+    if callee(node) not in MADE or function is None or not node.args:
+        return
+    given = [a.arg for a in function.args.args if a.arg != "self"]
+    for each in (a for a in node.args if isinstance(a, ast.Name | ast.Call | ast.Subscript)):
+        how = f"`{source.shown(each)}` is not the size that belongs into `{source.shown(node)}`"
+        for name in given:
+            for axis in (-1, 0, 1):
+                yield source.with_text(each, f"{name}.shape[{axis}]", how, 3)
+
+
 def _of_an_axis(source: Source, node: ast.Call) -> Iterator[Edit]:
     """An argument with one axis too few."""
     if callee(node) in ALIGNED:
@@ -293,6 +307,20 @@ def _of_an_axis(source: Source, node: ast.Call) -> Iterator[Edit]:
                 for axis in ("-1", "1"):
                     new = f"{source.of(each)}.unsqueeze({axis})"
                     yield source.with_text(each, new, how, 2)
+
+
+def _around_another_return(source: Source, node: ast.Assign | ast.Return) -> set[str]:
+    """The layers that stand around what another line of the function returns."""
+    function = source.function(node)
+    if function is None or not isinstance(node, ast.Return):
+        return set()
+    others = [n for n in source.inside(function) if isinstance(n, ast.Return) and n is not node]
+    found = set()
+    for each in others:
+        value = each.value.elts[0] if isinstance(each.value, ast.Tuple) else each.value
+        if isinstance(value, ast.Call) and source.of(value.func).startswith("self."):
+            found.add(source.of(value.func).removeprefix("self."))
+    return found
 
 
 def _of_layers(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
@@ -305,8 +333,9 @@ def _of_layers(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
     made = [n.attr for n in own if isinstance(n.ctx, ast.Store)]
     read = {n.attr for n in own if isinstance(n.ctx, ast.Load)}
     value = node.value.elts[0] if isinstance(node.value, ast.Tuple) else node.value
+    elsewhere = _around_another_return(source, node)
     for name in dict.fromkeys(made):
-        if name not in read and value is not None:
+        if (name not in read or name in elsewhere) and value is not None:
             how = f"`self.{name}` is not applied"
             edit = source.with_expression(value, f"self.{name}({source.of(value)})", how)
             yield replace(edit, missing=True)

@@ -16,6 +16,7 @@ SEEN = {"keep", "kept", "keeps", "real", "seen", "sees", "visible", "allowed", "
 SEEN |= {"past", "attend", "attended", "open", "lower", "tril", "earlier", "known", "present"}
 HIDDEN = {"hide", "hides", "hidden", "future", "later", "pad", "padding", "padded", "blocked"}
 HIDDEN |= {"block", "banned", "forbidden", "upper", "triu", "dropped", "drop", "invalid", "removed"}
+FILLED = ("bernoulli", "bernoulli_", "full", "full_like", "fill_", "Dropout", "dropout")
 WORD = re.compile(r"[a-z]+")
 
 
@@ -75,6 +76,9 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
         for other in sorted(sizes(source, function) & set(known) - {node.id})[:3]:
             yield source.with_text(node, f"{node.id} - {other}", how, 3)
+    if _is_a_share(source, node):
+        how = f"`{node.id}` stands where what is left of 1 belongs, in `{_shown(source, node)}`"
+        yield source.with_expression(node, f"1 - {node.id}", how, 1)
     # A number that should be one more or less, or its root.
     if _is_a_number(source, node):
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
@@ -106,6 +110,8 @@ def _are_of_a_kind(source: Source, function: ast.FunctionDef, one: str, other: s
     given = {a.arg for a in function.args.args}
     if {one, other} <= given or (len(one) == 1 and len(other) == 1):
         return True
+    if one in given and one in made_from(source, function, other):
+        return True  # what it was before something was made of it
     if len(one) > 2 and len(other) > 2 and (one[:3] == other[:3] or one[-3:] == other[-3:]):
         return True
     groups = (ast.Tuple, ast.For, ast.comprehension)
@@ -116,6 +122,26 @@ def _are_of_a_kind(source: Source, function: ast.FunctionDef, one: str, other: s
             if {one, other} <= stored:
                 return True
     return False
+
+
+def made_from(source: Source, function: ast.FunctionDef, name: str) -> set[str]:
+    """The names in the statement that makes a variable first."""
+    for node in source.inside(function):
+        if isinstance(node, ast.Assign) and [source.of(t) for t in node.targets] == [name]:
+            return {n.id for n in source.inside(node.value) if isinstance(n, ast.Name)}
+    return set()
+
+
+def _is_a_share(source: Source, node: ast.Name) -> bool:
+    """Whether a name may be a probability: it is given, and divides, is compared, or fills a tensor
+    of which dice are thrown."""
+    function, parent = source.function(node), source.parent[node]
+    given = {a.arg for a in function.args.args} if function is not None else set()
+    if node.id not in given or node.id in sizes(source, function):
+        return False
+    divides = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div | ast.Mult)
+    fills = isinstance(parent, ast.Call) and callee(parent) in FILLED and node in parent.args
+    return fills or (divides and node is parent.right) or isinstance(parent, ast.Compare)
 
 
 def of_one_type(source: Source, node: ast.Name, other: str) -> bool:

@@ -145,6 +145,17 @@ class Source:
         return Edit(line, how, changed, rank, span, new)
 
 
+def lines_that_make(name: str, text: str, before: int) -> list[int]:
+    """The lines above one that give a variable its value, or fill places of it."""
+    found = []
+    for node in Source(text).nodes():
+        targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
+        if isinstance(node, ast.Assign | ast.AugAssign) and node.lineno < before:
+            parts = [n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
+            found += [node.lineno] if parts and parts[0].id == name else []
+    return found
+
+
 def _is_text(statement: ast.stmt) -> bool:
     """Whether a statement is a text alone, as a docstring is."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -82,6 +82,7 @@ def _later(source: Source, node: ast.stmt) -> Iterator[Edit]:
     block = _block(source, node)
     place = block.index(node)
     if place + 1 == len(block) or not isinstance(block[place + 1], PLAIN):
+        yield from _behind_a_block(source, node, block[place + 1 : place + 2])
         return
     other = block[place + 1]
     start, end = source.span(node)[0], source.span(other)[1]
@@ -89,6 +90,19 @@ def _later(source: Source, node: ast.stmt) -> Iterator[Edit]:
     how = f"it runs before line {other.lineno}, and belongs behind it"
     new = source.of(other) + between + source.of(node)
     yield source.with_span(node, (start, end), new, how, 3)
+
+
+def _behind_a_block(source: Source, node: ast.stmt, after: list[ast.stmt]) -> Iterator[Edit]:
+    """A statement that stands in front of a loop or a condition, behind it."""
+    read = {n.id for n in source.inside(node) if isinstance(n, ast.Name)}
+    for other in after:
+        names = (n for n in source.inside(other) if isinstance(n, ast.Name))
+        needed = any(n.id in read for n in names if isinstance(n.ctx, ast.Store))
+        if isinstance(other, BLOCKS):
+            (start, middle), (_, end) = _rows(source, node), _rows(source, other)
+            new = source.text[middle:end].rstrip("\n") + "\n" + source.text[start:middle]
+            how = f"it runs before line {other.lineno}, and belongs behind what stands there"
+            yield source.with_span(node, (start, end), new, how, 1 if needed else 3)
 
 
 def _rows(source: Source, node: ast.stmt) -> tuple[int, int]:
