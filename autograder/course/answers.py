@@ -63,9 +63,10 @@ class Answers:
 def compute(written: Written, calls: Sequence[Call]) -> Answers:
     """What the answer gives, in float64, and each known mistake as it is asked for."""
     double = [call.double() for call in calls]
+    values = [replace(call, work=False) for call in double]  # a mistake is known by these alone
 
     def one(mistake: Mistake) -> Named:
-        return mistake.check, mistake.message, program(mistake.namespace, double)
+        return mistake.check, mistake.message, program(mistake.namespace, values)
 
     def fitted(outcomes: Sequence[Outcome]) -> tuple[Named, ...]:
         kinds = written.fitted

@@ -168,7 +168,8 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     some calls stopped with an error that only the student's code makes: the first that gives the
     same wrong values wherever it ran.
     """
-    every = range(len(sight.outcomes))
+    # A small call that is wrong tells most mistakes apart, and running them there costs least.
+    every = sorted(range(len(sight.outcomes)), key=lambda i: _tells_apart(sight, i))
     ran = [i for i in every if not sight.outcomes[i].error or sight.expected[i].error]
     asked = [every]
     by_steps = bool(sight.exercise.stages)  # there an error says which step it is in
@@ -187,6 +188,13 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
                 alone = _hidden_by_a_number(sight) if " + " in check else None
                 return alone or (check, message)
     return _hidden_by_a_number(sight)
+
+
+def _tells_apart(sight: Sight, place: int) -> tuple[bool, int]:
+    """How well a call tells mistakes apart, for its cost; the smallest first."""
+    call = sight.calls[place]
+    given = (*call.args, *call.kwargs.values())
+    return not _is_wrong(sight, place), sum(t.numel() for t in given if isinstance(t, torch.Tensor))
 
 
 def _hidden_by_a_number(sight: Sight) -> tuple[str, str] | None:

@@ -288,19 +288,23 @@ class Search:
     # --- two at once -----------------------------------------------------------------------------
     @cached_property
     def nearest(self) -> list[Edit]:
-        """The changes that bring the result nearer to what is asked for, the nearest first."""
+        """The changes that bring the result nearer to what is asked for, the nearest first; of
+        those that come equally near the first, and behind all the second."""
         wanted = self.wrong.known.expected[self.place]
         if isinstance(wanted.value, Sketch) or wanted.error is not None or self.by_chance:
             return []
         as_it_is = distance(self.wrong.outcomes[self.place], wanted)
         found: dict[float, Edit] = {}
+        second: dict[float, Edit] = {}
         for edit, gave in zip(self.tried, self.gave, strict=True):
             far = distance(gave, wanted)
             if far < as_it_is - 1e-6:
                 first = found.setdefault(round(far, 6), edit)
                 if edit.takes:  # then the first does no more than that
                     found[round(far, 6)] = replace(first, takes=True)
-        nearest = [edit for _, edit in sorted(found.items(), key=lambda each: each[0])]
+                elif first is not edit:
+                    second.setdefault(round(far, 6), edit)
+        nearest = [each[far] for each in (found, second) for far in sorted(each)]
         if self.wrong.outcomes[self.place].error is None:
             return nearest
         best: dict[str, Edit] = {}  # of what is put in one place to run at all, the likeliest
@@ -325,7 +329,11 @@ class Search:
         as_it_is = self.wrong.outcomes[self.place]
         came = [(e, g) for e, g in zip(self.tried, self.gave, strict=True) if g is not None]
         one = all_one(as_it_is)
-        return [e for e, g in came if one or not matches(g, as_it_is, self.rtol)]
+        return [
+            e
+            for e, g in came
+            if one or not matches(g, as_it_is, self.rtol) or g.after.keys() != as_it_is.after.keys()
+        ]
 
     def _beside_a_known_one(self, nearest: list[Edit]) -> tuple[Mended, ...]:
         """A change with which what comes back is what a known mistake gives, where the steps show

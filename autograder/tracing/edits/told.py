@@ -24,6 +24,7 @@ GIVEN = 1.5  # how likely a line is right that gives what was given, from 0 to 2
 ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's error is told
 # How a result differs, without what it looks as if: that is told of numbers alone.
 DIFFERS = re.compile(r"(?:The result|Part \d{1,3} of the result)\b[^.]*\.")
+IN_PLACE = re.compile(r"Your code changes its input in place[^.]*\.")
 NAME = re.compile(r"[^\W\d]\w*")
 LINE = re.compile(r"\bLine (\d{1,6}): ")
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
@@ -218,7 +219,7 @@ def _said(
     elif first.verdict == Verdict.ERROR:
         message = f"{without_advice(placed.message)} {one}"
     elif nameless:
-        plain = DIFFERS.search(first.message)
+        plain = DIFFERS.search(first.message) or IN_PLACE.match(first.message)
         message = f"{one} {plain[0] if plain else ''}".rstrip()
     else:
         message = one

@@ -217,6 +217,8 @@ def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:
     span = source.span(node.elts[0])[0], source.span(node.elts[-1])[1]
     how = f"`{source.shown(value)}` gives its parts in another order than these names say"
     for i, j in itertools.combinations(range(len(texts)), 2):
+        if is_shape and j - i > 1:
+            continue
         other = [*texts]
         other[i], other[j] = texts[j], texts[i]
         yield source.with_span(node, span, ", ".join(other), how, 1)
