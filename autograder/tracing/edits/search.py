@@ -9,7 +9,7 @@ always gets the same words.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -38,8 +38,14 @@ SURVIVE = 8  # versions that are tried on all calls
 MOST_JUDGED = 24  # versions that are judged where chance has a part in all that comes back
 NEAREST = 4  # changes behind which a second one is looked for
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
+NATURAL = 2  # the rank of a slip up to which it is easily made
 SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
+
+
+def is_natural(edit: Edit) -> bool:
+    """Whether a change undoes a slip that is easily made, and stands where it is made."""
+    return edit.rank <= NATURAL and not (edit.missing or edit.by_name or edit.unsure)
 
 
 @dataclass(frozen=True)
@@ -149,7 +155,11 @@ class Search:
             return ()
         stopped = self.wrong.outcomes[self.place].error is not None
         if named and not stopped:  # its name explains what came back: the rest shows elsewhere
-            return self._two_changes(self.nearly[:NEAREST]) or self._one_after(self.nearly)
+            return (
+                self._two_changes(self.nearly[:NEAREST])
+                or self._one_after(self.nearly)
+                or self.two_natural()
+            )
         likely = [e for e in self.nearest if not (e.missing and e.rank >= ANYWHERE)]
         return (
             self._of_two_known_ones()
@@ -158,6 +168,13 @@ class Search:
             or self._beside_a_known_one(self.nearest)
             or self._beside_what_the_steps_tell(likely[:NEAREST])
         )
+
+    def two_natural(self) -> tuple[Mended, ...]:
+        """Two natural slips in two lines that together are all that is wrong; after `one`."""
+        if self.place is None:
+            return ()
+        found = self._two_changes([e for e in self.nearest if is_natural(e)][:NEAREST], is_natural)
+        return found if len({each.line for each in found}) == 2 else ()
 
     @cached_property
     def left(self) -> list[tuple[Edit, str, str, Sequence[Outcome]]]:
@@ -216,12 +233,17 @@ class Search:
                 return False
         return True
 
-    def _two_changes(self, nearest: list[Edit]) -> tuple[Mended, ...]:
+    def _two_changes(
+        self, nearest: list[Edit], fits: Callable[[Edit], bool] = lambda edit: True
+    ) -> tuple[Mended, ...]:
+        """Two changes that together make all right: one of those that bring the result nearer, and
+        one of those that alone change something."""
         nearer = {edit.source for edit in self.nearest}
         found = [
             (place + self.doubt(two) - NEARER * (two.source in nearer), one, two, text)
             for place, one in enumerate(nearest)
             for two, text in self._behind(one)
+            if fits(two)
             if not (two.missing and (one.takes or two.rank >= ANYWHERE))
             if not (two.takes and one.missing)  # else a step is only moved
         ]

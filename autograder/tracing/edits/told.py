@@ -47,7 +47,10 @@ def by_its_edit(
     pair = pair if len(pair) > 1 else ()
     search = Search(asked, _likely(look), settled or (named and own is not None), lines, pair)
     one = search.one()
-    two = search.two(named and _is_known(first[number], asked.known)) if not one else ()
+    known = named and _is_known(first[number], asked.known)
+    two = search.two(known) if not one else search.two_natural() if _is_anywhere(one) else ()
+    if two and one:  # two slips in their places, for one step that could be missing anywhere
+        one = []
     if settled:
         said = (
             _with_its_change(placed[number], one, look)
@@ -61,7 +64,15 @@ def by_its_edit(
         if not two or _tells_the_same(first[number], placed[number], two, asked.known):
             return placed
         said = _both(first[number], placed[number], two, asked.exercise, look)
+        if known and not all(each.known for each in two):  # one mistake on two lines
+            words = _known_words(first[number], asked.known)
+            said = replace(said, message=f"{words} {said.message}" if words else said.message)
     return [*placed[:number], said, *placed[number + 1 :]]
+
+
+def _is_anywhere(found: list[Edit]) -> bool:
+    """Whether all that could be wrong is a step that could be missing on several lines."""
+    return all(edit.missing for edit in found) and len({edit.line for edit in found}) > 1
 
 
 def _told_by_name(placed: Finding, known: Answers) -> list[int]:
@@ -144,6 +155,12 @@ def _with_another(placed: Finding, two: tuple[Mended, ...], look: Look | None) -
         return placed
     said = f"Line {other.line} is wrong, too: {other.known or f'{other.how}.'}"
     return replace(placed, message=f"{placed.message} {said}")
+
+
+def _known_words(finding: Finding, known: Answers) -> str:
+    """What a finding says of the known mistake that it is of."""
+    own = (m for _, m, _ in (*known.mistakes, *known.exchanged) if finding.message.startswith(m))
+    return max(own, key=len, default="")
 
 
 def _is_one(finding: Finding, exercise: Exercise) -> bool:
