@@ -102,7 +102,8 @@ def compare(sight: Sight, named: tuple[str, str] | None = None) -> list[Finding]
     if found is not None and found.lost and not _of_the_input(found.lost, call):
         found = replace(found, text=f"{found.text}; {', '.join(found.lost)} is missing")
     if found is None:
-        finding = explain_error(got.error, sight.exercise.name, sight.source)
+        given = (*call.args, *call.kwargs.values())
+        finding = explain_error(got.error, sight.exercise.name, sight.source, given)
         finding = replace(finding, tried=call.says)
     else:
         finding = Finding(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from autograder.course.asking import Finding, Verdict
 from autograder.sandbox.inside.sandbox_wire import Failure
 
+MOST_KEYS = 8  # that are listed
 RAISED = "The code raised an error when it was called."
 # (exception type or '', pattern in its text, name of the finding, what it usually means)
 CAUSES = [
@@ -115,8 +116,11 @@ CAUSES = [
 _PLACE = re.compile(r" \(<cell [^<>]{1,200}>, line \d{1,9}\)$")
 
 
-def explain_error(error: Mapping, name: str = "", source: str = "") -> Finding:
-    """What an error means to a student. `name` is the function or class that was asked for."""
+def explain_error(
+    error: Mapping, name: str = "", source: str = "", given: Sequence = ()
+) -> Finding:
+    """What an error means to a student. `name` is the function or class that was asked for; given
+    is what it was called with."""
     if error["kind"] == Failure.MISSING:
         return Finding("missing name", Verdict.ERROR, _missing(error, name))
     kind, text = error["type"], error["message"]
@@ -127,6 +131,8 @@ def explain_error(error: Mapping, name: str = "", source: str = "") -> Finding:
         if wanted == kind and re.search(pattern, text):
             check, cause = found, words
             break
+    if check == "raised" and kind == "KeyError" and (keys := _keys_there(text, given)):
+        check, cause = "no such key", f"The keys that there are: {keys}."
     if check == "unanswered":
         return Finding(check, Verdict.ERROR, cause, error["line"], error["statement"])
     place = f"Line {error['line']}: " if error["line"] else ""
@@ -139,6 +145,19 @@ def explain_error(error: Mapping, name: str = "", source: str = "") -> Finding:
         error["line"],
         error["statement"],
     )
+
+
+def _keys_there(text: str, given: Sequence) -> str:
+    """The keys of the one dict that was given and lacks a key, the nearest first; '' where there is
+    no such dict. text: the key as Python writes it."""
+    dicts = [each for each in given if isinstance(each, Mapping) and each]
+    lacking = [d for d in dicts if all(isinstance(k, str) and repr(k) != text for k in d)]
+    if len(lacking) != 1:
+        return ""
+    keys = list(lacking[0])
+    near = difflib.get_close_matches(text.strip("'"), keys, n=MOST_KEYS, cutoff=0.0)
+    rest = ", ..." if len(keys) > len(near) else ""
+    return ", ".join(f"`{key[:40]}`" for key in near) + rest
 
 
 def _missing(error: Mapping, name: str) -> str:

@@ -93,3 +93,22 @@ def _apart(one, other) -> float:
     size = float(other.abs().nan_to_num(0.0, 0.0, 0.0).mean()) or 1.0
     wrong = float((apart > 1e-4 * size).double().mean())
     return wrong + min(float(apart.clamp(max=10 * size).mean()) / size, 10.0) / 10.0
+
+
+def are_apart(as_it_is: Outcome, one: Outcome | None, other: Outcome | None) -> bool:
+    """Whether two outcomes differ from a third one in places of their own, and no place is in both;
+    of parts of other shapes that is not so."""
+    came = [each for each in (as_it_is, one, other) if each is not None and each.error is None]
+    parts = [_parts(each.value) for each in came]
+    if len(parts) < 3 or len({len(each) for each in parts}) != 1:
+        return False
+    return not any(_both_differ(*three) for three in zip(*parts, strict=True))
+
+
+def _both_differ(base, one, other) -> bool:
+    """Whether two parts differ from a third one in the same place."""
+    three = base, one, other
+    if not all(isinstance(t, torch.Tensor) and t.shape == base.shape for t in three):
+        return True
+    differ = [(t != base) & ~(t.isnan() & base.isnan()) for t in (one, other)]
+    return bool((differ[0] & differ[1]).any())

@@ -17,7 +17,7 @@ from autograder.course.calls import Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.difference import matches
 from autograder.tracing.edits.ask import steps_of
-from autograder.tracing.edits.distance import all_one, distance, mark, may_match
+from autograder.tracing.edits.distance import all_one, are_apart, distance, mark, may_match
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import Edit, lines_that_make
@@ -170,11 +170,18 @@ class Search:
         )
 
     def two_natural(self) -> tuple[Mended, ...]:
-        """Two natural slips in two lines that together are all that is wrong; after `one`."""
+        """Two natural slips in two lines that together are all that is wrong, each with places of
+        the result of its own; after `one`."""
         if self.place is None:
             return ()
-        found = self._two_changes([e for e in self.nearest if is_natural(e)][:NEAREST], is_natural)
-        return found if len({each.line for each in found}) == 2 else ()
+        gave = {e.source: g for e, g in zip(self.tried, self.gave, strict=True)}
+        as_it_is = self.wrong.outcomes[self.place]
+
+        def fits(one: Edit, two: Edit) -> bool:
+            apart = one.line != two.line and is_natural(two)
+            return apart and are_apart(as_it_is, gave[one.source], gave[two.source])
+
+        return self._two_changes([e for e in self.nearest if is_natural(e)][:NEAREST], fits)
 
     @cached_property
     def left(self) -> list[tuple[Edit, str, str, Sequence[Outcome]]]:
@@ -234,7 +241,7 @@ class Search:
         return True
 
     def _two_changes(
-        self, nearest: list[Edit], fits: Callable[[Edit], bool] = lambda edit: True
+        self, nearest: list[Edit], fits: Callable[[Edit, Edit], bool] = lambda *pair: True
     ) -> tuple[Mended, ...]:
         """Two changes that together make all right: one of those that bring the result nearer, and
         one of those that alone change something."""
@@ -243,7 +250,7 @@ class Search:
             (place + self.doubt(two) - NEARER * (two.source in nearer), one, two, text)
             for place, one in enumerate(nearest)
             for two, text in self._behind(one)
-            if fits(two)
+            if fits(one, two)
             if not (two.missing and (one.takes or two.rank >= ANYWHERE))
             if not (two.takes and one.missing)  # else a step is only moved
         ]
