@@ -100,6 +100,10 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         how = f"`{name}` is not as much as belongs in `{shown}`"
         for much in (f"{name} / 2", f"2 * {name}"):
             yield source.with_text(node.right, much, how, 2)
+    for each in (node.left, node.right) if sign in ("+", "-") else ():
+        if isinstance(each, ast.Name | ast.Attribute):
+            how = f"`{source.shown(each)}` is not squared in `{shown}`"
+            yield source.with_text(each, f"{source.of(each)} ** 2", how, 3)
     if sign == "+" and isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Add):
         first, last = source.in_brackets(node.left.left), source.in_brackets(node.left.right)
         how = f"`+` is not the operation that belongs in front of `{source.shown(node.right)}`"
