@@ -23,6 +23,7 @@ KINDS = (
     "std var",
     "exp exp2 log log2 log10 log1p expm1",
     "sqrt rsqrt square",
+    "abs square",
     "sin cos",
     "tril triu",
     "zeros ones",
@@ -113,7 +114,14 @@ def _another_function(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 
 def _of_triangles(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """A triangle of ones that is the mask turned round."""
+    """A triangle of ones that is the mask turned round, or the other one."""
+    if callee(node) in ("tril", "triu") and node.args and number(node.args[-1]) is not None:
+        other = "triu" if callee(node) == "tril" else "tril"
+        start, end = source.span(node.func)[1] - 4, source.span(node)[1]
+        last, far = source.span(node.args[-1])[0], -number(node.args[-1])
+        new = f"{other}{source.text[start + 4 : last]}{far})"
+        how = f"`{source.shown(node)}` is the triangle on the other side of the diagonal"
+        yield source.with_span(node, (start, end), new, how, 1)
     if callee(node) in ("tril", "triu") and not isinstance(source.parent[node], ast.Compare):
         how = f"`{source.shown(node)}` picks the places that should be left, and leaves the others"
         yield source.with_expression(node, f"({source.of(node)}) == 0", how, 2)
@@ -261,6 +269,9 @@ def _of_joined(source: Source, node: ast.Call) -> Iterator[Edit]:
                 yield source.with_text(node, new, how, 1)
         elif name != "sum":
             yield source.with_text(node, f"sum({given})", how, 2)
+        if name == "cat":
+            how = f"`{shown}` puts one behind the other, where their places take turns"
+            yield source.with_text(node, f"torch.stack({given}, -1).flatten(-2)", how, 2)
     elif name == "squeeze" and not node.args and not node.keywords:
         how = f"`{shown}` drops every axis of size 1"
         for axis in ("-1", "0", "1"):

@@ -25,6 +25,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_later_axis(source, node)
         yield from _of_two_in_a_row(source, node)
         yield from _of_one_in_a_loop(source, node)
+        yield from _of_one_of_an_axis(source, node)
         yield from _of_new_axes(source, node)
         yield from _of_neighbours(source, node)
         yield from _of_one_too_many(source, node)
@@ -49,6 +50,10 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
             how = f"`{source.shown(node)}` runs over other numbers than it should"
             for sign in "+-":
                 yield source.with_expression(each, f"({source.of(each)}) {sign} 1", how, 1)
+        for name in _numbers_of_loops(source, node) if node.args else ():
+            how = f"`{source.shown(node)}` goes on behind the round of the loop around it"
+            for end in (name, f"{name} + 1"):
+                yield source.with_text(node.args[-1], end, how, 2)
 
 
 def _of_places(source: Source, node: ast.Subscript) -> Iterator[Edit]:
@@ -128,6 +133,15 @@ def _of_a_later_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         new = f"{source.of(node.value)}[{before}{source.of(node.slice)}]"
         changed = source.text[start:end].replace(text, new)
         yield source.with_span(node, (start, end), changed, how, 2)
+    index = source.of(node.slice)
+    alike = [n for n in source.inside(statement) if isinstance(n, ast.Subscript)]
+    alike = [n for n in alike if source.of(n.slice) == index and isinstance(n.ctx, ast.Load)]
+    if len(alike) > 1 and alike[0] is node:
+        changed = source.text[start:end]
+        for each in sorted(alike, key=source.span, reverse=True):
+            first, last = (place - start for place in source.span(each.slice))
+            changed = f"{changed[:first]}:, {index}{changed[last:]}"
+        yield source.with_span(node, (start, end), changed, how, 2)
 
 
 def _of_one_in_a_loop(source: Source, node: ast.Subscript) -> Iterator[Edit]:
@@ -141,9 +155,16 @@ def _of_one_in_a_loop(source: Source, node: ast.Subscript) -> Iterator[Edit]:
             yield source.with_text(node, loop.target.id, how, 1)
     used = {n.slice.id for n in source.inside(source.statement(node)) if _is_of_a_name(n)}
     for name in _numbers_of_loops(source, node):
-        if name in used:
+        how = f"`{source.shown(node)}` is the same in every round"
+        yield source.with_text(node.slice, name, how, 1 if name in used else 2)
+
+
+def _of_one_of_an_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """One number for one of several axes, in a loop over such numbers."""
+    for each in node.slice.elts if isinstance(node.slice, ast.Tuple) else ():
+        for name in _numbers_of_loops(source, node) if isinstance(number(each), int) else ():
             how = f"`{source.shown(node)}` is the same in every round"
-            yield source.with_text(node.slice, name, how, 1)
+            yield source.with_text(each, name, how, 2)
 
 
 def _of_new_axes(source: Source, node: ast.Subscript) -> Iterator[Edit]:
@@ -155,6 +176,10 @@ def _of_new_axes(source: Source, node: ast.Subscript) -> Iterator[Edit]:
             how = f"`{source.shown(node)}` gets its new axes in other places than it should"
             more = [*texts[:place], "None", *texts[place:]]
             yield source.with_text(node.slice, ", ".join(more), how, 1)
+    if texts.count("None") == 1 and set(texts) <= {"None", ":", "..."}:
+        how = f"`{source.shown(node)}` gets its new axis in another place than it should"
+        for other in ("None", ":, None", "..., None", ":, :, None"):
+            yield source.with_text(node.slice, other, how, 1)
 
 
 def _of_one_too_many(source: Source, node: ast.Subscript) -> Iterator[Edit]:

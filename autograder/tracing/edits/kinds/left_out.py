@@ -42,6 +42,7 @@ SETTINGS = {
         ("training", "self.training", "drops in evaluation, too"),
         ("training", "False", "drops in evaluation, too"),
     ],
+    "sorted": [("reverse", "True", "puts the smallest first")],
     "argsort": [("descending", "True", "puts the smallest first")],
     "sort": [("descending", "True", "puts the smallest first")],
     "topk": [("largest", "False", "takes the largest")],
@@ -95,6 +96,7 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
     elif name in REDUCES and axes < 2 and not {"keepdim", "keepdims"} & named and is_method:
         how = f"`{shown}` drops the axis that it runs along, so that the next step meets another"
         yield _with(source, node, "keepdim=True", how, 1)
+    yield from _of_several_axes(source, node)
     if name in CUTS and not {"dim", "axis"} & named and is_method and axes < 2:
         how = f"`{shown}` runs along the first axis"
         for more in ("dim=-1", "dim=1"):
@@ -117,6 +119,21 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{name}` begins at another diagonal than it should"
         for more in ("1", "-1"):
             yield _with(source, node, more, how, 1)
+
+
+def _of_several_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A sum along one axis where it runs along two; a named axis that is another, and is kept."""
+    if callee(node) not in REDUCES or not isinstance(node.func, ast.Attribute):
+        return
+    shown = source.shown(node)
+    for each in node.args:
+        if number(each) == 0:
+            how = f"`{shown}` runs along one axis where it should along two"
+            yield source.with_text(each, "(0, 1)", how, 2)
+    named = {keyword.arg: keyword for keyword in node.keywords}
+    if "dim" in named and "keepdim" not in named:
+        how = f"`{shown}` runs along another axis than it should, and drops it"
+        yield source.with_text(named["dim"].value, "-1, keepdim=True", how, 2)
 
 
 def _of_products(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -59,6 +59,8 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_factors(source, node)
         yield from _of_bends(source, node)
         yield from _of_exponentials(source, node)
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield from _of_means(source, node)
     yield from _of_scales(source, node)
 
 
@@ -167,6 +169,21 @@ def _of_bends(source: Source, node: ast.Call) -> Iterator[Edit]:
         text = source.of(inner)
         for bend in BENDS:
             edit = source.with_text(inner, bend.format(text), how, 2)
+            yield replace(edit, missing=True)
+
+
+def _of_means(source: Source, node: ast.Name) -> Iterator[Edit]:
+    """Numbers that their mean should be taken from, where a variable holds it."""
+    function = source.function(node)
+    for each in source.inside(function) if function is not None else ():
+        target = each.targets[0] if isinstance(each, ast.Assign) else None
+        made = getattr(each, "value", None)
+        is_mean = isinstance(made, ast.Call) and callee(made) == "mean"
+        if not is_mean or not isinstance(target, ast.Name) or each.lineno >= node.lineno:
+            continue
+        if node.id in (source.of(n) for n in ast.walk(made) if isinstance(n, ast.Name)):
+            how = f"`{target.id}` is not taken from `{node.id}`"
+            edit = source.with_expression(node, f"{node.id} - {target.id}", how, 2)
             yield replace(edit, missing=True)
 
 

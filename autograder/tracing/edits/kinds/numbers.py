@@ -130,7 +130,13 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
         ways += [(f"({start}) {s} 1", end, step) for s in "+-"]
         ways += [(start, f"({end}) {s} 1", step) for s in "+-"]
     if end and not start:
-        ways += [("1", "", step)]
+        ways += [("1", "", step), ("1", f"({end}) + 1", step)]
+    width = _width(source, node)
+    if width:  # the blocks of a loop lie one behind the other
+        ways += [(f"{start} * ({width})", f"({start} + 1) * ({width})", step)]
+    for other in _slices_beside(source, node):
+        parts = (p if p is None else source.of(p) for p in (other.lower, other.upper, other.step))
+        ways += [tuple(part or "" for part in parts)]
     if end and not start:  # from the end, and from behind what was cut off
         ways += [(end[1:], "", step)] if end.startswith("-") else [(f"-({end})", "", step)]
     if start and not end and not start.startswith("-"):
@@ -142,6 +148,23 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
     for lower, upper, by in ways:
         new = f"{lower}:{upper}" + (f":{by}" if by else "")
         yield source.with_text(node, new, how, 1)
+
+
+def _width(source: Source, node: ast.Slice) -> str:
+    """The `d` of a slice `h:h + d`; '' of any other."""
+    end = node.upper
+    if not isinstance(end, ast.BinOp) or not isinstance(end.op, ast.Add):
+        return ""
+    is_name = isinstance(node.lower, ast.Name) and source.of(end.left) == node.lower.id
+    return source.of(end.right) if is_name else ""
+
+
+def _slices_beside(source: Source, node: ast.Slice) -> list[ast.Slice]:
+    """The slices of the same statement that begin somewhere, where this one does not."""
+    if node.lower is not None or node.upper is None:
+        return []
+    others = [n for n in source.inside(source.statement(node)) if isinstance(n, ast.Slice)]
+    return [n for n in others if n.lower is not None][:2]
 
 
 def _of_a_count(source: Source, node: ast.expr) -> Iterator[Edit]:

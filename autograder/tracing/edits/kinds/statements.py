@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -238,6 +239,7 @@ def _functions_exchanged(source: Source, node: ast.Assign) -> Iterator[Edit]:
 
 def _exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
     """Two variables of one statement in each other's places."""
+    yield from _attributes_exchanged(source, node)
     names = [
         n
         for n in source.inside(node)
@@ -255,6 +257,23 @@ def _exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
             new = other.id + source.text[middle:again] + one.id
             how = f"`{one.id}` and `{other.id}` have changed places"
             yield replace(source.with_span(node, (start, end), new, how, 3), by_name=True)
+
+
+def _attributes_exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """Two attributes of the object in one statement in each other's places: a weight and a bias."""
+    own = [
+        n
+        for n in source.inside(node)
+        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)
+        if isinstance(n.value, ast.Name) and n.value.id == "self"
+    ]
+    own = sorted(own, key=source.span)[:MOST_NAMES]
+    for one, other in itertools.combinations(own, 2):
+        if one.attr != other.attr:
+            (start, middle), (again, end) = source.span(one), source.span(other)
+            new = source.of(other) + source.text[middle:again] + source.of(one)
+            how = f"`{source.of(one)}` and `{source.of(other)}` have changed places"
+            yield source.with_span(node, (start, end), new, how, 2)
 
 
 def _is_given(source: Source, node: ast.Name) -> bool:
