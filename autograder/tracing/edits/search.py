@@ -161,9 +161,10 @@ class Search:
                 or self.two_natural()
             )
         likely = [e for e in self.nearest if not (e.missing and e.rank >= ANYWHERE)]
+        second = [alike[1] for alike in self.by_distance if len(alike) > 1]
         return (
             self._of_two_known_ones()
-            or self._two_changes(likely[:NEAREST])
+            or self._two_changes([*likely, *second][:NEAREST])
             or self._one_after(likely if stopped else self.nearly)
             or self._beside_a_known_one(self.nearest)
             or self._beside_what_the_steps_tell(likely[:NEAREST])
@@ -227,9 +228,11 @@ class Search:
 
     def _doubts(self, one: Edit, other: Edit) -> tuple[int, float, int]:
         """How unlikely two changes are that do as well as others: those of lines that the steps
-        tell come first; of equal ones the last lines, up to which all may be right."""
+        tell come first; of equal ones the last lines, up to which all may be right, and the first
+        ones on which something could be missing."""
         told = len({one.line, other.line} & self.told)
-        return -told, self.doubt(one) + self.doubt(other), -(one.line + other.line)
+        late = sum(each.line if each.missing else -each.line for each in (one, other))
+        return -told, self.doubt(one) + self.doubt(other), late
 
     def _is_one_place(self, found: list[tuple[Edit, Edit]]) -> bool:
         """Whether what is missing in the first of some pairs is so on no other line in another."""
@@ -316,24 +319,28 @@ class Search:
 
     # --- two at once -----------------------------------------------------------------------------
     @cached_property
-    def nearest(self) -> list[Edit]:
+    def by_distance(self) -> list[list[Edit]]:
         """The changes that bring the result nearer to what is asked for, the nearest first; of
-        those that come equally near the first, and behind all the second."""
+        those that come equally near the first two."""
         wanted = self.wrong.known.expected[self.place]
         if isinstance(wanted.value, Sketch) or wanted.error is not None or self.by_chance:
             return []
         as_it_is = distance(self.wrong.outcomes[self.place], wanted)
-        found: dict[float, Edit] = {}
-        second: dict[float, Edit] = {}
+        found: dict[float, list[Edit]] = {}
         for edit, gave in zip(self.tried, self.gave, strict=True):
             far = distance(gave, wanted)
             if far < as_it_is - 1e-6:
-                first = found.setdefault(round(far, 6), edit)
-                if edit.takes:  # then the first does no more than that
-                    found[round(far, 6)] = replace(first, takes=True)
-                elif first is not edit:
-                    second.setdefault(round(far, 6), edit)
-        nearest = [each[far] for each in (found, second) for far in sorted(each)]
+                alike = found.setdefault(round(far, 6), [])
+                if edit.takes and alike:  # then the first does no more than that
+                    alike[0] = replace(alike[0], takes=True)
+                elif len(alike) < 2:
+                    alike.append(edit)
+        return [alike for _, alike in sorted(found.items(), key=lambda each: each[0])]
+
+    @cached_property
+    def nearest(self) -> list[Edit]:
+        """One change for each distance."""
+        nearest = [alike[0] for alike in self.by_distance]
         if self.wrong.outcomes[self.place].error is None:
             return nearest
         best: dict[str, Edit] = {}  # of what is put in one place to run at all, the likeliest

@@ -266,6 +266,7 @@ def _attributes_exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
         for n in source.inside(node)
         if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)
         if isinstance(n.value, ast.Name) and n.value.id == "self"
+        if not isinstance(source.parent[n], ast.Tuple | ast.List)  # whose order others decide on
     ]
     own = sorted(own, key=source.span)[:MOST_NAMES]
     for one, other in itertools.combinations(own, 2):
@@ -273,7 +274,7 @@ def _attributes_exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
             (start, middle), (again, end) = source.span(one), source.span(other)
             new = source.of(other) + source.text[middle:again] + source.of(one)
             how = f"`{source.of(one)}` and `{source.of(other)}` have changed places"
-            yield source.with_span(node, (start, end), new, how, 2)
+            yield replace(source.with_span(node, (start, end), new, how, 2), by_name=True)
 
 
 def _is_given(source: Source, node: ast.Name) -> bool:
