@@ -38,14 +38,8 @@ SURVIVE = 8  # versions that are tried on all calls
 MOST_JUDGED = 24  # versions that are judged where chance has a part in all that comes back
 NEAREST = 4  # changes behind which a second one is looked for
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
-NATURAL = 2  # the rank of a slip up to which it is easily made
 SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
-
-
-def is_natural(edit: Edit) -> bool:
-    """Whether a change undoes a slip that is easily made, and stands where it is made."""
-    return edit.rank <= NATURAL and not (edit.missing or edit.by_name or edit.unsure)
 
 
 @dataclass(frozen=True)
@@ -179,10 +173,10 @@ class Search:
         as_it_is = self.wrong.outcomes[self.place]
 
         def fits(one: Edit, two: Edit) -> bool:
-            apart = one.line != two.line and is_natural(two)
+            apart = one.line != two.line and two.is_natural
             return apart and are_apart(as_it_is, gave[one.source], gave[two.source])
 
-        return self._two_changes([e for e in self.nearest if is_natural(e)][:NEAREST], fits)
+        return self._two_changes([e for e in self.nearest if e.is_natural][:NEAREST], fits)
 
     @cached_property
     def left(self) -> list[tuple[Edit, str, str, Sequence[Outcome]]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from autograder.tracing.text import LONGEST, callee
 
 SIMPLE = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple)
+NATURAL = 2  # the rank of a slip up to which it is easily made
 DEFINES = (ast.FunctionDef, ast.ClassDef)
 
 
@@ -31,6 +32,11 @@ class Edit:
     by_name: bool = False  # whether it is about which of several is meant: names may be wrong
     unsure: bool = False  # whether the slip may as well stand where the name is made
     missing: bool = False  # whether it puts in a step, which could stand elsewhere, too
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether it undoes a slip that is easily made, and stands where that is made."""
+        return self.rank <= NATURAL and not (self.missing or self.by_name or self.unsure)
 
     def after(self, other: Edit) -> str | None:
         """The program with both changes; None where they are of one place."""
