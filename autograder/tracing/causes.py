@@ -385,5 +385,6 @@ def _is_strict(judged: Judged, wrong: Wrong) -> bool:
         return stays_multiplied(judged, number)
     if step.op in ON_THE_WAY:  # a step on the way to a result, unless it is used as one
         users = [u for u in judged.users[number] if u in judged.bad]
-        return all(judged.steps[u].op in (*PRODUCTS, "softmax") for u in users)
+        used = bool(users) or number in judged.trace.returned  # else nothing came of it yet
+        return used and all(judged.steps[u].op in (*PRODUCTS, "softmax") for u in users)
     return wrong.should is not None and not may_come_to(step, wrong.should)

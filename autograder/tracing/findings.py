@@ -213,7 +213,9 @@ def _by_its_operation(
     at = gives_as_changed(look.judged, made) if look.judged is not None else ()
     if not at and made and told and told[-1].last and told[0].where.how:
         rest = finding.message.partition(". ")[2]
-        return replace(finding, message=rest.replace(OR, OR[4:].capitalize(), 1)), told
+        while rest.startswith(OR):  # what comes to the same is told of no line either
+            rest = rest.partition(". ")[2]
+        return replace(finding, message=rest), told
     lines = [look.text.line(look.trace.steps[i]) for i in at]
     if told or not lines or None in lines:
         return finding, told

@@ -169,12 +169,15 @@ class Judged:
         bad: set[int] = set()
         unsure: set[int] = set()
         data: set[int] = set()  # what depends on what the answer was given
+        veiled: set[int] = set()  # complex numbers, which are not compared, and what is made of it
         for number, step in enumerate(self.steps):
             if number in self.like or (data & set(step.inputs) and not is_constant(step)):
                 data.add(number)
             if number in self.right:
                 continue
-            if number in self.open:
+            if step.kind == "complex" or veiled & {*step.inputs}:
+                veiled.add(number)
+            if number in self.open | veiled:
                 unsure.add(number)
                 continue
             if step.kind == "int" and number in data and self._is_cut_off(step):

@@ -117,6 +117,20 @@ def size_indexed(error: Error) -> str:
     return "A function is indexed: it has to be called, with round brackets."
 
 
+def one_number(error: Error) -> str:
+    for name, value in error.names():
+        if isinstance(value, ast.Name | ast.Subscript | ast.Call) and _is_one(error, name):
+            what = error.text.of(value)
+            return f"`{name}` is one number here: line {value.lineno} sets it to `{what}`."
+    return ""
+
+
+def _is_one(error: Error, name: str) -> bool:
+    """Whether the statement takes a part of a variable."""
+    parts = (n for n in error.nodes() if isinstance(n, ast.Subscript))
+    return any(isinstance(n.value, ast.Name) and n.value.id == name for n in parts)
+
+
 def a_number(error: Error) -> str:
     name, kind = error.found.group(1), error.found.group(2)
     instead = f" `math.{name}` takes numbers." if hasattr(math, name) else ""
@@ -238,7 +252,9 @@ def no_attribute(error: Error) -> str:
     likely = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
     hint = f" `{likely[0]}` is there: is that the one?" if likely else ""
     if kind != "Tensor" and not likely:
-        hint = f" `self.{name}` is set nowhere in this class." if error.calls(name) else ""
+        own = [n.value for n in error.nodes() if isinstance(n, ast.Attribute) and n.attr == name]
+        own = [n for n in own if isinstance(n, ast.Name) and n.id == "self"]
+        hint = f" `self.{name}` is set nowhere in this class." if own else ""
     return f"{start} `{name}`.{hint}" if hint else ""
 
 
@@ -348,6 +364,7 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("TypeError", r"'torch\.Size' object is not callable", size_called),
     ("TypeError", r"'(builtin_function_or_method|method)' object is not subscriptable",
      size_indexed),
+    ("TypeError", r"'(?:int|float)' object is not subscriptable", one_number),
     ("TypeError", r"(cat|stack)\(\): argument 'tensors' .*must be tuple of Tensors", no_list),
     ("TypeError", r"(\w{1,30})\(\): argument '\w+' \(position 1\) must be Tensor, not (int|float)",
      a_number),

@@ -366,7 +366,7 @@ def stopped(finding: Finding, told: list[Told], look: Look, error: dict | None) 
         message = f"{without_advice(message)} {cause}"
     if finding.line is None:
         return replace(finding, message=message)
-    if told and told[0].where.first_wrong < finding.line:
+    if told and told[0].where.first_wrong < finding.line and _came_of_it(told[0], look):
         first = told[0]
         what = first.cause[1] if first.cause else ""
         if not what and first.where.how:
@@ -381,6 +381,15 @@ def stopped(finding: Finding, told: list[Told], look: Look, error: dict | None) 
     how = "it makes a layer and applies nothing" if layer else STOPS
     where = Where(first_wrong=line, how=how, **look.right_before(line))
     return replace(finding, message=message, where=where)
+
+
+def _came_of_it(told: Told, look: Look) -> bool:
+    """Whether what stopped was made of what is told to be wrong: else what would make it right may
+    stand behind the line that stopped."""
+    end = look.trace.stopped
+    if look.judged is None or end is None or told.at >= len(look.judged.steps):
+        return True
+    return bool(look.judged.made_of(told.at) & {*end.inputs})
 
 
 def plainly(finding: Finding) -> Finding:

@@ -44,7 +44,7 @@ class Step:
     """One tensor that an operation gave.
 
     place: line, end line, column, end column, or None. inputs: the steps that it was made from, by
-    their place in the trace. kind: float | int | bool. name: a variable that held it, of an answer.
+    their place in the trace. kind: float | int | bool | complex. name: a variable of an answer.
     outer: the lines that called the function it stands in, the nearest first. calls: how it was
     made, one change after the other, where that is known.
     """
@@ -118,7 +118,7 @@ def _trace(raw: Mapping, values: torch.Tensor) -> Trace:
         start += size
         place_of[int(row["number"])] = len(steps)
         inputs = tuple(place_of[i] for i in row["inputs"][:64] if i in place_of)
-        kind = row["kind"] if row["kind"] in ("float", "int", "bool") else "int"
+        kind = row["kind"] if row["kind"] in ("float", "int", "bool", "complex") else "int"
         name = str(row["name"])[:80]
         outer = tuple(n for n in row["outer"][:4] if isinstance(n, int) and 0 < n < 1_000_000)
         calls, op = _calls(row["calls"], place_of), str(row["op"])[:60]

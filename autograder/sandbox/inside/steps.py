@@ -166,8 +166,9 @@ class Recorder(TorchFunctionMode):
             self.full = True
             return max(number - 1, 0)
         plain = tensor.detach().to("cpu").to_dense()
-        plain = plain.abs() > 0 if plain.is_complex() else plain  # nothing is said of such numbers
         kind = "float" if plain.is_floating_point() else "bool" * (plain.dtype == torch.bool)
+        if plain.is_complex():  # nothing is said of such numbers
+            plain, kind = plain.abs() > 0, "complex"
         row = {"number": number, "op": str(name)[:60], "place": where[0], "outer": where[1]}
         row["calls"] = calls
         row |= {"inputs": [i for i in inputs if self.rows[i] is not None]}

@@ -13,6 +13,7 @@ from autograder.course.steps.traces import LEAF
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
 from autograder.tracing.edits.kinds.source import Edit
+from autograder.tracing.edits.returned import at_its_return
 from autograder.tracing.edits.search import Mended, Search
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.look import TWO_AT_ONCE, Look
@@ -62,11 +63,13 @@ def by_its_edit(
     else:
         two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
         if not two or _tells_the_same(first[number], placed[number], two, asked.known):
-            return placed
+            said = at_its_return(placed[number], asked, search.place)
+            return [*placed[:number], said, *placed[number + 1 :]]
         said = _both(first[number], placed[number], two, asked.exercise, look)
         if known and not all(each.known for each in two):  # one mistake on two lines
             words = _known_words(first[number], asked.known)
             said = replace(said, message=f"{words} {said.message}" if words else said.message)
+    said = at_its_return(said, asked, search.place)
     return [*placed[:number], said, *placed[number + 1 :]]
 
 
@@ -121,20 +124,30 @@ def _with_its_change(placed: Finding, found: list[Edit], look: Look | None) -> F
     """An error with its cause, where changes of one line alone make all right: what is wrong there,
     if it stops there; and no earlier line is called right if it does not."""
     lines = {edit.line for edit in found}
-    if lines == {placed.line} and not any(edit.by_name for edit in found):
+    if lines == {placed.line}:
         said = f"One thing is wrong, in line {placed.line}: {found[0].how}."
         return replace(placed, message=f"{placed.message} {said} Everything else is right.")
-    if len(lines) == 1 and not (found[0].missing or found[0].by_name):
+    if len(lines) == 1 and not found[0].missing and _is_sure(found[0], look):
         (line,) = lines
+        said = f"One thing is wrong, in line {line}: {found[0].how}. Everything else is right."
+        where, message = _where(line, found[0].how, look), without_advice(placed.message)
         if f"line {line}" not in placed.message.lower():
-            said = f"One thing is wrong, in line {line}: {found[0].how}. Everything else is right."
-            where = _where(line, found[0].how, look)
-            message, statement = f"{without_advice(placed.message)} {said}", _at(line, look)
-            return replace(placed, message=message, line=line, statement=statement, where=where)
+            message = f"{message} {said}"
+        return replace(placed, message=message, line=line, statement=_at(line, look), where=where)
     if placed.where is not None and placed.where.last_right in lines:
         where = replace(placed.where, last_right=None, landmark="")
         return replace(placed, where=where)
     return placed
+
+
+def _is_sure(edit: Edit, look: Look | None) -> bool:
+    """Whether names cannot be what is wrong: both that change places are given to the function."""
+    if not edit.by_name:
+        return True
+    function = function_around(look.text, edit.line) if look is not None else None
+    given = {a.arg for a in function.args.args} if function is not None else set()
+    start, end = edit.place
+    return {look.text.source[start:end], edit.new} <= given if look is not None else False
 
 
 def _with_another(placed: Finding, two: tuple[Mended, ...], look: Look | None) -> Finding:

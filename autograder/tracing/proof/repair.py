@@ -34,6 +34,7 @@ from autograder.tracing.proof.replay import Bench, Proof, Replay
 from autograder.tracing.proof.standing import (
     are_the_same,
     as_the_answer_has_it,
+    begins_alone,
     changes_nothing,
     has_right_siblings,
     hides_later,
@@ -175,6 +176,8 @@ def _pivot(bench: Bench, suspects: list[int]) -> Proof | None:
                 if found is not None and found[3]:
                     break
             if found is None or (not found[3] and may_be_meant(judged, found[0])):
+                continue
+            if begins_alone(judged, group, found[1]):  # what should change it is missing elsewhere
                 continue
             values, should, changed, all_right = found
             ahead = bench.ancestors(group) & (judged.bad | judged.unsure)

@@ -17,6 +17,7 @@ from autograder.tracing.text import Text
 
 MOST_ROWS = 300  # that are compared
 WRITTEN_OUT = ("sub", "rsub", "isub", "exp", "exp2")  # before the sums of a softmax
+MADE = ("zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full")
 FILLS = ("masked_fill", "where", "tril", "triu")
 FACTORS = ("mul", "rmul", "imul", "div", "truediv", "itruediv", "pow")
 
@@ -81,6 +82,14 @@ def may_come_to(step: Step, should: Known) -> bool:
     at = torch.searchsorted(there, wanted).clamp(1, max(len(there) - 1, 1))
     apart = torch.minimum((there[at] - wanted).abs(), (there[at - 1] - wanted).abs())
     return len(there) > len(wanted) and near(wanted + apart, wanted)
+
+
+def begins_alone(judged: Judged, group: Sequence[int], should: Known) -> bool:
+    """Whether steps make one number in all places, of sizes alone, where a tensor of several
+    numbers belongs: a start that no line changes any more."""
+    steps = [judged.steps[i] for i in group]
+    made = all(step.op.removesuffix("_like") in MADE for step in steps)
+    return made and bool((should.value != should.value.flatten()[:1]).any())
 
 
 def merges_in_order(step, like) -> bool:

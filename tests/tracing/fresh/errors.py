@@ -61,7 +61,7 @@ change(
     CLASS,
     (
         "        weights = torch.softmax(scores, dim=-1)\n",
-        "        weights = [torch.softmax(s, dim=-1) for s in scores]\n",
+        "        weights = [torch.softmax(s, dim=-1) for s in scores]  # <-\n",
     ),
     ("        return weights @ v\n", "        return weights @ v  # <-\n"),
     causes=("list.*torch.stack|torch.stack.*list",),
@@ -265,7 +265,7 @@ add(
     """
 def mask_weights(scores):
     shares = scores.softmax(-1).tril()
-    whole = torch.sum(shares, -1)
+    whole = torch.sum(shares, -1)  # <-
     return torch.div(shares, whole)  # <-
 """,
     r"`sum` in line 3 took an axis away: with `keepdim=True`",
@@ -376,7 +376,7 @@ add(
     "heads.split",
     """
 def split_heads(t, num_heads):
-    size = t.shape[-1] / num_heads
+    size = t.shape[-1] / num_heads  # <-
     return t.reshape(t.shape[0], t.shape[1], num_heads, size).transpose(1, 2)  # <-
 """,
     r"`size` is a float, since `/` in line 2 always gives one",

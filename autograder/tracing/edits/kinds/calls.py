@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.kinds.names import keeps
+from autograder.tracing.edits.kinds.names import is_sure, keeps
 from autograder.tracing.edits.kinds.numbers import TURNS
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
@@ -157,7 +157,9 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
         other[i], other[j] = texts[j], texts[i]
         span = source.span(node.args[0])[0], source.span(node.args[-1])[1]
         how = f"the arguments of `{source.shown(node)}` stand in another order than they should"
-        named = all(isinstance(node.args[place], ast.Name) for place in (i, j))
+        pair = [node.args[place] for place in (i, j)]
+        named = all(isinstance(each, ast.Name) for each in pair)
+        named = named and not any(_is_given(source, each) for each in pair)
         edit = source.with_span(node, span, ", ".join(other), how, 1)
         yield replace(edit, by_name=named)
     for keyword in node.keywords:
@@ -167,6 +169,13 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
             if before > source.span(node.func)[1]:
                 how = f"`{source.shown(keyword)}` does not belong into `{source.shown(node)}`"
                 yield source.with_span(node, (before, end), "", how, 3)
+
+
+def _is_given(source: Source, node: ast.Name) -> bool:
+    """Whether a name is an argument of what is asked for, which is right where it comes in."""
+    function = source.function(node)
+    given = [a.arg for a in function.args.args] if function is not None else []
+    return node.id in given and function.name not in source.called and is_sure(source, node)
 
 
 def _of_mask(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -22,11 +22,34 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         function = source.function(node)
         if function is not None and _is_count(source, function, below):
             yield from _others(source, function, above, below)
+    elif isinstance(node, ast.Assign):
+        yield from _up_to_it(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "len" and len(node.args) == 1:
         how = f"another axis than the first belongs into `{source.shown(node)}`"
         for axis in (1, -1):
             new = f"{source.in_brackets(node.args[0])}.shape[{axis}]"
             yield source.with_text(node, new, how, 1)
+
+
+def _up_to_it(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """One size that has a second name, where all numbers up to it are meant."""
+    function, value = source.function(node), node.value
+    one = isinstance(value, ast.Name | ast.Call) or _is_count_of_one(value)
+    if function is None or not one or not _is_count(source, function, value):
+        return
+    if isinstance(value, ast.Name) or _is_indexed(source, function, node.targets[0]):
+        how = f"`{source.shown(value)}` is one number, where all up to it belong"
+        yield source.with_text(value, f"torch.arange({source.of(value)})", how, 1)
+
+
+def _is_count_of_one(node: ast.expr) -> bool:
+    return isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice)
+
+
+def _is_indexed(source: Source, function: ast.FunctionDef, target: ast.expr) -> bool:
+    """Whether a variable has places somewhere."""
+    parts = [n for n in source.inside(function) if isinstance(n, ast.Subscript)]
+    return isinstance(target, ast.Name) and any(source.of(n.value) == target.id for n in parts)
 
 
 def _is_count(source: Source, function: ast.FunctionDef, node: ast.expr) -> bool:

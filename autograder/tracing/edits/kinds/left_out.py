@@ -74,6 +74,8 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_lists(source, node)
     if isinstance(node, ast.Call | ast.Subscript):
         yield from _of_parts(source, node)
+    if isinstance(node, ast.Assign | ast.Return):
+        yield from _of_rows(source, node)
 
 
 def _with(source: Source, node: ast.Call, more: str, how: str, rank: int) -> Edit:
@@ -237,6 +239,26 @@ def _of_lists(source: Source, node: ast.GeneratorExp) -> Iterator[Edit]:
     how = f"`{callee(call)}` needs a list, and is given what makes its parts one by one"
     new = f"([{inner}])" if whole != inner else f"[{inner}]"
     yield source.with_span(node, (start, end), new, how)
+
+
+def _of_rows(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
+    """A list of tensors where one tensor belongs."""
+    value = node.value
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    function = source.function(node)
+    inside = source.inside(function) if function is not None else []
+    lists = {
+        source.of(n.targets[0])
+        for n in inside
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.List | ast.ListComp)
+    }
+    for each in parts:
+        named = isinstance(each, ast.Name) and each.id in lists
+        if isinstance(each, ast.ListComp) or named:
+            how = f"`{source.shown(each)}` is a list of tensors, where one tensor belongs"
+            text = source.of(each)
+            for new in (f"torch.stack({text})", f"torch.cat({text})", f"torch.cat({text}, -1)"):
+                yield source.with_text(each, new, how, 1)
 
 
 def _both(source: Source, node: ast.AST, new: dict[ast.AST, str], how: str) -> Edit:

@@ -32,6 +32,7 @@ AROUND = (
     ("~({})", "`{}` is True where it should be False, and False where it should be True"),
     ("torch.softmax({}, -1)", "the rows of `{}` are not normalised"),
     ("({0}) / ({0}).sum(-1, keepdim=True)", "the rows of `{}` do not sum to 1"),
+    ("({}).sum(-1, keepdim=True)", "the rows of `{}` are not added up"),
 )
 SOFTMAX_OF = ("torch", "F", "nn.functional", "torch.nn.functional", "torch.special")
 BENDS = ("torch.relu({})", "torch.nn.functional.gelu({})", "torch.tanh({})")
@@ -113,7 +114,7 @@ def _of_scales(source: Source, node: ast.AST) -> Iterator[Edit]:
         made = [n.value for n in made if scores.id in map(source.of, n.targets)]
         operands = (_first_operand(n) for value in made for n in source.inside(value))
         first = next((each for each in operands if each is not None), None)
-    if isinstance(first, ast.Name | ast.Attribute | ast.Subscript):
+    if isinstance(first, ast.Name | ast.Attribute | ast.Subscript | ast.Call):
         how = f"`{source.shown(scores)}` is not scaled"
         new = f"({source.of(scores)}) / {source.of(first)}.shape[-1] ** 0.5"
         yield replace(source.with_expression(scores, new, how, 2), missing=True)
@@ -124,7 +125,8 @@ def _first_operand(node: ast.AST) -> ast.expr | None:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return node.left
     if isinstance(node, ast.Call) and callee(node) in PRODUCTS:
-        return next((a for a in node.args if isinstance(a, ast.Name | ast.Subscript)), None)
+        kinds = ast.Name | ast.Subscript | ast.Call
+        return next((a for a in node.args if isinstance(a, kinds)), None)
     return None
 
 
@@ -140,6 +142,11 @@ def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
             how = f"`{shown}` gets another name and no copy: what changes one changes both"
             rank = 1 if of is not each else 2
             yield source.with_text(each, f"{source.of(each)}.clone()", how, rank)
+            targets = {source.of(target) for target in node.targets}
+            if of is each and targets & changed:  # its places are filled from what it holds
+                for start in ("zeros_like", "ones_like"):
+                    new = f"torch.{start}({source.of(each)})"
+                    yield source.with_text(each, new, how, 1)
 
 
 def _changed(source: Source, node: ast.Assign) -> set[str]:

@@ -71,8 +71,8 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
                 rank = 1
             edit = source.with_text(node, other, how, rank)
             yield replace(edit, by_name=True, unsure=unsure)
-    given = isinstance(parent, ast.Call | ast.Tuple | ast.keyword)
-    if given and node.id in sizes(source, function):
+    handed = isinstance(parent, ast.Call | ast.Tuple | ast.keyword)
+    if handed and node.id in sizes(source, function):
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
         for other in sorted(sizes(source, function) & set(known) - {node.id})[:3]:
             yield source.with_text(node, f"{node.id} - {other}", how, 3)
@@ -101,7 +101,7 @@ def _of_what_was_picked(source: Source, node: ast.Attribute) -> Iterator[Edit]:
     how = f"`{source.shown(node)}` is taken where another belongs"
     for other in names_of(source, function, node.lineno) if function is not None else ():
         if other != source.of(node.value) and other not in sizes(source, function):
-            yield source.with_text(node, other, how, 2)
+            yield replace(source.with_text(node, other, how, 2), takes=True)
 
 
 def _are_of_a_kind(source: Source, function: ast.FunctionDef, one: str, other: str) -> bool:

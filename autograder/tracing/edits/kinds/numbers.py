@@ -22,6 +22,8 @@ TURNED, TURNED_AT_THE_END = (0, 1, 2, 3), (-1, -2, -3)
 FROM_THE_FRONT = (0, 1, 2, -1)  # other axes, each once in up to four
 MOST_OF_HALF = 65504  # the largest number of a float16
 GIVE_SEVERAL = ("divmod", "size", "max", "min", "topk", "sort", "chunk", "split", "unbind")
+PAIRS = ("max", "min", "topk", "sort")  # what gives numbers, and then their places
+PLACES = ("id", "ind", "arg", "pos", "place", "where", "tok", "which")
 FROM_THE_END = (-1, -2, 1, 0)
 
 
@@ -44,6 +46,10 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_unpacked(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "einsum":
         yield from _of_letters(source, node)
+    elif isinstance(node, ast.Attribute) and node.attr == "inf":
+        if not isinstance(source.parent[node], ast.UnaryOp):
+            how = f"`{source.of(node)}` has the wrong sign"
+            yield source.with_expression(node, f"-{source.of(node)}", how, 1)
     elif isinstance(node, ast.Call) and callee(node) == "range":
         yield from _of_its_end(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
@@ -197,18 +203,52 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` stands in another order than it should"
     for i in range(len(texts) - 1):
         named = all(isinstance(each, ast.Name) for each in node.elts[i : i + 2])
-        if isinstance(parent, ast.Assign) or (isinstance(parent, ast.Return) and named):
+        if isinstance(parent, ast.Assign):
             continue  # the names may be wrong, and not their order
+        if (
+            isinstance(parent, ast.Return)
+            and named
+            and not _made_apart(source, node.elts[i : i + 2])
+        ):
+            continue
         if texts[i] != texts[i + 1]:
             other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
             cut = all(isinstance(each, ast.Subscript) for each in node.elts[i : i + 2])
-            rank = 0 if isinstance(parent, ast.Subscript) else 1
+            rank = 0 if isinstance(parent, ast.Subscript) and not named else 1
             edit = source.with_span(node, (begins, ends), ", ".join(other), how, rank)
             yield replace(edit, by_name=not cut and not _is_layout(source, node))
     if isinstance(parent, ast.keyword) and parent.arg in AXES:
         how = f"`{source.shown(parent)}` are more axes than belong there"
         for each in texts:
             yield source.with_text(node, each, how, 1)
+
+
+def _made_apart(source: Source, names: list[ast.Name]) -> bool:
+    """Whether each of some variables has a statement of its own that makes it; or a library gives
+    all of them, and their names say that they are what it gives."""
+    function = source.function(names[0])
+    inside = source.inside(function) if function is not None else []
+    made = [n for n in inside if isinstance(n, ast.Assign)]
+    for name in names:
+        own = [n for n in made if name.id in (source.of(t) for t in n.targets)]
+        own += [n for n in made if _says_its_parts(source, n) and name.id in _parts(source, n)]
+        if not own:
+            return False
+    return True
+
+
+def _parts(source: Source, node: ast.Assign) -> list[str]:
+    """The names that an assignment gives to several parts."""
+    target = node.targets[0]
+    return [source.of(each) for each in target.elts] if isinstance(target, ast.Tuple) else []
+
+
+def _says_its_parts(source: Source, node: ast.Assign) -> bool:
+    """Whether two names say of themselves which is the largest and which is its place, as
+    `torch.topk` and `torch.max` give them."""
+    names = _parts(source, node)
+    is_pair = isinstance(node.value, ast.Call) and callee(node.value) in PAIRS and len(names) == 2
+    return is_pair and names[1].lower().rpartition("_")[2].startswith(PLACES)
 
 
 def _of_signs(source: Source, node: ast.Tuple | ast.List) -> Iterator[Edit]:
@@ -235,6 +275,8 @@ def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:
     is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
     is_call = isinstance(value, ast.Call) and callee(value) in GIVE_SEVERAL
     if not (is_shape or is_call) or (is_call and callee(value) in own):
+        return
+    if _says_its_parts(source, source.parent[node]):
         return
     texts = [source.of(each) for each in node.elts]
     span = source.span(node.elts[0])[0], source.span(node.elts[-1])[1]

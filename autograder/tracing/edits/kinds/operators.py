@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import is_sure, keeps
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 SIGNS = {
@@ -62,6 +62,7 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_the_sign(source, node)
         yield from _of_brackets(source, node)
         yield from _of_shares(source, node)
+        yield from _of_half(source, node)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARED:
         yield from _of_comparison(source, node)
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
@@ -129,6 +130,19 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         sign_too = "-" if sign == "-" else ""
         how = f"`{_in_brackets(source, node.left)} {sign}` does not belong there"
         yield replace(source.with_expression(node, f"{sign_too}{right}", how, 2), takes=True)
+
+
+def _of_half(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`x * 0.5` for the root `x ** 0.5`, also as the last factor of a product or quotient."""
+    is_half = isinstance(node.op, ast.Mult) and number(node.right) in (0.5, -0.5)
+    if is_half or (isinstance(node.op, ast.Div) and number(node.right) == 2):
+        inner, power = node.left, number(node.right) if is_half else 0.5
+        how = f"`{source.shown(node)}` takes a half where the root belongs"
+        if isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Mult | ast.Div):
+            last = f"{source.in_brackets(inner.right)} ** {power}"
+            sign = SIGNS[type(inner.op)]
+            yield source.with_expression(node, f"{source.of(inner.left)} {sign} {last}", how, 1)
+        yield source.with_expression(node, f"{source.in_brackets(inner)} ** {power}", how, 1)
 
 
 def _of_shares(source: Source, node: ast.BinOp) -> Iterator[Edit]:

@@ -1,0 +1,101 @@
+"""The line of what comes back, where the text alone says that nothing else can be wrong.
+
+An argument is returned as it came in, or something that is no tensor where one belongs; or the
+answer is one statement.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from autograder.course.asking import Finding, Verdict, Where
+from autograder.tracing.edits.versions import WrongAnswer
+from autograder.tracing.text import Text, function_around, own_nodes, stored_in
+
+AS_IT_CAME = "`{}` comes back as it was given"
+NO_TENSOR = "`{}` comes back where a tensor belongs"
+LIST = "a list comes back where one tensor belongs"
+
+
+def at_its_return(finding: Finding, asked: WrongAnswer, place: int | None) -> Finding:
+    """A finding without a line, with that of what is returned, where it must be that one.
+
+    place: the call that is looked at.
+    """
+    text = Text(asked.source)
+    if finding.where is not None or finding.verdict != Verdict.WRONG or place is None:
+        return finding
+    got, wanted = asked.outcomes[place], asked.known.expected[place]
+    if got.error is not None or wanted.error is not None:
+        return finding
+    alone = _alone(text)
+    told = _told(_last(text, asked.exercise.name), got.value, wanted.value, text)
+    line, how = told if told is not None else (alone.lineno if alone is not None else None, "")
+    if line is None:
+        return finding
+    where = Where(last_right=None, first_wrong=line, how=how)
+    return replace(finding, where=where, line=line, statement=text.statement(line))
+
+
+def _last(text: Text, name: str) -> ast.Return | None:
+    """The one `return` of the function that is asked for, of its `forward` if it is a class."""
+    found = [n for n in text.nodes if isinstance(n, ast.FunctionDef)]
+    inside = [n.body for n in text.nodes if isinstance(n, ast.ClassDef) and n.name == name]
+    own = [f for f in found if f.name == name]
+    own = own or [f for f in found if f.name == "forward" and any(f in body for body in inside)]
+    ends = [n for f in own for n in own_nodes(f) if isinstance(n, ast.Return)]
+    return ends[0] if len(own) == 1 and len(ends) == 1 else None
+
+
+def _told(last: ast.Return | None, got, wanted, text: Text) -> tuple[int, str] | None:
+    """The line of a `return` and what is wrong with it; None where that may stand elsewhere."""
+    if last is None or last.value is None:
+        return None
+    value = last.value
+    parts = value.elts if isinstance(value, ast.Tuple) else [value]
+    gave = got if isinstance(got, tuple | list) and len(parts) > 1 else (got,)
+    asked = wanted if isinstance(wanted, tuple | list) and len(parts) > 1 else (wanted,)
+    if len(parts) != len(gave) or len(gave) != len(asked):
+        return None
+    for part, own, right in zip(parts, gave, asked, strict=True):
+        if not isinstance(right, torch.Tensor):
+            continue
+        if isinstance(own, torch.Tensor):
+            if isinstance(part, ast.Name) and _is_as_given(part, last, text):
+                return last.lineno, AS_IT_CAME.format(part.id)
+        elif isinstance(part, ast.Constant | ast.JoinedStr):
+            return last.lineno, NO_TENSOR.format(text.of(part))
+        elif isinstance(own, list) and isinstance(part, ast.Name):
+            return last.lineno, LIST
+    return None
+
+
+def _is_as_given(part: ast.Name, last: ast.Return, text: Text) -> bool:
+    """Whether a name is an argument that nothing in its function gives another value or changes,
+    and of which no statement makes something that it throws away."""
+    function = function_around(text, last.lineno)
+    given = [a.arg for a in function.args.args] if function is not None else []
+    if part.id not in given or part.id in stored_in(function):
+        return False
+    inside = list(own_nodes(function))
+    changing = [n for n in inside if isinstance(n, ast.Expr)]
+    changing += [n for n in inside if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    used = (n for each in changing for n in ast.walk(each))
+    return not any(isinstance(n, ast.Name) and n.id == part.id for n in used)
+
+
+def _alone(text: Text) -> ast.stmt | None:
+    """The one statement of an answer that computes something; None where there are several."""
+    found: Sequence[ast.stmt] = [
+        n
+        for n in text.statements
+        if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))
+    ]
+    others = (ast.For, ast.While, ast.If, ast.With, ast.ClassDef, ast.Lambda)
+    if len(found) != 1 or any(isinstance(n, others) for n in text.nodes):
+        return None
+    return found[0]
