@@ -35,6 +35,21 @@ SLIPS = {
         "y = F.mse_loss(x[:, :-1], x)",
         "y = F.mse_loss(x[:, :-1], x[:, 1:])",
     ),
+    "places that are filled from numbers": (
+        "y = x; y[0] = 1.0",
+        "y = torch.zeros_like(x); y[0] = 1.0",
+    ),
+    "a list of rows": (
+        "y = [x[0] * i for i in range(3)]",
+        "y = torch.stack([x[0] * i for i in range(3)])",
+    ),
+    "one size for all up to it": ("y = x.shape[1]; y = y", "y = torch.arange(x.shape[1]); y = y"),
+    "the last half of a product": ("y = x / n * 0.5", "y = x / n ** 0.5"),
+    "infinity with the other sign": (
+        "y = torch.full_like(x, torch.inf)",
+        "y = torch.full_like(x, -torch.inf)",
+    ),
+    "rows that are not added up": ("y = x * x", "y = (x * x).sum(-1, keepdim=True)"),
     "a sum of what stands side by side": ("y = sum([x, q])", "y = torch.cat([x, q], -1)"),
     "a tenth of a base": ("y = 1000.0 ** (-x)", "y = 10000.0 ** (-x)"),
     "a norm of all": ("y = x / x.norm()", "y = x / x.norm(dim=-1, keepdim=True)"),

@@ -15,6 +15,7 @@ from autograder.course.steps.traces import Trace
 from autograder.judging.difference import matches
 
 DRAWS = re.compile("drop|rand|bernoulli|uniform")  # what leaves something to chance
+MANY, MOST = 100, 1_000  # so many steps are many; of a call whose steps are not known
 EQUAL = 1e-9  # how far apart equal numbers are at most, as a share
 
 
@@ -47,7 +48,7 @@ def looked_at(
         lambda i: not calls[i].train,
     ):
         failed = [i for i in failed if fits(i)] or failed
-    return min(failed, key=lambda i: _size(calls[i]), default=None)
+    return min(failed, key=lambda i: _size(calls[i], _steps(known, i)), default=None)
 
 
 def changes_more(got: Outcome, wanted: Outcome) -> bool:
@@ -97,11 +98,17 @@ def by_itself(call: Call, calls: Sequence[Call]) -> bool:
     return call.init is not None and given and not call.weights
 
 
-def _size(call: Call) -> tuple[int, int]:
-    """How many axes of size 1 and shares of 0 or 1 a call is given, which hide what is wrong, and
-    how many numbers."""
+def _steps(known: Answers, place: int) -> int:
+    """How many hundreds of steps the answer takes for a call, as far as it is known."""
+    trace = known.bank.right(place) if known.bank is not None and known.bank.knows(place) else None
+    return len(trace.steps) // MANY if trace is not None else MOST
+
+
+def _size(call: Call, steps: int) -> tuple[int, int, int]:
+    """How many axes of size 1 and shares of 0 or 1 a call is given, which hide what is wrong, how
+    many steps it takes, and how many numbers it is given."""
     given = (*call.args, *call.kwargs.values(), *call.weights.values())
     tensors = [each for each in given if isinstance(each, torch.Tensor)]
     hiding = sum(n == 1 for t in tensors for n in t.shape)
     hiding += sum(isinstance(each, float) and each in (0, 1) for each in given)
-    return hiding, sum(t.numel() for t in tensors)
+    return hiding, steps, sum(t.numel() for t in tensors)

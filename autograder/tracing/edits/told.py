@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 from autograder.course.answers import Answers
-from autograder.course.asking import Exercise, Finding, Verdict, Where
+from autograder.course.asking import STOPS, Exercise, Finding, Verdict, Where
 from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import LEAF
 from autograder.judging.difference import is_nameless
@@ -126,7 +126,9 @@ def _with_its_change(placed: Finding, found: list[Edit], look: Look | None) -> F
     lines = {edit.line for edit in found}
     if lines == {placed.line}:
         said = f"One thing is wrong, in line {placed.line}: {found[0].how}."
-        return replace(placed, message=f"{placed.message} {said} Everything else is right.")
+        where = placed.where or _where(placed.line, STOPS, look)
+        message = f"{placed.message} {said} Everything else is right."
+        return replace(placed, message=message, where=where)
     if len(lines) == 1 and not found[0].missing and _is_sure(found[0], look):
         (line,) = lines
         said = f"One thing is wrong, in line {line}: {found[0].how}. Everything else is right."

@@ -221,6 +221,7 @@ def _of_a_part(source: Source, node: ast.Name) -> Iterator[Edit]:
     parent, function = source.parent[node], source.function(node)
     of_method = isinstance(parent, ast.Attribute) and _is_called(source, parent)
     given = isinstance(parent, ast.Call) and node in parent.args and callee(parent) not in ASKS
+    given = given or (isinstance(parent, ast.ListComp | ast.GeneratorExp) and parent.elt is node)
     if function is None or not (of_method or given) or node.id in sizes(source, function):
         return
     if node.id in LIBRARIES or node.id in ("self", "super"):

@@ -57,6 +57,7 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes that put in what a call or an operation may lack."""
     if isinstance(node, ast.Call):
         yield from _of_axes(source, node)
+        yield from _of_truth_values(source, node)
         yield from _of_products(source, node)
         yield from _of_itself(source, node)
         yield from _of_softmax(source, node)
@@ -121,6 +122,15 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{name}` begins at another diagonal than it should"
         for more in ("1", "-1"):
             yield _with(source, node, more, how, 1)
+
+
+def _of_truth_values(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A mask of numbers, where True and False belong."""
+    if callee(node) in (*TRIANGLES, "ones", "zeros") and not isinstance(
+        source.parent[node], ast.Compare | ast.Attribute
+    ):
+        how = f"`{source.shown(node)}` holds numbers, where True and False belong"
+        yield source.with_text(node, f"{source.of(node)}.bool()", how, 2)
 
 
 def _of_several_axes(source: Source, node: ast.Call) -> Iterator[Edit]:

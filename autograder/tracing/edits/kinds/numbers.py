@@ -244,10 +244,14 @@ def _parts(source: Source, node: ast.Assign) -> list[str]:
 
 
 def _says_its_parts(source: Source, node: ast.Assign) -> bool:
-    """Whether two names say of themselves which is the largest and which is its place, as
-    `torch.topk` and `torch.max` give them."""
+    """Whether names say of themselves which is the largest and which is its place, as `torch.topk`
+    and `torch.max` give them; or queries, keys and values, in the order in which they lie."""
     names = _parts(source, node)
-    is_pair = isinstance(node.value, ast.Call) and callee(node.value) in PAIRS and len(names) == 2
+    called = callee(node.value) if isinstance(node.value, ast.Call) else ""
+    if called in ("chunk", "split", "unbind") and len(names) == 3:
+        words = [name.lower().rpartition("_") for name in names]
+        return any("".join(word[end][:1] for word in words) == "qkv" for end in (0, 2))
+    is_pair = called in PAIRS and len(names) == 2
     return is_pair and names[1].lower().rpartition("_")[2].startswith(PLACES)
 
 

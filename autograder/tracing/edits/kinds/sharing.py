@@ -111,8 +111,9 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
     unused = [a.arg for a in function.args.args if a.arg not in read and a.arg != "self"]
     unused += [f"self.{name}" for name in unread(source)] if "self" in read else []
     value = value.elts[0] if isinstance(value, ast.Tuple) else value
+    rank = 0 if isinstance(value, ast.Name) else 1  # another name for it alone
     for name in unused[:MOST_UNUSED]:
         for sign in SIGNS:
             how = f"`{name}` has no part in it"
             new = f"{source.in_brackets(value)} {sign} {name}"
-            yield replace(source.with_expression(value, new, how), missing=True)
+            yield replace(source.with_expression(value, new, how, rank), missing=True)
