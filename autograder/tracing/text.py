@@ -264,7 +264,25 @@ def means(name: str, word: str) -> bool:
 MAKES = {"masked_fill", "transpose", "permute", "view", "reshape", "softmax", "contiguous"}
 MAKES |= {"unsqueeze", "squeeze", "flatten", "unflatten", "div", "mul", "add", "sub", "tril"}
 MAKES |= {"triu", "swapaxes", "movedim", "repeat", "expand", "to", "float", "bool", "dropout"}
-MAKES |= {"fill", "where", "exp", "log_softmax", "detach", "clone", "index_fill", "masked_scatter"}
+MAKES |= {
+    "double",
+    "half",
+    "long",
+    "int",
+    "type",
+    "log",
+    "sqrt",
+    "mean",
+    "sum",
+    "fill",
+    "where",
+    "exp",
+    "log_softmax",
+    "detach",
+    "clone",
+    "index_fill",
+    "masked_scatter",
+}
 
 
 def thrown_away(text: Text, before: int) -> tuple[int, str] | None:

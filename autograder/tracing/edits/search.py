@@ -40,6 +40,7 @@ NEAREST = 4  # changes behind which a second one is looked for
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
+TOLD_TO_LACK = 1  # the same for what is missing, which shows on a later line, too
 
 
 @dataclass(frozen=True)
@@ -299,7 +300,8 @@ class Search:
         missing on a line that gives what is right, and of a name that is read once nobody knows
         which line is wrong."""
         anywhere = edit.missing and edit.rank >= ANYWHERE
-        return not (edit.unsure or (anywhere and self.likely.get(edit.line, 1) == 2))
+        runs = self.wrong.outcomes[self.place].error is None  # else what is right may not fit
+        return not (edit.unsure or (anywhere and runs and self.likely.get(edit.line, 1) == 2))
 
     def _in_order(self, found: list[Edit]) -> list[Edit]:
         """The likeliest first: natural slips, on lines that are not known to be right."""
@@ -308,7 +310,8 @@ class Search:
     def doubt(self, edit: Edit) -> float:
         """How unlikely it is that a change undoes the slip: an odd one, on a right line, or on
         another than the steps tell."""
-        told = TOLD * (edit.line in self.told or edit.line in self.draws)
+        much = TOLD_TO_LACK if edit.missing else TOLD
+        told = much * (edit.line in self.told or edit.line in self.draws)
         return 2 * edit.rank + self.likely.get(edit.line, 1) - told
 
     # --- two at once -----------------------------------------------------------------------------

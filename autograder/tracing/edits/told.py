@@ -129,7 +129,7 @@ def _with_its_change(placed: Finding, found: list[Edit], look: Look | None) -> F
         where = placed.where or _where(placed.line, STOPS, look)
         message = f"{placed.message} {said} Everything else is right."
         return replace(placed, message=message, where=where)
-    if len(lines) == 1 and not found[0].missing and _is_sure(found[0], look):
+    if len(lines) == 1 and _is_sure(found[0], look):
         (line,) = lines
         said = f"One thing is wrong, in line {line}: {found[0].how}. Everything else is right."
         where, message = _where(line, found[0].how, look), without_advice(placed.message)
@@ -225,7 +225,8 @@ def _said(
     if told is not None and not there:  # what the steps tell by name, if it can be mended there
         there = search.at(told) if told in search.told else []
         given = set() if there or look is None else _given_at(look, told)
-        found = [e for e in found if not (e.missing or (e.by_name and given & _names(e)))]
+        found = [e for e in found if not (e.missing and e.rank)]  # of what has no step at all: told
+        found = [e for e in found if not (e.by_name and given & _names(e))]
     edit = there[0] if there else _of_the_last(found, search, look) if found else None
     if edit is None:
         return placed

@@ -386,7 +386,9 @@ def _of_layers(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
     for name in dict.fromkeys(made):
         if (name not in read or name in elsewhere) and value is not None:
             how = f"`self.{name}` is not applied"
-            edit = source.with_expression(value, f"self.{name}({source.of(value)})", how)
+            alias = isinstance(value, ast.Name) and isinstance(node, ast.Assign)
+            new = f"self.{name}({source.of(value)})"
+            edit = source.with_expression(value, new, how, int(not alias))
             yield replace(edit, missing=True)
             for each in source.inside(value):
                 named = isinstance(each, ast.Name) and isinstance(source.parent[each], ast.Call)

@@ -6,12 +6,16 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.kinds.names import names_of, of_one_type, unread
+from autograder.tracing.edits.kinds.left_out import TRIANGLES
+from autograder.tracing.edits.kinds.names import keeps, names_of, of_one_type, sizes, unread
 from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.text import callee
 
 MOST_NAMES = 8  # that are put in the place of one
 MOST_UNUSED = 3
-SIGNS = ("@", "+", "*", "/")
+SIGNS = ("@", "+", "*", "/", "//")
+LEAST = 'float("-inf")'
+MEETS = (("@", ""), ("@", ".mT"), ("+", ""), ("*", ""))
 
 
 def of_sharing(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -22,6 +26,10 @@ def of_sharing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_what_is_unused(source, node.value)
     elif isinstance(node, ast.Return) and node.value is not None:
         yield from _of_what_is_unused(source, node.value)
+    elif isinstance(node, ast.ListComp):
+        yield from _of_what_is_unused(source, node.elt)
+    elif isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
+        yield from _of_a_whole_size(source, node)
     if isinstance(node, ast.Assign | ast.Return | ast.AugAssign | ast.Expr):
         yield from _of_all_in_one(source, node)
     if isinstance(node, ast.For):
@@ -103,7 +111,7 @@ def _of_what_rounds_overwrite(source: Source, node: ast.For) -> Iterator[Edit]:
 
 
 def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
-    """What was given to a function, or made for the object, and is nowhere read."""
+    """What was given to a function, or made for the object or in it, and is nowhere read."""
     function = source.function(value)
     if function is None or function.name == "__init__":
         return
@@ -111,9 +119,58 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
     unused = [a.arg for a in function.args.args if a.arg not in read and a.arg != "self"]
     unused += [f"self.{name}" for name in unread(source)] if "self" in read else []
     value = value.elts[0] if isinstance(value, ast.Tuple) else value
-    rank = 0 if isinstance(value, ast.Name) else 1  # another name for it alone
+    alias = isinstance(value, ast.Name) and isinstance(source.parent[value], ast.Assign)
+    rank = int(not alias)  # what is another name alone lacks a step most likely
     for name in unused[:MOST_UNUSED]:
         for sign in SIGNS:
             how = f"`{name}` has no part in it"
             new = f"{source.in_brackets(value)} {sign} {name}"
             yield replace(source.with_expression(value, new, how, rank), missing=True)
+    for name in _made_for_nothing(source, function, value)[:MOST_UNUSED]:
+        how, text = f"`{name}`, which is made for it, has no part in it", source.in_brackets(value)
+        ways = [f"{text} {sign} {name}{turn}" for sign, turn in MEETS]
+        if is_mask(source, function, name):
+            ways += [f"{text}.masked_fill({each}, {LEAST})" for each in (name, f"{name} == 0")]
+        for new in ways:
+            yield replace(source.with_expression(value, new, how, 1), missing=True)
+
+
+def _made_for_nothing(source: Source, function: ast.FunctionDef, value: ast.expr) -> list[str]:
+    """The variables that are made in front of an expression and nowhere read."""
+    names = [n for n in source.inside(function) if isinstance(n, ast.Name)]
+    read = {n.id for n in names if isinstance(n.ctx, ast.Load)} | {"_"}
+    made = [n for n in names if isinstance(n.ctx, ast.Store) and n.lineno < value.lineno]
+    around = source.parent[value]
+    loops = around.generators if isinstance(around, ast.ListComp) else []
+    made += [n for n in names for loop in loops if n in source.inside(loop.target)]
+    return list(dict.fromkeys(n.id for n in made if n.id not in read))
+
+
+def _of_a_whole_size(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """A size that belongs to several heads or parts, whose number is given and nowhere read."""
+    function = source.function(node)
+    if function is None:
+        return
+    for name in _given_for_nothing(source, function) & sizes(source, function):
+        how = f"`{name}` has no part in it, and `{source.of(node)}` is that of all of them"
+        new = f"{source.of(node)} // {name}"
+        yield replace(source.with_expression(node, new, how), missing=True)
+
+
+def _given_for_nothing(source: Source, function: ast.FunctionDef) -> set[str]:
+    """The arguments of a function that it does not read."""
+    read = {n.id for n in source.inside(function) if isinstance(n, ast.Name)}
+    return {a.arg for a in function.args.args if a.arg not in read} - {"self"}
+
+
+def is_mask(source: Source, function: ast.FunctionDef, name: str) -> bool:
+    """Whether a variable is a mask, by its name or by what makes it."""
+    if "mask" in name or keeps(ast.Name(name)) is not None:
+        return True
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
+    values = [n.value for n in made if name in map(source.of, n.targets)]
+    return any(
+        isinstance(n, ast.Compare) or (isinstance(n, ast.Call) and callee(n) in TRIANGLES)
+        for value in values
+        for n in source.inside(value)
+    )
