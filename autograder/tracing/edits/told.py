@@ -319,6 +319,8 @@ def _of_the_last(found: list[Edit], search: Search, look: Look | None) -> Edit |
     alike = [edit for edit in found if edit.rank == best.rank]
     functions = {id(function_around(look.text, e.line)) for e in alike} if look is not None else ()
     equal = [edit for edit in alike if search.doubt(edit) == search.doubt(best)]
+    if not search.likely and len({edit.line for edit in equal}) > 1:
+        return None  # no step shows up to where all was right
     return max(equal, key=lambda edit: edit.line) if len(functions) < 2 else None
 
 

@@ -33,10 +33,12 @@ AROUND = (
     ("torch.softmax({}, -1)", "the rows of `{}` are not normalised"),
     ("({0}) / ({0}).sum(-1, keepdim=True)", "the rows of `{}` do not sum to 1"),
     ("({}).sum(-1, keepdim=True)", "the rows of `{}` are not added up"),
+    ("({}).sum(0)", "the numbers of `{}` are not added up along the first axis"),
 )
 SOFTMAX_OF = ("torch", "F", "nn.functional", "torch.nn.functional", "torch.special")
 BENDS = ("torch.relu({})", "torch.nn.functional.gelu({})", "torch.tanh({})")
 PRODUCTS = ("matmul", "bmm", "mm", "einsum")
+LOGS = ("log", "log_softmax", "logsigmoid")
 ANYWHERE = 4  # their rank: each could stand around any value
 LEAST = ('float("-inf")', "-1e30")
 
@@ -46,9 +48,12 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.expr) and _is_whole(source, node):
         function = source.function(node)
         called = getattr(function, "name", "") in source.called  # with what may be wrong
+        # What is another name alone lacks a step most likely.
+        alias = isinstance(node, ast.Name) and isinstance(source.parent[node], ast.Assign)
         for around, how in AROUND:
             new, said = around.format(source.of(node)), how.format(source.shown(node))
-            edit = source.with_expression(node, new, said, ANYWHERE)
+            rank = 0 if alias else ANYWHERE
+            edit = source.with_expression(node, new, said, rank)
             yield replace(edit, missing=True, unsure=called)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Add):
         yield from _of_masks(source, node)
@@ -63,6 +68,8 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_means(source, node)
     yield from _of_scales(source, node)
+    if isinstance(node, ast.Call):
+        yield from _of_losses(source, node)
 
 
 def _is_whole(source: Source, node: ast.expr) -> bool:
@@ -118,6 +125,16 @@ def _of_scales(source: Source, node: ast.AST) -> Iterator[Edit]:
         how = f"`{source.shown(scores)}` is not scaled"
         new = f"({source.of(scores)}) / {source.of(first)}.shape[-1] ** 0.5"
         yield replace(source.with_expression(scores, new, how, 2), missing=True)
+
+
+def _of_losses(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A mean or sum of logarithms without the minus in front of it."""
+    logs = any(isinstance(n, ast.Call) and callee(n) in LOGS for n in source.inside(node))
+    parent = source.parent[node]
+    inside = isinstance(parent, ast.UnaryOp | ast.BinOp | ast.Attribute | ast.Call)
+    if logs and callee(node) in ("mean", "sum", "item") and not inside:
+        how = f"`{source.shown(node)}` has the wrong sign"
+        yield source.with_expression(node, f"-({source.of(node)})", how, 1)
 
 
 def _first_operand(node: ast.AST) -> ast.expr | None:
