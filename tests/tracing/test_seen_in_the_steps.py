@@ -204,7 +204,7 @@ def test_an_index_past_the_end_is_told_by_the_axis_that_its_bound_came_from(size
     [
         ("0:size", "out", "[..., 0:size]"),
         ("0:size", "self.mix(out)", "[..., 0:size]"),
-        ("h * size : (h + 1) * size", "out", "return (out"),
+        ("h * size : (h + 1) * size", "out", "out = out"),
     ],
     ids=["and a layer missing", "alone", "the layer alone"],
 )

@@ -40,7 +40,7 @@ NEAREST = 4  # changes behind which a second one is looked for
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
-TOLD_TO_LACK = 1  # the same for what is missing, which shows on a later line, too
+TOLD_TO_LACK = 2  # the same for what is missing, which shows on a later line, too
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,8 @@ def _of_truth_values(source: Source, node: ast.Call) -> Iterator[Edit]:
         source.parent[node], ast.Compare | ast.Attribute
     ):
         how = f"`{source.shown(node)}` holds numbers, where True and False belong"
-        yield source.with_text(node, f"{source.of(node)}.bool()", how, 2)
+        edit = source.with_text(node, f"{source.of(node)}.bool()", how, 2)
+        yield replace(edit, by_name=True)  # or what takes it should take numbers
 
 
 def _of_several_axes(source: Source, node: ast.Call) -> Iterator[Edit]:

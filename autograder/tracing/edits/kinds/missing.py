@@ -49,7 +49,9 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         function = source.function(node)
         called = getattr(function, "name", "") in source.called  # with what may be wrong
         # What is another name alone lacks a step most likely.
-        alias = isinstance(node, ast.Name) and isinstance(source.parent[node], ast.Assign)
+        made = source.parent[node]
+        alias = isinstance(node, ast.Name) and isinstance(made, ast.Assign)
+        alias = alias and not set(map(source.of, made.targets)) & _changed(source, made)
         for around, how in AROUND:
             new, said = around.format(source.of(node)), how.format(source.shown(node))
             rank = 0 if alias else ANYWHERE

@@ -202,18 +202,15 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
     else:
         how = f"`{source.shown(node)}` stands in another order than it should"
     for i in range(len(texts) - 1):
-        named = all(isinstance(each, ast.Name) for each in node.elts[i : i + 2])
+        pair = node.elts[i : i + 2]
+        named = all(isinstance(each, ast.Name) for each in pair)
         if isinstance(parent, ast.Assign):
             continue  # the names may be wrong, and not their order
-        if (
-            isinstance(parent, ast.Return)
-            and named
-            and not _made_apart(source, node.elts[i : i + 2])
-        ):
+        if isinstance(parent, ast.Return) and named and not _is_turned(source, *pair):
             continue
         if texts[i] != texts[i + 1]:
             other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
-            cut = all(isinstance(each, ast.Subscript) for each in node.elts[i : i + 2])
+            cut = all(isinstance(each, ast.Subscript) for each in pair)
             rank = 0 if isinstance(parent, ast.Subscript) and not named else 1
             edit = source.with_span(node, (begins, ends), ", ".join(other), how, rank)
             yield replace(edit, by_name=not cut and not _is_layout(source, node))
@@ -223,18 +220,28 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
             yield source.with_text(node, each, how, 1)
 
 
-def _made_apart(source: Source, names: list[ast.Name]) -> bool:
-    """Whether each of some variables has a statement of its own that makes it; or a library gives
-    all of them, and their names say that they are what it gives."""
-    function = source.function(names[0])
+def _is_turned(source: Source, one: ast.Name, other: ast.Name) -> bool:
+    """Whether two variables are returned in another order than they should by all that shows it:
+    their names, or else statements of their own that make the second one first, or a library that
+    gives both."""
+    function = source.function(one)
     inside = source.inside(function) if function is not None else []
     made = [n for n in inside if isinstance(n, ast.Assign)]
-    for name in names:
-        own = [n for n in made if name.id in (source.of(t) for t in n.targets)]
-        own += [n for n in made if _says_its_parts(source, n) and name.id in _parts(source, n)]
-        if not own:
-            return False
-    return True
+    own = [[n for n in made if each.id in map(source.of, n.targets)] for each in (one, other)]
+    given = any(
+        _says_its_parts(source, n) and {one.id, other.id} <= set(_parts(source, n)) for n in made
+    )
+    places = [_place_by_name(each.id) for each in (one, other)]
+    if -1 not in places and places[0] != places[1]:
+        return places[0] > places[1] and (given or all(own))
+    return given or (all(own) and own[0][0].lineno > own[1][0].lineno)
+
+
+def _place_by_name(name: str) -> int:
+    """0 for queries, 1 for keys, 2 for values; -1 for what is called otherwise."""
+    words = name.lower().split("_")
+    found = {word[:1] for word in (words[0], words[-1])} & set("qkv")
+    return "qkv".index(found.pop()) if len(found) == 1 else -1
 
 
 def _parts(source: Source, node: ast.Assign) -> list[str]:
@@ -290,7 +297,8 @@ def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:
             continue
         other = [*texts]
         other[i], other[j] = texts[j], texts[i]
-        yield source.with_span(node, span, ", ".join(other), how, 1)
+        edit = source.with_span(node, span, ", ".join(other), how, 1)
+        yield replace(edit, by_name=is_shape)  # or each size is taken for the other behind it
 
 
 def _is_layout(source: Source, node: ast.Tuple) -> bool:

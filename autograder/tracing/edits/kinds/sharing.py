@@ -131,8 +131,22 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
         ways = [f"{text} {sign} {name}{turn}" for sign, turn in MEETS]
         if is_mask(source, function, name):
             ways += [f"{text}.masked_fill({each}, {LEAST})" for each in (name, f"{name} == 0")]
+        line = _where_the_others_are_read(source, function, name)
         for new in ways:
-            yield replace(source.with_expression(value, new, how, 1), missing=True)
+            edit = replace(source.with_expression(value, new, how, 1), missing=True)
+            yield replace(edit, line=line or edit.line)
+
+
+def _where_the_others_are_read(source: Source, function: ast.FunctionDef, name: str) -> int | None:
+    """The first line that reads what is made together with a variable that nothing reads."""
+    inside = source.inside(function)
+    targets = [n.targets[0] for n in inside if isinstance(n, ast.Assign)]
+    together = [n for n in targets if isinstance(n, ast.Tuple) and name in map(source.of, n.elts)]
+    others = {source.of(each) for n in together for each in n.elts} - {name}
+    read = [n for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+    read.sort(key=source.span, reverse=True)
+    first = {n.id: source.statement(n).lineno for n in read if n.id in others}
+    return first.popitem()[1] if len(set(first.values())) == 1 else None
 
 
 def _made_for_nothing(source: Source, function: ast.FunctionDef, value: ast.expr) -> list[str]:
