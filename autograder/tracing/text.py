@@ -172,7 +172,7 @@ class Text:
             return {}
         names = [a.arg for a in function.args.args if a.arg != "self"]
         given = [*zip(call.args, names, strict=False), *((k.value, k.arg) for k in call.keywords)]
-        return {_root(value): name or "" for value, name in given}
+        return {root_of(value): name or "" for value, name in given}
 
     def first_line(self, line: int) -> int:
         """The line on which the statement begins that a line is in."""
@@ -208,9 +208,9 @@ class Text:
                 parts = [node.left, node.right]
             else:
                 own = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-                own = [] if own and _root(own[0]) in ("torch", "F") else own
+                own = [] if own and root_of(own[0]) in ("torch", "F") else own
                 parts = [a for a in (*own, *node.args) if not isinstance(a, ast.Constant)]
-            return [_root(part) for part in parts] if len(parts) == 2 else []
+            return [root_of(part) for part in parts] if len(parts) == 2 else []
         return []
 
     def crossed(
@@ -238,7 +238,7 @@ def _may_give(value: ast.expr | None, count: int) -> bool:
     return len(value.elts) == count if isinstance(value, ast.Tuple | ast.List) else bool(value)
 
 
-def _root(node: ast.expr) -> str:
+def root_of(node: ast.expr) -> str:
     """The variable that a chain of methods, indices and attributes begins with."""
     while isinstance(node, ast.Call | ast.Attribute | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value

@@ -14,9 +14,10 @@ import torch
 
 from autograder.course.asking import Finding, Verdict, Where
 from autograder.tracing.edits.versions import WrongAnswer
-from autograder.tracing.text import Text, function_around, own_nodes, stored_in
+from autograder.tracing.text import Text, function_around, own_nodes, root_of, stored_in
 
 AS_IT_CAME = "`{}` comes back as it was given"
+THROWN_AWAY = "`{}` makes a new tensor, which is kept nowhere"
 NO_TENSOR = "`{}` comes back where a tensor belongs"
 LIST = "a list comes back where one tensor belongs"
 
@@ -33,12 +34,35 @@ def at_its_return(finding: Finding, asked: WrongAnswer, place: int | None) -> Fi
     if got.error is not None or wanted.error is not None:
         return finding
     alone = _alone(text)
-    told = _told(_last(text, asked.exercise.name), got.value, wanted.value, text)
+    told = _thrown_away(text)
+    told = told or _told(_last(text, asked.exercise.name), got.value, wanted.value, text)
     line, how = told if told is not None else (alone.lineno if alone is not None else None, "")
     if line is None:
         return finding
     where = Where(last_right=None, first_wrong=line, how=how)
     return replace(finding, where=where, line=line, statement=text.statement(line))
+
+
+def _thrown_away(text: Text) -> tuple[int, str] | None:
+    """The line of the one statement that calls a layer and keeps nothing of what it gives."""
+    called = [n for n in text.nodes if isinstance(n, ast.Expr) and isinstance(n.value, ast.Call)]
+    found = [n for n in called if _is_layer(text, n.value.func)]
+    how = THROWN_AWAY.format(text.of(found[0].value)) if found else ""
+    return (found[0].lineno, how) if len(found) == 1 else None
+
+
+def _is_layer(text: Text, func: ast.expr) -> bool:
+    """Whether `self.name` is set to a layer of the library somewhere."""
+    made = [
+        n.value for n in text.nodes if isinstance(n, ast.Assign) if text.of(func) in _own(text, n)
+    ]
+    layers = (n.func for n in made if isinstance(n, ast.Call))
+    is_own = isinstance(func, ast.Attribute) and root_of(func) == "self"
+    return is_own and any(text.of(each).startswith("nn.") for each in layers)
+
+
+def _own(text: Text, node: ast.Assign) -> list[str]:
+    return [text.of(target) for target in node.targets]
 
 
 def _last(text: Text, name: str) -> ast.Return | None:

@@ -20,7 +20,8 @@ from autograder.tracing.edits.ask import steps_of
 from autograder.tracing.edits.distance import all_one, are_apart, distance, mark, may_match
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
-from autograder.tracing.edits.kinds.source import Edit, lines_that_make
+from autograder.tracing.edits.kinds.source import Edit, lines_that_feed, lines_that_make
+from autograder.tracing.edits.parts import parts_of
 from autograder.tracing.edits.place import DRAWS
 from autograder.tracing.edits.versions import Versions, WrongAnswer
 from autograder.tracing.look import Told
@@ -40,6 +41,7 @@ NEAREST = 4  # changes behind which a second one is looked for
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
+FEEDS = 2  # the same on one that makes what such a line takes
 TOLD_TO_LACK = 2  # the same for what is missing, which shows on a later line, too
 
 
@@ -68,7 +70,12 @@ class Search:
         told: Sequence[int] = (),
         pair: Sequence[str] = (),
     ):
-        self.wrong, self.likely, self.told = wrong, likely, frozenset(told)
+        self.wrong, self.likely = wrong, likely
+        self.parts = parts_of(wrong)
+        turned = self.parts is not None and self.parts.turned
+        self.told = frozenset([*told, self.parts.last] if turned else told)
+        feeding = lines_that_feed(self.told, wrong.source)
+        self.feeding = {line for line in feeding if likely.get(line, 1) < SURELY_RIGHT}
         self.versions = Versions(wrong, tuple(pair))
         self.place, self.rtol = self.versions.place, self.versions.rtol
         self.by_chance = self.versions.by_chance
@@ -296,9 +303,11 @@ class Search:
         return bool(came) and all(matches(got, wanted, self.rtol) for got, wanted in pairs)
 
     def _may_be(self, edit: Edit) -> bool:
-        """Whether a change is tried wherever it stands: nothing of a kind that could be anywhere is
-        missing on a line that gives what is right, and of a name that is read once nobody knows
-        which line is wrong."""
+        """Whether a change is tried wherever it stands: not on a line that has no part in what is
+        wrong; nothing of a kind that could be anywhere is missing on a line that gives what is
+        right, and of a name that is read once nobody knows which line is wrong."""
+        if self.parts is not None and self.parts.is_idle(edit.line):
+            return False
         anywhere = edit.missing and edit.rank >= ANYWHERE
         runs = self.wrong.outcomes[self.place].error is None  # else what is right may not fit
         return not (edit.unsure or (anywhere and runs and self.likely.get(edit.line, 1) == 2))
@@ -312,7 +321,9 @@ class Search:
         another than the steps tell."""
         much = TOLD_TO_LACK if edit.missing else TOLD
         told = much * (edit.line in self.told or edit.line in self.draws)
-        return 2 * edit.rank + self.likely.get(edit.line, 1) - told
+        told = told or FEEDS * (edit.line in self.feeding and not edit.missing)
+        shared = self.parts is not None and self.parts.is_shared(edit.line)
+        return 2 * edit.rank + self.likely.get(edit.line, 1) - told + shared
 
     # --- two at once -----------------------------------------------------------------------------
     @cached_property

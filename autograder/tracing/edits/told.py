@@ -12,7 +12,8 @@ from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import LEAF
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
-from autograder.tracing.edits.kinds.source import Edit
+from autograder.tracing.edits.kinds.source import NATURAL, Edit
+from autograder.tracing.edits.parts import at_its_part, at_their_parts
 from autograder.tracing.edits.returned import at_its_return
 from autograder.tracing.edits.search import Mended, Search
 from autograder.tracing.edits.versions import WrongAnswer
@@ -64,12 +65,15 @@ def by_its_edit(
         two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
         if not two or _tells_the_same(first[number], placed[number], two, asked.known):
             said = at_its_return(placed[number], asked, search.place)
+            said = at_their_parts(said, asked, search.parts, pair)
+            said = said if pair else at_its_part(said, asked, search.parts)
             return [*placed[:number], said, *placed[number + 1 :]]
         said = _both(first[number], placed[number], two, asked.exercise, look)
         if known and not all(each.known for each in two):  # one mistake on two lines
             words = _known_words(first[number], asked.known)
             said = replace(said, message=f"{words} {said.message}" if words else said.message)
     said = at_its_return(said, asked, search.place)
+    said = said if pair else at_its_part(said, asked, search.parts)
     return [*placed[:number], said, *placed[number + 1 :]]
 
 
@@ -99,6 +103,8 @@ def _tells_the_same(
         return placed.message != first.message
     named = {message for _, message, _ in known.mistakes if message in placed.message}
     own = {each.line for each in two}
+    if len(lines) == len(named) == len(two) and not all(each.how for each in two):
+        return True  # one of both is told by the steps, too, behind a change
     if lines and lines <= own and len(named) >= len(two):
         return True
     if lines != own or NO_CAUSE in placed.message.lower():
@@ -224,6 +230,7 @@ def _said(
     there = [edit for edit in found if edit.line == told]
     if told is not None and not there:  # what the steps tell by name, if it can be mended there
         there = search.at(told) if told in search.told else []
+        there = [e for e in there if not found or e.rank <= found[0].rank + NATURAL]
         given = set() if there or look is None else _given_at(look, told)
         found = [e for e in found if not (e.missing and e.rank)]  # of what has no step at all: told
         found = [e for e in found if not (e.by_name and given & _names(e))]

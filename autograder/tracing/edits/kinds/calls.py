@@ -229,10 +229,11 @@ def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = (
             f"`{name}` keeps the order of the numbers in `{source.shown(value)}`, so that axes mix"
         )
+        rank = 2 if _is_turned(source, value) else 1  # then in another way than it should be
         for a, b in ((1, 2), (-2, -1), (0, 1)):
-            yield source.with_text(value, f"({text}).transpose({a}, {b}).contiguous()", how, 1)
+            yield source.with_text(value, f"({text}).transpose({a}, {b}).contiguous()", how, rank)
         if len(node.args) == 2:
-            yield source.with_expression(node, f"({text}).transpose(-2, -1)", how, 1)
+            yield source.with_expression(node, f"({text}).transpose(-2, -1)", how, rank)
     if name == "view":
         how = "`view` needs numbers that lie one after the other"
         start, end = source.span(node.func)
@@ -246,6 +247,28 @@ def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
             new = f"{receiver}({', '.join(other)}).transpose({i}, {i + 1})"
             how = f"`{name}` cuts the numbers in another order than they lie in"
             yield source.with_expression(node, new, how, 1)
+    yield from _of_folded(source, node)
+
+
+def _is_turned(source: Source, value: ast.expr) -> bool:
+    """Whether the axes of an expression, or of the variable in it, are exchanged there."""
+    function = source.function(value)
+    names = {n.id for n in source.inside(value) if isinstance(n, ast.Name)}
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)] if function else []
+    own = [n for n in made if names & set(map(source.of, n.targets))]
+    calls = (n for each in (value, *own) for n in source.inside(each) if isinstance(n, ast.Call))
+    return any(callee(n) in (*TURNS, "permute") for n in calls)
+
+
+def _of_folded(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """Two axes in one, `[a * b, c, d]`, cut from what lies in the order a, c, b."""
+    first = node.args[0] if len(node.args) == 3 and not of_library(node.func) else None
+    if isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult):
+        a, b = source.in_brackets(first.left), source.in_brackets(first.right)
+        own, (c, d) = source.of(node.func.value), map(source.of, node.args[1:])
+        new = f"{own}.view({a}, {c}, {b}, {d}).transpose(1, 2).reshape({a} * {b}, {c}, {d})"
+        how = f"`{callee(node)}` cuts the numbers in another order than they lie in"
+        yield source.with_expression(node, new, how, 1)
 
 
 def _of_repeats(source: Source, node: ast.Call) -> Iterator[Edit]:

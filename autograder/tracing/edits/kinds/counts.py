@@ -6,10 +6,11 @@ import ast
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import names_of, sizes
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 COUNTS = ("len", "numel", "size", "sum")
+HALF, LAYER = 0.5, "Linear"
 LATE = 3  # how unlikely one of many counts is
 
 
@@ -29,6 +30,37 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         for axis in (1, -1):
             new = f"{source.in_brackets(node.args[0])}.shape[{axis}]"
             yield source.with_text(node, new, how, 1)
+    elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
+        yield from _of_the_last(source, node.args[0])
+    elif isinstance(node, ast.Subscript | ast.Name) and isinstance(node.ctx, ast.Load):
+        yield from _of_a_layer(source, node)
+
+
+def _of_the_last(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """Places that are counted from 0, where they are the last ones of more."""
+    function = source.function(node)
+    counted = sizes(source, function) if function is not None else set()
+    if isinstance(node, ast.Name) and node.id in counted:
+        how = f"`{source.shown(source.parent[node])}` counts from 0, and not from where it should"
+        known = names_of(source, function, node.lineno)
+        for other in [name for name in known if name in counted and name != node.id]:
+            yield source.with_text(node, f"{other} - {node.id}, {other}", how, 1)
+
+
+def _of_a_layer(source: Source, node: ast.Subscript | ast.Name) -> Iterator[Edit]:
+    """A size under a root that is not that of what a layer gives."""
+    parent, function = source.parent[node], source.function(node)
+    power = getattr(parent, "right", None) if isinstance(parent, ast.BinOp) else None
+    is_root = isinstance(parent, ast.Call) and callee(parent) == "sqrt"
+    is_root = is_root or (power is not node and abs(number(power) or 0) == HALF)
+    is_root = is_root and function is not None and function.name != "__init__"
+    if is_root and _is_count(source, function, node):
+        layers = [n for n in source.inside(source.tree) if isinstance(n, ast.Assign)]
+        layers = [n for n in layers if isinstance(n.value, ast.Call) and callee(n.value) == LAYER]
+        targets = [source.of(each.targets[0]) for each in layers]
+        how = f"`{source.shown(node)}` is not the size that belongs under the root"
+        for name in [each for each in targets if each.startswith("self.")][:1]:
+            yield source.with_text(node, f"{name}.out_features", how, 1)
 
 
 def _up_to_it(source: Source, node: ast.Assign) -> Iterator[Edit]:

@@ -17,6 +17,7 @@ SEEN |= {"past", "attend", "attended", "open", "lower", "tril", "earlier", "know
 HIDDEN = {"hide", "hides", "hidden", "future", "later", "pad", "padding", "padded", "blocked"}
 HIDDEN |= {"block", "banned", "forbidden", "upper", "triu", "dropped", "drop", "invalid", "removed"}
 FILLED = ("bernoulli", "bernoulli_", "full", "full_like", "fill_", "Dropout", "dropout")
+OF_SIZES = ("Linear", "Embedding", "LayerNorm")  # layers that are made of sizes
 WORD = re.compile(r"[a-z]+")
 
 
@@ -175,6 +176,8 @@ def sizes(source: Source, function: ast.FunctionDef) -> set[str]:
             found |= _names(target) if called in ("range", "enumerate") else set()
         elif isinstance(node, ast.Assign) and _is_a_size(node.value, found):
             found |= {name for target in node.targets for name in _names(target)}
+        elif isinstance(node, ast.Call) and callee(node) in OF_SIZES:
+            found |= {each.id for each in node.args if isinstance(each, ast.Name)}
     source.sizes[function] = found
     return found
 

@@ -213,7 +213,8 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
             cut = all(isinstance(each, ast.Subscript) for each in pair)
             rank = 0 if isinstance(parent, ast.Subscript) and not named else 1
             edit = source.with_span(node, (begins, ends), ", ".join(other), how, rank)
-            yield replace(edit, by_name=not cut and not _is_layout(source, node))
+            returned = isinstance(parent, ast.Return) and named
+            yield replace(edit, by_name=not (cut or returned or _is_layout(source, node)))
     if isinstance(parent, ast.keyword) and parent.arg in AXES:
         how = f"`{source.shown(parent)}` are more axes than belong there"
         for each in texts:

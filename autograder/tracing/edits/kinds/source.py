@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from autograder.tracing.text import LONGEST, callee
@@ -160,6 +160,28 @@ def lines_that_make(name: str, text: str, before: int) -> list[int]:
             parts = [n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
             found += [node.lineno] if parts and parts[0].id == name else []
     return found
+
+
+def lines_that_feed(lines: Collection[int], text: str) -> set[int]:
+    """The lines that make the variables and attributes which some lines read; of a text that can be
+    read."""
+    if not lines:
+        return set()
+    nodes = [n for n in Source(text).nodes() if isinstance(n, ast.Assign | ast.Return | ast.Expr)]
+    read = {ast.unparse(each) for n in nodes if n.lineno in lines for each in _held(n, ast.Load)}
+    others = [n for n in nodes if isinstance(n, ast.Assign) and n.lineno not in lines]
+    return {n.lineno for n in others if read & {ast.unparse(e) for e in _held(n, ast.Store)}}
+
+
+def _held(node: ast.AST, use: type[ast.expr_context]) -> list[ast.expr]:
+    """The variables, and the attributes of the object, that a statement reads or sets."""
+    found = (n for n in ast.walk(node) if isinstance(getattr(n, "ctx", None), use))
+    return [
+        n
+        for n in found
+        if isinstance(n, ast.Name)
+        or (isinstance(n, ast.Attribute) and getattr(n.value, "id", "") == "self")
+    ]
 
 
 def _is_text(statement: ast.stmt) -> bool:

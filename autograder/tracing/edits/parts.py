@@ -1,0 +1,287 @@
+"""Which of several results are wrong, and which lines have a part in them.
+
+A line that has none in a wrong result is not what is wrong; and where one line alone has a part in
+what is wrong and none in what is right, it is that one.
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from autograder.course.asking import Finding, Verdict, Where
+from autograder.course.calls import Outcome
+from autograder.judging.difference import difference
+from autograder.tracing.edits.versions import WrongAnswer
+from autograder.tracing.text import Text, own_nodes, root_of
+
+ALONE = "it has a part in what is wrong, and none in what is right"
+UNREADABLE = (ast.Try, ast.Global, ast.Nonlocal, ast.Delete, ast.Match, ast.Yield, ast.YieldFrom)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Of an answer that returns several results: by result the lines that may have a part in it and
+    those that surely have; the wrong ones; all lines of the function; whether the program holds
+    nothing else; where it returns, and whether two results are right in each other's place."""
+
+    may: Mapping[object, set[int]]
+    surely: Mapping[object, set[int]]
+    wrong: set
+    all: set[int]
+    is_whole: bool
+    last: int
+    turned: bool
+
+    def is_idle(self, line: int) -> bool:
+        """Whether a line has no part in what is wrong."""
+        return line in self.all - {self.last} and not any(line in self.may[k] for k in self.wrong)
+
+    def is_shared(self, line: int) -> bool:
+        """Whether what is right is made with a line."""
+        return line != self.last and any(
+            line in self.surely[k] for k in self.may.keys() - self.wrong
+        )
+
+    def only(self, wrong: set) -> int | None:
+        """The line that only these results are made with; None where there are several, or none."""
+        right = self.may.keys() - wrong
+        lines = set().union(*(self.may[k] for k in wrong))
+        own = lines.difference(*(self.surely[k] for k in right))
+        return next(iter(own)) if self.is_whole and right and len(own) == 1 else None
+
+
+def at_their_parts(
+    finding: Finding, asked: WrongAnswer, parts: Parts | None, pair: Sequence[str]
+) -> Finding:
+    """A finding of several known mistakes without a line, with one for each: that of the results
+    which the mistake spoils."""
+    if finding.where is not None or parts is None or not pair:
+        return finding
+    known = {check: (m, gives) for check, m, gives in asked.known.mistakes if check in pair}
+    found = []
+    for message, gives in known.values():
+        pairs = _pairs(asked, gives, list(parts.may))
+        line = parts.only(_wrong(pairs, asked.exercise.rtol)) if pairs is not None else None
+        found += [(line, message)] if line is not None else []
+    if len(found) < len(pair):
+        return finding
+    found.sort()
+    said = " ".join(f"Line {line}: {message}" for line, message in found)
+    number = "Three" if len(found) > 2 else "Two"
+    return _at(replace(finding, message=f"{number} things are wrong. {said}"), asked, found[0][0])
+
+
+def at_its_part(finding: Finding, asked: WrongAnswer, parts: Parts | None) -> Finding:
+    """A finding without a line, with the one that only what is wrong is made with."""
+    line = parts.only(parts.wrong) if parts is not None else None
+    if line is None or finding.where is not None or finding.verdict != Verdict.WRONG:
+        return finding
+    return _at(finding, asked, line)
+
+
+def _at(finding: Finding, asked: WrongAnswer, line: int) -> Finding:
+    where = Where(last_right=None, first_wrong=line, how=ALONE)
+    return replace(finding, where=where, line=line, statement=Text(asked.source).statement(line))
+
+
+def parts_of(asked: WrongAnswer) -> Parts | None:
+    """The lines of the parts of what an answer returns; None where they cannot be told."""
+    text = Text(asked.source)
+    function = _asked_for(text, asked.exercise.name)
+    last = function.body[-1] if function is not None else None
+    elements = _elements(last) if isinstance(last, ast.Return) else None
+    inside = [*own_nodes(function)] if elements else []
+    returns = sum(isinstance(n, ast.Return) for n in inside)
+    if not elements or returns != 1 or any(isinstance(n, UNREADABLE) for n in inside):
+        return None
+    pairs = _pairs(asked, asked.outcomes, list(elements))
+    if pairs is None:
+        return None
+    wrong = _wrong(pairs, asked.exercise.rtol)
+    flow = _Flow(function)
+    may, surely = (
+        {key: flow.lines(_read(element), sure=sure) for key, element in elements.items()}
+        for sure in (False, True)
+    )
+    for key, element in elements.items():
+        if not isinstance(element, ast.Name) or flow.unread:
+            may[key].add(last.lineno)
+        if not isinstance(element, ast.Name):
+            surely[key].add(last.lineno)
+    alone = sum(isinstance(n, ast.FunctionDef | ast.Lambda | ast.ClassDef) for n in text.nodes) == 1
+    turned = _are_turned(wrong, pairs, asked.exercise.rtol)
+    return Parts(may, surely, wrong, flow.all, alone, last.lineno, turned)
+
+
+def _wrong(pairs: Mapping[object, list[tuple]], rtol: float) -> set:
+    """The parts that are wrong in some call."""
+    return {key for key, own in pairs.items() if any(difference(g, e, rtol) for g, e in own)}
+
+
+def _asked_for(text: Text, name: str) -> ast.FunctionDef | None:
+    """The function that is asked for, or the `forward` of the class."""
+    inside = [n.body for n in text.nodes if isinstance(n, ast.ClassDef) and n.name == name]
+    found = [n for n in text.nodes if isinstance(n, ast.FunctionDef) and n.name == name]
+    found += [n for body in inside for n in body if getattr(n, "name", "") == "forward"]
+    return found[0] if len(found) == 1 and isinstance(found[0], ast.FunctionDef) else None
+
+
+def _elements(last: ast.Return) -> Mapping[object, ast.expr]:
+    """The expressions of what is returned, by place or key; nothing where it is one thing."""
+    value = last.value
+    if isinstance(value, ast.Tuple | ast.List):
+        return dict(enumerate(value.elts))
+    if isinstance(value, ast.Dict):
+        keys = [k.value if isinstance(k, ast.Constant) else None for k in value.keys]
+        if None not in keys:
+            return dict(zip(map(str, keys), value.values, strict=True))
+    return {}
+
+
+def _pairs(
+    asked: WrongAnswer, outcomes: Sequence[Outcome], keys: Sequence
+) -> dict[object, list[tuple]] | None:
+    """By part what came and what should, in all calls; None where a call has other parts."""
+    found: dict[object, list[tuple]] = {key: [] for key in keys}
+    for got, wanted in zip(outcomes, asked.known.expected, strict=True):
+        if wanted.error is not None:
+            continue
+        own, should = (_by_key(each.value) for each in (got, wanted))
+        if got.error is not None or list(own) != keys or set(should) != set(keys):
+            return None
+        for key in keys:
+            found[key].append((own[key], should[key]))
+    return found
+
+
+def _by_key(value) -> dict:
+    if isinstance(value, Mapping):
+        return {str(key): each for key, each in value.items()}
+    return dict(enumerate(value)) if isinstance(value, tuple | list) else {}
+
+
+def _are_turned(wrong: set, pairs: Mapping[object, list[tuple]], rtol: float) -> bool:
+    """Whether each of two wrong parts is what the other should be."""
+    for one, other in itertools.combinations(sorted(wrong, key=str), 2):
+        both = zip(pairs[one], pairs[other], strict=True)
+        if pairs[one] and not any(
+            difference(a, d, rtol) or difference(c, b, rtol) for (a, b), (c, d) in both
+        ):
+            return True
+    return False
+
+
+# --- what flows where ----------------------------------------------------------------------------
+class _Flow:
+    """By variable the lines that make or change it, each with the variables that it reads."""
+
+    def __init__(self, function: ast.FunctionDef):
+        self.made: dict[str, list[tuple[int, set[str]]]] = {}
+        self.all: set[int] = set()
+        self.of: dict[str, set[str]] = {}  # by variable those that it may share its numbers with
+        self.changed: dict[str, list[tuple[int, set[str]]]] = {}
+        self.read: set[str] = set()
+        for statement in function.body:
+            self._add(statement, set(), set())
+        for name, found in self.changed.items():
+            for other in self._shared(name):
+                self.made.setdefault(other, []).extend(found)
+
+    @property
+    def unread(self) -> set[str]:
+        """The variables that are made and nowhere read."""
+        return set(self.made) - self.read - {"_"}
+
+    def lines(self, names: set[str], sure: bool) -> set[int]:
+        """The lines that may have a part in some variables; those that surely have, if asked."""
+        left, seen, found = list(names), set(names), set()
+        while left:
+            made = self.made.get(left.pop(), ())
+            for line, read in made if not (sure and len(made) > 1) else ():
+                found.add(line)
+                left += read - seen
+                seen |= read
+        return found
+
+    def _add(self, node: ast.stmt, control: set[str], headers: set[int]) -> None:
+        """Adds a statement, which runs as some variables in the headers around it say."""
+        self.all.add(node.lineno)
+        heads = {f"line {line}" for line in headers} | control
+        if isinstance(node, ast.For | ast.While | ast.If | ast.With):
+            read = self._header(node, heads)
+            self.made[f"line {node.lineno}"] = [(node.lineno, read | heads)]
+            for each in (*node.body, *getattr(node, "orelse", ())):
+                self._add(each, control, headers | {node.lineno})
+            return
+        self.read |= _read(node)
+        for target, read in _targets(node):
+            self._make(target, node.lineno, read | heads)
+            if isinstance(node, ast.Assign):
+                self.of.setdefault(root_of(target), set()).update(read)
+        if isinstance(node, ast.Expr):  # a method may change what it is of, and what it is given
+            for name in _read(node):
+                self._change(name, node.lineno, _read(node) | heads)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            for line in {n.lineno for n in ast.walk(node) if isinstance(n, ast.stmt)}:
+                self.all.add(line)
+                self.made.setdefault(node.name, []).append((line, _read(node) | heads))
+
+    def _header(self, node: ast.stmt, heads: set[str]) -> set[str]:
+        """What the head of a block reads; what it gives is added."""
+        if isinstance(node, ast.For):
+            read = _read(node.iter)
+            for name in _stored(node.target):
+                self.made.setdefault(name, []).append((node.lineno, read | heads))
+        elif isinstance(node, ast.With):
+            read = set().union(*(_read(item.context_expr) for item in node.items))
+        else:
+            read = _read(node.test)
+        self.read |= read
+        return read
+
+    def _make(self, target: ast.expr, line: int, read: set[str]) -> None:
+        if isinstance(target, ast.Subscript | ast.Attribute):
+            self._change(root_of(target), line, read | _read(target))
+            return
+        for name in _stored(target):
+            self.made.setdefault(name, []).append((line, read))
+
+    def _change(self, name: str, line: int, read: set[str]) -> None:
+        self.changed.setdefault(name, []).append((line, read))
+
+    def _shared(self, name: str) -> set[str]:
+        """The variables that may share their numbers with one."""
+        found, left = {name}, [name]
+        while left:
+            own = left.pop()
+            near = self.of.get(own, set()) | {n for n, of in self.of.items() if own in of}
+            left += near - found
+            found |= near
+        return found
+
+
+def _targets(node: ast.stmt) -> Iterator[tuple[ast.expr, set[str]]]:
+    """What a statement gives values, each with the variables that it reads for it."""
+    if isinstance(node, ast.AugAssign):
+        yield node.target, _read(node.value) | _stored(node.target)
+    elif isinstance(node, ast.AnnAssign) and node.value is not None:
+        yield node.target, _read(node.value)
+    elif isinstance(node, ast.Assign):
+        for target in node.targets:
+            parts = getattr(target, "elts", [target])
+            values = node.value.elts if isinstance(node.value, ast.Tuple) else []
+            if len(parts) != len(values) or any(isinstance(p, ast.Starred) for p in parts):
+                values = [node.value] * len(parts)
+            yield from ((p, _read(v)) for p, v in zip(parts, values, strict=True))
+
+
+def _read(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def _stored(node: ast.AST) -> set[str]:
+    names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+    return {n.id for n in names if isinstance(n.ctx, ast.Store)}
