@@ -53,36 +53,11 @@ class Parts:
         return next(iter(own)) if self.is_whole and right and len(own) == 1 else None
 
 
-def at_their_parts(
-    finding: Finding, asked: WrongAnswer, parts: Parts | None, pair: Sequence[str]
-) -> Finding:
-    """A finding of several known mistakes without a line, with one for each: that of the results
-    which the mistake spoils."""
-    if finding.where is not None or parts is None or not pair:
-        return finding
-    known = {check: (m, gives) for check, m, gives in asked.known.mistakes if check in pair}
-    found = []
-    for message, gives in known.values():
-        pairs = _pairs(asked, gives, list(parts.may))
-        line = parts.only(_wrong(pairs, asked.exercise.rtol)) if pairs is not None else None
-        found += [(line, message)] if line is not None else []
-    if len(found) < len(pair):
-        return finding
-    found.sort()
-    said = " ".join(f"Line {line}: {message}" for line, message in found)
-    number = "Three" if len(found) > 2 else "Two"
-    return _at(replace(finding, message=f"{number} things are wrong. {said}"), asked, found[0][0])
-
-
 def at_its_part(finding: Finding, asked: WrongAnswer, parts: Parts | None) -> Finding:
     """A finding without a line, with the one that only what is wrong is made with."""
     line = parts.only(parts.wrong) if parts is not None else None
     if line is None or finding.where is not None or finding.verdict != Verdict.WRONG:
         return finding
-    return _at(finding, asked, line)
-
-
-def _at(finding: Finding, asked: WrongAnswer, line: int) -> Finding:
     where = Where(last_right=None, first_wrong=line, how=ALONE)
     return replace(finding, where=where, line=line, statement=Text(asked.source).statement(line))
 
@@ -141,6 +116,12 @@ def _elements(last: ast.Return) -> Mapping[object, ast.expr]:
     return {}
 
 
+def wrong_parts(asked: WrongAnswer, outcomes: Sequence[Outcome], parts: Parts) -> set | None:
+    """The parts of what came back that are wrong in some call; None where it has others."""
+    pairs = _pairs(asked, outcomes, list(parts.may))
+    return _wrong(pairs, asked.exercise.rtol) if pairs is not None else None
+
+
 def _pairs(
     asked: WrongAnswer, outcomes: Sequence[Outcome], keys: Sequence
 ) -> dict[object, list[tuple]] | None:
@@ -149,7 +130,7 @@ def _pairs(
     for got, wanted in zip(outcomes, asked.known.expected, strict=True):
         if wanted.error is not None:
             continue
-        own, should = (_by_key(each.value) for each in (got, wanted))
+        own, should = (of_parts(each.value) for each in (got, wanted))
         if got.error is not None or list(own) != keys or set(should) != set(keys):
             return None
         for key in keys:
@@ -157,7 +138,8 @@ def _pairs(
     return found
 
 
-def _by_key(value) -> dict:
+def of_parts(value) -> dict:
+    """The parts of a value by place or key; nothing of what has none."""
     if isinstance(value, Mapping):
         return {str(key): each for key, each in value.items()}
     return dict(enumerate(value)) if isinstance(value, tuple | list) else {}

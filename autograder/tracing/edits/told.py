@@ -12,8 +12,9 @@ from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import LEAF
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
+from autograder.tracing.edits.by_parts import by_parts
 from autograder.tracing.edits.kinds.source import NATURAL, Edit
-from autograder.tracing.edits.parts import at_its_part, at_their_parts
+from autograder.tracing.edits.parts import at_its_part
 from autograder.tracing.edits.returned import at_its_return
 from autograder.tracing.edits.search import Mended, Search
 from autograder.tracing.edits.versions import WrongAnswer
@@ -51,6 +52,7 @@ def by_its_edit(
     one = search.one()
     known = named and _is_known(first[number], asked.known)
     two = search.two(known) if not one else search.two_natural() if _is_anywhere(one) else ()
+    two = two or (by_parts(search, pair) if not (one or settled) else ())
     if two and one:  # two slips in their places, for one step that could be missing anywhere
         one = []
     if settled:
@@ -65,7 +67,6 @@ def by_its_edit(
         two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
         if not two or _tells_the_same(first[number], placed[number], two, asked.known):
             said = at_its_return(placed[number], asked, search.place)
-            said = at_their_parts(said, asked, search.parts, pair)
             said = said if pair else at_its_part(said, asked, search.parts)
             return [*placed[:number], said, *placed[number + 1 :]]
         said = _both(first[number], placed[number], two, asked.exercise, look)
