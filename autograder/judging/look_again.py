@@ -71,7 +71,9 @@ def look_again(
         again = ask([_with(c, plan, itself) for c, plan in zip(calls, chosen, strict=True)])
         if len(again) != len(calls):
             return first()
-        others = judge([_back(o, plan) for o, plan in zip(again, chosen, strict=True)])
+        right = [{} if itself else wanted.parameters for _, wanted in seen]
+        back = zip(again, chosen, right, strict=True)
+        others = judge([_back(*each) for each in back])
         if not others:
             return [_but_for(_say(seen, chosen, itself) or first()[0], chosen[0])]
         likeliest = likeliest or others
@@ -239,8 +241,11 @@ def _cut(tensor: torch.Tensor | None, part: Part) -> torch.Tensor | None:
     return None if tensor is None else tensor.chunk(part.count)[part.place]
 
 
-def _back(outcome: Outcome, plan: Plan) -> Outcome:
-    """An outcome with the names that were asked for."""
+def _back(outcome: Outcome, plan: Plan, right: Mapping) -> Outcome:
+    """An outcome with the names that were asked for.
+
+    right: the shapes of the parameters of the layers that were put in, by name.
+    """
     gradients = outcome.gradients
     if isinstance(gradients, Mapping):
         gradients = _joined(gradients, plan)
@@ -250,6 +255,9 @@ def _back(outcome: Outcome, plan: Plan) -> Outcome:
         parts = plan.get(layer, ())
         alone = len(parts) == 1 and parts[0].count == 1
         renamed[f"{parts[0].layer}.{kind}" if alone else name] = shape
+        if alone:
+            own = {f"{parts[0].layer}.{each}" for each in ("weight", "bias")}
+            renamed |= {n: right[n] for n in own if n in right}
     return replace(outcome, gradients=gradients, parameters=renamed)
 
 

@@ -25,7 +25,7 @@ from autograder.tracing.proof.around_softmax import (
 from autograder.tracing.proof.handed import may_be_handed_in, reordered_by_the_return
 from autograder.tracing.proof.standing import is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, reference
-from autograder.tracing.say import as_it_was, called, one_place, taken_for_another, where
+from autograder.tracing.say import MISSING, as_it_was, called, one_place, taken_for_another, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
 
 TWO_AT_ONCE = "Two things at once. "  # how what two relations tell of a result begins
@@ -262,7 +262,7 @@ class Look:
         elif name and name != called(wanted):
             how = f"what is returned is {name}"
         elif self.own.comes_of(wanted, found.known) or any(found.known is k for k in self.own.also):
-            how = "a step is missing before what is returned"
+            how = MISSING
         else:
             return None
         landmark = name if name != called(wanted) else ""

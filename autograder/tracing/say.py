@@ -26,6 +26,7 @@ from autograder.tracing.proof.standing import (
 from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
+MISSING = "a step is missing before what is returned"
 NO_CAUSE = "what it gives is not right"  # of a line, where no more is known
 RANDOM = ("rand", "rand_like", "randn", "bernoulli", "uniform", "dropout", "multinomial")
 NOWHERE: tuple[int, int | None, str] = (-1, None, "")

@@ -75,6 +75,30 @@ SLIPS = {
     ),
     "another tensor's size": ("y = torch.zeros(n)", "y = torch.zeros(x.shape[-1])"),
     "every axis of size 1 dropped": ("y = one.squeeze()", "y = one.squeeze(-1)"),
+    "folded heads that are cut as they lie": (
+        "y = x.reshape(ROWS * 2, TOKENS, 2)",
+        "y = x.view(ROWS, TOKENS, 2, 2).transpose(1, 2).reshape(ROWS * 2, TOKENS, 2)",
+    ),
+    "places from the start for the last ones": (
+        "more = x.shape[1]; less = x.shape[0]; y = torch.arange(less)",
+        "more = x.shape[1]; less = x.shape[0]; y = torch.arange(more - less, more)",
+    ),
+    "a new axis before its neighbour": (
+        "y = q[:, None, :, :].expand(ROWS, 3, TOKENS, SIZE).flatten(1, 2)",
+        "y = q.unsqueeze(2).expand(ROWS, TOKENS, 3, SIZE).flatten(1, 2)",
+    ),
+    "a triangle of more columns than rows": (
+        "more = n + 3; y = torch.ones(n, more).triu(1)",
+        "more = n + 3; y = torch.ones(n, more).triu(1 + more - n)",
+    ),
+    "a triangle of more columns that names no diagonal": (
+        "more = n + 3; y = torch.ones((n, more)).tril()",
+        "more = n + 3; y = torch.ones((n, more)).tril(more - n)",
+    ),
+    "a sum that each round replaces": (
+        "y = 0 * x[0]; for row in x: y = row * row",
+        "y = 0 * x[0]; for row in x: y = y + row * row",
+    ),
     "sine and cosine": (
         "y = x.clone(); y[0] = x[0].cos(); y[1] = x[1].sin()",
         "y = x.clone(); y[0] = x[0].sin(); y[1] = x[1].cos()",
@@ -96,6 +120,7 @@ def given():
 
 
 def program(line):
+    line = line.replace("ROWS", str(ROWS)).replace("TOKENS", str(TOKENS)).replace("SIZE", str(SIZE))
     body = "\n    ".join(line.split("; "))
     return f"def f({', '.join(given())}):\n    {body}\n    return y\n"
 
@@ -131,7 +156,9 @@ LAYERS = """
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.norm, self.up, self.down = nn.LayerNorm(3), nn.Linear(3, 3), nn.Linear(3, 3)
+        self.norm = nn.LayerNorm(3)
+        self.up = nn.Linear(3, 3)
+        self.down = nn.Linear(3, 3)
 
     def forward(self, x, short, cache=None):
         {}
@@ -155,6 +182,10 @@ WHOLE = {
         "        return x, kept",
         "if cache is not None:\n            x = torch.cat([cache, x])\n        kept = x\n"
         "        return x, kept",
+    ),
+    "another size under the root": (
+        "return self.up(x) / math.sqrt(x.shape[-1])",
+        "return self.up(x) / math.sqrt(self.up.out_features)",
     ),
     "a loop that is left": (
         "for _ in range(3):\n            x = self.up(x)\n            break\n        return x",

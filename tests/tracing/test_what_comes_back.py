@@ -86,6 +86,52 @@ class SelfAttention(nn.Module):
         logs = table - table.logsumexp(dim=1, keepdim=True)
         return torch.einsum("bkq,bkh->bqh", logs.exp(), self.v(x))
 """
+THROWN_AWAY = """
+class CausalAttention(nn.Module):
+    def __init__(self, input_size, hidden, context_length, dropout):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+        self.drop = nn.Dropout(dropout)
+        later = torch.ones(context_length, context_length).triu(1).bool()
+        self.register_buffer("hidden", later, persistent=False)
+
+    def forward(self, x):
+        q, k, v = self.q(x), self.k(x), self.v(x)
+        scores = q @ k.mT / k.shape[-1] ** 0.5
+        hidden = self.hidden[: x.shape[1], : x.shape[1]]
+        weights = scores.masked_fill(hidden, -math.inf).softmax(-1)
+        self.drop(weights)  # <-
+        return weights @ v
+"""
+STACKED_AT_THE_END = """
+def merge_heads(t):
+    parts = [t[:, i] for i in range(t.shape[1])]
+    wide = torch.stack(parts, dim=-1)  # <-
+    return wide.flatten(2)
+"""
+LOST_ROUNDS = """
+def grad_input(grad_q, grad_k, grad_v, w_q, w_k, w_v):
+    total = 0
+    for grad, w in ((grad_q, w_q), (grad_k, w_k), (grad_v, w_v)):
+        total = grad.transpose(1, 2).flatten(2) @ w  # <-
+    return total
+"""
+A_FILL_OF_ITS_OWN = """
+def masked_softmax(scores, hidden):
+    fill = -1e9  # <-
+    scores = scores.masked_fill(hidden, fill)
+    return scores.softmax(-1)
+"""
+ONE_OF_TWO_UNSCALED = """
+def grad_queries_keys(grad_scores, q, k):
+    root = math.sqrt(q.shape[-1])
+    by_q = torch.einsum("bij,bjd->bid", grad_scores, k)  # <-
+    by_k = torch.einsum("bij,bid->bjd", grad_scores, q)
+    by_k = by_k / root
+    return by_q, by_k
+"""
 SLIPS = {
     "as it was given": ("masks.map", AS_GIVEN),
     "no tensor": ("backward.queries_keys", NO_TENSOR),
@@ -96,6 +142,11 @@ SLIPS = {
     "one number for all up to it": ("variants.alibi", ONE_NUMBER),
     "another argument": ("heads.output", OF_ANOTHER_TENSOR),
     "a half for a root": ("variants.grouped", HALVED),
+    "a layer that is called for nothing": ("masks.attention", THROWN_AWAY),
+    "heads that are stacked at the end": ("heads.merge", STACKED_AT_THE_END),
+    "rounds that are lost": ("backward.paths", LOST_ROUNDS),
+    "a fill of its own line": ("masks.half", A_FILL_OF_ITS_OWN),
+    "one of two results unscaled": ("backward.queries_keys", ONE_OF_TWO_UNSCALED),
     "a product of layers that is not scaled": ("self_attention.forward", UNSCALED),
 }
 

@@ -15,9 +15,13 @@ from autograder.course.asking import Finding, Verdict, Where
 from autograder.course.calls import Outcome
 from autograder.judging.difference import difference
 from autograder.tracing.edits.versions import WrongAnswer
-from autograder.tracing.text import Text, own_nodes, root_of
+from autograder.tracing.say import MISSING
+from autograder.tracing.text import Text, callee, own_nodes, root_of
 
 ALONE = "it has a part in what is wrong, and none in what is right"
+NEW = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Constant)
+MAKE = ("matmul", "bmm", "mm", "einsum", "softmax", "exp", "sqrt", "tanh", "sum", "mean", "cat")
+MAKE += ("stack", "clone", "where", "masked_fill", "zeros_like", "ones_like", "empty_like")
 UNREADABLE = (ast.Try, ast.Global, ast.Nonlocal, ast.Delete, ast.Match, ast.Yield, ast.YieldFrom)
 
 
@@ -54,9 +58,11 @@ class Parts:
 
 
 def at_its_part(finding: Finding, asked: WrongAnswer, parts: Parts | None) -> Finding:
-    """A finding without a line, with the one that only what is wrong is made with."""
+    """A finding without a line, or with that of the `return` before which a step is missing, with
+    the one that only what is wrong is made with."""
     line = parts.only(parts.wrong) if parts is not None else None
-    if line is None or finding.where is not None or finding.verdict != Verdict.WRONG:
+    told = finding.where is not None and finding.where.how != MISSING
+    if line is None or told or finding.verdict != Verdict.WRONG:
         return finding
     where = Where(last_right=None, first_wrong=line, how=ALONE)
     return replace(finding, where=where, line=line, statement=Text(asked.source).statement(line))
@@ -202,7 +208,10 @@ class _Flow:
         for target, read in _targets(node):
             self._make(target, node.lineno, read | heads)
             if isinstance(node, ast.Assign):
-                self.of.setdefault(root_of(target), set()).update(read)
+                shared = set() if _makes_a_new_one(node.value) else read
+                self.of.setdefault(root_of(target), set()).update(shared)
+            elif isinstance(node, ast.AugAssign):  # a tensor is changed in place
+                self._change(root_of(target), node.lineno, read | heads)
         if isinstance(node, ast.Expr):  # a method may change what it is of, and what it is given
             for name in _read(node):
                 self._change(name, node.lineno, _read(node) | heads)
@@ -258,6 +267,11 @@ def _targets(node: ast.stmt) -> Iterator[tuple[ast.expr, set[str]]]:
             if len(parts) != len(values) or any(isinstance(p, ast.Starred) for p in parts):
                 values = [node.value] * len(parts)
             yield from ((p, _read(v)) for p, v in zip(parts, values, strict=True))
+
+
+def _makes_a_new_one(value: ast.expr) -> bool:
+    """Whether an expression surely makes a tensor that shares its numbers with no other."""
+    return isinstance(value, NEW) or (isinstance(value, ast.Call) and callee(value) in MAKE)
 
 
 def _read(node: ast.AST) -> set[str]:

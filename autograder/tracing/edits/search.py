@@ -21,7 +21,7 @@ from autograder.tracing.edits.distance import all_one, are_apart, distance, mark
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import Edit, lines_that_feed, lines_that_make
-from autograder.tracing.edits.parts import parts_of
+from autograder.tracing.edits.parts import parts_of, wrong_parts
 from autograder.tracing.edits.place import DRAWS
 from autograder.tracing.edits.versions import Versions, WrongAnswer
 from autograder.tracing.look import Told
@@ -42,6 +42,7 @@ NEARER = 3  # how much likelier a second one is that alone brings the result nea
 SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
 FEEDS = 2  # the same on one that makes what such a line takes
+TURNED = ".transpose("  # how a change exchanges axes
 TOLD_TO_LACK = 2  # the same for what is missing, which shows on a later line, too
 
 
@@ -120,15 +121,17 @@ class Search:
 
     def where_it_is_made(self, edit: Edit) -> Edit | None:
         """A change of the lines that make a variable, which mends as much as one that turns it
-        where it is read, and is as natural. Not of lines that are known to be right."""
+        where it is read, and is as natural. Not of lines that are known to be right; where axes are
+        exchanged, whose order is not known, it is more natural."""
         start, end = edit.place
         name = self.wrong.source[start:end]
         if not name.isidentifier() or edit.by_name or name == edit.new or name not in edit.new:
             return None
+        turns = TURNED in edit.new
         for line in reversed(lines_that_make(name, self.wrong.source, edit.line)):
-            if self.likely.get(line, 1) < SURELY_RIGHT:
+            if turns or self.likely.get(line, 1) < SURELY_RIGHT:
                 own = [e for e in self.at(line) if not (e.missing or e.by_name)]
-                own = [e for e in own if e.rank <= edit.rank]
+                own = [e for e in own if e.rank <= edit.rank - turns]
                 if own:
                     return own[0]
         return None
@@ -388,10 +391,18 @@ class Search:
                     continue
                 if self._leaves(edit, gives):
                     left = self._left_by(edit, check)
-                    if left is not None and left.where.first_wrong != edit.line:
-                        other = Mended(left.where.first_wrong, "", left.taken or message)
+                    line = self._at_its_part(left.where.first_wrong, gives) if left else None
+                    if line not in (None, edit.line):
+                        other = Mended(line, "", left.taken or message)
                         return Mended(edit.line, edit.how), other
         return ()
+
+    def _at_its_part(self, line: int, gives: Sequence[Outcome]) -> int:
+        """The line of a known mistake; of one that shows where several results are returned that
+        which alone makes what it spoils."""
+        if self.parts is None or line != self.parts.last:
+            return line
+        return self.parts.only(wrong_parts(self.wrong, gives, self.parts) or set()) or line
 
     def _beside_what_the_steps_tell(self, nearest: list[Edit]) -> tuple[Mended, ...]:
         """A change behind which one step is wrong, and with that step mended nothing else, which is

@@ -65,7 +65,7 @@ def by_its_edit(
         said = _said(first[number], placed[number], one, search, look)
     else:
         two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
-        if not two or _tells_the_same(first[number], placed[number], two, asked.known):
+        if not two or _tells_the_same(first[number], placed[number], two, search):
             said = at_its_return(placed[number], asked, search.place)
             said = said if pair else at_its_part(said, asked, search.parts)
             return [*placed[:number], said, *placed[number + 1 :]]
@@ -95,16 +95,20 @@ def _told_by_name(placed: Finding, known: Answers) -> list[int]:
 
 
 def _tells_the_same(
-    first: Finding, placed: Finding, two: tuple[Mended, ...], known: Answers
+    first: Finding, placed: Finding, two: tuple[Mended, ...], search: Search
 ) -> bool:
     """Whether the steps have told two mistakes of the same lines, no fewer of them by their names,
     or of one line, in the order in which they come in; or the cause of one line alone."""
     lines = {int(line) for line in LINE.findall(placed.message)}
     if placed.where is not None and {placed.where.first_wrong} == {each.line for each in two}:
         return placed.message != first.message
+    known = search.wrong.known
     named = {message for _, message, _ in known.mistakes if message in placed.message}
     own = {each.line for each in two}
-    if len(lines) == len(named) == len(two) and not all(each.how for each in two):
+    other = own - lines  # told by the steps where what is made there is taken, or returned
+    returned = search.parts is not None and lines - own == {search.parts.last}
+    apart = not (returned or (other and other <= search.feeding))
+    if len(lines) == len(named) == len(two) and not all(each.how for each in two) and apart:
         return True  # one of both is told by the steps, too, behind a change
     if lines and lines <= own and len(named) >= len(two):
         return True

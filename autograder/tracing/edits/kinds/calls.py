@@ -74,6 +74,7 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_what_is_kept(source, node)
         yield from _of_a_start(source, node)
         yield from _of_repeats(source, node)
+        yield from _of_spread(source, node)
         yield from _of_pairs(source, node)
         yield from _of_joined(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
@@ -198,7 +199,8 @@ def _of_mask(source: Source, node: ast.Call) -> Iterator[Edit]:
         value = node.args[-1] if len(node.args) > second + 1 else None
         if value is not None and name != "where" and not _is_minus_infinity(source, value):
             how = f"`{source.shown(value)}` is not what hides a score"
-            yield source.with_text(value, 'float("-inf")', how)
+            rank = int(isinstance(value, ast.Name))  # else where it is made
+            yield source.with_text(value, 'float("-inf")', how, rank)
         how = f"the two axes of `{source.shown(mask)}` are exchanged"
         yield source.with_expression(mask, f"({source.of(mask)}).transpose(-2, -1)", how, 1)
 
@@ -280,6 +282,28 @@ def _of_repeats(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` repeats all one after the other, and not each"
         new = f"{receiver}.repeat_interleave({times}, dim={axis})"
         yield source.with_expression(node, new, how)
+
+
+def _of_spread(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A new axis, along which each is repeated, on the other side of its neighbour."""
+    value = getattr(node.func, "value", None)
+    if callee(node) != "expand" or of_library(node.func) or value is None:
+        return
+    place, base = None, getattr(value, "value", None)
+    if isinstance(value, ast.Call) and callee(value) == "unsqueeze" and len(value.args) == 1:
+        place, base = number(value.args[0]), getattr(value.func, "value", None)
+    elif isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Tuple):
+        new = [i for i, n in enumerate(value.slice.elts) if getattr(n, "value", 0) is None]
+        rest = [n for n in value.slice.elts if getattr(n, "value", 0) is not None]
+        place = new[0] if len(new) == 1 and {source.of(n) for n in rest} <= {":", "..."} else None
+    sizes = [source.of(n) for n in node.args]
+    for other in (place + 1, place - 1) if isinstance(place, int) and base is not None else ():
+        if 0 <= place < len(sizes) and 0 <= other < len(sizes):
+            own = list(sizes)
+            own[place], own[other] = own[other], own[place]
+            how = f"`{source.shown(node)}` has its new axis in another place than it should"
+            new = f"{source.of(base)}.unsqueeze({other}).expand({', '.join(own)})"
+            yield source.with_expression(node, new, how)
 
 
 def _of_turns(source: Source, node: ast.expr, value: ast.expr) -> Iterator[Edit]:

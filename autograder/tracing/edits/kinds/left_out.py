@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import names_of, sizes
+from autograder.tracing.edits.kinds.numbers import apart
 from autograder.tracing.edits.kinds.operators import turned_back
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
@@ -120,7 +121,7 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
             yield _with(source, node, more, how, 1)
     if name in TRIANGLES and axes <= 0 and not named:
         how = f"`{name}` begins at another diagonal than it should"
-        for more in ("1", "-1"):
+        for more in ("1", "-1", *apart(source, node)):
             yield _with(source, node, more, how, 1)
 
 

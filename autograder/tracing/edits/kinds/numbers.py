@@ -25,6 +25,7 @@ GIVE_SEVERAL = ("divmod", "size", "max", "min", "topk", "sort", "chunk", "split"
 PAIRS = ("max", "min", "topk", "sort")  # what gives numbers, and then their places
 PLACES = ("id", "ind", "arg", "pos", "place", "where", "tok", "which")
 FROM_THE_END = (-1, -2, 1, 0)
+TABLES = ("ones", "zeros", "full")
 
 
 def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -108,10 +109,23 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
         if isinstance(parent, ast.BinOp):
             more = (0, 1, 2, -1, 0.5, -value, 2 * value)
         others += [v for v in more if v != value and v not in others]
+        if triangle:
+            others += [f"{value} + {more}" for more in apart(source, call)]
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow) and node is parent.right:
         others = [v for v in others if v]  # a power of 0 takes the whole step away
     for other in others + tens:
         yield source.with_expression(node, str(other), how, 1)
+
+
+def apart(source: Source, triangle: ast.Call) -> list[str]:
+    """By how much more columns than rows the table has that a triangle is taken of."""
+    made = [n for n in source.inside(triangle) if isinstance(n, ast.Call) and callee(n) in TABLES]
+    sizes = made[0].args if len(made) == 1 else []
+    sizes = getattr(sizes[0], "elts", sizes) if sizes else []
+    if len(sizes) < 2 or source.of(sizes[0]) == source.of(sizes[1]):
+        return []
+    rows, columns = map(source.in_brackets, sizes[:2])
+    return [f"{columns} - {rows}"]
 
 
 def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:

@@ -194,7 +194,20 @@ def _added(source: Source, node: ast.Assign) -> Iterator[Edit]:
     if in_a_loop and len(node.targets) == 1 and isinstance(target, ast.Name | ast.Subscript):
         name = source.of(target)
         how = f"each round replaces `{source.shown(target)}`, and adds nothing to it"
-        yield source.with_text(node, f"{name} = {name} + ({source.of(node.value)})", how, 2)
+        rank = 0 if _is_for_later(source, node, target) else 2
+        yield source.with_text(node, f"{name} = {name} + ({source.of(node.value)})", how, rank)
+
+
+def _is_for_later(source: Source, node: ast.Assign, target: ast.expr) -> bool:
+    """Whether a loop sets a variable that has a value before it, and reads it nowhere."""
+    loops = [n for n in source.around(node) if isinstance(n, ast.For | ast.While)]
+    if not loops or not isinstance(target, ast.Name):
+        return False
+    inside = source.inside(loops[-1])
+    own = [n for n in inside if isinstance(n, ast.Name) and n.id == target.id]
+    before = [n for n in source.inside(source.function(node)) if isinstance(n, ast.Assign)]
+    begun = any(target.id in map(source.of, n.targets) for n in before if n not in inside)
+    return begun and own == [target]
 
 
 def _still_needed(source: Source, node: ast.Assign) -> Iterator[Edit]:
