@@ -23,7 +23,7 @@ add(
     """
 def mask_scores(scores):
     i = torch.arange(scores.shape[-1])
-    allowed = i[:, None] <= i[None, :]
+    allowed = i[:, None] <= i[None, :]  # <-
     s = torch.where(allowed, scores, torch.full_like(scores, -torch.inf))  # <-
     return torch.nn.functional.softmax(s, dim=-1)
 """,

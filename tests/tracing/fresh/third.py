@@ -143,7 +143,7 @@ add(
     "one_head.scale",
     """
 def attention_weights(q, k):
-    if (n := len(k)) > 0:
+    if (n := len(k)) > 0:  # <-
         scores = torch.einsum("qc,kc->qk", q, k) / n ** 0.5  # <-
     return scores.softmax(1)
 """,

@@ -112,7 +112,7 @@ def _of_order(source: Source, node: ast.For | ast.comprehension) -> Iterator[Edi
     if isinstance(over, ast.Call) and callee(over) == "zip":
         how = f"`{source.shown(over)}` puts together what does not belong together"
         for each in over.args:
-            yield source.with_expression(each, f"list({source.of(each)})[::-1]", how, 2)
+            yield source.with_expression(each, f"list({source.of(each)})[::-1]", how, 3)
 
 
 def _of_a_later_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:

@@ -322,3 +322,10 @@ def keeps(node: ast.AST) -> bool | None:
     words = {word for name in names for word in WORD.findall(name.lower())}
     seen, hidden = bool(words & SEEN), bool(words & HIDDEN)
     return seen if seen != hidden else None
+
+
+def place_by_name(name: str) -> int:
+    """0 for queries, 1 for keys, 2 for values; -1 for what is called otherwise."""
+    words = name.lower().split("_")
+    found = {word[:1] for word in (words[0], words[-1])} & set("qkv")
+    return "qkv".index(found.pop()) if len(found) == 1 else -1

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.kinds.names import place_by_name
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
@@ -246,17 +247,10 @@ def _is_turned(source: Source, one: ast.Name, other: ast.Name) -> bool:
     given = any(
         _says_its_parts(source, n) and {one.id, other.id} <= set(_parts(source, n)) for n in made
     )
-    places = [_place_by_name(each.id) for each in (one, other)]
+    places = [place_by_name(each.id) for each in (one, other)]
     if -1 not in places and places[0] != places[1]:
         return places[0] > places[1] and (given or all(own))
     return given or (all(own) and own[0][0].lineno > own[1][0].lineno)
-
-
-def _place_by_name(name: str) -> int:
-    """0 for queries, 1 for keys, 2 for values; -1 for what is called otherwise."""
-    words = name.lower().split("_")
-    found = {word[:1] for word in (words[0], words[-1])} & set("qkv")
-    return "qkv".index(found.pop()) if len(found) == 1 else -1
 
 
 def _parts(source: Source, node: ast.Assign) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.calls import LIBRARIES
-from autograder.tracing.edits.kinds.names import is_sure, of_one_type
+from autograder.tracing.edits.kinds.names import is_sure, of_one_type, place_by_name
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
@@ -282,12 +282,32 @@ def _attributes_exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
         if not isinstance(source.parent[n], ast.Tuple | ast.List)  # whose order others decide on
     ]
     own = sorted(own, key=source.span)[:MOST_NAMES]
+    straight = [n for n in own if _goes_where_it_says(source, node, n)]
     for one, other in itertools.combinations(own, 2):
-        if one.attr != other.attr:
+        if one.attr != other.attr and not {one, other} <= set(straight):
             (start, middle), (again, end) = source.span(one), source.span(other)
             new = source.of(other) + source.text[middle:again] + source.of(one)
             how = f"`{source.of(one)}` and `{source.of(other)}` have changed places"
             yield replace(source.with_span(node, (start, end), new, how, 2), by_name=True)
+
+
+def _goes_where_it_says(source: Source, node: ast.stmt, layer: ast.Attribute) -> bool:
+    """Whether what a layer gives goes by the layer's name: `q, k = self.q(x), self.k(x)`, or to an
+    argument that is called so."""
+    call = source.parent[layer]
+    around = source.parent.get(call)
+    if not (isinstance(call, ast.Call) and call.func is layer):
+        return False
+    names, place = [], 0
+    if isinstance(around, ast.Tuple) and isinstance(node, ast.Assign) and around is node.value:
+        names = [source.of(each) for each in getattr(node.targets[0], "elts", ())]
+        place = around.elts.index(call)
+    elif isinstance(around, ast.Call) and call in around.args:
+        place = around.args.index(call)
+        called = [f for f in source.functions() if f.name == callee(around)]
+        names = [a.arg for a in called[0].args.args if a.arg != "self"] if called else []
+    own = place_by_name(layer.attr)
+    return own >= 0 and any(place_by_name(name) == own for name in names[place : place + 1])
 
 
 def _is_given(source: Source, node: ast.Name) -> bool:
