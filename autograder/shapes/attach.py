@@ -396,4 +396,18 @@ class _Layout:
         if stmt.kind == "header":
             low, high = stmt.body
             return [s.id for s in self.makers if low <= s.line <= high][:NEAR]
-        return [stmt.id]
+        return (self._branches(stmt, line + 1) if step < 0 else []) or [stmt.id]
+
+    def _branches(self, last: Stmt, below: int) -> list[int]:
+        """Above a comment below an `if` and its `else`: what makes the same in each of them."""
+        own = set(flat(last.targets))
+        for header in self.stmts.values():
+            inside = header.kind == "header" and header.body[1] == last.end_line
+            if inside and self._column(below) <= self._column(header.line):
+                found = [s for s in self.makers if header.line < s.line <= last.line]
+                found = [s for s in found if own & set(flat(s.targets))]
+                return [s.id for s in sorted(found, key=lambda s: not self.makes(s))][:NEAR]
+        return []
+
+    def _column(self, line: int) -> int:
+        return len(self.lines[line - 1]) - len(self.lines[line - 1].lstrip())

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from autograder.shapes.attach import Sighting
-from autograder.shapes.binding import CODE, Scope
+from autograder.shapes.binding import CALL, CODE, Scope
 from autograder.shapes.match import Matcher, results, unpacks
 from autograder.shapes.recording import Execution, Weight, tensors
 from autograder.shapes.text import names
@@ -95,14 +95,20 @@ class Case:
 
     @cached_property
     def foreign(self) -> set[str]:
-        """The names that stand for a size in comments of other functions only."""
+        """The names that stand for a size in comments of other functions only.
+
+        So does a letter of the call that is told twice here, and never for the size of the call.
+        """
         return {
             n
             for n in shape_names(tuple(self._single(self.claim.terms())))
             for e in self.runs[:8]
-            if self.scope.free(n, e)
+            if (self.scope.free(n, e) or (len(n) == 1 and self._of_the_call(n, e)))
             and not self.scope.lines_with(n, e, self.sighting.line, here=True)
         }
+
+    def _of_the_call(self, name: str, execution: Execution) -> bool:
+        return self.scope.fixed(name, execution)[1] == CALL and self.mentions(name) > 1
 
     @cached_property
     def letters(self) -> set[str]:
@@ -266,6 +272,15 @@ class Case:
                 if only is None or name in only
             )
             for e in self.runs
+        )
+
+    def again(self) -> bool:
+        """Whether the next statement makes the same name again, and then with the last shape."""
+        later = [(s, runs) for s, runs in self.near if s.line > self.stmt.line][:1]
+        return any(self.last.label in flat(s.targets) for s, _ in later) and all(
+            any(shape_fits(self.last.dims, made_, self.scope.lookup(e)) for made_ in results(s, e))
+            for s, runs in later
+            for e in runs
         )
 
     def seen_near(self) -> bool:

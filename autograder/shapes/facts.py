@@ -212,6 +212,8 @@ def nothing_near_has_it(case: Case) -> str:
         name = {case.last.label} & own
         was = bool(name) and not case.always_there()
         was = was and case.alive(without(case.last.dims, case.foreign), name)
+        if name and case.again():
+            return "a tensor near this line has that shape"
         return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
     sure = case.always_there() and len(case.sighting.claims) == 1

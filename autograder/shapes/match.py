@@ -16,7 +16,7 @@ from autograder.shapes.recording import (
     tensors,
     wholes,
 )
-from autograder.shapes.text.dims import Expr, shape_fits
+from autograder.shapes.text.dims import Expr, evaluate, shape_fits
 from autograder.shapes.text.reader import Claim, Stage
 from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Node, Stmt, Traced, flat
@@ -103,7 +103,9 @@ class Matcher:
         on_the_way = self._on_the_way(stmt, execution)
         ops = {op for op, _ in on_the_way}
         at = 0
-        for stage in stages[:-1]:
+        for stage, after in itertools.pairwise(stages):
+            if _worked_out(stage, after, lookup):
+                continue
             if len(stage.terms) > 1:
                 if not self._product(stage, stmt, execution, lookup):
                     return False
@@ -320,6 +322,20 @@ def _with_count(term: Term) -> list[tuple[Expr, ...]]:
         return [term.dims]
     count = ("num", int(term.count)) if term.count.isdecimal() else ("name", term.count)
     return [term.dims, (count, *term.dims)]
+
+
+def _worked_out(stage: Stage, after: Stage, lookup) -> bool:
+    """`[b, t - t + 1, d] => [b, 1, d]`: one shape twice, the arrow is an equals sign."""
+    if len(stage.terms) > 1 or len(after.terms) > 1:
+        return False
+    one, other = stage.terms[0].dims, after.terms[0].dims
+    apart = [(a, b) for a, b in zip(one, other, strict=False) if a != b]
+    return (
+        len(one) == len(other)
+        and bool(apart)
+        and all({a[0], b[0]} & {*"+-*/"} for a, b in apart)
+        and all(evaluate(a, lookup) == evaluate(b, lookup) is not None for a, b in apart)
+    )
 
 
 def _one_shape(claim: Claim) -> bool:

@@ -13,6 +13,8 @@ from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import TURNS, Stmt, flat, trace
 from autograder.shapes.wording import UNKNOWN, Verdict, spelled
 
+KEEPS = frozenset("to cpu cuda detach clone contiguous float double half long int bool".split())
+
 
 def needs_one(stmt: Stmt, runs: list[Execution], lines: list[str], given: Given) -> bool:
     """Whether a statement makes a tensor: not in place, no number, no other name for one."""
@@ -42,10 +44,18 @@ def _only_names(stmt: Stmt, lines: list[str]) -> bool:
 
 def lacking(described: set[int], room) -> list[Verdict]:
     """The statements that make a tensor and that no comment can be about."""
-    found = []
-    for stmt in filter(room.needs_one, room.order):
+    found, before = [], None
+    for stmt, after in zip(room.order, [*room.order[1:], None], strict=True):
+        before, last = stmt, before
+        if not room.needs_one(stmt):
+            continue
         room.source.needed += 1
         if stmt.id in described or covered(stmt, room):
+            continue
+        if (after and after.id in described and _is_it(after, stmt, room)) or (
+            last and last.id in described and _kept(last, stmt, room)
+        ):
+            described.add(stmt.id)
             continue
         text, runs = room.text(stmt), room.runs[stmt.id]
         message = f"Line {stmt.line}: `{text}` makes a tensor; its shape is not in a comment."
@@ -53,6 +63,20 @@ def lacking(described: set[int], room) -> list[Verdict]:
         proposal = ", ".join(spelled(runs, shapes, room.scope, unknown=UNKNOWN))
         found.append(Verdict(stmt.line, text, "", "missing", message, proposal=proposal))
     return found
+
+
+def _is_it(after: Stmt, stmt: Stmt, room) -> bool:
+    """Whether the next line returns what this one makes, and nothing else: `return x  # [b, t]`."""
+    touches = after.kind == "return" and after.line == stmt.end_line + 1
+    return touches and [room.matcher.node(after).text] == stmt.targets
+
+
+def _kept(last: Stmt, stmt: Stmt, room) -> bool:
+    """Whether it is `x = x.to(device)` right below the line that makes x: the same shape again."""
+    nodes = [room.matcher.traced.nodes[n] for e in room.runs[stmt.id] for n, _ in e.events]
+    of, ops = room.matcher.node(stmt).text.split(".")[:1], {n.op for n in nodes} - {""}
+    below = stmt.line == last.end_line + 1 and of == stmt.targets == flat(last.targets)
+    return below and bool(ops) and ops <= KEEPS
 
 
 def covered(stmt: Stmt, room) -> bool:
@@ -91,7 +115,8 @@ def _alike(sighting: Sighting, stmt: Stmt, room) -> bool:
 
 def _in_a_row(sighting: Sighting, stmt: Stmt, room) -> bool:
     """Whether no other comment, and no blank line, stands between."""
-    low, high = sorted((sighting.line, stmt.line))
+    edge = sighting.rows[-1][0] if stmt.line > sighting.line else sighting.line
+    low, high = sorted((edge, stmt.line))
     if high - low > 2 * NEAR and not _alike(sighting, stmt, room):
         return False
     between = any(low < other.line < high for other in room.sightings)

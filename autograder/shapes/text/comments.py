@@ -164,9 +164,11 @@ def _apart(node: ast.stmt, text: bytes) -> bool:
 
 def _parses(code: str) -> bool:
     try:
-        return isinstance(ast.parse(code.strip()).body[0], ast.Assign)
+        node = ast.parse(code.strip()).body[0]
     except (SyntaxError, ValueError, MemoryError, RecursionError, IndexError):
         return False
+    told = isinstance(node, ast.Assign) and getattr(node.targets[0], "attr", "") == "shape"
+    return isinstance(node, ast.Assign) and not told  # `q.shape = (b, t)  # prose`
 
 
 def _is_statement(node: ast.stmt) -> bool:
