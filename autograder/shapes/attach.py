@@ -344,9 +344,10 @@ class _Layout:
     def direction(self, first: int, last: int) -> int:
         """-1 where the comments of this block are below their statements, 1 above, 0 unknown."""
         low, high = first, last
-        while low > 1 and self._in_block(low - 1) and first - low < 40:
+        column = self._column(first)
+        while low > 1 and self._in_block(low - 1, column) and first - low < 40:
             low -= 1
-        while self._in_block(high + 1) and high - last < 40:
+        while self._in_block(high + 1, column) and high - last < 40:
             high += 1
         items: list[tuple[str, int]] = []
         for line in range(low, high + 1):
@@ -358,6 +359,9 @@ class _Layout:
                 if s.kind in MAKES and self._needs(s)
             ]
         kinds = [kind for kind, _ in items]
+        heads = any(s.kind == "header" for s in self.starts.get(high + 1, []))
+        if heads and len(kinds) % 2 and {kinds[0], kinds[-1]} == {"comment"}:
+            items, kinds = items[:-1], kinds[:-1]  # the last one is of the `if` below it
         for way, order in ((1, ("comment", "statement")), (-1, ("statement", "comment"))):
             pairs = list(zip(items[::2], items[1::2], strict=False))
             if (
@@ -373,11 +377,13 @@ class _Layout:
         (_, line), (_, stmt) = pair
         return stmt in self.beside(self.own[line][-1].line + 1 if way > 0 else line - 1, way)
 
-    def _in_block(self, line: int) -> bool:
+    def _in_block(self, line: int, column: int) -> bool:
         text = self.text(line)
         if not text or text.startswith("#"):
             return bool(text)
         covers = self.holds.get(line, [])
+        if any(self._column(s.line) != column for s in covers):
+            return False
         return bool(covers) and not any(s.kind in ("def", "header") for s in covers)
 
     def beside(self, line: int, step: int) -> list[int]:

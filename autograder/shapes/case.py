@@ -217,6 +217,12 @@ class Case:
         """How many comments of the function have the name."""
         return sum(names.normal(name) in group for group in self.scope.comments)
 
+    def told_elsewhere(self, execution: Execution, size: int) -> bool:
+        """Whether other comments of the function have a word for a size that the code settles."""
+        said = {n for group in self.scope.comments for n in group if len(n) > 2} - self.names()
+        settled = (self.scope.fixed(n, execution) for n in said)
+        return any(value == size and proof in (CODE, CALL) for value, proof in settled)
+
     def lines_with(self, name: str, execution: Execution) -> int:
         """How many other comments prove the name."""
         return self.scope.lines_with(name, execution, self.sighting.line)
@@ -272,6 +278,13 @@ class Case:
                 if only is None or name in only
             )
             for e in self.runs
+        )
+
+    def apart(self, stmt_id: int) -> bool:
+        """Whether another statement without a comment makes tensors of other shapes than this."""
+        mine = [results(self.stmt, e) for e in self.runs]
+        return stmt_id in self.bare and any(
+            s.id == stmt_id and [results(s, e) for e in runs] != mine for s, runs in self.room
         )
 
     def again(self) -> bool:

@@ -100,6 +100,13 @@ def _check(source: Source, strict: bool, missing: bool, write: bool) -> Report:
         report.errors.append((0, source.problem or NO_CALL))
         return report
     try:
+        compile(source.setup, "setup", "exec")
+    except (SyntaxError, ValueError) as error:
+        number = getattr(error, "lineno", None) or 1
+        line = source.setup.splitlines()[number - 1].strip()
+        report.errors.append((0, f"the setup cannot be read: {error.args[0]}, `{line}`"))
+        return report
+    try:
         rules = dict(map(_rule, source.settings.where))
         asked = plan("; ".join(source.settings.calls), where=rules)
         job = prepare(source.text, asked, setup=source.setup)
@@ -120,10 +127,13 @@ def _check(source: Source, strict: bool, missing: bool, write: bool) -> Report:
 
 
 def _raised(source: Source, asked: Plan, recording: dict) -> list[tuple[int, str]]:
-    """The exceptions of the calls, each with the line where it came up, once."""
-    if recording["problem"]:
+    """The exceptions of setup and calls, each with the line where it came up, once."""
+    failed = recording["failed"]
+    broken = [_told(f) for f in failed if f["file"] == "<setup>"]
+    if broken or recording["problem"]:
         problem = recording["problem"]
-        return [(0, f"the code could not be loaded: {problem['type']}: {problem['message']}")]
+        loaded = f"the code could not be loaded: {_why(problem, failed)}" if problem else ""
+        return [(0, text) for text in (*(f"in the setup {b}" for b in broken), loaded) if text]
     stmts = trace(source.text).stmts
     found: dict[int, tuple[int, str]] = {}
     for run in recording["runs"]:
@@ -133,9 +143,34 @@ def _raised(source: Source, asked: Plan, recording: dict) -> list[tuple[int, str
             line = stmts[error["stmt"]].line if 0 <= error["stmt"] < len(stmts) else 0
             call = source.settings.calls[0] if len(asked.calls) == 1 else f"call {run['call'] + 1}"
             given = ", ".join(f"{k}={v}" for k, v in sizes.items())
-            text = f"`{call}` raised {error['type']}: {error['message']} (with {given})"
+            text = f"`{call}` raised {_why(error, failed)} (with {given})"
             found[run["call"]] = (line, text)
     return list(found.values())
+
+
+def _told(failed: dict) -> str:
+    text = failed["text"].splitlines()[0]
+    return f"`{text}` raised {failed['type']}: {failed['message']}"
+
+
+def _why(error: dict, failed: list[dict]) -> str:
+    """An exception; of a name that is not defined also the statement that should have made it."""
+    text = f"{error['type']}: {error['message']}"
+    name = error["message"].split("'")[1::2][:1] if error["type"] == "NameError" else []
+    made = [f for f in failed if f["file"] == "<source>" and name and _makes(f["text"], name[0])]
+    return f"{text}, since {_told(made[0])}" if made else text
+
+
+def _makes(text: str, name: str) -> bool:
+    """Whether a statement that begins with the text was to define a name."""
+    try:
+        parts = list(ast.walk(ast.parse(text)))
+    except SyntaxError:  # it is cut off
+        return False
+    bound = {(a.asname or a.name).split(".")[0] for a in parts if isinstance(a, ast.alias)}
+    stored = {n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    defined = {n.name for n in parts if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+    return name in bound | stored | defined or "*" in bound
 
 
 # --- what is printed ------------------------------------------------------------------------------

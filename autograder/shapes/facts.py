@@ -150,14 +150,26 @@ def labelled_as_it(case: Case) -> str:
     if (labels | named) & (case.tensors - own) and case.stmt.kind != "return":
         return "the tensor that is named is not what this line makes"
     begins = {label.lower().split("_")[0] for label in labels - case.tensors}
-    if begins & set(WEIGHTS) and len(case.last.dims) <= 2:
+    here = {part for t in tokens(case.matcher.node(case.stmt).text) for part in t.text.split(".")}
+    layer = here & set(WEIGHTS) or any(
+        isinstance(v, Weight) for e in case.runs for _, v in e.events
+    )
+    if layer and begins & set(WEIGHTS) and len(case.last.dims) <= 2:
         return "the weight of a layer is not looked at"
     foreign = labels - own - _words(labels)
     every = {t.label for c in case.sighting.claims for t in c.terms()} - {""}
     known = any(map(case.in_code, every)) or not case.nowhere
-    if case.sighting.place in ("above", "below", "between") and foreign and known:
+    several = case.nowhere and _one_is_true(case)
+    if case.sighting.place in ("above", "below", "between") and foreign and known and not several:
         return "the tensor that is named is not on this line"
     return ""
+
+
+def _one_is_true(case: Case) -> bool:
+    """`h_n: [..]`, `c_n: [..]` above `out, state = rnn(x)`: whether the other one is told right."""
+    others = [c for c in case.sighting.claims if c is not case.claim and c.stages]
+    others = [c for c in others if all({t.label} - case.tensors - {""} for t in c.terms())]
+    return any(len(c.terms()) == 1 and case.fits(c.terms()[0].dims) for c in others)
 
 
 def _words(labels: set[str]) -> set[str]:
@@ -186,7 +198,7 @@ def placed_beside_it(case: Case) -> str:
         return "" if case.argument else "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
     if place == "above":
-        one = sum(s in case.bare for s in case.sighting.block) <= 1
+        one = not any(case.apart(s) for s in case.sighting.block)
         if (one and below <= above) or case.begins_here():
             return ""
     if place in ("above", "below") and case.always_there():

@@ -177,10 +177,14 @@ def not_one_item(case: Case) -> str:
         stmt.id
         for _, stmt in case.twins
         for e in case.at(stmt)[:1]
-        for s in results(stmt, e)
+        for s in results(stmt, e) or [s for v in e.before.values() for s in tensors(v)]
         if (words and len(s) >= len(shapes[0])) or s[:1] in [made_[:1] for made_ in shapes]
     }
-    if len(whole) >= (1 if words else SAID):
+    apart = [{n for n, v in e.before.items() if v == s[0]} for e, _, s in case.seen()]
+    called = all(any("." not in n for n in names_) for names_ in apart)  # `b, c, t = x.shape`
+    if len(whole) >= (1 if words or called else SAID):
+        return ""
+    if words and all(case.told_elsewhere(e, s[0]) for e, _, s in case.seen()):
         return ""
     line, found = case.sighting.line, case.scope.confirmed
     named = (len(found.lines_of(e.config, s[0]) - {line}) >= SAID for e, _, s in case.seen())

@@ -272,6 +272,34 @@ def test_setup_runs_before_the_file(write):
     assert main([str(write(code)), "--call", CALL]) == 2
 
 
+@pytest.mark.parametrize(
+    "setup, told",
+    [
+        ("y = 1\nraise ValueError(3)", "`raise ValueError(3)` raised ValueError: 3"),
+        ("import no_such_module", "No module named 'no_such_module'"),
+        ("f(a=1, a=2)", "the setup cannot be read: keyword argument repeated: a, `f(a=1, a=2)`"),
+        ("y = = 1", "the setup cannot be read: invalid syntax, `y = = 1`"),
+    ],
+)
+def test_a_setup_that_fails_is_told(write, capsys, setup, told):
+    code = "def f(x):\n    return x  # [batch_size, seq_len]\n"
+    assert main([str(write(code)), "--call", CALL, "--setup", setup]) == 2
+    assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "line", ["from no_such_module import helper", "from no_such_module import *"]
+)
+def test_a_name_that_an_import_failed_to_bring_is_told_with_the_import(write, capsys, line):
+    code = f"{line}\ndef f(x):\n    return helper(x)  # [batch_size, seq_len]\n"
+    assert main([str(write(code)), "--call", CALL]) == 2
+    out = capsys.readouterr().err
+    assert f"name 'helper' is not defined, since `{line}` raised ModuleNotFoundError" in out
+    code = f"{line}\nclass M(helper):\n    pass\n"
+    assert main([str(write(code)), "--call", "M()(x[n])"]) == 2
+    assert "could not be loaded: NameError" in (out := capsys.readouterr().err) and line in out
+
+
 def test_the_room_does_not_import_torch_until_something_runs():
     code = "import sys, autograder.shapes.cli; print('torch' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -19,6 +19,7 @@ MAX_EVENTS = 60_000  # a run
 MAX_KEPT = 24  # different executions of a statement in a run
 MAX_FRAMES = 6  # calls of a function in a run
 MAX_PARTS = 48
+MAX_FAILED = 20  # statements of setup and source that are told
 MODULE = "course_shapes"
 
 
@@ -28,7 +29,7 @@ def run(job: dict) -> dict:
     runs = []
     with contextlib.redirect_stdout(_Quiet()), contextlib.redirect_stderr(_Quiet()):
         recorder = _Recorder(table, job["owner"])
-        namespace, problem = _load(job, recorder)
+        namespace, problem, failed = _load(job, recorder)
         if problem is None:
             for config in range(job["configs"]):
                 for number, call in enumerate(job["calls"]):
@@ -39,6 +40,7 @@ def run(job: dict) -> dict:
         "runs": runs,
         "table": table.rows,
         "constants": _integers(namespace),
+        "failed": failed[:MAX_FAILED],
     }
 
 
@@ -51,17 +53,20 @@ def _one(recorder, namespace, config, number, call) -> dict:
     except BaseException as problem:  # a student's code may raise anything, SystemExit too
         if isinstance(problem, KeyboardInterrupt):
             raise
-        error = {
-            "type": type(problem).__name__[:80],
-            "message": str(problem)[:300],
-            "stmt": recorder.last,
-        }
+        error = {**_told(problem), "stmt": recorder.last}
     recorder.stop()
     return {"config": config, "call": number, "error": error, "stmts": recorder.result()}
 
 
-def _load(job: dict, recorder: _Recorder) -> tuple[dict, dict | None]:
-    """The namespace after setup and source; a statement of either that fails is left out."""
+def _told(error: BaseException) -> dict:
+    return {"type": type(error).__name__[:80], "message": str(error)[:300]}
+
+
+def _load(job: dict, recorder: _Recorder) -> tuple[dict, dict | None, list[dict]]:
+    """The namespace after setup and source, why there is no entry, and what failed on the way.
+
+    A statement of setup or source that fails is left out.
+    """
     module = types.ModuleType(MODULE)
     sys.modules[MODULE] = module
     namespace = module.__dict__
@@ -75,7 +80,7 @@ def _load(job: dict, recorder: _Recorder) -> tuple[dict, dict | None]:
         namespace,
     )
     namespace[job["names"][0]], namespace[job["names"][1]] = recorder.rec, recorder.at
-    problem = None
+    problem, failed = None, []
     flags = annotations.compiler_flag if job.get("future") else 0
     for part in [*job["setup"], *job["source"]]:
         try:
@@ -83,9 +88,10 @@ def _load(job: dict, recorder: _Recorder) -> tuple[dict, dict | None]:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
+            failed.append({"file": part["file"], "text": part["text"][:300], **_told(error)})
             if part.get("entry"):
-                problem = {"type": type(error).__name__[:80], "message": str(error)[:300]}
-    return namespace, problem
+                problem = _told(error)
+    return namespace, problem, failed
 
 
 def _make(tree: dict, config: int, namespace: dict):

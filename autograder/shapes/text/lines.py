@@ -59,7 +59,11 @@ def _part(text: str, shape: str) -> str:
     found, begin = tokens(text), 0
     parts = []
     for word, stop, after in zip(found, found[1:], found[2:], strict=False):
-        if stop.text in (".", "#") and not after.glued and not (word.word and len(word.text) < SHORT):
+        if (
+            stop.text in (".", "#")
+            and not after.glued
+            and not (word.word and len(word.text) < SHORT)
+        ):
             parts.append(text[begin : stop.end])
             begin = after.start
     parts.append(text[begin:])
