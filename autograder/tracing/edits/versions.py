@@ -124,6 +124,29 @@ class Versions:
         return Look(trace, bank, place, Text(source)).told(check)
 
     @cached_property
+    def lines_only_where_wrong(self) -> set[int]:
+        """The lines that make a step in the call that is looked at, and none in one that is right;
+        none where no call is right."""
+        wrong, calls = self.wrong, self.wrong.calls
+        right = [
+            i
+            for i, (got, wanted) in enumerate(
+                zip(wrong.outcomes, wrong.known.expected, strict=True)
+            )
+            if wanted.error is None and matches(got, wanted, self.rtol)
+            if not (by_itself(calls[i], calls) or by_chance(calls, wrong.known, i))
+        ]
+        if not right or self.place is None:
+            return set()
+        text, found = Text(wrong.source), []
+        for place in (self.place, right[0], right[-1]):
+            trace = steps_of(wrong.send, wrong.source, calls[place])
+            if trace is None:
+                return set()
+            found.append({text.line(step) for step in trace.steps} - {None})
+        return found[0] - found[1] - found[2]
+
+    @cached_property
     def _lines(self) -> set[int]:
         """The lines of the answer as it is that made a step."""
         wrong = self.wrong

@@ -147,7 +147,7 @@ change(
         "        self.q = nn.Linear(hidden, input_size)  # <-\n",
     ),
     ("        q = self.q(x)\n", "        q = self.q(x)  # <-\n"),
-    causes=("size",),
+    causes=("has shape .* expected",),
 )
 add(
     "float and bool",

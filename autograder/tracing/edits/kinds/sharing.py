@@ -1,8 +1,10 @@
-"""Slips by sharing: one object with two names, a name used twice, what is not used at all."""
+"""Slips by sharing: one object with two names, a name used twice, what is not used at all, and what
+one of several lines that are alike lacks."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,6 +15,10 @@ from autograder.tracing.text import callee
 
 MOST_NAMES = 8  # that are put in the place of one
 MOST_UNUSED = 3
+# Lines that are alike: their words and signs, how many of them, and how many one may have more.
+WORDS = re.compile(r"\d[\d.e]*|\w+|\"[^\"]*\"|'[^']*'|\*\*|//|\S")
+SPACED = ("+", "-", "*", "/", "@", "**", "//")
+LEAST_ALIKE, MOST_WORDS, MOST_LINES, MOST_MORE = 4, 80, 12, 12
 SIGNS = ("@", "+", "*", "/", "//")
 LEAST = 'float("-inf")'
 MEETS = (("@", ""), ("@", ".mT"), ("+", ""), ("*", ""))
@@ -24,12 +30,15 @@ def of_sharing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_several_names(source, node)
         yield from _of_a_second_name(source, node)
         yield from _of_what_is_unused(source, node.value)
+        yield from _of_what_others_have(source, node)
     elif isinstance(node, ast.Return) and node.value is not None:
         yield from _of_what_is_unused(source, node.value)
     elif isinstance(node, ast.ListComp):
         yield from _of_what_is_unused(source, node.elt)
     elif isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
         yield from _of_a_whole_size(source, node)
+    elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
+        yield from _of_longer_names(source, node)
     if isinstance(node, ast.Assign | ast.Return | ast.AugAssign | ast.Expr):
         yield from _of_all_in_one(source, node)
     if isinstance(node, ast.For):
@@ -85,6 +94,21 @@ def _of_all_in_one(source: Source, node: ast.stmt) -> Iterator[Edit]:
             yield replace(edit, by_name=True)
 
 
+def _of_longer_names(source: Source, node: ast.Tuple) -> Iterator[Edit]:
+    """Several names side by side, each of which is a part of another: `k, v` for `all_k, all_v`."""
+    function, own = source.function(node), [getattr(n, "id", "") for n in node.elts]
+    if function is None or len(own) < 2 or not all(own):
+        return
+    known = names_of(source, function, node.lineno)
+    for longer in [name for name in known if name != own[0] and own[0] in name]:
+        before, _, behind = longer.partition(own[0])
+        others = [f"{before}{name}{behind}" for name in own]
+        if set(others) <= set(known):
+            how = f"`{source.shown(node)}` are others than belong there"
+            (start, _), (_, end) = source.span(node.elts[0]), source.span(node.elts[-1])
+            yield source.with_span(node, (start, end), ", ".join(others), how, 1)
+
+
 def _of_what_rounds_overwrite(source: Source, node: ast.For) -> Iterator[Edit]:
     """A name from before a loop that a round overwrites, so that the next round finds another."""
     for statement in node.body:
@@ -135,6 +159,47 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
         for new in ways:
             edit = replace(source.with_expression(value, new, how, 1), missing=True)
             yield replace(edit, line=line or edit.line)
+
+
+def _of_what_others_have(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """What another line has and this one lacks, which is the same but for that and for names:
+    `q = f(a)` beside `k = f(b) + 1`."""
+    function, own = source.function(node), _words(source.of(node.value))
+    if function is None or not LEAST_ALIKE <= len(own) <= MOST_WORDS:
+        return
+    others = [n for n in source.inside(function) if isinstance(n, ast.Assign) and n is not node]
+    found: dict[tuple[int, str], list[int]] = {}
+    for other in others[:MOST_LINES]:
+        more = _more_than(_words(source.of(other.value)), own)
+        if more is not None:
+            found.setdefault(more, []).append(other.lineno)
+    for (place, text), lines in found.items():
+        start = source.span(node.value)[0] + place
+        how = f"`{text.strip()}` is missing, which line {lines[0]} has"
+        rank = 0 if len(lines) > 1 or "self." in text else 3  # else that line may have it too much
+        yield source.with_span(node.value, (start, start), text, how, rank)
+
+
+def _more_than(other: list[tuple[str, int]], own: list[tuple[str, int]]) -> tuple[int, str] | None:
+    """What a text has more than another, all in one place, and where that is in the other."""
+    count = len(other) - len(own)
+    if not 0 < count <= MOST_MORE:
+        return None
+    found = []
+    for first in range(1, len(own) + 1):
+        pairs = zip(own, other[:first] + other[first + count :], strict=True)
+        differ = {(b, a) for (a, _), (b, _) in pairs if a != b}
+        names, run = dict(differ), [word for word, _ in other[first : first + count]]
+        consistent = len(names) == len(differ) and all(a.isidentifier() for p in differ for a in p)
+        if consistent and names and run.count("(") == run.count(")") and run[0] != ",":
+            text = "".join(f" {names.get(w, w)} " if w in SPACED else names.get(w, w) for w in run)
+            found.append((-len(names), own[first - 1][1], text))
+    return max(found)[1:] if found else None
+
+
+def _words(text: str) -> list[tuple[str, int]]:
+    """The words and signs of an expression, each with where it ends."""
+    return [(found[0], found.end()) for found in WORDS.finditer(text)]
 
 
 def _where_the_others_are_read(source: Source, function: ast.FunctionDef, name: str) -> int | None:
