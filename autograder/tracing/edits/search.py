@@ -95,6 +95,9 @@ class Search:
         self.judged = 0
         self.mending: list[Edit] = []  # what mends all
         self.nearly: list[Edit] = []  # what mends the call that is looked at, and not all
+        error = wrong.outcomes[self.place].error if self.place is not None else None
+        if error is not None and isinstance(error.get("line"), int):
+            self.feeding |= lines_that_feed({error["line"]}, wrong.source)
         if self.place is not None:
             self.only_there = self.versions.lines_only_where_wrong
             call = replace(wrong.calls[self.place], work=False)

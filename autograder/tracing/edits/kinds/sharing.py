@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.kinds.calls import of_library
 from autograder.tracing.edits.kinds.left_out import TRIANGLES
 from autograder.tracing.edits.kinds.names import keeps, names_of, of_one_type, sizes, unread
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 MOST_NAMES = 8  # that are put in the place of one
@@ -19,7 +20,9 @@ MOST_UNUSED = 3
 WORDS = re.compile(r"\d[\d.e]*|\w+|\"[^\"]*\"|'[^']*'|\*\*|//|\S")
 SPACED = ("+", "-", "*", "/", "@", "**", "//")
 LEAST_ALIKE, MOST_WORDS, MOST_LINES, MOST_MORE = 4, 80, 12, 12
+QKV = (("q", "k", "v"), ("query", "key", "value"))
 SIGNS = ("@", "+", "*", "/", "//")
+IN_PLACE = {"copy_": "", "add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
 LEAST = 'float("-inf")'
 MEETS = (("@", ""), ("@", ".mT"), ("+", ""), ("*", ""))
 
@@ -39,6 +42,10 @@ def of_sharing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_whole_size(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
         yield from _of_longer_names(source, node)
+    elif isinstance(node, ast.Call):
+        yield from _of_what_is_kept(source, node)
+    if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Load):
+        yield from _of_the_same_twice(source, node)
     if isinstance(node, ast.Assign | ast.Return | ast.AugAssign | ast.Expr):
         yield from _of_all_in_one(source, node)
     if isinstance(node, ast.For):
@@ -92,6 +99,20 @@ def _of_all_in_one(source: Source, node: ast.stmt) -> Iterator[Edit]:
             how = f"`{name}` is taken where another belongs, in `{source.shown(node)}`"
             edit = source.with_span(node, (start, end), new, how, 3)
             yield replace(edit, by_name=True)
+
+
+def _of_the_same_twice(source: Source, node: ast.Tuple | ast.List) -> Iterator[Edit]:
+    """Queries, keys and values side by side, one of them twice and one of them not at all."""
+    texts = [source.of(each) for each in node.elts]
+    for words in QKV:
+        held = [[w for w in re.findall(r"[a-z]+", text) if w in words] for text in texts]
+        if len(texts) != len(words) or [len(own) for own in held] != [1] * len(words):
+            continue
+        for missing in [word for word in words if [word] not in held]:
+            for each, text, (own,) in zip(node.elts, texts, held, strict=True):
+                if held.count([own]) > 1:
+                    how = f"`{source.shown(each)}` stands there twice"
+                    yield source.with_text(each, re.sub(rf"\b{own}\b", missing, text), how)
 
 
 def _of_longer_names(source: Source, node: ast.Tuple) -> Iterator[Edit]:
@@ -253,3 +274,45 @@ def is_mask(source: Source, function: ast.FunctionDef, name: str) -> bool:
         for value in values
         for n in source.inside(value)
     )
+
+
+def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """What is kept for later and changed in place, and what is made and thrown away."""
+    name, statement = callee(node), source.parent.get(node)
+    if name == "append" and len(node.args) == 1:
+        text = source.of(node.args[0])
+        how = f"`{source.shown(node.args[0])}` is one tensor that each round changes again"
+        yield source.with_expression(node.args[0], f"({text}).clone()", how, 3)
+    if name == "insert" and len(node.args) == 2 and number(node.args[0]) == 0:
+        how = f"`{source.shown(node)}` puts each round's result before those of the rounds before"
+        receiver, given = source.of(node.func.value), source.of(node.args[1])
+        yield source.with_text(node, f"{receiver}.append({given})", how)
+    if name.endswith("_") and not name.startswith("_") and isinstance(node.func, ast.Attribute):
+        value = source.of(node.func.value)
+        how = f"`{name}` changes in place what is still needed as it was"
+        if name in IN_PLACE and node.args and isinstance(statement, ast.Expr):
+            sign, given = IN_PLACE[name], source.of(node.args[0])
+            new = f"{value} = {value} {sign} ({given})" if sign else f"{value} = ({given})"
+            yield source.with_text(statement, new, how, 2)
+        arguments = source.text[source.span(node.func)[1] : source.span(node)[1]]
+        if not isinstance(statement, ast.Expr):
+            yield source.with_text(node.func.value, f"({value}).clone()", how, 3)
+        elif isinstance(node.func.value, ast.Name):
+            new = f"{value} = {value}.{name[:-1]}{arguments}"
+            yield source.with_text(statement, new, how, 3)
+    elif isinstance(statement, ast.Expr) and isinstance(node.func, ast.Attribute):
+        value = _begun_with(node)
+        if value is not None:
+            how = f"what `{source.shown(node.func)}` makes is thrown away"
+            yield source.with_text(statement, f"{value} = {source.of(node)}", how)
+
+
+def _begun_with(node: ast.Call) -> str | None:
+    """The variable that a chain of methods begins with, `x.permute(0, 2, 1).contiguous()`, or that
+    a layer or a library is given."""
+    value = node.func.value
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        value = value.func.value
+    if of_library(node.func) or getattr(value, "id", "") == "self":
+        value = node.args[0] if node.args else None
+    return value.id if isinstance(value, ast.Name) else None
