@@ -237,9 +237,10 @@ def _where_the_others_are_read(source: Source, function: ast.FunctionDef, name: 
 
 
 def _made_for_nothing(source: Source, function: ast.FunctionDef, value: ast.expr) -> list[str]:
-    """The variables that are made in front of an expression and nowhere read."""
+    """The variables that are made in front of an expression and nowhere read; but for sizes, of
+    which more are taken of a shape than are needed."""
     names = [n for n in source.inside(function) if isinstance(n, ast.Name)]
-    read = {n.id for n in names if isinstance(n.ctx, ast.Load)} | {"_"}
+    read = {n.id for n in names if isinstance(n.ctx, ast.Load)} | {"_"} | sizes(source, function)
     made = [n for n in names if isinstance(n.ctx, ast.Store) and n.lineno < value.lineno]
     around = source.parent[value]
     loops = around.generators if isinstance(around, ast.ListComp) else []
