@@ -97,7 +97,7 @@ class Search:
         self.nearly: list[Edit] = []  # what mends the call that is looked at, and not all
         error = wrong.outcomes[self.place].error if self.place is not None else None
         if error is not None and isinstance(error.get("line"), int):
-            self.feeding |= lines_that_feed({error["line"]}, wrong.source)
+            self.feeding |= {error["line"], *lines_that_feed({error["line"]}, wrong.source)}
         if self.place is not None:
             self.only_there = self.versions.lines_only_where_wrong
             call = replace(wrong.calls[self.place], work=False)
