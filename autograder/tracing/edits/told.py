@@ -185,7 +185,8 @@ def _with_another(placed: Finding, two: tuple[Mended, ...], look: Look | None) -
 
 def _known_words(finding: Finding, known: Answers) -> str:
     """What a finding says of the known mistake that it is of."""
-    own = (m for _, m, _ in (*known.mistakes, *known.exchanged) if finding.message.startswith(m))
+    every = (*known.mistakes, *known.exchanged)
+    own = (m for check, m, _ in every if check == finding.check and m in finding.message)
     return max(own, key=len, default="")
 
 
