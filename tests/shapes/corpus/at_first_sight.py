@@ -235,12 +235,3 @@ class Fast(nn.Module):
             scores = q @ q.mT / self.size**0.5
             out = scores.softmax(-1) @ q
         return out.transpose(1, 2)  # (b, num_heads, t, size)  #! false
-
-
-# %% a relative clause is of another tensor | places(images[b, c, h, w], count)
-def places(images, count):
-    low = images.flatten(2)  # [b, c, h * w]
-    # places for all but the last two axes, which are [h, w]; each gets `count` of them
-    found = torch.rand(*images.shape[:-2], count)
-    rest = low.mean(-1)  # [c, b]  #! false
-    return found, rest
