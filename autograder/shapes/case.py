@@ -139,7 +139,11 @@ class Case:
 
     @cached_property
     def nowhere(self) -> bool:
-        """Whether no tensor has the claimed shape: that of the label's name, or any at all."""
+        """Whether no tensor has the claimed shape: that of the label's name, or any at all. What
+        never ran, of the lines that a comment stands above, may have it."""
+        ids = {*self.sighting.stmts, *self.sighting.block} if not self.sighting.trailing else set()
+        if any(stmt.id in ids and not runs for stmt, runs in self.room):
+            return False
         label = self.last.label if self.last.label in self.tensors else ""
         label = "" if self.becomes else label
         terms = [t for c in (self.claim, *self.claim.others) for t in c.stages[-1].terms]

@@ -235,7 +235,8 @@ class Look:
     def _returned_for(self, judged: Judged, number: int, wanted: Known, shape) -> Told | None:
         """What is returned in the place of a result, where it is a right step, but another."""
         found = judged.like.get(number)
-        line = self.text.line(self.trace.steps[number])
+        step = self.trace.steps[number]
+        line = step.outer[-1] if step.outer else self.text.line(step)
         back = self.text.return_after(line, len(self.trace.returned)) if line else None
         own = judged is self.judged and found is not None and found.known is wanted
         if own and self._is_the_last_round(number):

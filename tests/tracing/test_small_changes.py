@@ -83,10 +83,6 @@ SLIPS = {
         "more = x.shape[1]; less = x.shape[0]; y = torch.arange(less)",
         "more = x.shape[1]; less = x.shape[0]; y = torch.arange(more - less, more)",
     ),
-    "a new axis before its neighbour": (
-        "y = q[:, None, :, :].expand(ROWS, 3, TOKENS, SIZE).flatten(1, 2)",
-        "y = q.unsqueeze(2).expand(ROWS, TOKENS, 3, SIZE).flatten(1, 2)",
-    ),
     "a triangle of more columns than rows": (
         "more = n + 3; y = torch.ones(n, more).triu(1)",
         "more = n + 3; y = torch.ones(n, more).triu(1 + more - n)",
@@ -95,9 +91,21 @@ SLIPS = {
         "more = n + 3; y = torch.ones((n, more)).tril()",
         "more = n + 3; y = torch.ones((n, more)).tril(more - n)",
     ),
-    "a sum that each round replaces": (
-        "y = 0 * x[0]; for row in x: y = row * row",
-        "y = 0 * x[0]; for row in x: y = y + row * row",
+    "names with longer ones beside them": (
+        "all_q = q * 2; all_k = k * 3; y = torch.cat((q, k))",
+        "all_q = q * 2; all_k = k * 3; y = torch.cat((all_q, all_k))",
+    ),
+    "one of three twice": (
+        "w = {'q': q, 'k': k, 'v': x}; y = torch.cat([w['q'], w['q'], w['v']])",
+        "w = {'q': q, 'k': k, 'v': x}; y = torch.cat([w['q'], w['k'], w['v']])",
+    ),
+    "a fill that hides nothing": (
+        "low = 0.0; y = torch.where(mask, low, scores)",
+        "low = -torch.inf; y = torch.where(mask, low, scores)",
+    ),
+    "the size of all heads under the root": (
+        "size = n // 2; y = x * n ** -0.5; y = y * size",
+        "size = n // 2; y = x * size ** -0.5; y = y * size",
     ),
     "sine and cosine": (
         "y = x.clone(); y[0] = x[0].cos(); y[1] = x[1].sin()",
@@ -182,6 +190,21 @@ WHOLE = {
         "        return x, kept",
         "if cache is not None:\n            x = torch.cat([cache, x])\n        kept = x\n"
         "        return x, kept",
+    ),
+    "one of two axes cut": (
+        "return x + self.table[:3]",
+        "return x + self.table[:3, :3]",
+    ),
+    "what a layer gives": ("self.up(x)\n        return x", "x = self.up(x)\n        return x"),
+    "a bias that its siblings have": (
+        "a = x @ self.up.weight + self.up.bias\n        b = x @ self.down.weight\n"
+        "        return a + b",
+        "a = x @ self.up.weight + self.up.bias\n        b = x @ self.down.weight + self.down.bias\n"
+        "        return a + b",
+    ),
+    "tokens on the first axis": (
+        "return nn.MultiheadAttention(3, 1)(x, x, x)[0]",
+        "return nn.MultiheadAttention(3, 1, batch_first=True)(x, x, x)[0]",
     ),
     "another size under the root": (
         "return self.up(x) / math.sqrt(x.shape[-1])",

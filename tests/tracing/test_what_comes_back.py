@@ -132,6 +132,58 @@ def grad_queries_keys(grad_scores, q, k):
     by_k = by_k / root
     return by_q, by_k
 """
+CHAIN = """
+def merge_heads(t):
+    items, heads, tokens, size = t.shape
+    t.transpose(1, 2).contiguous()  # <-
+    return t.reshape(items, tokens, heads * size)
+"""
+ONE_TOO_MANY = """
+def lens_logits(model, hidden_states):
+    normed = len(hidden_states)  # <-
+    out = []
+    for place, state in enumerate(hidden_states):
+        state = state[:, -1]
+        state = state if place == normed else model.transformer.ln_f(state)
+        out.append(model.lm_head(state))
+    return torch.stack(out).detach()
+"""
+LESS_THAN_P = """
+def top_p(logits, p):
+    probs, order = logits.softmax(-1).sort(descending=True)
+    total = probs.cumsum(-1)
+    probs = torch.where(total < p, probs, 0.0)  # <-
+    probs = probs / probs.sum(-1, keepdim=True)
+    return torch.zeros_like(probs).scatter(-1, order, probs)
+"""
+FEW_BLOCKS = """
+def online_softmax(scores, block):
+    most = torch.full_like(scores[:, 0], -math.inf)
+    total = torch.zeros_like(most)
+    count = scores.shape[1] // block  # <-
+    for number in range(count):
+        part = scores[:, number * block :][:, :block]
+        new = torch.maximum(most, part.amax(1))
+        shift = torch.where(new == -math.inf, 0.0, new)
+        total = total * (most - shift).exp() + (part - shift[:, None]).exp().sum(1)
+        most = new
+    return most, total
+"""
+CUT = """
+class CausalAttention(nn.Module):
+    def __init__(self, input_size, hidden, context_length, dropout):
+        super().__init__()
+        self.q, self.k = nn.Linear(input_size, hidden), nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+        self.drop = nn.Dropout(dropout)
+        self.register_buffer("past", torch.ones(context_length, context_length).tril())
+
+    def forward(self, x):
+        seen = self.past[: x.shape[1]]  # <-
+        scores = self.q(x) @ self.k(x).mT / self.q.out_features**0.5
+        scores = scores.masked_fill(seen == 0, -math.inf)
+        return self.drop(scores.softmax(-1)) @ self.v(x)
+"""
 SLIPS = {
     "as it was given": ("masks.map", AS_GIVEN),
     "no tensor": ("backward.queries_keys", NO_TENSOR),
@@ -147,8 +199,67 @@ SLIPS = {
     "rounds that are lost": ("backward.paths", LOST_ROUNDS),
     "a fill of its own line": ("masks.half", A_FILL_OF_ITS_OWN),
     "one of two results unscaled": ("backward.queries_keys", ONE_OF_TWO_UNSCALED),
+    "a chain that is thrown away": ("heads.merge", CHAIN),
+    "the last place for their number": ("inside.logits", ONE_TOO_MANY),
+    "a sum up to each place": ("writing.top_p", LESS_THAN_P),
+    "blocks without the last one": ("fast.online", FEW_BLOCKS),
+    "a mask that is cut on one side": ("masks.attention", CUT),
     "a product of layers that is not scaled": ("self_attention.forward", UNSCALED),
 }
+
+
+# Two things are wrong, each with a line of its own.
+PAIRS = {
+    "a scale that is made before": (
+        "backward.queries_keys",
+        """
+def grad_queries_keys(grad_scores, q, k):
+    size = q.shape[-1]
+    factor = size ** -1  # <-
+    g = grad_scores * factor
+    return g @ k, g @ q  # <-
+""",
+    ),
+    "the size of all heads": (
+        "heads.attend",
+        """
+def attend(q, k, v, num_heads):
+    items, tokens, hidden = q.shape
+    size = hidden // num_heads
+    root = math.sqrt(hidden)  # <-
+    q, k, v = (t.view(items, tokens, num_heads, size).transpose(1, 2) for t in (q, k, v))
+    future = torch.ones(tokens, tokens).triu(1) == 1
+    weights = (q @ k.mT / root).masked_fill(future, -math.inf).softmax(-1)
+    out = (weights @ v).reshape(items, tokens, hidden)  # <-
+    return out, weights.flatten(0, 1)
+""",
+    ),
+    "what a sibling has": (
+        "self_attention.forward",
+        """
+class SelfAttention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        self.q, self.k = nn.Linear(input_size, hidden), nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+        self.root = hidden ** 1/2  # <-
+
+    def forward(self, x):
+        q = x @ self.q.weight.T + self.q.bias
+        k = x @ self.k.weight.T  # <-
+        return (q @ k.mT / self.root).softmax(-1) @ self.v(x)
+""",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", PAIRS)
+def test_each_of_two_has_its_line(what):
+    task, source = PAIRS[what]
+    found = first(task, source)
+    one, other = marked(source)
+    assert "Two things are wrong" in found.message
+    assert f"Line {one}: " in found.message and f"Line {other}: " in found.message
 
 
 @pytest.mark.parametrize("what", SLIPS)

@@ -103,7 +103,7 @@ TABLE = (
         "broadcasted, needs, need, expects, expect, requires, since, because, would, were, "
         "until, assumes, must, should, vs, was, next, later, earlier, previous, previously, undo, "
         "undoes, will, todo, fixme, hack, xxx, could, maybe, perhaps, might, "
-        "wants, default, defaults, without, unless, old, prev, afterwards",
+        "wants, default, defaults, without, unless, old, prev, afterwards, which, whose",
     ),
     _row(
         "input",

@@ -37,11 +37,13 @@ OF_A_CLASS = 60  # and to make its object
 MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
 SURVIVE = 8  # versions that are tried on all calls
 MOST_JUDGED = 24  # versions that are judged where chance has a part in all that comes back
+FEW_LINES = 3  # that run only where something is wrong, so that one of them is likely to be
 NEAREST = 4  # changes behind which a second one is looked for
+MOST_ALIKE = 4  # of those that come equally near
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
-FEEDS = 2  # the same on one that makes what such a line takes
+FEEDS = 2  # the same on one that makes what such a line takes, or runs in no call that is right
 TURNED = ".transpose("  # how a change exchanges axes
 TOLD_TO_LACK = 2  # the same for what is missing, which shows on a later line, too
 
@@ -77,7 +79,8 @@ class Search:
         self.told = frozenset([*told, self.parts.last] if turned else told)
         feeding = lines_that_feed(self.told, wrong.source)
         self.feeding = {line for line in feeding if likely.get(line, 1) < SURELY_RIGHT}
-        self.versions = Versions(wrong, tuple(pair))
+        self.only_there: set[int] = set()
+        self.versions, self.pair = Versions(wrong, tuple(pair)), set(pair)
         self.place, self.rtol = self.versions.place, self.versions.rtol
         self.by_chance = self.versions.by_chance
         in_training = self.place is not None and wrong.calls[self.place].train
@@ -90,8 +93,13 @@ class Search:
         self.tried: list[Edit] = []
         self.gave: list[Outcome | None] = []
         self.judged = 0
+        self.mending: list[Edit] = []  # what mends all
         self.nearly: list[Edit] = []  # what mends the call that is looked at, and not all
+        error = wrong.outcomes[self.place].error if self.place is not None else None
+        if error is not None and isinstance(error.get("line"), int):
+            self.feeding |= {error["line"], *lines_that_feed({error["line"]}, wrong.source)}
         if self.place is not None:
+            self.only_there = self.versions.lines_only_where_wrong
             call = replace(wrong.calls[self.place], work=False)
             trace = steps_of(wrong.send, wrong.source, call)
             steps = len(trace.steps) if trace is not None else 0
@@ -130,7 +138,8 @@ class Search:
         turns = TURNED in edit.new
         for line in reversed(lines_that_make(name, self.wrong.source, edit.line)):
             if turns or self.likely.get(line, 1) < SURELY_RIGHT:
-                own = [e for e in self.at(line) if not (e.missing or e.by_name)]
+                own = [e for e in self.mending if e.line == line] + self.at(line)
+                own = [e for e in own if not (e.missing or e.by_name)]
                 own = [e for e in own if e.rank <= edit.rank - turns]
                 if own:
                     return own[0]
@@ -149,7 +158,9 @@ class Search:
         self.judged += len(survive)
         fine = self.versions.all_right([edit.source for edit in survive])
         self.nearly += [edit for edit, is_right in zip(survive, fine, strict=True) if not is_right]
-        return [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
+        found = [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
+        self.mending += found
+        return found
 
     def two(self, named: bool = False) -> tuple[Mended, ...]:
         """Two changes that together make all right, or one beside a known mistake; after `one`.
@@ -171,7 +182,7 @@ class Search:
             self._of_two_known_ones()
             or self._two_changes([*likely, *second][:NEAREST])
             or self._one_after(likely if stopped else self.nearly)
-            or self._beside_a_known_one(self.nearest)
+            or self._beside_a_known_one(self._nearest_by_place())
             or self._beside_what_the_steps_tell(likely[:NEAREST])
         )
 
@@ -212,13 +223,13 @@ class Search:
         for edit, check, *_ in self.left:
             known.setdefault(check, []).append(edit)
         pairs = [
-            (one, other)
+            ({left, right_one} != self.pair, one, other)
             for left, right_one in itertools.combinations(known, 2)
             for one, other in itertools.product(known[left], known[right_one])
             if one.line != other.line or one.place != other.place
         ]
-        pairs.sort(key=lambda pair: self._doubts(*pair))
-        texts = [(pair, pair[0].after(pair[1])) for pair in pairs]
+        pairs.sort(key=lambda each: (each[0], self._doubts(*each[1:])))
+        texts = [((one, other), one.after(other)) for _, one, other in pairs]
         texts = [each for each in texts if each[1]][:MOST_OF_KNOWN]
         gave = self.versions.in_the_call([text for _, text in texts])
         texts = [each for each, came in zip(texts, gave, strict=True) if self.versions.fits(came)]
@@ -233,9 +244,9 @@ class Search:
 
     def _doubts(self, one: Edit, other: Edit) -> tuple[int, float, int]:
         """How unlikely two changes are that do as well as others: those of lines that the steps
-        tell come first; of equal ones the last lines, up to which all may be right, and the first
-        ones on which something could be missing."""
-        told = len({one.line, other.line} & self.told)
+        tell come first, and of what such lines take; of equal ones the last lines, up to which all
+        may be right, and the first ones on which something could be missing."""
+        told = len({one.line, other.line} & (self.told | self.feeding))
         late = sum(each.line if each.missing else -each.line for each in (one, other))
         return -told, self.doubt(one) + self.doubt(other), late
 
@@ -324,7 +335,9 @@ class Search:
         another than the steps tell."""
         much = TOLD_TO_LACK if edit.missing else TOLD
         told = much * (edit.line in self.told or edit.line in self.draws)
-        told = told or FEEDS * (edit.line in self.feeding and not edit.missing)
+        sure = edit.line in self.only_there and len(self.only_there) <= FEW_LINES
+        helps = edit.line in self.feeding or edit.line in self.only_there
+        told = told or (TOLD if sure else FEEDS) * (helps and not edit.missing)
         shared = self.parts is not None and self.parts.is_shared(edit.line)
         return 2 * edit.rank + self.likely.get(edit.line, 1) - told + shared
 
@@ -332,7 +345,7 @@ class Search:
     @cached_property
     def by_distance(self) -> list[list[Edit]]:
         """The changes that bring the result nearer to what is asked for, the nearest first; of
-        those that come equally near the first two."""
+        those that come equally near the first few."""
         wanted = self.wrong.known.expected[self.place]
         if isinstance(wanted.value, Sketch) or wanted.error is not None or self.by_chance:
             return []
@@ -344,7 +357,7 @@ class Search:
                 alike = found.setdefault(round(far, 6), [])
                 if edit.takes and alike:  # then the first does no more than that
                     alike[0] = replace(alike[0], takes=True)
-                elif len(alike) < 2:
+                elif len(alike) < MOST_ALIKE:
                     alike.append(edit)
         return [alike for _, alike in sorted(found.items(), key=lambda each: each[0])]
 
@@ -359,6 +372,18 @@ class Search:
             first = best.setdefault(edit.how, edit)
             best[edit.how] = min(first, edit, key=self.doubt)
         return list(best.values())
+
+    def _nearest_by_place(self) -> list[Edit]:
+        """The nearest changes that take nothing away, each with those of its line that come equally
+        near: not all of them do so in all calls."""
+        groups = {alike[0].source: alike for alike in self.by_distance}
+        firsts = [edit for edit in self.nearest if not (edit.takes or edit.by_name)]
+        return [
+            each
+            for edit in firsts
+            for each in groups.get(edit.source, [edit])
+            if each.line == edit.line and not (each.takes or each.by_name)
+        ]
 
     def _behind(self, one: Edit) -> Iterator[tuple[Edit, str]]:
         """Second changes behind a first: those that alone change something."""
@@ -385,7 +410,7 @@ class Search:
     def _beside_a_known_one(self, nearest: list[Edit]) -> tuple[Mended, ...]:
         """A change with which what comes back is what a known mistake gives, where the steps show
         that mistake on another line: what takes a step away might have brought it in."""
-        for edit in (edit for edit in nearest if not (edit.takes or edit.by_name)):
+        for edit in nearest:
             for one, check, message, gives in self.left:
                 if one.source != edit.source:
                     continue

@@ -52,7 +52,7 @@ def by_its_edit(
     one = search.one()
     known = named and _is_known(first[number], asked.known)
     two = search.two(known) if not one else search.two_natural() if _is_anywhere(one) else ()
-    two = two or (by_parts(search, pair) if not (one or settled) else ())
+    two = two or (by_parts(search, pair) if not (one or settled or known) else ())
     if two and one:  # two slips in their places, for one step that could be missing anywhere
         one = []
     if settled:
@@ -185,7 +185,8 @@ def _with_another(placed: Finding, two: tuple[Mended, ...], look: Look | None) -
 
 def _known_words(finding: Finding, known: Answers) -> str:
     """What a finding says of the known mistake that it is of."""
-    own = (m for _, m, _ in (*known.mistakes, *known.exchanged) if finding.message.startswith(m))
+    every = (*known.mistakes, *known.exchanged)
+    own = (m for check, m, _ in every if check == finding.check and m in finding.message)
     return max(own, key=len, default="")
 
 
@@ -235,7 +236,7 @@ def _said(
     there = [edit for edit in found if edit.line == told]
     if told is not None and not there:  # what the steps tell by name, if it can be mended there
         there = search.at(told) if told in search.told else []
-        there = [e for e in there if not found or e.rank <= found[0].rank + NATURAL]
+        there = [e for e in there if not found or _is_as_good(e, found[0])]
         given = set() if there or look is None else _given_at(look, told)
         found = [e for e in found if not (e.missing and e.rank)]  # of what has no step at all: told
         found = [e for e in found if not (e.by_name and given & _names(e))]
@@ -271,6 +272,11 @@ def _said(
     where = placed.where if there and not several else _where(edit.line, edit.how, look)
     statement = _at(edit.line, look)
     return replace(placed, message=message, where=where, line=edit.line, statement=statement)
+
+
+def _is_as_good(edit: Edit, best: Edit) -> bool:
+    """Whether a change of the line that is told is nearly as natural as the best of another."""
+    return edit.rank <= best.rank + NATURAL and (best.missing or best.by_name or not edit.missing)
 
 
 def _is_another(first: Finding, placed: Finding, known: Answers) -> bool:

@@ -214,3 +214,24 @@ class Scores(nn.Module):
         # the result shape = (batch, seq_len, seq_len)
         total = scores.softmax(-1)  #! false
         return total.mT @ q  # (batch, key_len, width)
+
+
+# %% what the branch that did not run makes | Fast(num_heads, size)(x[b, t, num_heads * size])
+class Fast(nn.Module):
+    def __init__(self, num_heads, size, at_once=True):
+        super().__init__()
+        self.heads, self.size, self.at_once = num_heads, size, at_once
+
+    def forward(self, x):
+        b, t, _ = x.shape
+        q = x.view(b, t, self.heads, self.size).mT  # (b, t, size, num_heads)
+        q = q.permute(0, 3, 1, 2)  # (b, num_heads, t, size)
+
+        # all with all: (b, num_heads, t, size) x (b, num_heads, size, t) -> (b, num_heads, t, t)
+        if self.at_once:
+            # in one call, which is quicker
+            out = F.scaled_dot_product_attention(q, q, q)
+        else:
+            scores = q @ q.mT / self.size**0.5
+            out = scores.softmax(-1) @ q
+        return out.transpose(1, 2)  # (b, num_heads, t, size)  #! false

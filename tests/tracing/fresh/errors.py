@@ -147,7 +147,7 @@ change(
         "        self.q = nn.Linear(hidden, input_size)  # <-\n",
     ),
     ("        q = self.q(x)\n", "        q = self.q(x)  # <-\n"),
-    causes=("size",),
+    causes=("has shape .* expected",),
 )
 add(
     "float and bool",
@@ -386,7 +386,7 @@ add(
     "masks.padding",
     """
 def padded_weights(scores, lengths):
-    late = torch.arange(scores.shape[-1]) >= lengths.view(-1, 1)
+    late = torch.arange(scores.shape[-1]) >= lengths.view(-1, 1)  # <-
     scores = torch.where(late, -torch.inf, scores)  # <-
     return scores.softmax(-1)
 """,

@@ -57,7 +57,6 @@ OTHERS |= {"empty": ["zeros"], "empty_like": ["zeros_like"], "no_grad": ["enable
 MASKED = ("masked_fill", "masked_fill_", "where")
 JOINS = ("reshape", "view", "flatten", "unflatten")
 # Each changes a tensor in place: what it gives by another name.
-IN_PLACE = {"copy_": "", "add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
 PAIRS = ("max", "min", "topk", "sort", "median", "mode", "kthvalue")
 LIBRARIES = ("torch", "F", "math", "np", "nn")
 
@@ -71,7 +70,6 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_mask(source, node)
         yield from _of_triangles(source, node)
         yield from _of_layout(source, node)
-        yield from _of_what_is_kept(source, node)
         yield from _of_a_start(source, node)
         yield from _of_repeats(source, node)
         yield from _of_spread(source, node)
@@ -206,13 +204,22 @@ def _of_mask(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 
 def of_filled(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """What is put into the places of a mask: `scores[mask] = 0`."""
+    """What is put into the places of a mask: `scores[mask] = 0`, `fill = 0`."""
     target = node.targets[0] if isinstance(node, ast.Assign) else None
     value = getattr(node, "value", None)
-    is_filled = isinstance(target, ast.Subscript) and number(value) is not None
-    if is_filled and not _is_minus_infinity(source, value):
+    is_filled = isinstance(target, ast.Subscript) or _is_a_fill(source, target)
+    if is_filled and number(value) is not None and not _is_minus_infinity(source, value):
         how = f"`{source.shown(value)}` is not what hides a score"
         yield source.with_text(value, 'float("-inf")', how, 1)
+
+
+def _is_a_fill(source: Source, target: ast.expr | None) -> bool:
+    """Whether a variable is what some call puts into the places of a mask."""
+    if not isinstance(target, ast.Name):
+        return False
+    inside = source.inside(source.function(target)) if source.function(target) is not None else []
+    calls = [n for n in inside if isinstance(n, ast.Call) and callee(n) in MASKED]
+    return any(target.id in map(source.of, n.args[1:]) for n in calls)
 
 
 def _is_minus_infinity(source: Source, node: ast.expr) -> bool:
@@ -360,34 +367,3 @@ def _of_a_start(source: Source, node: ast.Call) -> Iterator[Edit]:
         yield source.with_text(node, f'torch.full_like({given}, float("-inf"))', how, 2)
     elif name in ("zeros", "ones") and node.args:
         yield source.with_text(node, f'{source.of(node)}.fill_(float("-inf"))', how, 2)
-
-
-def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """What is kept for later and changed in place, and what is made and thrown away."""
-    name, statement = callee(node), source.parent.get(node)
-    if name == "append" and len(node.args) == 1:
-        text = source.of(node.args[0])
-        how = f"`{source.shown(node.args[0])}` is one tensor that each round changes again"
-        yield source.with_expression(node.args[0], f"({text}).clone()", how, 3)
-    if name == "insert" and len(node.args) == 2 and number(node.args[0]) == 0:
-        how = f"`{source.shown(node)}` puts each round's result before those of the rounds before"
-        receiver, given = source.of(node.func.value), source.of(node.args[1])
-        yield source.with_text(node, f"{receiver}.append({given})", how)
-    if name.endswith("_") and not name.startswith("_") and isinstance(node.func, ast.Attribute):
-        value = source.of(node.func.value)
-        how = f"`{name}` changes in place what is still needed as it was"
-        if name in IN_PLACE and node.args and isinstance(statement, ast.Expr):
-            sign, given = IN_PLACE[name], source.of(node.args[0])
-            new = f"{value} = {value} {sign} ({given})" if sign else f"{value} = ({given})"
-            yield source.with_text(statement, new, how, 2)
-        arguments = source.text[source.span(node.func)[1] : source.span(node)[1]]
-        if not isinstance(statement, ast.Expr):
-            yield source.with_text(node.func.value, f"({value}).clone()", how, 3)
-        elif isinstance(node.func.value, ast.Name):
-            new = f"{value} = {value}.{name[:-1]}{arguments}"
-            yield source.with_text(statement, new, how, 3)
-    elif isinstance(statement, ast.Expr) and isinstance(node.func, ast.Attribute):
-        value = node.func.value
-        if isinstance(value, ast.Name) and not of_library(node.func):
-            how = f"what `{name}` makes is thrown away"
-            yield source.with_text(statement, f"{value.id} = {source.of(node)}", how)

@@ -1,4 +1,5 @@
-"""Slips in what is asked: a condition the other way round, or one that never changes."""
+"""Slips in what is asked: a condition the other way round, one that never changes, or one of more
+than is meant."""
 
 from __future__ import annotations
 
@@ -6,10 +7,13 @@ import ast
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.text import callee
 
 
 def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The other answer to one question; a setting that is asked in the place of a constant."""
+    if isinstance(node, ast.Compare):
+        yield from _of_running_sums(source, node)
     if not isinstance(node, ast.If | ast.IfExp | ast.While):
         return
     test = node.test
@@ -24,6 +28,22 @@ def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
         runs = "always runs" if test.value else "never runs"
         how = f"what stands under `{source.shown(test)}` {runs}"
         yield source.with_text(test, str(not test.value), how, 3)
+
+
+def _of_running_sums(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    """A running sum that is compared with its own place in it, where what comes before counts."""
+    function = source.function(node)
+    for made in source.inside(function) if function is not None else ():
+        value = getattr(made, "value", None)
+        is_sum = isinstance(value, ast.Call) and callee(value) == "cumsum"
+        if not (is_sum and isinstance(made, ast.Assign)):
+            continue
+        of = value.func.value if source.of(value.func.value) != "torch" else value.args[0]
+        for each in (node.left, *node.comparators):
+            if source.of(each) in map(source.of, made.targets):
+                how = f"`{source.shown(each)}` counts each place itself, too"
+                new = f"{source.of(each)} - {source.in_brackets(of)}"
+                yield source.with_expression(each, new, how, 2)
 
 
 def _settings(source: Source, node: ast.AST) -> list[str]:

@@ -34,6 +34,9 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_the_last(source, node.args[0])
     elif isinstance(node, ast.Subscript | ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_a_layer(source, node)
+        yield from _of_a_part(source, node)
+    if isinstance(node, ast.Assign):
+        yield from _of_the_last_place(source, node)
 
 
 def _of_the_last(source: Source, node: ast.expr) -> Iterator[Edit]:
@@ -47,14 +50,47 @@ def _of_the_last(source: Source, node: ast.expr) -> Iterator[Edit]:
             yield source.with_text(node, f"{other} - {node.id}, {other}", how, 1)
 
 
-def _of_a_layer(source: Source, node: ast.Subscript | ast.Name) -> Iterator[Edit]:
-    """A size under a root that is not that of what a layer gives."""
-    parent, function = source.parent[node], source.function(node)
+def _of_the_last_place(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """A number of places with which a place is compared: places are counted from 0."""
+    function, target = source.function(node), node.targets[0]
+    if function is None or not isinstance(target, ast.Name):
+        return
+    compared = [n for n in source.inside(function) if isinstance(n, ast.Compare)]
+    equal = [n for n in compared if isinstance(n.ops[0], ast.Eq | ast.NotEq)]
+    meets = any(target.id in (source.of(n.left), source.of(n.comparators[0])) for n in equal)
+    if meets and _is_count(source, function, node.value):
+        how = f"`{source.shown(node.value)}` is one more than the last place"
+        yield source.with_text(node.value, f"{source.of(node.value)} - 1", how, 1)
+
+
+def _of_a_part(source: Source, node: ast.Subscript | ast.Name) -> Iterator[Edit]:
+    """The size of all parts under a root, where a variable holds that of one of them."""
+    if not _is_under_a_root(source, node):
+        return
+    for other in source.inside(source.tree):
+        value = other.value if isinstance(other, ast.Assign) else None
+        value = value.args[0] if isinstance(value, ast.Call) and callee(value) == "int" else value
+        divided = isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv | ast.Div)
+        if divided and source.of(value.left) == source.of(node):
+            how = f"`{source.shown(node)}` is the size of all of them, and not that of one"
+            yield source.with_expression(
+                node, f"{source.of(node)} // {source.of(value.right)}", how
+            )
+
+
+def _is_under_a_root(source: Source, node: ast.expr) -> bool:
+    parent = source.parent[node]
     power = getattr(parent, "right", None) if isinstance(parent, ast.BinOp) else None
     is_root = isinstance(parent, ast.Call) and callee(parent) == "sqrt"
-    is_root = is_root or (power is not node and abs(number(power) or 0) == HALF)
-    is_root = is_root and function is not None and function.name != "__init__"
-    if is_root and _is_count(source, function, node):
+    return is_root or (power is not node and abs(number(power) or 0) == HALF)
+
+
+def _of_a_layer(source: Source, node: ast.Subscript | ast.Name) -> Iterator[Edit]:
+    """A size under a root that is not that of what a layer gives."""
+    function = source.function(node)
+    if function is None or function.name == "__init__" or not _is_under_a_root(source, node):
+        return
+    if _is_count(source, function, node):
         layers = [n for n in source.inside(source.tree) if isinstance(n, ast.Assign)]
         layers = [n for n in layers if isinstance(n.value, ast.Call) and callee(n.value) == LAYER]
         targets = [source.of(each.targets[0]) for each in layers]

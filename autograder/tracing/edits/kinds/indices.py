@@ -118,7 +118,11 @@ def _of_order(source: Source, node: ast.For | ast.comprehension) -> Iterator[Edi
 def _of_a_later_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     """An index for the second or the last axis that stands on the first, wherever it does so in
     one statement."""
-    if isinstance(node.slice, ast.Tuple) or isinstance(node.value, ast.Attribute):
+    if isinstance(node.slice, ast.Slice) and isinstance(node.value, ast.Attribute):
+        how, index = f"`{source.shown(node)}` cuts one of two axes", source.of(node.slice)
+        yield source.with_text(node.slice, f"{index}, {index}", how, 1)
+    named = isinstance(getattr(node.slice, "value", None), str)  # of a dict
+    if isinstance(node.slice, ast.Tuple) or isinstance(node.value, ast.Attribute) or named:
         return
     statement, text = source.statement(node), source.of(node)
     same = [n for n in source.inside(statement) if isinstance(n, ast.Subscript)]

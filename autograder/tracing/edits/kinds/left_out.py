@@ -39,6 +39,7 @@ SETTINGS = {
     "gelu": [("approximate", '"tanh"', "is the exact GELU, and not the one that is asked for")],
     "GELU": [("approximate", '"tanh"', "is the exact GELU, and not the one that is asked for")],
     "Linear": [("bias", "False", "has a bias, and should have none")],
+    "MultiheadAttention": [("batch_first", "True", "takes the first axis for the tokens")],
     "dropout": [
         ("training", "self.training", "drops in evaluation, too"),
         ("training", "False", "drops in evaluation, too"),

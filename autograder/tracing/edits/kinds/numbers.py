@@ -108,7 +108,7 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
         triangle = isinstance(call, ast.Call) and callee(call).startswith(("triu", "tril"))
         more = (0, 1, -1, -value) if triangle else (-value,)
         if isinstance(parent, ast.BinOp):
-            more = (0, 1, 2, -1, 0.5, -value, 2 * value)
+            more = (0, 1, 2, -1, 0.5, -value, 2 * value, value / 2)
         others += [v for v in more if v != value and v not in others]
         if triangle:
             others += [f"{value} + {more}" for more in apart(source, call)]

@@ -112,6 +112,7 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     if sign == "+":
         how = f"`{source.shown(node.left)}` is added in `{shown}`, and should be taken away"
         yield source.with_expression(node, f"{right} - {left}", how, 1)
+    yield from _of_what_is_left_over(source, node)
     if sign == "@":
         yield from _on_the_other_side(source, node)
         for each, side in ((node.left, "left"), (node.right, "right")):
@@ -289,6 +290,14 @@ def of_identity(source: Source, node: ast.AST) -> Iterator[Edit]:
             how = f"`{source.shown(node)}` looks for this very name, and not for a part of one"
             new = f"any({source.of(word)} in each for each in {source.of(among)})"
             yield source.with_expression(node, new, how, 2)
+
+
+def _of_what_is_left_over(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """A number of blocks, the last of which is shorter."""
+    if isinstance(node.op, ast.FloorDiv):
+        left, right = source.in_brackets(node.left), source.in_brackets(node.right)
+        how = f"`{source.shown(node)}` leaves out what is left over"
+        yield source.with_expression(node, f"-(-{left} // {right})", how, 1)
 
 
 def _on_the_other_side(source: Source, node: ast.BinOp) -> Iterator[Edit]:

@@ -1,19 +1,29 @@
-"""Slips by sharing: one object with two names, a name used twice, what is not used at all."""
+"""Slips by sharing: one object with two names, a name used twice, what is not used at all, and what
+one of several lines that are alike lacks."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.kinds.calls import of_library
 from autograder.tracing.edits.kinds.left_out import TRIANGLES
 from autograder.tracing.edits.kinds.names import keeps, names_of, of_one_type, sizes, unread
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 MOST_NAMES = 8  # that are put in the place of one
 MOST_UNUSED = 3
+# Lines that are alike: their words and signs, how many of them, and how many one may have more.
+WORDS = re.compile(r"\d[\d.e]*|\w+|\"[^\"]*\"|'[^']*'|\*\*|//|\S")
+SPACED = ("+", "-", "*", "/", "@", "**", "//")
+LEAST_ALIKE, MOST_WORDS, MOST_LINES, MOST_MORE = 4, 80, 12, 12
+SURELY = -2  # more natural than any other
+QKV = (("q", "k", "v"), ("query", "key", "value"))
 SIGNS = ("@", "+", "*", "/", "//")
+IN_PLACE = {"copy_": "", "add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
 LEAST = 'float("-inf")'
 MEETS = (("@", ""), ("@", ".mT"), ("+", ""), ("*", ""))
 
@@ -24,12 +34,19 @@ def of_sharing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_several_names(source, node)
         yield from _of_a_second_name(source, node)
         yield from _of_what_is_unused(source, node.value)
+        yield from _of_what_others_have(source, node)
     elif isinstance(node, ast.Return) and node.value is not None:
         yield from _of_what_is_unused(source, node.value)
     elif isinstance(node, ast.ListComp):
         yield from _of_what_is_unused(source, node.elt)
     elif isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
         yield from _of_a_whole_size(source, node)
+    elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
+        yield from _of_longer_names(source, node)
+    elif isinstance(node, ast.Call):
+        yield from _of_what_is_kept(source, node)
+    if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Load):
+        yield from _of_the_same_twice(source, node)
     if isinstance(node, ast.Assign | ast.Return | ast.AugAssign | ast.Expr):
         yield from _of_all_in_one(source, node)
     if isinstance(node, ast.For):
@@ -85,6 +102,35 @@ def _of_all_in_one(source: Source, node: ast.stmt) -> Iterator[Edit]:
             yield replace(edit, by_name=True)
 
 
+def _of_the_same_twice(source: Source, node: ast.Tuple | ast.List) -> Iterator[Edit]:
+    """Queries, keys and values side by side, one of them twice and one of them not at all."""
+    texts = [source.of(each) for each in node.elts]
+    for words in QKV:
+        held = [[w for w in re.findall(r"[a-z]+", text) if w in words] for text in texts]
+        if len(texts) != len(words) or [len(own) for own in held] != [1] * len(words):
+            continue
+        for missing in [word for word in words if [word] not in held]:
+            for each, text, (own,) in zip(node.elts, texts, held, strict=True):
+                if held.count([own]) > 1:
+                    how = f"`{source.shown(each)}` stands there twice"
+                    yield source.with_text(each, re.sub(rf"\b{own}\b", missing, text), how)
+
+
+def _of_longer_names(source: Source, node: ast.Tuple) -> Iterator[Edit]:
+    """Several names side by side, each of which is a part of another: `k, v` for `all_k, all_v`."""
+    function, own = source.function(node), [getattr(n, "id", "") for n in node.elts]
+    if function is None or len(own) < 2 or not all(own):
+        return
+    known = names_of(source, function, node.lineno)
+    for longer in [name for name in known if name != own[0] and own[0] in name]:
+        before, _, behind = longer.partition(own[0])
+        others = [f"{before}{name}{behind}" for name in own]
+        if set(others) <= set(known):
+            how = f"`{source.shown(node)}` are others than belong there"
+            (start, _), (_, end) = source.span(node.elts[0]), source.span(node.elts[-1])
+            yield source.with_span(node, (start, end), ", ".join(others), how, 1)
+
+
 def _of_what_rounds_overwrite(source: Source, node: ast.For) -> Iterator[Edit]:
     """A name from before a loop that a round overwrites, so that the next round finds another."""
     for statement in node.body:
@@ -137,6 +183,47 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
             yield replace(edit, line=line or edit.line)
 
 
+def _of_what_others_have(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """What another line has and this one lacks, which is the same but for that and for names:
+    `q = f(a)` beside `k = f(b) + 1`."""
+    function, own = source.function(node), _words(source.of(node.value))
+    if function is None or not LEAST_ALIKE <= len(own) <= MOST_WORDS:
+        return
+    others = [n for n in source.inside(function) if isinstance(n, ast.Assign) and n is not node]
+    found: dict[tuple[int, str], list[int]] = {}
+    for other in others[:MOST_LINES]:
+        more = _more_than(_words(source.of(other.value)), own)
+        if more is not None:
+            found.setdefault(more, []).append(other.lineno)
+    for (place, text), lines in found.items():
+        start = source.span(node.value)[0] + place
+        how = f"`{text.strip()}` is missing, which line {lines[0]} has"
+        rank = 0 if len(lines) > 1 or "self." in text else 3  # else that line may have it too much
+        yield source.with_span(node.value, (start, start), text, how, rank)
+
+
+def _more_than(other: list[tuple[str, int]], own: list[tuple[str, int]]) -> tuple[int, str] | None:
+    """What a text has more than another, all in one place, and where that is in the other."""
+    count = len(other) - len(own)
+    if not 0 < count <= MOST_MORE:
+        return None
+    found = []
+    for first in range(1, len(own) + 1):
+        pairs = zip(own, other[:first] + other[first + count :], strict=True)
+        differ = {(b, a) for (a, _), (b, _) in pairs if a != b}
+        names, run = dict(differ), [word for word, _ in other[first : first + count]]
+        consistent = len(names) == len(differ) and all(a.isidentifier() for p in differ for a in p)
+        if consistent and names and run.count("(") == run.count(")") and run[0] != ",":
+            text = "".join(f" {names.get(w, w)} " if w in SPACED else names.get(w, w) for w in run)
+            found.append((-len(names), own[first - 1][1], text))
+    return max(found)[1:] if found else None
+
+
+def _words(text: str) -> list[tuple[str, int]]:
+    """The words and signs of an expression, each with where it ends."""
+    return [(found[0], found.end()) for found in WORDS.finditer(text)]
+
+
 def _where_the_others_are_read(source: Source, function: ast.FunctionDef, name: str) -> int | None:
     """The first line that reads what is made together with a variable that nothing reads."""
     inside = source.inside(function)
@@ -150,9 +237,10 @@ def _where_the_others_are_read(source: Source, function: ast.FunctionDef, name: 
 
 
 def _made_for_nothing(source: Source, function: ast.FunctionDef, value: ast.expr) -> list[str]:
-    """The variables that are made in front of an expression and nowhere read."""
+    """The variables that are made in front of an expression and nowhere read; but for sizes, of
+    which more are taken of a shape than are needed."""
     names = [n for n in source.inside(function) if isinstance(n, ast.Name)]
-    read = {n.id for n in names if isinstance(n.ctx, ast.Load)} | {"_"}
+    read = {n.id for n in names if isinstance(n.ctx, ast.Load)} | {"_"} | sizes(source, function)
     made = [n for n in names if isinstance(n.ctx, ast.Store) and n.lineno < value.lineno]
     around = source.parent[value]
     loops = around.generators if isinstance(around, ast.ListComp) else []
@@ -188,3 +276,46 @@ def is_mask(source: Source, function: ast.FunctionDef, name: str) -> bool:
         for value in values
         for n in source.inside(value)
     )
+
+
+def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """What is kept for later and changed in place, and what is made and thrown away."""
+    name, statement = callee(node), source.parent.get(node)
+    if name == "append" and len(node.args) == 1:
+        text = source.of(node.args[0])
+        how = f"`{source.shown(node.args[0])}` is one tensor that each round changes again"
+        yield source.with_expression(node.args[0], f"({text}).clone()", how, 3)
+    if name == "insert" and len(node.args) == 2 and number(node.args[0]) == 0:
+        how = f"`{source.shown(node)}` puts each round's result before those of the rounds before"
+        receiver, given = source.of(node.func.value), source.of(node.args[1])
+        yield source.with_text(node, f"{receiver}.append({given})", how)
+    if name.endswith("_") and not name.startswith("_") and isinstance(node.func, ast.Attribute):
+        value = source.of(node.func.value)
+        how = f"`{name}` changes in place what is still needed as it was"
+        if name in IN_PLACE and node.args and isinstance(statement, ast.Expr):
+            sign, given = IN_PLACE[name], source.of(node.args[0])
+            new = f"{value} = {value} {sign} ({given})" if sign else f"{value} = ({given})"
+            yield source.with_text(statement, new, how, 2)
+        arguments = source.text[source.span(node.func)[1] : source.span(node)[1]]
+        if not isinstance(statement, ast.Expr):
+            yield source.with_text(node.func.value, f"({value}).clone()", how, 3)
+        elif isinstance(node.func.value, ast.Name):
+            new = f"{value} = {value}.{name[:-1]}{arguments}"
+            yield source.with_text(statement, new, how, 3)
+    elif isinstance(statement, ast.Expr) and isinstance(node.func, ast.Attribute):
+        value = _begun_with(node)
+        if value is not None:
+            how = f"what `{source.shown(node.func)}` makes is thrown away"
+            new = f"{value} = {source.of(node)}"
+            yield source.with_text(statement, new, how, SURELY)  # as it stands it does nothing
+
+
+def _begun_with(node: ast.Call) -> str | None:
+    """The variable that a chain of methods begins with, `x.permute(0, 2, 1).contiguous()`, or that
+    a layer or a library is given."""
+    value = node.func.value
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        value = value.func.value
+    if of_library(node.func) or getattr(value, "id", "") == "self":
+        value = node.args[0] if node.args else None
+    return value.id if isinstance(value, ast.Name) else None
