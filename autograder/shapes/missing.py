@@ -13,7 +13,22 @@ from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import TURNS, Stmt, flat, trace
 from autograder.shapes.wording import UNKNOWN, Verdict, spelled
 
-KEEPS = frozenset("to cpu cuda detach clone contiguous float double half long int bool".split())
+KEEPS = frozenset(
+    [
+        "to",
+        "cpu",
+        "cuda",
+        "detach",
+        "clone",
+        "contiguous",
+        "float",
+        "double",
+        "half",
+        "long",
+        "int",
+        "bool",
+    ]
+)
 
 
 def needs_one(stmt: Stmt, runs: list[Execution], lines: list[str], given: Given) -> bool:
