@@ -359,9 +359,6 @@ class _Layout:
                 if s.kind in MAKES and self._needs(s)
             ]
         kinds = [kind for kind, _ in items]
-        heads = any(s.kind == "header" for s in self.starts.get(high + 1, []))
-        if heads and len(kinds) % 2 and {kinds[0], kinds[-1]} == {"comment"}:
-            items, kinds = items[:-1], kinds[:-1]  # the last one is of the `if` below it
         for way, order in ((1, ("comment", "statement")), (-1, ("statement", "comment"))):
             pairs = list(zip(items[::2], items[1::2], strict=False))
             if (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 
 from autograder.shapes.attach import MAKES, Sighting
 from autograder.shapes.facts import NEAR
@@ -13,22 +14,9 @@ from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import TURNS, Stmt, flat, trace
 from autograder.shapes.wording import UNKNOWN, Verdict, spelled
 
-KEEPS = frozenset(
-    [
-        "to",
-        "cpu",
-        "cuda",
-        "detach",
-        "clone",
-        "contiguous",
-        "float",
-        "double",
-        "half",
-        "long",
-        "int",
-        "bool",
-    ]
-)
+# What gives the same tensor again: of another kind, in another place, or on its own.
+KEEPS = {"to", "cpu", "cuda", "detach", "clone", "contiguous"}
+KEEPS |= {"float", "double", "half", "long", "int", "bool"}
 
 
 def needs_one(stmt: Stmt, runs: list[Execution], lines: list[str], given: Given) -> bool:
@@ -60,7 +48,7 @@ def _only_names(stmt: Stmt, lines: list[str]) -> bool:
 def lacking(described: set[int], room) -> list[Verdict]:
     """The statements that make a tensor and that no comment can be about."""
     found, before = [], None
-    for stmt, after in zip(room.order, [*room.order[1:], None], strict=True):
+    for stmt, after in itertools.zip_longest(room.order, room.order[1:]):
         before, last = stmt, before
         if not room.needs_one(stmt):
             continue

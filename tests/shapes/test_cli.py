@@ -300,6 +300,12 @@ def test_a_name_that_an_import_failed_to_bring_is_told_with_the_import(write, ca
     assert "could not be loaded: NameError" in (out := capsys.readouterr().err) and line in out
 
 
+def test_a_function_without_a_statement_stops_nothing(write):
+    code = "def g(x):\n    # x: [batch_size, seq_len]\n    pass\n\n"
+    code += "def f(x):\n    g(x)\n    return x * 2  # [batch_size, seq_len]\n"
+    assert main([str(write(code)), "--call", CALL, "--missing"]) == 0
+
+
 def test_the_room_does_not_import_torch_until_something_runs():
     code = "import sys, autograder.shapes.cli; print('torch' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
