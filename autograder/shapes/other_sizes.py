@@ -316,28 +316,7 @@ def _of_another_call(case: Case) -> bool:
     return bool(case.runs)
 
 
-def no_factor_is_the_calls(case: Case) -> str:
-    """`[b, 2 * d, t]` above a `chunk` into two: a number may be one that the call gives."""
-    for e in case.runs:
-        lookup, given = case.scope.lookup(e), case.scope.sizes(e.config, e.unit[0]).values()
-        shapes = [s for _, v in e.events for s in tensors(v)]
-        if not any(_with_factor(case.last.dims, s, set(given), lookup) for s in shapes):
-            return ""
-    return "numbers are true for some sizes only" if case.runs else ""
-
-
-def _with_factor(dims, shape: tuple[int, ...], given: set[int], lookup) -> bool:
-    """Whether it is the shape, were the numbers that sizes are multiplied by sizes of the call."""
-    wrong = [(d, n) for d, n in zip(dims, shape, strict=False) if not fits(d, n, lookup)]
-    factors = [(d[1:], n) for d, n in wrong if d[0] == "*"]
-    parts = [(a if b[0] == "num" else b, n) for (a, b), n in factors if "num" in (a[0], b[0])]
-    times = [(evaluate(of, lookup), n) for of, n in parts]
-    right = len(dims) == len(shape) and 0 < len(wrong) == len(parts)
-    return right and all(of and n % of == 0 and n // of in given for of, n in times)
-
-
 OTHER_SIZES = (
-    no_factor_is_the_calls,
     no_size_is_nameless,
     no_length_is_the_calls,
     no_other_choice_is_as_good,
