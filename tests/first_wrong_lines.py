@@ -122,7 +122,7 @@ Of layers under other names, of other sizes or without a bias the line that make
 
 Counted on programs that were written, with their wrong lines, before they ran. Each set was tried
 once; most of what was wrong was mended afterwards, so that a set shows nothing any more. The last
-eighteen were written by readers who knew none of the rules, in styles as odd as students' are; E is
+nineteen were written by readers who knew none of the rules, in styles as odd as students' are; E is
 to more than a third made after mistakes told of in public code. A program counts where its line (of
 a pair both lines) and the cause are right and nothing false is said beside them.
 
@@ -150,6 +150,7 @@ a pair both lines) and the cause are right and nothing false is said beside them
 | Y | 19 of 24 | 10 of 16 | 8 of 40 | 10 of 10 |
 | Z | 20 of 23 | 9 of 16 | 7 of 39 | 10 of 10 |
 | AA | 17 of 24 | 11 of 16 | 8 of 40 | 20 of 20 |
+| AB | 26 of 28 | 12 of 16 | 3 of 44 | 10 of 10 |
 
 N was tried when single changes of a program were new; with all of them, and two at once, it gives
 34 of 40 and 12 of 20. O is of mistakes that take several words to mend, as far as its reader could
@@ -162,10 +163,11 @@ that was mended, X when W was; with what was mended then W gives 23 of 24 and 11
 lines, X 24 of 24 and 14 of 16. J, Y, Z and AA were tried one after the other, each after the one
 before was mended: a quarter of their lines were those that take what is wrong, and not those that
 make it. With what was mended then they give 23 of 24 and 14 of 16, 24 of 24 and 13 of 16, 23 of 23
-and 12 of 16, 23 of 24 and 15 of 16 by their lines.
+and 12 of 16, 23 of 24 and 15 of 16 by their lines. AB was tried after them, and shows how far that
+reached.
 
 So of single mistakes nobody had thought of, five to nine of ten get their line and their cause; in
-most others the cause or the line alone is told. One program in five to thirteen is told something
+most others the cause or the line alone is told. One program in five to fifteen is told something
 that is not so, oftener a side sentence than a line. Of right programs nothing is said; the two of C
 were told of a start and of an edit in place, which were both there. M was tried after K was mended:
 what helps is seldom what the next reader thinks of, so the later sets are no easier.
