@@ -180,20 +180,20 @@ the work is bound by counts, whatever the machine: for one answer {tries} ways t
 same for everybody of a class (the answer's steps and landmarks, and those of the known mistakes) is
 worked out for the first wrong answer to a task and kept; a hand-out has the known mistakes' numbers
 from the beginning. Most of it are the small changes: each is the student's program once more. What
-`python benchmarks/first_line.py` printed, in processor time, on a machine that needed 10 ms for the
+`python benchmarks/first_line.py` printed, in processor time, on a machine that needed 5 ms for the
 rest of the judging:
 
 ```
 40 wrong answers; what their steps cost more:
-the first to a task: median 151 ms,
-  3.9 times the rest of it (39 ms);
-  90 % below 987 ms, the most 1334 ms;
-  above 150 ms: 21 of 40
-each after it: median 110 ms,
-  11.5 times the rest of it (10 ms);
-  90 % below 723 ms, the most 1075 ms;
-  above 150 ms: 16 of 40
-  of it the steps recorded 1.8 ms
+the first to a task: median 96 ms,
+  3.6 times the rest of it (27 ms);
+  90 % below 667 ms, the most 728 ms;
+  above 150 ms: 15 of 40
+each after it: median 76 ms,
+  16.7 times the rest of it (5 ms);
+  90 % below 458 ms, the most 547 ms;
+  above 150 ms: 12 of 40
+  of it the steps recorded 1.1 ms
 ways to mend: 10 at the median, at most 402 of 600
 steps made again or compared: 32 at the median, at most 6015 of 6000
 15 right answers, with the look and without it: 1.00 times the time
