@@ -56,7 +56,6 @@ OTHERS = {
 OTHERS |= {"empty": ["zeros"], "empty_like": ["zeros_like"], "no_grad": ["enable_grad"]}
 MASKED = ("masked_fill", "masked_fill_", "where")
 JOINS = ("reshape", "view", "flatten", "unflatten")
-# Each changes a tensor in place: what it gives by another name.
 PAIRS = ("max", "min", "topk", "sort", "median", "mode", "kthvalue")
 LIBRARIES = ("torch", "F", "math", "np", "nn")
 

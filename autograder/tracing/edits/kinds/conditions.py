@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from autograder.tracing.edits.kinds.missing import taken_of
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
@@ -38,9 +39,9 @@ def _of_running_sums(source: Source, node: ast.Compare) -> Iterator[Edit]:
         is_sum = isinstance(value, ast.Call) and callee(value) == "cumsum"
         if not (is_sum and isinstance(made, ast.Assign)):
             continue
-        of = value.func.value if source.of(value.func.value) != "torch" else value.args[0]
+        of = taken_of(source, value)
         for each in (node.left, *node.comparators):
-            if source.of(each) in map(source.of, made.targets):
+            if of is not None and source.of(each) in map(source.of, made.targets):
                 how = f"`{source.shown(each)}` counts each place itself, too"
                 new = f"{source.of(each)} - {source.in_brackets(of)}"
                 yield source.with_expression(each, new, how, 2)

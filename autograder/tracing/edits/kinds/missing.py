@@ -215,9 +215,7 @@ def _of_means(source: Source, node: ast.Name) -> Iterator[Edit]:
 
 def _of_exponentials(source: Source, node: ast.Call) -> Iterator[Edit]:
     """An exponential of numbers that may be large; a running sum that goes one place too far."""
-    name = callee(node)
-    library = isinstance(node.func, ast.Attribute) and source.of(node.func.value) == "torch"
-    of = (node.args[0] if node.args else None) if library else getattr(node.func, "value", None)
+    name, of = callee(node), taken_of(source, node)
     if of is None:
         return
     text = source.in_brackets(of)
@@ -228,6 +226,13 @@ def _of_exponentials(source: Source, node: ast.Call) -> Iterator[Edit]:
     elif name == "cumsum":
         how = f"`{source.shown(node)}` counts each place itself, too"
         yield source.with_expression(node, f"{source.of(node)} - {text}", how, 3)
+
+
+def taken_of(source: Source, node: ast.Call) -> ast.expr | None:
+    """The tensor that a function of `torch` is given first, or that a method is of."""
+    if isinstance(node.func, ast.Attribute) and source.of(node.func.value) == "torch":
+        return node.args[0] if node.args else None
+    return getattr(node.func, "value", None)
 
 
 def _of_factors(source: Source, node: ast.Call) -> Iterator[Edit]:

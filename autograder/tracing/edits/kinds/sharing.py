@@ -23,6 +23,7 @@ LEAST_ALIKE, MOST_WORDS, MOST_LINES, MOST_MORE = 4, 80, 12, 12
 SURELY = -2  # more natural than any other
 QKV = (("q", "k", "v"), ("query", "key", "value"))
 SIGNS = ("@", "+", "*", "/", "//")
+# Each changes a tensor in place: what it gives by another name.
 IN_PLACE = {"copy_": "", "add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
 LEAST = 'float("-inf")'
 MEETS = (("@", ""), ("@", ".mT"), ("+", ""), ("*", ""))
