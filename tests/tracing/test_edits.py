@@ -245,3 +245,28 @@ def test_a_right_answer_is_asked_no_versions(monkeypatch):
     monkeypatch.setattr("autograder.tracing.edits.told.Search", None)
     assert told.__wrapped__(program.task, program.text) == ()
     assert asked(program.task, program.text, 0)[0].task == program.task
+
+
+ODD = (
+    "def f(x):\n    return ()\n",
+    "def f(x):\n    y = ()\n    return x\n",
+    "def f(x, p):\n    s = cumsum(x, -1)\n    return s < p\n",
+    "def f(x, p):\n    s = torch.cumsum()\n    return s < p\n",
+    "def f(x):\n    y = x[:, None, ...].expand(*s)\n    return x.unsqueeze(-1).expand(2)\n",
+    "def f(x):\n    (lambda: x)()\n    g()(x).h()\n    return x\n",
+    "def f(x):\n    for x.y in ():\n        x.y = x\n    return torch.triu(torch.ones(*x))\n",
+)
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_odd_programs_are_changed_like_others(text):
+    assert all(edit.source != text for edit in edits(text))
+
+
+@pytest.mark.parametrize(
+    "line", ["a = x.view(b, c).transpose(1, 2) + self.k.bias * 2", "a=b", "x[0, :] = x < x", "g(x)"]
+)
+@pytest.mark.parametrize("count", [150, 10_000])
+def test_what_is_made_of_a_text_is_bound(line, count):
+    text = "def f(x):\n" + f"    {line}\n" * count + "    return x\n"
+    assert sum(len(edit.source) for edit in edits(text)) <= 21_000_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Callable, Iterator
 
 from autograder.tracing.edits.kinds.brackets import of_brackets
@@ -37,20 +38,25 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
 )
 
 
+# An answer of a hundred lines has some ten thousand changes; each holds the whole text once more.
+LONGEST = 12_000  # characters of a text that is changed at all
+MOST_MADE = 20_000_000  # characters of all changed texts
+
+
 def edits(text: str) -> list[Edit]:
-    """All of them, the likeliest first; none of a text that cannot be read."""
+    """The small changes of a text, the likeliest first: all of them, or of a very long one those
+    that are made first. None of a text that cannot be read, or is too long to be an answer."""
     try:
-        source = Source(text)
+        source = Source(text) if len(text) <= LONGEST else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
+        source = None
+    if source is None:
         return []
     found: dict[str, Edit] = {}
-    for node in source.nodes():
-        for kind in KINDS:
-            for edit in kind(source, node):
-                known = found.setdefault(edit.source, edit)
-                if (
-                    edit.rank < known.rank and not edit.by_name
-                ):  # the likelier of two slips that it may undo
-                    found[edit.source] = edit
+    made = (edit for node in source.nodes() for kind in KINDS for edit in kind(source, node))
+    for edit in itertools.islice(made, MOST_MADE // max(len(text), 1)):
+        known = found.setdefault(edit.source, edit)
+        if edit.rank < known.rank and not edit.by_name:  # the likelier of two slips it may undo
+            found[edit.source] = edit
     found.pop(text, None)
     return sorted(found.values(), key=lambda edit: edit.rank)

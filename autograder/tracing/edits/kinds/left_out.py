@@ -9,7 +9,7 @@ from dataclasses import replace
 from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.numbers import apart
 from autograder.tracing.edits.kinds.operators import turned_back
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, first_of, number
 from autograder.tracing.text import callee
 
 BENDS = ("sigmoid", "tanh", "relu", "log_softmax", "logsigmoid")
@@ -369,7 +369,7 @@ def _around_another_return(source: Source, node: ast.Assign | ast.Return) -> set
     others = [n for n in source.inside(function) if isinstance(n, ast.Return) and n is not node]
     found = set()
     for each in others:
-        value = each.value.elts[0] if isinstance(each.value, ast.Tuple) else each.value
+        value = first_of(each.value)
         if isinstance(value, ast.Call) and source.of(value.func).startswith("self."):
             found.add(source.of(value.func).removeprefix("self."))
     return found
@@ -384,7 +384,7 @@ def _of_layers(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
     ]
     made = [n.attr for n in own if isinstance(n.ctx, ast.Store)]
     read = {n.attr for n in own if isinstance(n.ctx, ast.Load)}
-    value = node.value.elts[0] if isinstance(node.value, ast.Tuple) else node.value
+    value = first_of(node.value)
     elsewhere = _around_another_return(source, node)
     for name in dict.fromkeys(made):
         if (name not in read or name in elsewhere) and value is not None:

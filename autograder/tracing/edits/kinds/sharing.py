@@ -11,7 +11,7 @@ from dataclasses import replace
 from autograder.tracing.edits.kinds.calls import of_library
 from autograder.tracing.edits.kinds.left_out import TRIANGLES
 from autograder.tracing.edits.kinds.names import keeps, names_of, of_one_type, sizes, unread
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, first_of, number
 from autograder.tracing.text import callee
 
 MOST_NAMES = 8  # that are put in the place of one
@@ -159,13 +159,12 @@ def _of_what_rounds_overwrite(source: Source, node: ast.For) -> Iterator[Edit]:
 
 def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
     """What was given to a function, or made for the object or in it, and is nowhere read."""
-    function = source.function(value)
-    if function is None or function.name == "__init__":
+    function, value = source.function(value), first_of(value)
+    if function is None or function.name == "__init__" or value is None:
         return
     read = {n.id for n in source.inside(function) if isinstance(n, ast.Name)}
     unused = [a.arg for a in function.args.args if a.arg not in read and a.arg != "self"]
     unused += [f"self.{name}" for name in unread(source)] if "self" in read else []
-    value = value.elts[0] if isinstance(value, ast.Tuple) else value
     alias = isinstance(value, ast.Name) and isinstance(source.parent[value], ast.Assign)
     rank = int(not alias)  # what is another name alone lacks a step most likely
     for name in unused[:MOST_UNUSED]:

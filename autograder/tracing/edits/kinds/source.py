@@ -184,6 +184,13 @@ def _held(node: ast.AST, use: type[ast.expr_context]) -> list[ast.expr]:
     ]
 
 
+def first_of(value: ast.expr | None) -> ast.expr | None:
+    """An expression; of several side by side the first, and None where there is none."""
+    if isinstance(value, ast.Tuple):
+        return value.elts[0] if value.elts else None
+    return value
+
+
 def _is_text(statement: ast.stmt) -> bool:
     """Whether a statement is a text alone, as a docstring is."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
