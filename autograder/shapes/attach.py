@@ -212,7 +212,10 @@ class _Layout:
         )
         self.starts: dict[int, list[Stmt]] = {}
         self.holds: dict[int, list[Stmt]] = {}
+        self.ends: dict[int, list[Stmt]] = {}  # the headers by the last line that they govern
         for stmt in stmts.values():
+            if stmt.kind == "header":
+                self.ends.setdefault(stmt.body[1], []).append(stmt)
             self.starts.setdefault(stmt.line, []).append(stmt)
             for line in range(stmt.line, min(stmt.end_line, stmt.line + 80) + 1):
                 self.holds.setdefault(line, []).append(stmt)
@@ -404,9 +407,8 @@ class _Layout:
     def _branches(self, last: Stmt, below: int) -> list[int]:
         """Above a comment below an `if` and its `else`: what makes the same in each of them."""
         own = set(flat(last.targets))
-        for header in self.stmts.values():
-            inside = header.kind == "header" and header.body[1] == last.end_line
-            if inside and self._column(below) <= self._column(header.line):
+        for header in self.ends.get(last.end_line, ()):
+            if self._column(below) <= self._column(header.line):
                 found = [s for s in self.makers if header.line < s.line <= last.line]
                 found = [s for s in found if own & set(flat(s.targets))]
                 return [s.id for s in sorted(found, key=lambda s: not self.makes(s))][:NEAR]

@@ -103,7 +103,7 @@ def _check(source: Source, strict: bool, missing: bool, write: bool) -> Report:
         compile(source.setup, "setup", "exec")
     except (SyntaxError, ValueError) as error:
         number = getattr(error, "lineno", None) or 1
-        line = source.setup.splitlines()[number - 1].strip()
+        line = "".join(source.setup.splitlines()[number - 1 : number]).strip()
         report.errors.append((0, f"the setup cannot be read: {error.args[0]}, `{line}`"))
         return report
     try:
@@ -165,7 +165,7 @@ def _makes(text: str, name: str) -> bool:
     """Whether a statement that begins with the text was to define a name."""
     try:
         parts = list(ast.walk(ast.parse(text)))
-    except SyntaxError:  # it is cut off
+    except (SyntaxError, ValueError, MemoryError, RecursionError):  # it is cut off
         return False
     bound = {(a.asname or a.name).split(".")[0] for a in parts if isinstance(a, ast.alias)}
     stored = {n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

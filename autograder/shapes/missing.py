@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 
 from autograder.shapes.attach import MAKES, Sighting
 from autograder.shapes.facts import NEAR
@@ -47,9 +46,8 @@ def _only_names(stmt: Stmt, lines: list[str]) -> bool:
 
 def lacking(described: set[int], room) -> list[Verdict]:
     """The statements that make a tensor and that no comment can be about."""
-    found, before = [], None
-    for stmt, after in itertools.zip_longest(room.order, room.order[1:]):
-        before, last = stmt, before
+    found, described, order = [], set(described), room.order
+    for last, stmt, after in zip([None, *order], order, [*order[1:], None], strict=False):
         if not room.needs_one(stmt):
             continue
         room.source.needed += 1

@@ -184,12 +184,12 @@ def not_one_item(case: Case) -> str:
     called = all(any("." not in n for n in names_) for names_ in apart)  # `b, c, t = x.shape`
     if len(whole) >= (1 if words or called else SAID):
         return ""
-    if words and all(case.told_elsewhere(e, s[0]) for e, _, s in case.seen()):
+    plain = words and not case.claim.told  # no `for each sample`, in any language
+    if plain and all(case.told_elsewhere(e, s[0]) for e, _, s in case.seen()):
         return ""
     line, found = case.sighting.line, case.scope.confirmed
     named = (len(found.lines_of(e.config, s[0]) - {line}) >= SAID for e, _, s in case.seen())
-    told = case.claim.told  # in words of another language too
-    return "" if words and not told and all(named) else "it may be the shape of each item"
+    return "" if plain and all(named) else "it may be the shape of each item"
 
 
 def not_read_flat(case: Case) -> str:

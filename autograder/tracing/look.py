@@ -236,8 +236,9 @@ class Look:
         """What is returned in the place of a result, where it is a right step, but another."""
         found = judged.like.get(number)
         step = self.trace.steps[number]
-        line = step.outer[-1] if step.outer else self.text.line(step)
-        back = self.text.return_after(line, len(self.trace.returned)) if line else None
+        line = self.text.line(step)
+        called_at = step.outer[-1] if step.outer else line  # in the function that is asked for
+        back = self.text.return_after(called_at, len(self.trace.returned)) if called_at else None
         own = judged is self.judged and found is not None and found.known is wanted
         if own and self._is_the_last_round(number):
             how = (

@@ -31,20 +31,19 @@ def measure(snippet_of: int = 1, mutant_of: int = 1) -> dict[bool, Counter]:
     return counts
 
 
-def claim(counts, capsys, share: float) -> None:
-    """That this share of the mutants in words is named, and nearly as many of those in letters."""
+def claim(counts, capsys) -> None:
     with capsys.disabled():
         for words, count in counts.items():
             print(f"\n{'words' if words else 'letters'}: {dict(count)}")
-    assert counts[True]["named"] >= share * counts[True]["made"] > 20
+    assert counts[True]["named"] >= 0.97 * counts[True]["made"] > 20
     # A letter that stands in one comment alone proves nothing, and accuses nobody.
-    assert counts[False]["named"] >= (share - 0.07) * counts[False]["made"] > 10
+    assert counts[False]["named"] >= 0.90 * counts[False]["made"] > 10
 
 
 def test_comments_made_false_are_named(capsys):
-    claim(measure(snippet_of=3, mutant_of=7), capsys, 0.95)  # of 100 of a sample two may be odd
+    claim(measure(snippet_of=3, mutant_of=7), capsys)
 
 
 @pytest.mark.slow
 def test_all_comments_made_false_are_named(capsys):
-    claim(measure(), capsys, 0.97)
+    claim(measure(), capsys)

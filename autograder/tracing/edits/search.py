@@ -16,7 +16,6 @@ from functools import cached_property
 from autograder.course.calls import Outcome
 from autograder.course.sketch import Sketch
 from autograder.judging.difference import matches
-from autograder.tracing.edits.ask import steps_of
 from autograder.tracing.edits.distance import all_one, are_apart, distance, mark, may_match
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
@@ -100,10 +99,9 @@ class Search:
             self.feeding |= {error["line"], *lines_that_feed({error["line"]}, wrong.source)}
         if self.place is not None:
             self.only_there = self.versions.lines_only_where_wrong
-            call = replace(wrong.calls[self.place], work=False)
-            trace = steps_of(wrong.send, wrong.source, call)
+            trace = self.versions.steps(self.place)
             steps = len(trace.steps) if trace is not None else 0
-            self.cost += steps + OF_A_CLASS * (call.init is not None)
+            self.cost += steps + OF_A_CLASS * (wrong.calls[self.place].init is not None)
             self.all = self._in_order(edits(wrong.source))
             self.order = [edit for edit in self.all if self._may_be(edit)]
             self.most = MOST_OF_NAMED if named and not self.draws else MOST
@@ -335,9 +333,9 @@ class Search:
         another than the steps tell."""
         much = TOLD_TO_LACK if edit.missing else TOLD
         told = much * (edit.line in self.told or edit.line in self.draws)
-        sure = edit.line in self.only_there and len(self.only_there) <= FEW_LINES
-        helps = edit.line in self.feeding or edit.line in self.only_there
-        told = told or (TOLD if sure else FEEDS) * (helps and not edit.missing)
+        if not (told or edit.missing):
+            few = TOLD if len(self.only_there) <= FEW_LINES else FEEDS
+            told = few * (edit.line in self.only_there) or FEEDS * (edit.line in self.feeding)
         shared = self.parts is not None and self.parts.is_shared(edit.line)
         return 2 * edit.rank + self.likely.get(edit.line, 1) - told + shared
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from autograder.course.answers import Answers
@@ -48,6 +48,7 @@ class Versions:
 
     wrong: WrongAnswer
     pair: tuple[str, ...] = ()
+    _traces: dict[int, Trace | None] = field(default_factory=dict)
 
     @cached_property
     def rtol(self) -> float:
@@ -146,19 +147,24 @@ class Versions:
         ]
         if not right or self.place is None:
             return set()
-        text, found = Text(wrong.source), []
-        for place in (self.place, right[0], right[-1]):
-            trace = steps_of(wrong.send, wrong.source, calls[place])
-            if trace is None:
-                return set()
-            found.append({text.line(step) for step in trace.steps} - {None})
-        return found[0] - found[1] - found[2]
+        text = Text(wrong.source)
+        traces = [self.steps(place) for place in dict.fromkeys((self.place, right[0], right[-1]))]
+        if None in traces:
+            return set()
+        here, *there = ({text.line(step) for step in trace.steps} - {None} for trace in traces)
+        return here.difference(*there)
+
+    def steps(self, place: int) -> Trace | None:
+        """The steps of one call of the answer as it is; recorded once."""
+        if place not in self._traces:
+            call = replace(self.wrong.calls[place], work=False)
+            self._traces[place] = steps_of(self.wrong.send, self.wrong.source, call)
+        return self._traces[place]
 
     @cached_property
     def _lines(self) -> set[int]:
         """The lines of the answer as it is that made a step."""
-        wrong = self.wrong
-        trace = steps_of(wrong.send, wrong.source, wrong.calls[wrong.place])
+        trace = self.steps(self.wrong.place)
         return _lines_of(trace) if trace is not None else set()
 
 
