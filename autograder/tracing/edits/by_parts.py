@@ -9,8 +9,9 @@ from __future__ import annotations
 from autograder.course.calls import Outcome
 from autograder.judging.difference import difference
 from autograder.tracing.edits.kinds.source import NATURAL, Edit
+from autograder.tracing.edits.pairs import Mended
 from autograder.tracing.edits.parts import ALONE, Parts, of_parts, wrong_parts
-from autograder.tracing.edits.search import Mended, Search
+from autograder.tracing.edits.search import Search
 
 MOST = 3  # results that are wrong
 TRIED = 3  # changes that are asked for in all calls

@@ -14,9 +14,10 @@ from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
 from autograder.tracing.edits.by_parts import by_parts
 from autograder.tracing.edits.kinds.source import NATURAL, Edit
+from autograder.tracing.edits.pairs import Mended, Pairs
 from autograder.tracing.edits.parts import at_its_part
 from autograder.tracing.edits.returned import at_its_return
-from autograder.tracing.edits.search import Mended, Search
+from autograder.tracing.edits.search import Search
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.look import TWO_AT_ONCE, Look
 from autograder.tracing.raised import without_advice
@@ -51,7 +52,8 @@ def by_its_edit(
     search = Search(asked, _likely(look), settled or (named and own is not None), lines, pair)
     one = search.one()
     known = named and _is_known(first[number], asked.known)
-    two = search.two(known) if not one else search.two_natural() if _is_anywhere(one) else ()
+    pairs = Pairs(search)
+    two = pairs.two(known) if not one else pairs.two_natural() if _is_anywhere(one) else ()
     two = two or (by_parts(search, pair) if not (one or settled or known) else ())
     if two and one:  # two slips in their places, for one step that could be missing anywhere
         one = []

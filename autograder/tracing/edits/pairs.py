@@ -1,0 +1,312 @@
+"""Looks for two changes of a program with which all that is asked of it comes out right.
+
+The first is one that brings the result nearer to what is asked for, or makes one call right; the
+second another change, a mistake that is known, or what the steps tell once the first is made.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from autograder.course.calls import Outcome
+from autograder.course.sketch import Sketch
+from autograder.judging.difference import matches
+from autograder.tracing.edits.distance import all_one, are_apart, distance, mark, may_match
+from autograder.tracing.edits.kinds.all import edits
+from autograder.tracing.edits.kinds.missing import ANYWHERE
+from autograder.tracing.edits.kinds.source import Edit
+from autograder.tracing.edits.parts import wrong_parts
+from autograder.tracing.edits.search import SURVIVE, Search
+from autograder.tracing.look import Told
+
+MOST_OF_KNOWN = 16  # pairs of changes that each leave a known mistake
+MOST_OF_TWO = 12_000  # the same for two at once
+MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
+NEAREST = 4  # changes behind which a second one is looked for
+MOST_ALIKE = 4  # of those that come equally near
+NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
+
+
+@dataclass(frozen=True)
+class Mended:
+    """One of two things that are wrong: its line, how it is so, and a known mistake's own words."""
+
+    line: int
+    how: str
+    known: str = ""
+
+
+class Pairs:
+    """The pairs of changes behind a search for a single one, which found none."""
+
+    def __init__(self, search: Search):
+        self.search, self.wrong, self.versions = search, search.wrong, search.versions
+        self.place, self.rtol, self.parts = search.place, search.rtol, search.parts
+
+    def two(self, named: bool = False) -> tuple[Mended, ...]:
+        """Two changes that together make all right, or one beside a known mistake; after `one`.
+
+        named: whether a known mistake explains what came back.
+        """
+        if self.place is None or not self.search.tried:
+            return ()
+        stopped = self.wrong.outcomes[self.place].error is not None
+        if named and not stopped:  # its name explains what came back: the rest shows elsewhere
+            return (
+                self._two_changes(self.search.nearly[:NEAREST])
+                or self._one_after(self.search.nearly)
+                or self.two_natural()
+            )
+        likely = [e for e in self.nearest if not (e.missing and e.rank >= ANYWHERE)]
+        second = [alike[1] for alike in self.by_distance if len(alike) > 1]
+        return (
+            self._of_two_known_ones()
+            or self._two_changes([*likely, *second][:NEAREST])
+            or self._one_after(likely if stopped else self.search.nearly)
+            or self._beside_a_known_one(self._nearest_by_place())
+            or self._beside_what_the_steps_tell(likely[:NEAREST])
+        )
+
+    def two_natural(self) -> tuple[Mended, ...]:
+        """Two natural slips in two lines that together are all that is wrong, each with places of
+        the result of its own; after `one`."""
+        if self.place is None:
+            return ()
+        gave = {e.source: g for e, g in zip(self.search.tried, self.search.gave, strict=True)}
+        as_it_is = self.wrong.outcomes[self.place]
+
+        def fits(one: Edit, two: Edit) -> bool:
+            apart = one.line != two.line and two.is_natural
+            return apart and are_apart(as_it_is, gave[one.source], gave[two.source])
+
+        return self._two_changes([e for e in self.nearest if e.is_natural][:NEAREST], fits)
+
+    def _of_two_known_ones(self) -> tuple[Mended, ...]:
+        """Two changes of which each alone gives what a known mistake gives, and both together what
+        is asked for: each undoes the mistake that the other leaves."""
+        known: dict[str, list[Edit]] = {}
+        for edit, check, *_ in self.left:
+            known.setdefault(check, []).append(edit)
+        pairs = [
+            ({left, right_one} != set(self.search.pair), one, other)
+            for left, right_one in itertools.combinations(known, 2)
+            for one, other in itertools.product(known[left], known[right_one])
+            if one.line != other.line or one.place != other.place
+        ]
+        pairs.sort(key=lambda each: (each[0], self._doubts(*each[1:])))
+        texts = [((one, other), one.after(other)) for _, one, other in pairs]
+        texts = [each for each in texts if each[1]][:MOST_OF_KNOWN]
+        gave = self.versions.in_the_call([text for _, text in texts])
+        texts = [each for each, came in zip(texts, gave, strict=True) if self.versions.fits(came)]
+        fine = self.versions.all_right([text for _, text in texts])
+        found = [pair for (pair, _), is_right in zip(texts, fine, strict=True) if is_right]
+        return self._told(*found[0]) if found and self._is_one_place(found) else ()
+
+    def _two_changes(
+        self, nearest: list[Edit], fits: Callable[[Edit, Edit], bool] = lambda *pair: True
+    ) -> tuple[Mended, ...]:
+        """Two changes that together make all right: one of those that bring the result nearer, and
+        one of those that alone change something."""
+        nearer = {edit.source for edit in self.nearest}
+        found = [
+            (place + self.search.doubt(two) - NEARER * (two.source in nearer), one, two, text)
+            for place, one in enumerate(nearest)
+            for two, text in self._behind(one)
+            if fits(one, two)
+            if not (two.missing and (one.takes or two.rank >= ANYWHERE))
+            if not (two.takes and one.missing)  # else a step is only moved
+        ]
+        found = [rest for _, *rest in sorted(found, key=lambda each: each[0])]
+        found = found[: MOST_OF_TWO // self.search.cost]
+        gave: dict[str, Outcome | None] = {}
+        for one in nearest:
+            own = [text for first, _, text in found if first is one]
+            gave |= zip(own, self.versions.in_the_call(own, one.source), strict=True)
+        survive = [each for each in found if self.versions.fits(gave[each[-1]])][:SURVIVE]
+        fine = self.versions.all_right([text for *_, text in survive])
+        right_ones = [each for each, is_right in zip(survive, fine, strict=True) if is_right]
+        if not right_ones:
+            return ()
+        one, two, _ = min(right_ones, key=lambda each: self._doubts(*each[:2]))
+        return self._told(one, two)
+
+    def _behind(self, one: Edit) -> Iterator[tuple[Edit, str]]:
+        """Second changes behind a first: those that alone change something."""
+        stopped = self.wrong.outcomes[self.place].error is not None
+        if stopped:  # then none runs but behind what mends the error
+            found = self.search.in_order(edits(one.source))
+            yield from ((two, two.source) for two in found if self.search.may_be(two))
+            return
+        yield from ((two, text) for two in self.change if (text := one.after(two)))
+
+    def _one_after(self, firsts: list[Edit]) -> tuple[Mended, ...]:
+        """One of some changes that make a call right, or run at all, and one for what is not right
+        then."""
+        at_its_end = [edit for edit in firsts if edit.missing]  # it could stand elsewhere, too
+        for one in [*(e for e in firsts if not e.missing), *at_its_end][:MOST_OF_CALLS]:
+            (outcomes,) = self.versions.on_all([one.source])
+            if outcomes is not None:
+                wrong = replace(self.wrong, source=one.source, outcomes=outcomes)
+                found = Search(wrong, {}).one()
+                moved = bool(found) and one.takes and found[0].missing  # a step elsewhere
+                if found and found[0].line != one.line and not moved:
+                    return tuple(Mended(each.line, each.how) for each in (one, found[0]))
+        return ()
+
+    def _beside_a_known_one(self, nearest: list[Edit]) -> tuple[Mended, ...]:
+        """A change with which what comes back is what a known mistake gives, where the steps show
+        that mistake on another line: what takes a step away might have brought it in."""
+        for edit in nearest:
+            for one, check, message, gives in self.left:
+                if one.source != edit.source:
+                    continue
+                if self._leaves(edit, gives):
+                    left = self._left_by(edit, check)
+                    line = self._at_its_part(left.where.first_wrong, gives) if left else None
+                    if line not in (None, edit.line):
+                        other = Mended(line, "", left.taken or message)
+                        return Mended(edit.line, edit.how), other
+        return ()
+
+    def _beside_what_the_steps_tell(self, nearest: list[Edit]) -> tuple[Mended, ...]:
+        """A change behind which one step is wrong, and with that step mended nothing else, which is
+        not so without the change."""
+        if any(told.last for told in self.versions.told_in(self.wrong.source, "")):
+            return ()
+        for edit in (edit for edit in nearest if not (edit.takes or edit.by_name)):
+            left = self.versions.told_in(edit.source, "", whole=True)
+            if len(left) == 1 and left[0].last and left[0].where.first_wrong != edit.line:
+                said = left[0].cause[1] if left[0].cause else left[0].where.how
+                if said:
+                    return Mended(edit.line, edit.how), Mended(left[0].where.first_wrong, said)
+        return ()
+
+    def _told(self, one: Edit, two: Edit) -> tuple[Mended, ...]:
+        """Two changes that together make all right, as they are told."""
+        pairs = (one, two), (two, one)
+        return tuple(Mended(own.line, own.how, self._named(own, other)) for own, other in pairs)
+
+    def _doubts(self, one: Edit, other: Edit) -> tuple[int, float, int]:
+        """How unlikely two changes are that do as well as others: those of lines that the steps
+        tell come first, and of what such lines take; of equal ones the last lines, up to which all
+        may be right, and the first ones on which something could be missing."""
+        told = len({one.line, other.line} & (self.search.told | self.search.feeding))
+        late = sum(each.line if each.missing else -each.line for each in (one, other))
+        return -told, self.search.doubt(one) + self.search.doubt(other), late
+
+    def _is_one_place(self, found: list[tuple[Edit, Edit]]) -> bool:
+        """Whether what is missing in the first of some pairs is so on no other line in another."""
+        best = found[0]
+        for place, edit in enumerate(best):
+            others = [pair[place] for pair in found]
+            if edit.missing and any(each.line != edit.line for each in others):
+                return False
+        return True
+
+    def _named(self, own: Edit, other: Edit) -> str:
+        """The known mistake that a change undoes, in its own words: what comes back with the other
+        change alone. '' where it is none, or the change itself says best which of several is meant.
+        """
+        if own.by_name:
+            return ""
+        left = ((m, gives) for edit, _, m, gives in self.left if edit.source == other.source)
+        return next((message for message, gives in left if self._leaves(other, gives)), "")
+
+    def _leaves(self, edit: Edit, gives: Sequence[Outcome]) -> bool:
+        """Whether a change leaves what a known mistake gives, in all calls."""
+        (came,) = self.versions.on_all([edit.source])
+        pairs = zip(came or (), gives, strict=False)
+        return bool(came) and all(matches(got, wanted, self.rtol) for got, wanted in pairs)
+
+    def _at_its_part(self, line: int, gives: Sequence[Outcome]) -> int:
+        """The line of a known mistake; of one that shows where several results are returned that
+        which alone makes what it spoils."""
+        if self.parts is None or line != self.parts.last:
+            return line
+        return self.parts.only(wrong_parts(self.wrong, gives, self.parts) or set()) or line
+
+    def _left_by(self, edit: Edit, check: str) -> Told | None:
+        """What the steps say of a known mistake that is left when a change is made."""
+        told = self.versions.told_in(edit.source, check)
+        own = [each for each in told if (each.cause[0] == check if each.cause else each.last)]
+        own = own or (told if len(told) == 1 and told[0].cause is None else [])
+        return own[0] if len(own) == 1 else None
+
+    @cached_property
+    def left(self) -> list[tuple[Edit, str, str, Sequence[Outcome]]]:
+        """The changes behind which a known mistake is left, in the call that is looked at: each
+        with the mistake's check and message, and what it gives in all calls."""
+        known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
+        marks = [mark(gives[self.place]) for *_, gives in known]
+        changed, found = {edit.source for edit in self.change}, []
+        for edit, gave in zip(self.search.tried, self.search.gave, strict=True):
+            if edit.source not in changed or gave.error is not None:
+                continue
+            own = mark(gave)
+            for (check, message, gives), theirs in zip(known, marks, strict=True):
+                if may_match(own, theirs) and matches(gave, gives[self.place], self.rtol):
+                    found.append((edit, check, message, gives))
+        return found
+
+    @cached_property
+    def change(self) -> list[Edit]:
+        """Those that were tried with which something else comes back; all of them where it is one
+        number in all places, which most changes leave as they are."""
+        as_it_is = self.wrong.outcomes[self.place]
+        came = [
+            (e, g)
+            for e, g in zip(self.search.tried, self.search.gave, strict=True)
+            if g is not None
+        ]
+        one = all_one(as_it_is)
+        return [
+            e
+            for e, g in came
+            if one or not matches(g, as_it_is, self.rtol) or g.after.keys() != as_it_is.after.keys()
+        ]
+
+    @cached_property
+    def by_distance(self) -> list[list[Edit]]:
+        """The changes that bring the result nearer to what is asked for, the nearest first; of
+        those that come equally near the first few."""
+        wanted = self.wrong.known.expected[self.place]
+        if isinstance(wanted.value, Sketch) or wanted.error is not None or self.search.by_chance:
+            return []
+        as_it_is = distance(self.wrong.outcomes[self.place], wanted)
+        found: dict[float, list[Edit]] = {}
+        for edit, gave in zip(self.search.tried, self.search.gave, strict=True):
+            far = distance(gave, wanted)
+            if far < as_it_is - 1e-6:
+                alike = found.setdefault(round(far, 6), [])
+                if edit.takes and alike:  # then the first does no more than that
+                    alike[0] = replace(alike[0], takes=True)
+                elif len(alike) < MOST_ALIKE:
+                    alike.append(edit)
+        return [alike for _, alike in sorted(found.items(), key=lambda each: each[0])]
+
+    @cached_property
+    def nearest(self) -> list[Edit]:
+        """One change for each distance."""
+        nearest = [alike[0] for alike in self.by_distance]
+        if self.wrong.outcomes[self.place].error is None:
+            return nearest
+        best: dict[str, Edit] = {}  # of what is put in one place to run at all, the likeliest
+        for edit in nearest:
+            first = best.setdefault(edit.how, edit)
+            best[edit.how] = min(first, edit, key=self.search.doubt)
+        return list(best.values())
+
+    def _nearest_by_place(self) -> list[Edit]:
+        """The nearest changes that take nothing away, each with those of its line that come equally
+        near: not all of them do so in all calls."""
+        groups = {alike[0].source: alike for alike in self.by_distance}
+        firsts = [edit for edit in self.nearest if not (edit.takes or edit.by_name)]
+        return [
+            each
+            for edit in firsts
+            for each in groups.get(edit.source, [edit])
+            if each.line == edit.line and not (each.takes or each.by_name)
+        ]
