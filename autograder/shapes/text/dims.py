@@ -309,7 +309,7 @@ def uneven(expr: Expr, lookup: Lookup) -> bool:
 def shape_fits(dims: Dims, shape: tuple[int, ...], lookup: Lookup) -> bool:
     """Whether dimensions with at most one ellipsis describe a shape."""
     if len(dims) == 1 and len(shape) > 1 and dims[0][0] == "*":
-        dims = _factors(dims[0])  # `[batch * seq * hidden]`, with stars for commas
+        dims = _with_stars_for_commas(dims[0], len(shape))
     pairs = aligned(dims, len(shape))
     return pairs is not None and all(fits(dims[i], shape[j], lookup) for i, j in pairs)
 
@@ -324,6 +324,16 @@ def aligned(dims: Dims, rank: int) -> list[tuple[int, int]] | None:
     head = [(i, i) for i in range(dots[0])]
     shift = rank - len(dims)
     return head + [(i, i + shift) for i in range(dots[0] + 1, len(dims))]
+
+
+def _with_stars_for_commas(expr: Expr, rank: int) -> Dims:
+    """`batch * seq * hidden`; of fewer dimensions the last ones, and in front of them a product, as
+    in `(batch * seq) * hidden`."""
+    every = _factors(expr)
+    dims: Dims = ()
+    while len(every) > rank > len(dims) + 1 and expr[0] == "*":
+        expr, dims = expr[1], (expr[2], *dims)
+    return (expr, *dims) if dims else every
 
 
 def _factors(expr: Expr) -> Dims:
