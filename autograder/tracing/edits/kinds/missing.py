@@ -39,6 +39,7 @@ SOFTMAX_OF = ("torch", "F", "nn.functional", "torch.nn.functional", "torch.speci
 BENDS = ("torch.relu({})", "torch.nn.functional.gelu({})", "torch.tanh({})")
 PRODUCTS = ("matmul", "bmm", "mm", "einsum")
 LOGS = ("log", "log_softmax", "logsigmoid")
+VIEWS = ("view", "unflatten", "transpose", "permute", "squeeze", "unsqueeze", "detach", "view_as")
 ANYWHERE = 4  # their rank: each could stand around any value
 LEAST = ('float("-inf")', "-1e30")
 
@@ -153,7 +154,10 @@ def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
     """Another name for a tensor, where a copy is needed."""
     value = node.value
     parts = value.elts if isinstance(value, ast.Tuple) else [value]
-    changed = _changed(source, node)
+    changed, targets = _changed(source, node), {source.of(target) for target in node.targets}
+    if isinstance(value, ast.Call) and callee(value) in VIEWS and targets & changed:
+        how = f"`{source.shown(value)}` has no numbers of its own: what changes one changes both"
+        yield source.with_text(value, f"{source.of(value)}.clone()", how, 1)
     for each in parts:
         of = each.value if isinstance(each, ast.Subscript) else each
         if isinstance(each, ast.Name) or (isinstance(of, ast.Name) and of.id in changed):
@@ -161,7 +165,6 @@ def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
             how = f"`{shown}` gets another name and no copy: what changes one changes both"
             rank = 1 if of is not each else 2
             yield source.with_text(each, f"{source.of(each)}.clone()", how, rank)
-            targets = {source.of(target) for target in node.targets}
             if of is each and targets & changed:  # its places are filled from what it holds
                 for start in ("zeros_like", "ones_like"):
                     new = f"torch.{start}({source.of(each)})"

@@ -55,15 +55,15 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     how = f"`{node.id}` is taken where another belongs, in `{_shown(source, node)}`"
     parent = source.parent[node]
     targets = getattr(parent, "targets", None) or [getattr(parent, "target", None)]
-    if isinstance(parent, ast.Assign | ast.NamedExpr) and not all(
-        is_sure(source, t) for t in targets
-    ):
-        return  # another name for it alone
+    read = _read_in(source, function)
+    named = isinstance(parent, ast.Assign | ast.NamedExpr)
+    renamed = named and not all(is_sure(source, t) for t in targets)
+    if renamed:  # another name for it alone, unless what is made and read nowhere was meant
+        known = [other for other in known if other not in read]
     unsure = not is_sure(source, node)
     # `x + layer(y)`: of what stands in one expression the one is easily taken for the other.
     around = [n for n in source.around(node) if isinstance(n, ast.BinOp)]
     beside = _names(around[-1]) if around else set()
-    read = _read_in(source, function)
     for other in known:
         if other != node.id and of_one_type(source, node, other):
             alike = _are_of_a_kind(source, function, node.id, other) or other in beside
@@ -72,6 +72,8 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
                 rank = 1
             edit = source.with_text(node, other, how, rank)
             yield replace(edit, by_name=True, unsure=unsure)
+    if renamed:
+        return
     handed = isinstance(parent, ast.Call | ast.Tuple | ast.keyword)
     if handed and node.id in sizes(source, function):
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
