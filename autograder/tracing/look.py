@@ -24,7 +24,7 @@ from autograder.tracing.proof.around_softmax import (
 )
 from autograder.tracing.proof.handed import may_be_handed_in, reordered_by_the_return
 from autograder.tracing.proof.standing import is_laid_out_so
-from autograder.tracing.reference import PRODUCTS, Reference, reference
+from autograder.tracing.reference import PRODUCTS, Reference, multiple, reference
 from autograder.tracing.say import MISSING, as_it_was, called, one_place, taken_for_another, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
 
@@ -125,6 +125,9 @@ class Look:
                 break  # what follows on the same line follows from it
             if said.last_right == said.first_wrong and not said.landmark:  # it says nothing
                 said = replace(said, **self.right_before(said.first_wrong))
+            product = self._product_not_scaled(slip)
+            if product is not None and product < said.first_wrong:
+                said = Where(first_wrong=product, **self.right_before(product))
             if again:
                 joined += 1
                 continue
@@ -155,6 +158,36 @@ class Look:
             told += self._returned(left)
         told = sorted(self._zeros_too_early(told), key=lambda each: each.when)
         return told if named else _each_once(told)
+
+    def _product_not_scaled(self, slip: Slip) -> int | None:
+        """The line of a product that nothing scales, where a known mistake leaves out just that: it
+        could be scaled up to the line that takes it as if it were, but is looked for here."""
+        if slip.cause is None or slip.line is not None:
+            return None
+        key = "not scaled", self.place, slip.cause.number
+        products = self.bank.once(key, lambda: self._not_scaled(slip.cause.number))
+        like, steps = slip.judged.like, slip.judged.steps
+        made = [
+            i for i in range(slip.number) if i in like and any(like[i].known is p for p in products)
+        ]
+        made = [i for i in made if steps[i].op in PRODUCTS and not steps[i].outer]
+        return self.text.line(steps[made[-1]]) if made else None
+
+    def _not_scaled(self, number: int) -> list[Known]:
+        """The products of which the answer makes the first right tensor that a known mistake has
+        not, by a factor alone, where the mistake has no multiple of them."""
+        trace = self.bank.trace(self.place, (number,))
+        if trace is None:
+            return []
+        like = Judged(trace, self.own).like
+        there = {id(found.known) for found in like.values()}
+        gone = next((own for own in self.own.of_step.values() if id(own) not in there), None)
+        return [
+            product
+            for product in (self.own.scaled_to(gone) if gone is not None else [])
+            for made in [trace.steps[i].value for i in like if like[i].known is product]
+            if not any(multiple(step.value, made) for step in trace.steps)
+        ]
 
     def _is_late(self, told: Told, slip: Slip) -> bool:
         """Whether a step hides what the softmax that is told already should not have seen."""

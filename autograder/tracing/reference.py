@@ -126,6 +126,18 @@ class Reference:
         steps = enumerate(self.trace.steps)
         return [i for i, s in steps if i in self.of_step and s.op.strip("_") in TERMS]
 
+    def scaled_to(self, known: Known) -> list[Known]:
+        """The products that the answer makes a right tensor of by a factor alone."""
+        steps = self.trace.steps
+        return [
+            self.of_step[before]
+            for number, own in self.of_step.items()
+            if own is known
+            for before in steps[number].inputs
+            if before in self.of_step and steps[before].op in PRODUCTS
+            if multiple(steps[number].value, steps[before].value) is not None
+        ]
+
     def makes(self, given: set[int]) -> Known | None:
         """What the answer makes of these known tensors (by their places), and of nothing else."""
         for number, step in enumerate(self.trace.steps):

@@ -129,7 +129,10 @@ def alibi_attention(q, k, v, slopes):
                 "return shares @ values",
             ),
             10,
-            ("Line 10: The values are made with the keys' layer", "Nothing is hidden"),
+            (
+                "Line 10: The values are made with the keys' layer",
+                "Line 12: What `torch.masked_fill`",
+            ),
         ),
     ],
     ids=["cut", "batch", "padding", "largest", "penalty", "helper", "handed on"],

@@ -59,6 +59,8 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     named = isinstance(parent, ast.Assign | ast.NamedExpr)
     renamed = named and not all(is_sure(source, t) for t in targets)
     if renamed:  # another name for it alone, unless what is made and read nowhere was meant
+        if any(_is_alias_of(n, targets) for n in source.inside(function)):
+            return  # it may have been meant there
         known = [other for other in known if other not in read]
     unsure = not is_sure(source, node)
     # `x + layer(y)`: of what stands in one expression the one is easily taken for the other.
@@ -87,6 +89,12 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
         for new in (f"{node.id} + 1", f"{node.id} - 1", f"{node.id} ** 0.5"):
             yield source.with_expression(node, new, how, 3)
+
+
+def _is_alias_of(node: ast.AST, targets: list) -> bool:
+    """Whether a statement gives one of these variables another name."""
+    alias = isinstance(node, ast.Assign) and isinstance(node.value, ast.Name)
+    return alias and node.value.id in [t.id for t in targets if isinstance(t, ast.Name)]
 
 
 def _of_a_changed_one(source: Source, node: ast.AugAssign, target: ast.Name) -> Iterator[Edit]:
