@@ -9,6 +9,7 @@ import importlib
 _HOMES = {
     "check": "autograder.notebook",
     "hint": "autograder.notebook",
+    "passes": "autograder.notebook",
     "progress": "autograder.notebook",
     "exercise": "autograder.course.exercises",
     "Call": "autograder.course.calls",

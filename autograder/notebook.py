@@ -93,6 +93,12 @@ def hint(task: str, step: int = 1) -> None:
     cards.show_hint(task, step, exercise.hints[step - 1])
 
 
+def passes(task: str) -> bool:
+    """Whether the check of a task finds nothing wrong in this notebook right now; says nothing."""
+    findings, _ = look(find(task), _namespace(inspect.currentframe().f_back))
+    return not any(finding.fails for finding in findings)
+
+
 def find(task: str) -> Exercise:
     """The exercise of that name; `UnknownTask` names the nearest where there is none."""
     known = Course.find().exercises

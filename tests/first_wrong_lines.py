@@ -151,6 +151,7 @@ a pair both lines) and the cause are right and nothing false is said beside them
 | Z | 20 of 23 | 9 of 16 | 7 of 39 | 10 of 10 |
 | AA | 17 of 24 | 11 of 16 | 8 of 40 | 20 of 20 |
 | AB | 26 of 28 | 12 of 16 | 3 of 44 | 10 of 10 |
+| AC | 20 of 27 | 12 of 14 | 4 of 41 | 10 of 10 |
 
 N was tried when single changes of a program were new; with all of them, and two at once, it gives
 34 of 40 and 12 of 20. O is of mistakes that take several words to mend, as far as its reader could
@@ -164,7 +165,8 @@ lines, X 24 of 24 and 14 of 16. J, Y, Z and AA were tried one after the other, e
 before was mended: a quarter of their lines were those that take what is wrong, and not those that
 make it. With what was mended then they give 23 of 24 and 14 of 16, 24 of 24 and 13 of 16, 23 of 23
 and 12 of 16, 23 of 24 and 15 of 16 by their lines. AB was tried after them, and shows how far that
-reached.
+reached, and AC after that: its 45 exercises go beyond attention, and of those that it misses four
+have the cause alone.
 
 So of single mistakes nobody had thought of, five to nine of ten get their line and their cause; in
 most others the cause or the line alone is told. One program in five to fifteen is told something
@@ -176,12 +178,12 @@ what helps is seldom what the next reader thinks of, so the later sets are no ea
 
 Nothing for a right answer: the steps are recorded only where something is wrong. For a wrong one
 the work is bound by counts, whatever the machine: for one answer {tries} ways to mend are tried and
-{steps} steps made again or compared; and by {seconds:.0f} seconds of processor time. What is the
-same for everybody of a class (the answer's steps and landmarks, and those of the known mistakes) is
-worked out for the first wrong answer to a task and kept; a hand-out has the known mistakes' numbers
-from the beginning. Most of it are the small changes: each is the student's program once more. What
-`python benchmarks/first_line.py` printed, in processor time, on a machine that needed 5 ms for the
-rest of the judging:
+{steps} steps made again or compared (what is begun is ended); and by {seconds:.0f} seconds of
+processor time. What is the same for everybody of a class (the answer's steps and landmarks, and
+those of the known mistakes) is worked out for the first wrong answer to a task and kept; a hand-out
+has the known mistakes' numbers from the beginning. Most of it are the small changes: each is the
+student's program once more. What `python benchmarks/first_line.py` printed, in processor time, on a
+machine that needed 5 ms for the rest of the judging:
 
 ```
 40 wrong answers; what their steps cost more:

@@ -17,7 +17,7 @@ from autograder.grading.demo import fill_in
 from autograder.grading.grade import model_answers
 from autograder.grading.notebooks import cause
 from autograder.reports.cards import Card
-from autograder.reports.feedback import FOLDED, code, page, said
+from autograder.reports.feedback import FOLDED, PROSE, code, markdown, page, said
 from autograder.reports.plain import descriptions
 from tests.conftest import ROOT
 
@@ -259,3 +259,18 @@ def test_axe_finds_nothing(html, tmp_path, dark, width):
 def test_axe_would_find_something(html, tmp_path):
     worse = html.replace("--quiet: #59636e", "--quiet: #d0d0d0").replace(' lang="en"', "")
     assert {"color-contrast", "html-has-lang"} <= {v[1] for v in violations(worse, tmp_path, False)}
+
+
+def test_a_lessons_folded_answer_is_folded_on_the_page_with_its_formulas():
+    text = "**1.** Why?\n<details><summary>Answer</summary><code>nan</code>: $-\\infty$</details>"
+    html = markdown(text, PROSE, tags=True)
+    assert "<details><summary>Answer</summary><code>nan</code>: <math" in html
+    assert "&lt;details&gt;" in markdown(text)  # of a student's text every sign is shown
+
+
+def test_tags_that_are_kept_hold_no_script_and_hide_no_text():
+    html = markdown(
+        "<details><script>alert(1)</script><b onclick='x()'>y</b>\n\nList<int>", tags=True
+    )
+    assert "<script" not in html and "onclick" not in html and "alert" not in html
+    assert "List&lt;int&gt;" in html

@@ -6,7 +6,7 @@ import pytest
 import torch
 from IPython.core.interactiveshell import InteractiveShell
 
-from autograder import check, hint
+from autograder import check, hint, passes
 from autograder.notebook import CheckFailed, UnknownTask
 from transformer_lm import modeling_attention
 
@@ -41,6 +41,18 @@ def test_a_wrong_answer_raises_and_its_card_names_the_mistake(answer, capsys):
     for label in ("tried", "expected", "got", "likely", "hint"):
         assert label in card
     assert "tensor(" not in card
+
+
+def test_whether_a_check_passes_can_be_asked_without_a_card(answer, capsys):
+    assert passes("self_attention.forward") is True
+
+    class Nothing(modeling_attention.SelfAttention):
+        def forward(self, x):
+            return self.v(x)
+
+    answer(Nothing)
+    assert passes("self_attention.forward") is False
+    assert capsys.readouterr() == ("", "")
 
 
 def test_the_traceback_a_student_sees_is_one_line():

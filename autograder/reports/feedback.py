@@ -25,7 +25,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from autograder.course.asking import Verdict
-from autograder.reports.formulas import Formulas, without_marks
+from autograder.reports.formulas import Formulas, in_html, without_marks
 from autograder.reports.plain import ISOLATION, SCHEME, descriptions, plain
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -67,14 +67,15 @@ PROSE = (3, 3, 4, 4, 4, 4)  # levels of the lesson's headings on the page
 FOLDED = 30  # lines of an output that are shown unfolded
 
 
-def markdown(text: str, levels: tuple[int, ...] = (4,) * 6) -> Markup:
+def markdown(text: str, levels: tuple[int, ...] = (4,) * 6, tags: bool = False) -> Markup:
     """Markdown as HTML that can hold no script, link, image or style; formulas as MathML.
 
-    levels: which level each level of headings becomes: the first is the page's own.
+    levels: which level each level of headings becomes: the first is the page's own. tags: whether
+    tags are kept, as lessons fold their answers with some; else they are shown as they are written.
     """
     formulas = Formulas()
     render = mistune.create_markdown(
-        renderer=_Lowered(levels), plugins=["table", "strikethrough", "math"]
+        renderer=_Lowered(levels, tags, formulas), plugins=["table", "strikethrough", "math"]
     )
     for kind, block in (("block_math", True), ("inline_math", False)):
         render.renderer.register(
@@ -85,11 +86,16 @@ def markdown(text: str, levels: tuple[int, ...] = (4,) * 6) -> Markup:
 
 
 class _Lowered(mistune.HTMLRenderer):
-    """Writes headings of other levels."""
+    """Writes headings of other levels, and formulas in HTML."""
 
-    def __init__(self, levels: tuple[int, ...]):
+    def __init__(self, levels: tuple[int, ...], tags: bool, formulas: Formulas):
         super().__init__(escape=True)
-        self._levels = levels
+        self._levels, self._tags, self._formulas = levels, tags, formulas
+
+    def block_html(self, html: str) -> str:
+        if not self._tags:
+            return super().block_html(html)
+        return in_html(html, lambda latex: self._formulas.mark(latex, False)) + "\n"
 
     def heading(self, text: str, level: int, **attrs) -> str:
         return super().heading(text, self._levels[level - 1])
@@ -330,7 +336,7 @@ def _environment() -> jinja2.Environment:
     environment.filters.update(
         markdown=markdown,
         said=said,
-        prose=lambda text: markdown(text, PROSE),
+        prose=lambda text: markdown(text, PROSE, tags=True),
         code=code,
         plain=plain,
         points=lambda x: f"{float(x or 0):g}",

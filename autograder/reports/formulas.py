@@ -7,6 +7,7 @@ every text is escaped, and what is too long or cannot be read is shown as it was
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html import escape, unescape
 from xml.etree.ElementTree import Element
 
@@ -15,6 +16,7 @@ from latex2mathml.converter import convert_to_element
 LONGEST = 1_000  # characters of one formula
 MOST = 200  # formulas of one text
 DEEPEST = 40  # elements within each other
+_IN_HTML = re.compile(r"\$([^$<>]{1,1000})\$")
 _MARK = re.compile("\ue000([0-9]{1,4})\ue001")
 _TAGS = {
     *("math", "mrow", "mi", "mn", "mo", "ms", "mtext", "mspace", "mfrac", "msqrt", "mroot"),
@@ -81,6 +83,14 @@ class Formulas:
     def put(self, html: str) -> str:
         """The cleaned text with the formulas in their places."""
         return _MARK.sub(lambda m: "".join(self._found[int(m[1]) : int(m[1]) + 1]), html)
+
+
+def in_html(html: str, written: Callable[[str], str | None]) -> str:
+    """HTML of a Markdown text, whose formulas no Markdown reader looks for.
+
+    written: what stands for a formula; None where it stays as it is.
+    """
+    return _IN_HTML.sub(lambda m: written(unescape(m[1])) or m[0], html)
 
 
 def without_marks(text: str) -> str:

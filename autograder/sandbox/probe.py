@@ -65,7 +65,11 @@ def _first(warm: Warm, name: str, course: str) -> Tier:
     for user_namespace, own_uid in forms:
         tier = Tier(name, True, "", user_namespace, own_uid)
         with work_folder(tier) as work:
-            plan = plan_child(make_plan(tier, course, Limits(), []), tier, work, [])
+            try:
+                plan = plan_child(make_plan(tier, course, Limits(), []), tier, work, [])
+            except OSError as error:  # a root without other users, as in a user namespace
+                reasons.append(f"no other user can be taken: {error.strerror}")
+                continue
             ours, theirs = socket.socketpair()
             reader, writer = os.pipe()
             lifeline, hold = os.pipe()

@@ -376,3 +376,13 @@ def test_the_limits_tier_works_and_finds_what_the_wall_hides(light, course, cana
         assert failed.value.kind == "timed out"
         with box.child() as child:
             ask_lightly(child)
+
+
+def test_a_root_that_can_take_no_other_user_is_told_of_in_a_sentence(monkeypatch):
+    def refused(*_):
+        raise OSError(22, "Invalid argument")
+
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr("os.chown", refused)
+    offers = {tier.name: tier for tier in probe.__wrapped__()}
+    assert offers["landlock"].available or "no other user can be taken" in offers["landlock"].reason

@@ -216,3 +216,80 @@ def test_a_line_that_calls_what_was_given_is_not_told_without_a_proof():
     """The model is called as it should be: the hook gives nothing back."""
     found = failing("causal.lesion", HOOKED)
     assert found.line != 3
+
+
+HEAD = """
+def gpt2_attention(x, state, num_heads):
+    both = x @ state["c_attn.weight"] + state["c_attn.bias"]
+    q, k, v = (t.unflatten(-1, (num_heads, -1)).transpose(1, 2) for t in both.chunk(3, -1))
+    table = q @ k.mT{scaled}
+    late = torch.ones(x.shape[1], x.shape[1]).triu(1).bool()
+    table = table.masked_fill(late, -torch.inf)
+    shares = table{later}.softmax(-1)
+    out = (shares @ v).transpose(1, 2).flatten(2)
+    return out @ state["c_proj.weight"]{bias}
+"""
+BIAS = ' + state["c_proj.bias"]'
+
+
+def test_what_nothing_scales_is_told_where_it_is_made():
+    (found,) = (
+        f for f in told("equal.gpt2", HEAD.format(scaled="", later="", bias=BIAS)) if f.fails
+    )
+    assert found.where.first_wrong == 5 and "not scaled" in found.message
+
+
+def test_beside_another_mistake_too():
+    (found,) = (f for f in told("equal.gpt2", HEAD.format(scaled="", later="", bias="")) if f.fails)
+    assert "Line 5: The scores are not scaled" in found.message and "Line 10: " in found.message
+
+
+def test_what_is_scaled_by_something_else_later_is_told_there():
+    answer = HEAD.format(scaled="", later=" / q.shape[-1]", bias=BIAS)
+    (found,) = (f for f in told("equal.gpt2", answer) if f.fails)
+    assert found.where.first_wrong == 8
+
+
+def test_a_view_whose_places_are_changed_changes_what_was_given():
+    (found,) = (
+        f
+        for f in told(
+            "causal.cut",
+            """
+def without_head(z, num_heads, head, position):
+    heads = z.unflatten(-1, (num_heads, -1))
+    heads[:, position, head] = 0
+    return heads.flatten(2)
+""",
+        )
+        if f.fails
+    )
+    assert found.where.first_wrong == 3 and "no numbers of its own" in found.where.how
+
+
+def test_another_name_was_meant_for_what_is_made_and_read_nowhere():
+    answer = """
+class MultiHeadSelfAttention(nn.Module):
+    def __init__(self, input_size, hidden, num_heads, causal=False, dropout=0):
+        super().__init__()
+        self.q, self.k, self.v = (nn.Linear(input_size, hidden) for _ in range(3))
+        self.mix, self.heads = nn.Linear(hidden, hidden), num_heads
+        self.causal, self.noise = causal, nn.Dropout(dropout)
+
+    def forward(self, x, return_attention=False):
+        b, n, _ = x.shape
+        wide = (f(x).view(b, n, self.heads, -1) for f in (self.q, self.k, self.v))
+        q, k, v = (each.transpose(1, 2) for each in wide)
+        table = q @ k.mT / q.shape[-1] ** 0.5
+        if self.causal:
+            table = table.masked_fill(torch.ones(n, n).triu(1).bool(), -torch.inf)
+        shares = self.noise(table.softmax(-1))
+        joined = (shares @ v).transpose(1, 2).flatten(2)
+        mixed = self.mix(joined)
+        out = joined
+        if return_attention:
+            return out, shares.flatten(0, 1)
+        return out
+"""
+    (found,) = (f for f in told("multi_head.output", answer) if f.fails)
+    assert found.where.first_wrong == 19 and "`joined` is taken" in found.where.how

@@ -18,6 +18,7 @@ from pathlib import Path
 from reference import pages as reference_pages
 
 from autograder.course.course import Course
+from autograder.reports.formulas import in_html, mathml
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -120,10 +121,14 @@ MENDED = {
 }
 
 
+FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)  # as lessons fold their answers
+
+
 def _mend_page(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for before, after in MENDED.items():
         text = text.replace(before, after)
+    text = FOLDED.sub(lambda m: in_html(m[0], mathml), text)
     path.write_text(text, encoding="utf-8")
 
 

@@ -213,3 +213,12 @@ class Masks(nn.Module):
         e = torch.chunk(self.wide(y), self.spks, 1)  #! cannot tell
         # n x N x T
         return e[0] + y
+
+
+# %% stars for commas, and a product in front of them | flatter(x[batch, steps, width])
+def flatter(x):
+    batch, steps, width = x.shape
+    y = torch.tanh(x)  # batch * steps * width
+    z = y.reshape(-1, width)  # (batch * steps) * width
+    z = torch.relu(z)  # width * (batch * steps)  #! false
+    return z.view_as(x)  # batch * steps * width
