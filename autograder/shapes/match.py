@@ -240,7 +240,7 @@ class Matcher:
             spread = [s for part in self._spread(node) for s in tensors(values.get(part))]
             if len(spread) > len(operands):  # `a @ b @ c`
                 yield self.traced.nodes[node].op, spread
-            called = self._weight(node, values)
+            called = self._weight(node, values, execution)
             if called and operands:
                 yield self.traced.nodes[node].op, [operands[0], called[::-1]]
 
@@ -255,13 +255,14 @@ class Matcher:
             found += self._spread(part) if same else [part]
         return found
 
-    def _weight(self, node: int, values: dict) -> Shape | None:
+    def _weight(self, node: int, values: dict, execution: Execution) -> Shape | None:
         """The weight of a module that an expression calls, or that stands among its operands."""
         for other in range(max(0, node - 6), node):
             seen = values.get(other)
             if isinstance(seen, Weight) and seen.shape is not None and len(seen.shape) == 2:
                 return seen.shape
-        return None
+        given = tensors(execution.before.get(f"{self.traced.nodes[node].op}.weight"))
+        return next((shape for shape in given if len(shape) == 2), None)  # of an argument
 
     def _result(self, term: Term, stmt, execution, lookup, inner) -> bool:
         if any(shape_fits(term.dims, shape, lookup) for shape in inner):

@@ -397,3 +397,12 @@ class Net(nn.Module):
         g = g[None].expand(N, -1, -1)  # N copies of [HW, 2]  #! cannot tell
         g = g[None].expand(N, -1, -1)  # [HW, 2], expanded along a new batch dim  #! cannot tell
         return l
+
+
+# %% stars for commas, and a product in front of them | flatter(x[batch, steps, width])
+def flatter(x):
+    batch, steps, width = x.shape
+    y = torch.tanh(x)  # batch * steps * width
+    z = y.reshape(-1, width)  # (batch * steps) * width
+    z = torch.relu(z)  # width * (batch * steps)  #! false
+    return z.view_as(x)  # batch * steps * width

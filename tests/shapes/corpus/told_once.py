@@ -215,10 +215,20 @@ class Masks(nn.Module):
         return e[0] + y
 
 
-# %% stars for commas, and a product in front of them | flatter(x[batch, steps, width])
-def flatter(x):
-    batch, steps, width = x.shape
-    y = torch.tanh(x)  # batch * steps * width
-    z = y.reshape(-1, width)  # (batch * steps) * width
-    z = torch.relu(z)  # width * (batch * steps)  #! false
-    return z.view_as(x)  # batch * steps * width
+# %% a layer that is handed over | Outer(heads * hd, heads)(k[src_len, batch, heads * hd])
+class Outer(nn.Module):
+    def __init__(self, embed_dim, num_heads):
+        super().__init__()
+        self.kdim = embed_dim // num_heads
+        self.num_heads = num_heads
+        self.k_proj = nn.Linear(embed_dim, embed_dim)
+
+    def forward(self, key):
+        return widened(key, self.num_heads, k_proj=self.k_proj)  # [src_len, batch_size, embed_dim]
+
+
+def widened(key, num_heads, k_proj):
+    src_len, batch_size, embed_dim = key.shape
+    kdim = embed_dim // num_heads
+    k = k_proj(key)  # [src_len, batch_size, embed_dim] x [embed_dim, kdim * num_heads] = [src_len, batch_size, kdim * num_heads]
+    return k  # [src_len, batch_size, embed_dim]
