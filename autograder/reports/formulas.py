@@ -16,7 +16,7 @@ from latex2mathml.converter import convert_to_element
 LONGEST = 1_000  # characters of one formula
 MOST = 200  # formulas of one text
 DEEPEST = 40  # elements within each other
-_IN_HTML = re.compile(r"\$([^$<>]{1,1000})\$")
+_IN_HTML = re.compile(rf"\$([^$<>]{{1,{LONGEST}}})\$")
 _MARK = re.compile("\ue000([0-9]{1,4})\ue001")
 _TAGS = {
     *("math", "mrow", "mi", "mn", "mo", "ms", "mtext", "mspace", "mfrac", "msqrt", "mroot"),

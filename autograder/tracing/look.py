@@ -168,9 +168,11 @@ class Look:
         products = self.bank.once(key, lambda: self._not_scaled(slip.cause.number))
         like, steps = slip.judged.like, slip.judged.steps
         made = [
-            i for i in range(slip.number) if i in like and any(like[i].known is p for p in products)
+            i
+            for i in range(slip.number)
+            if i in like and any(like[i].known is product for product in products)
+            if steps[i].op in PRODUCTS and not steps[i].outer
         ]
-        made = [i for i in made if steps[i].op in PRODUCTS and not steps[i].outer]
         return self.text.line(steps[made[-1]]) if made else None
 
     def _not_scaled(self, number: int) -> list[Known]:

@@ -119,8 +119,6 @@ MENDED = {
     "@media (max-width: 63em) { .sidebar-drawer:focus-within { left: 0; } }\n"
     ".sidebar-search:focus { outline: 2px solid var(--color-brand-primary); }\n</style>\n</head>",
 }
-
-
 FOLDED = re.compile(r"<details>.*?</details>", re.DOTALL)  # as lessons fold their answers
 
 
