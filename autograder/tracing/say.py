@@ -275,15 +275,12 @@ def _of_another_size(judged: Judged, slip: Slip) -> str:
     """How what a step was made of stands to what the answer makes it of, where it is that times a
     number, and all is right once the step gives what it should."""
     own, should = judged.own, slip.wrong.should
-    if any(should is known for known in own.also):
+    if should is None or any(should is known for known in own.also):
         return ""  # a later line brings it to its size
-    made = {k.place for k in (should,) if k is not None}
-    asked = [
-        own.of_step[i]
-        for number in made
-        for i in own.trace.steps[number].inputs
-        if i in own.of_step
-    ]
+    if own.of_step.get(should.place) is not should:
+        return ""  # it is of another program
+    inputs = own.trace.steps[should.place].inputs
+    asked = [own.of_step[i] for i in inputs if i in own.of_step]
     for number in judged.steps[slip.number].inputs:
         found = judged.like.get(number)
         if found is None or not (found.whole and found.in_order):

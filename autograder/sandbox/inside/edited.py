@@ -27,10 +27,13 @@ MAX_ROUNDS = 3_000  # of the loops of one version
 MAX_ALL = 50_000  # of all versions together
 MAX_ITEMS = 100_000  # of all lists of one version that are written as a loop in brackets
 COUNTER, ITEMS = "_round_of_a_loop", "_items_of_a_list"
+EACH, ONCE_MORE = "_each_round", "_once_more"
 FILE = "<cell another version>"
 DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 LOOP = re.compile(r"\b(?:for|while)\b")
-OF_ITS_CLASS = ("super", "__")  # what a method cannot do outside of its class
+OF_ITS_CLASS = re.compile(r"\b__\w+(?<!__)\b")  # names that mean something else outside of a class
+# How a method is made outside of its class, so that it finds what `super()` needs.
+METHOD = "def _made(__class__):\n if True:\n{}\n return {}"
 
 
 def run(runner, header: dict, tensors: dict) -> tuple[dict, dict]:
@@ -93,6 +96,7 @@ class _Base:
         self.runner = runner
         self.namespace, self.bound = dict(runner.namespace), _Rounds(MAX_ROUNDS)
         tree = ast.parse(text)
+        self.counted, self.wide = _with_counts(tree, self.lines)
         self.functions = list(_functions(tree))
         self.names = [(each.owner, each.node.name) for each in self.functions]
         self.held, self.building = _held(tree), _building(self.functions)
@@ -115,7 +119,7 @@ class _Base:
             with _itself(self.runner, text, bound) as version:
                 yield version
             return
-        function, source = changed
+        function, source, code = changed
         version = type(self.runner)(self.namespace)
         if function.node.name not in self.building:
             version.target = self._target(version.target)
@@ -123,15 +127,16 @@ class _Base:
         where = self.namespace[function.owner] if function.owner else self.namespace
         own = vars(where) if function.owner else where
         old = own[function.node.name]
-        _set(where, function.node.name, self._made(function, source))
+        _set(where, function.node.name, self._made(function, source, code))
         try:
             yield version
         finally:
             _set(where, function.node.name, old)
             bound.count = self.bound.count
 
-    def _changed(self, lines: list[str]) -> tuple[_Function, str] | None:
-        """The one function in which a text differs, and what stands there."""
+    def _changed(self, lines: list[str]) -> tuple[_Function, str, str] | None:
+        """The one function in which a text differs, what stands there, and the same with counts in
+        its loops; '' for that where it is not plain where these belong."""
         more = len(lines) - len(self.lines)
         pairs = zip(self.lines, lines, strict=False)
         first = next((i for i, (a, b) in enumerate(pairs) if a != b), None)
@@ -144,21 +149,39 @@ class _Base:
             start, end = function.node.lineno - 1, function.node.end_lineno
             if start <= min(first, last) and max(first, last) <= end and end + more > start:
                 source = "\n".join(lines[start : end + more])
-                return (function, source) if self._stands_alone(function, source) else None
+                if not self._stands_alone(function, source):
+                    return None
+                changed = range(min(first, last), max(first, last))
+                own = self._with_the_same_counts(lines, changed, range(start, end), more)
+                return function, source, own
         return None
+
+    def _with_the_same_counts(
+        self, lines: list[str], changed: range, function: range, more: int
+    ) -> str:
+        """A function with counts in its loops; '' where it is not plain where these belong."""
+        new = _counted_alone(lines[changed.start : changed.stop + more])
+        if new is None or self.wide & {*function}:
+            return ""
+        before, after = range(function.start, changed.start), range(changed.stop, function.stop)
+        before, after = ([self.counted[i] for i in lines] for lines in (before, after))
+        return "\n".join([*before, *new, *after])
 
     def _stands_alone(self, function: _Function, source: str) -> bool:
         """Whether a function can be put in another's place, and nothing else has that one."""
         name = function.node.name
-        bound = function.owner and any(word in source for word in OF_ITS_CLASS)
+        bound = function.owner and OF_ITS_CLASS.search(source)
         kept = function.node.decorator_list or name in self.held
         return not (bound or kept) and self.names.count((function.owner, name)) == 1
 
-    def _made(self, function: _Function, source: str) -> Callable:
-        """The function that stands in a version."""
-        text, local, name = f"if True:\n{source}", {}, function.node.name
-        text = text if source[:1].isspace() else source
-        exec(_compiled(ast.parse(text) if LOOP.search(text) else text), self.namespace, local)
+    def _made(self, function: _Function, source: str, code: str) -> Callable:
+        """The function that stands in a version. code: with counts in its loops, where known."""
+        text, local, name = code or source, {}, function.node.name
+        loops = not code and LOOP.search(text)
+        text = METHOD.format(text, name) if function.owner else text
+        exec(_compiled(ast.parse(text) if loops else text), self.namespace, local)
+        if function.owner:
+            return local["_made"](self.namespace[function.owner])
         if set(local) != {name}:
             raise ValueError("it is no other version of this function")
         return local[name]
@@ -275,7 +298,7 @@ def _quiet():
 def _define(tree: ast.Module, namespace: dict, bound: _Rounds) -> None:
     """Runs what a text defines, and nothing else of it; the rounds of its loops are counted."""
     tree.body = [node for node in tree.body if isinstance(node, DEFINES)]
-    namespace[COUNTER], namespace[ITEMS] = bound.one, bound.each
+    namespace |= {COUNTER: bound.one, ITEMS: bound.each, EACH: bound.rounds, ONCE_MORE: bound.again}
     exec(_compiled(tree), namespace)
 
 
@@ -290,6 +313,45 @@ def _compiled(tree: ast.Module | str):
             ast.copy_location(counted, node)
             node.body.insert(0, ast.fix_missing_locations(counted))
     return compile(tree, FILE, "exec", dont_inherit=True)
+
+
+def _with_counts(tree: ast.Module, lines: list[str]) -> tuple[list[str], set[int]]:
+    """The lines of a text with a count in each loop; and the lines, by their numbers from 0, that
+    have none, since a loop's head is written over several or its place is not known."""
+    put: list[tuple[int, int, str]] = []
+    wide: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For | ast.comprehension):
+            head, name = node.iter, EACH if isinstance(node, ast.For) else ITEMS
+        elif isinstance(node, ast.While):
+            head, name = node.test, ONCE_MORE
+        elif isinstance(node, ast.AsyncFor | ast.JoinedStr):  # places in a text are told wrongly
+            wide |= {*range(node.lineno - 1, node.end_lineno)}
+            continue
+        else:
+            continue
+        first, last = head.lineno - 1, head.end_lineno
+        if last - first > 1 or not lines[first].isascii():
+            wide |= {*range(first, last)}
+        else:
+            put += [(first, head.col_offset, f"{name}(("), (first, head.end_col_offset, "))")]
+    counted = list(lines)
+    for line, column, text in sorted(put, reverse=True):
+        if line not in wide:
+            counted[line] = counted[line][:column] + text + counted[line][column:]
+    return counted, wide
+
+
+def _counted_alone(lines: list[str]) -> list[str] | None:
+    """Some lines of a function with a count in each loop, where they can be read alone."""
+    if not any(map(LOOP.search, lines)):
+        return lines
+    text = "\n".join(["if True:", *lines])
+    with contextlib.suppress(SyntaxError, ValueError):
+        tree = ast.parse(f"{text} pass" if lines[-1].rstrip().endswith(":") else text)
+        counted, wide = _with_counts(tree, ["", *lines])
+        return None if wide else counted[1:]
+    return None
 
 
 class _Passed(BaseException):
@@ -316,6 +378,17 @@ class _Rounds:
         self.count += 1
         if self.count > self.most:
             raise _Passed
+
+    def rounds(self, items):
+        """What a loop takes, one by one."""
+        for item in items:
+            self.one()
+            yield item
+
+    def again(self, condition):
+        """A condition under which a loop goes on."""
+        self.one()
+        return condition
 
     def each(self, items):
         """The items of which a list is made."""

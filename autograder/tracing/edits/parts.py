@@ -40,8 +40,10 @@ class Parts:
     turned: bool
 
     def is_idle(self, line: int) -> bool:
-        """Whether a line has no part in what is wrong."""
-        return line in self.all - {self.last} and not any(line in self.may[k] for k in self.wrong)
+        """Whether a line has no part in what is wrong, where that is among the results."""
+        if not self.wrong or line not in self.all - {self.last}:
+            return False
+        return not any(line in self.may[k] for k in self.wrong)
 
     def is_shared(self, line: int) -> bool:
         """Whether what is right is made with a line."""

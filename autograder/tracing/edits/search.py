@@ -13,16 +13,21 @@ from collections.abc import Mapping, Sequence
 from autograder.course.calls import Outcome
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
-from autograder.tracing.edits.kinds.source import Edit, lines_that_feed, lines_that_make
+from autograder.tracing.edits.kinds.source import (
+    Edit,
+    lines_that_feed,
+    lines_that_make,
+    names_in,
+)
 from autograder.tracing.edits.parts import parts_of
 from autograder.tracing.edits.place import DRAWS
 from autograder.tracing.edits.versions import Versions, WrongAnswer
 
-MOST = 20_000  # steps that are made for all single changes; a hundred take a millisecond
+MOST = 25_000  # what all single changes may cost; a hundred take half a millisecond
 FEWEST = 30  # changes that are tried, whatever they cost, and at once
 MOST_OF_NAMED = 10_000  # the same where the mistake has a name already
 MOST_OF_ONE_LINE = 6_000  # the same for a line that the steps tell
-OF_ONE = 60  # what it costs beside its steps to try one
+OF_ONE = 60  # what it costs to try one, beside half of its steps
 OF_A_CLASS = 60  # and to make its object
 SURVIVE = 8  # versions that are tried on all calls
 MOST_JUDGED = 24  # versions that are judged where chance has a part in all that comes back
@@ -79,9 +84,11 @@ class Search:
             self.only_there = self.versions.lines_only_where_wrong
             trace = self.versions.steps(self.place)
             steps = len(trace.steps) if trace is not None else 0
-            self.cost += steps + OF_A_CLASS * (wrong.calls[self.place].init is not None)
+            self.cost += steps // 2 + OF_A_CLASS * (wrong.calls[self.place].init is not None)
             self.all = self.in_order(edits(wrong.source))
             self.order = [edit for edit in self.all if self.may_be(edit)]
+            if self.versions.changes_alone:
+                self.order = [edit for edit in self.order if edit.copies]
             self.most = MOST_OF_NAMED if named and not self.draws else MOST
 
     def one(self) -> list[Edit]:
@@ -104,21 +111,23 @@ class Search:
         return self._that_mend(own[: MOST_OF_ONE_LINE // self.cost])
 
     def where_it_is_made(self, edit: Edit) -> Edit | None:
-        """A change of the lines that make a variable, which mends as much as one that turns it
-        where it is read, and is as natural. Not of lines that are known to be right; where axes are
-        exchanged, whose order is not known, it is more natural."""
+        """A change of the lines that make what another one turns, inverts or adds to where it is
+        read, which mends as much and is as natural. Not of lines that are known to be right; where
+        axes are exchanged, whose order is not known, or an expression is changed and no variable,
+        it is more natural."""
         start, end = edit.place
-        name = self.wrong.source[start:end]
-        if not name.isidentifier() or edit.by_name or name == edit.new or name not in edit.new:
+        old = self.wrong.source[start:end]
+        if edit.by_name or old == edit.new or old not in edit.new:
             return None
-        turns = TURNED in edit.new
-        for line in reversed(lines_that_make(name, self.wrong.source, edit.line)):
-            if turns or self.likely.get(line, 1) < SURELY_RIGHT:
-                own = [e for e in self.mending if e.line == line] + self.at(line)
-                own = [e for e in own if not (e.missing or e.by_name)]
-                own = [e for e in own if e.rank <= edit.rank - turns]
-                if own:
-                    return own[0]
+        more = int(TURNED in edit.new or not old.isidentifier())
+        for name in names_in(old):
+            for line in reversed(lines_that_make(name, self.wrong.source, edit.line)):
+                if TURNED in edit.new or self.likely.get(line, 1) < SURELY_RIGHT:
+                    own = [e for e in self.mending if e.line == line] + self.at(line)
+                    own = [e for e in own if not (e.missing or e.by_name)]
+                    own = [e for e in own if e.rank <= edit.rank - more]
+                    if own:
+                        return own[0]
         return None
 
     def _that_mend(self, group: list[Edit]) -> list[Edit]:

@@ -67,6 +67,12 @@ class Versions:
         found = self.place is not None
         return found and by_chance(self.wrong.calls, self.wrong.known, self.place)
 
+    @cached_property
+    def changes_alone(self) -> bool:
+        """Whether all that is wrong there is what is changed in place."""
+        got, wanted = (of[self.place] for of in (self.wrong.outcomes, self.wrong.known.expected))
+        return changes_more(got, wanted) and matches(got, wanted, self.rtol)
+
     def in_the_call(self, texts: list[str], base: str = "") -> list[Outcome | None]:
         """What versions give in the call that is looked at."""
         if not texts:

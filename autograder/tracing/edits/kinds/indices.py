@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.calls import LIBRARIES
@@ -97,8 +97,19 @@ def _of_texts(source: Source, node: ast.Constant) -> Iterator[Edit]:
             if type(source.parent.get(n)) is type(parent) and n.value != node.value
         }
         how = f"`{source.shown(node)}` is taken where another belongs"
-        for other in list(others)[:MOST_KEYS]:
+        alike = [*_mixed(node.value, others)]
+        alike += [other for other in others if other not in alike]
+        for other in alike[:MOST_KEYS]:
             yield source.with_text(node, repr(other), how, 2)
+
+
+def _mixed(key: str, others: Iterable[str]) -> Iterator[str]:
+    """A key with one part of another in its place: `v.weight` for `k.weight`, beside `v.bias`."""
+    parts = key.split(".")
+    rows = [other.split(".") for other in others if other.count(".") == key.count(".") > 0]
+    for place in range(len(parts)):
+        for part in dict.fromkeys(row[place] for row in rows if row[place] != parts[place]):
+            yield ".".join([*parts[:place], part, *parts[place + 1 :]])
 
 
 def _of_order(source: Source, node: ast.For | ast.comprehension) -> Iterator[Edit]:

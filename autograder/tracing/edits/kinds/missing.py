@@ -157,14 +157,14 @@ def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
     changed, targets = _changed(source, node), {source.of(target) for target in node.targets}
     if isinstance(value, ast.Call) and callee(value) in VIEWS and targets & changed:
         how = f"`{source.shown(value)}` has no numbers of its own: what changes one changes both"
-        yield source.with_text(value, f"{source.of(value)}.clone()", how, 1)
+        yield source.with_a_copy(value, f"{source.of(value)}.clone()", how, 1)
     for each in parts:
         of = each.value if isinstance(each, ast.Subscript) else each
         if isinstance(each, ast.Name) or (isinstance(of, ast.Name) and of.id in changed):
             shown = source.shown(each)
             how = f"`{shown}` gets another name and no copy: what changes one changes both"
             rank = 1 if of is not each else 2
-            yield source.with_text(each, f"{source.of(each)}.clone()", how, rank)
+            yield source.with_a_copy(each, f"{source.of(each)}.clone()", how, rank)
             if of is each and targets & changed:  # its places are filled from what it holds
                 for start in ("zeros_like", "ones_like"):
                     new = f"torch.{start}({source.of(each)})"
@@ -204,16 +204,24 @@ def _of_bends(source: Source, node: ast.Call) -> Iterator[Edit]:
 def _of_means(source: Source, node: ast.Name) -> Iterator[Edit]:
     """Numbers that their mean should be taken from, where a variable holds it."""
     function = source.function(node)
-    for each in source.inside(function) if function is not None else ():
-        target = each.targets[0] if isinstance(each, ast.Assign) else None
-        made = getattr(each, "value", None)
-        is_mean = isinstance(made, ast.Call) and callee(made) == "mean"
-        if not is_mean or not isinstance(target, ast.Name) or each.lineno >= node.lineno:
+    means = _means(source, function) if function is not None else []
+    for each in means:
+        target = each.targets[0]
+        if not isinstance(target, ast.Name) or each.lineno >= node.lineno:
             continue
-        if node.id in (source.of(n) for n in ast.walk(made) if isinstance(n, ast.Name)):
+        if node.id in (n.id for n in source.names(each.value)):
             how = f"`{target.id}` is not taken from `{node.id}`"
             edit = source.with_expression(node, f"{node.id} - {target.id}", how, 2)
             yield replace(edit, missing=True)
+
+
+def _means(source: Source, function: ast.FunctionDef) -> list[ast.Assign]:
+    """The statements of a function that hold a mean."""
+    made = (n for n in source.inside(function) if isinstance(n, ast.Assign))
+    return source.once(
+        ("means", function),
+        lambda: [n for n in made if isinstance(n.value, ast.Call) and callee(n.value) == "mean"],
+    )
 
 
 def _of_exponentials(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -118,6 +118,11 @@ def _of_what_was_picked(source: Source, node: ast.Attribute) -> Iterator[Edit]:
 def _are_of_a_kind(source: Source, function: ast.FunctionDef, one: str, other: str) -> bool:
     """Whether two names are easily taken for one another: both are given, both count rounds, both
     got their values in one statement, or are written alike."""
+    key = "of a kind", function, one, other
+    return source.once(key, lambda: _alike(source, function, one, other))
+
+
+def _alike(source: Source, function: ast.FunctionDef, one: str, other: str) -> bool:
     given = {a.arg for a in function.args.args}
     if {one, other} <= given or (len(one) == 1 and len(other) == 1):
         return True
@@ -129,8 +134,7 @@ def _are_of_a_kind(source: Source, function: ast.FunctionDef, one: str, other: s
     for node in source.inside(function):
         target = getattr(node, "target", node) if isinstance(node, groups) else None
         if target is not None:
-            stored = {n.id for n in source.inside(target) if isinstance(n, ast.Name)}
-            if {one, other} <= stored:
+            if {one, other} <= {n.id for n in source.names(target)}:
                 return True
     return False
 
@@ -139,7 +143,7 @@ def made_from(source: Source, function: ast.FunctionDef, name: str) -> set[str]:
     """The names in the statement that makes a variable first."""
     for node in source.inside(function):
         if isinstance(node, ast.Assign) and [source.of(t) for t in node.targets] == [name]:
-            return {n.id for n in source.inside(node.value) if isinstance(n, ast.Name)}
+            return {n.id for n in source.names(node.value)}
     return set()
 
 
@@ -167,15 +171,18 @@ def of_one_type(source: Source, node: ast.Name, other: str) -> bool:
 
 def _read_in(source: Source, function: ast.FunctionDef) -> set[str]:
     """The names that a function reads."""
-    names = (n for n in source.inside(function) if isinstance(n, ast.Name))
-    return {n.id for n in names if isinstance(n.ctx, ast.Load)}
+    return source.once(
+        ("read", function),
+        lambda: {n.id for n in source.names(function) if isinstance(n.ctx, ast.Load)},
+    )
 
 
 def sizes(source: Source, function: ast.FunctionDef) -> set[str]:
     """The names that hold a whole number, as far as the text tells."""
-    known = source.sizes.get(function)
-    if known is not None:
-        return known
+    return source.once(("sizes", function), lambda: _sizes(source, function))
+
+
+def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
     given = (a.arg for a in function.args.args)
     found = {a for a in given if a.startswith(("num_", "n_")) or a.endswith(("_len", "_size"))}
     for node in source.inside(function):
@@ -188,7 +195,6 @@ def sizes(source: Source, function: ast.FunctionDef) -> set[str]:
             found |= {name for target in node.targets for name in _names(target)}
         elif isinstance(node, ast.Call) and callee(node) in OF_SIZES:
             found |= {each.id for each in node.args if isinstance(each, ast.Name)}
-    source.sizes[function] = found
     return found
 
 
@@ -223,7 +229,7 @@ def is_sure(source: Source, node: ast.AST) -> bool:
     function = source.function(node)
     if not isinstance(node, ast.Name) or function is None:
         return True
-    same = [n for n in source.inside(function) if isinstance(n, ast.Name) and n.id == node.id]
+    same = [n for n in source.names(function) if n.id == node.id]
     made = sorted(n.lineno for n in same if isinstance(n.ctx, ast.Store))
     before = max((line for line in made if line < node.lineno), default=0)
     until = min((line for line in made if line >= node.lineno), default=math.inf)
@@ -282,14 +288,15 @@ def _is_a_number(source: Source, node: ast.Name) -> bool:
 
 def names_of(source: Source, function: ast.FunctionDef, line: int) -> list[str]:
     """The names that a function has before a line, the last first."""
+    return source.once(("names", function, line), lambda: _names_of(source, function, line))
+
+
+def _names_of(source: Source, function: ast.FunctionDef, line: int) -> list[str]:
     given = function.args
     found = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-    stored = (
-        n
-        for n in source.inside(function)
-        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.lineno <= line
-    )
-    found += [n.id for n in sorted(stored, key=lambda n: (n.lineno, n.col_offset))]
+    stored = [n for n in source.names(function) if isinstance(n.ctx, ast.Store)]
+    before = (n for n in stored if n.lineno <= line)
+    found += [n.id for n in sorted(before, key=lambda n: (n.lineno, n.col_offset))]
     return [n for n in dict.fromkeys(reversed(found)) if n not in ("self", "_")]
 
 

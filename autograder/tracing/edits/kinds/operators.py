@@ -251,7 +251,7 @@ def _of_change_in_place(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
     sign = SIGNS[type(node.op)]
     target, value = source.of(node.target), source.in_brackets(node.value)
     how = f"`{sign}=` changes in place what is still needed as it was"
-    yield source.with_text(node, f"{target} = {target} {sign} ({value})", how, 3)
+    yield source.with_a_copy(node, f"{target} = {target} {sign} ({value})", how, 3)
     how = f"`{sign}=` is not the change that belongs there"
     yield source.with_text(node, f"{target} = ({value})", how, 2)
     for other in OTHERS.get(sign, ()):

@@ -52,6 +52,8 @@ def of_sharing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_all_in_one(source, node)
     if isinstance(node, ast.For):
         yield from _of_what_rounds_overwrite(source, node)
+    if isinstance(node, ast.Assign | ast.AugAssign):
+        yield from _of_what_is_written_into(source, node)
 
 
 def _of_several_names(source: Source, node: ast.Assign) -> Iterator[Edit]:
@@ -155,6 +157,15 @@ def _of_what_rounds_overwrite(source: Source, node: ast.For) -> Iterator[Edit]:
             new = f"{new[:first]}{target.id}_now{new[last:]}"
         how = f"it overwrites `{target.id}`, which the next round needs as it was"
         yield source.with_span(statement, (start, end), new, how, 1)
+
+
+def _of_what_is_written_into(source: Source, node: ast.Assign | ast.AugAssign) -> Iterator[Edit]:
+    """Places of a tensor that get other numbers, where it is still needed as it was."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    name = getattr(getattr(target, "value", None), "id", "")
+    if isinstance(target, ast.Subscript) and name:
+        how = f"it writes into `{name}` itself, which is still needed as it was"
+        yield source.with_a_copy(node, f"{name} = {name}.clone(); {source.of(node)}", how, 3)
 
 
 def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
@@ -295,13 +306,13 @@ def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:
         if name in IN_PLACE and node.args and isinstance(statement, ast.Expr):
             sign, given = IN_PLACE[name], source.of(node.args[0])
             new = f"{value} = {value} {sign} ({given})" if sign else f"{value} = ({given})"
-            yield source.with_text(statement, new, how, 2)
+            yield source.with_a_copy(statement, new, how, 2)
         arguments = source.text[source.span(node.func)[1] : source.span(node)[1]]
         if not isinstance(statement, ast.Expr):
-            yield source.with_text(node.func.value, f"({value}).clone()", how, 3)
+            yield source.with_a_copy(node.func.value, f"({value}).clone()", how, 3)
         elif isinstance(node.func.value, ast.Name):
             new = f"{value} = {value}.{name[:-1]}{arguments}"
-            yield source.with_text(statement, new, how, 3)
+            yield source.with_a_copy(statement, new, how, 3)
     elif isinstance(statement, ast.Expr) and isinstance(node.func, ast.Attribute):
         value = _begun_with(node)
         if value is not None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from autograder.tracing.text import LONGEST, callee
 
 SIMPLE = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple)
 NATURAL = 2  # the rank of a slip up to which it is easily made
 DEFINES = (ast.FunctionDef, ast.ClassDef)
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Edit:
     by_name: bool = False  # whether it is about which of several is meant: names may be wrong
     unsure: bool = False  # whether the slip may as well stand where the name is made
     missing: bool = False  # whether it puts in a step, which could stand elsewhere, too
+    copies: bool = False  # whether it makes a tensor anew where one is changed in place
 
     @property
     def is_natural(self) -> bool:
@@ -61,7 +64,7 @@ class Source:
             self.starts.append(self.starts[-1] + len(line) + 1)
         self.parent: dict[ast.AST, ast.AST] = {}
         self._inside: dict[ast.AST, list[ast.AST]] = {}
-        self.sizes: dict[ast.AST, set[str]] = {}  # by function: the names that hold whole numbers
+        self._found: dict[Hashable, object] = {}
         for node in self.inside(self.tree):
             for child in ast.iter_child_nodes(node):
                 self.parent[child] = node
@@ -73,6 +76,18 @@ class Source:
         if node not in self._inside:
             self._inside[node] = list(ast.walk(node))
         return self._inside[node]
+
+    def once(self, key: Hashable, find: Callable[[], Found]) -> Found:
+        """What is found of the text; looked for once."""
+        if key not in self._found:
+            self._found[key] = find()
+        return self._found[key]
+
+    def names(self, node: ast.AST) -> list[ast.Name]:
+        """All variables that stand in a node."""
+        return self.once(
+            ("names", node), lambda: [n for n in self.inside(node) if isinstance(n, ast.Name)]
+        )
 
     def functions(self) -> Iterator[ast.FunctionDef]:
         """All functions and methods."""
@@ -95,13 +110,14 @@ class Source:
 
     def function(self, node: ast.AST) -> ast.FunctionDef | None:
         """The function that a node stands in, the nearest."""
-        return next((n for n in self.around(node) if isinstance(n, ast.FunctionDef)), None)
+        around = (n for n in self.around(node) if isinstance(n, ast.FunctionDef))
+        return self.once(("function", node), lambda: next(around, None))
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The statement that a node stands in."""
         if isinstance(node, ast.stmt):
             return node
-        return next(n for n in self.around(node) if isinstance(n, ast.stmt))
+        return self.once(("statement", node), lambda: self.statement(self.parent[node]))
 
     def span(self, node: ast.AST) -> tuple[int, int]:
         """Where a node begins and ends in the text."""
@@ -134,6 +150,10 @@ class Source:
         start, end = self.span(node)
         return self.with_span(node, (start, end), new, how, rank)
 
+    def with_a_copy(self, node: ast.AST, new: str, how: str, rank: int) -> Edit:
+        """The same, where what is changed in place is made anew."""
+        return replace(self.with_text(node, new, how, rank), copies=True)
+
     def with_expression(self, node: ast.expr, new: str, how: str, rank: int = 0) -> Edit:
         """The same for an expression, which keeps to itself."""
         return self.with_text(node, f"({new})", how, rank)
@@ -152,14 +172,26 @@ class Source:
 
 
 def lines_that_make(name: str, text: str, before: int) -> list[int]:
-    """The lines above one that give a variable its value, or fill places of it."""
-    found = []
-    for node in Source(text).nodes():
+    """The lines above one that give a variable its value, or fill places of it, with those that say
+    under which condition they do."""
+    source, found = Source(text), set()
+    for node in source.nodes():
         targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
         if isinstance(node, ast.Assign | ast.AugAssign) and node.lineno < before:
             parts = [n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
-            found += [node.lineno] if parts and parts[0].id == name else []
-    return found
+            if parts and parts[0].id == name:
+                around = [n for n in source.around(node) if isinstance(n, ast.If)]
+                found |= {node.lineno, *(n.lineno for n in around)}
+    return sorted(found)
+
+
+def names_in(expression: str) -> list[str]:
+    """The variables that an expression reads; none of a text that is no expression."""
+    try:
+        tree = ast.parse(expression.strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        return []
+    return list(dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name)))
 
 
 def lines_that_feed(lines: Collection[int], text: str) -> set[int]:
