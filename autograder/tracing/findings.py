@@ -277,11 +277,14 @@ def _of_the_pair(told: list[Told], pair: tuple[Named, ...], look: Look) -> list[
 
 
 def _of_these(told: list[Told], pair: tuple[Named, ...]) -> list[Told]:
-    """Of what is told, what two known mistakes can be that explain all: each once, and no third."""
+    """Of what is told, what two known mistakes can be that explain all: each once, and no third;
+    without a name only where all is right in the end."""
     checks = [check for check, _ in pair]
     found: list[Told] = []
     for each in told:
         own = each.cause[0] if each.cause else ""
+        if not own and not told[-1].last:
+            continue
         if own and (own not in checks or own in [t.cause[0] for t in found if t.cause]):
             continue
         found.append(each)

@@ -31,6 +31,7 @@ LAYOUT += ("unsqueeze", "contiguous", "movedim", "swapaxes", "t", "expand", "clo
 COPIES = ("cat", "concat", "stack", "repeat", "tile", "repeat_interleave")  # of one tensor
 EXTREMES = ("max", "amax", "min", "amin")  # numbers that a softmax is shifted by
 WHOLE = ("int", "long", "short", "char", "to", "type")  # casts that may give whole numbers
+DIVISIONS = ("div", "truediv", "__truediv__", "true_divide", "divide")
 POWERS = ("exp", "exp2", "softmax", "log_softmax", "logsumexp")
 UNSET = ("empty", "new_empty", "empty_like", "empty_strided")  # whatever was in memory
 MOST_TELLING = 1_000  # steps that are compared
@@ -171,7 +172,8 @@ class Judged:
         data: set[int] = set()  # what depends on what the answer was given
         veiled: set[int] = set()  # complex numbers, which are not compared, and what is made of it
         for number, step in enumerate(self.steps):
-            if number in self.like or (data & set(step.inputs) and not is_constant(step)):
+            counted = step.op == LEAF and step.kind == "int" and step.value.numel() > 1
+            if number in self.like or counted or (data & {*step.inputs} and not is_constant(step)):
                 data.add(number)
             if number in self.right:
                 continue

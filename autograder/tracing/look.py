@@ -16,6 +16,7 @@ from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.binding import overwritten_in_rounds, reorders, returns_in_a_round
 from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import COPIES, LAYOUT, Judged, first_wrong
+from autograder.tracing.made import made_elsewhere
 from autograder.tracing.names import Slip
 from autograder.tracing.proof.around_softmax import (
     TOO_EARLY,
@@ -125,6 +126,9 @@ class Look:
                 break  # what follows on the same line follows from it
             if said.last_right == said.first_wrong and not said.landmark:  # it says nothing
                 said = replace(said, **self.right_before(said.first_wrong))
+            elsewhere = made_elsewhere(slip, said.first_wrong, self.text)
+            if elsewhere is not None and slip.line is None:
+                said = replace(said, first_wrong=elsewhere, **self.right_before(elsewhere))
             product = self._product_not_scaled(slip)
             if product is not None and product < said.first_wrong:
                 said = Where(first_wrong=product, **self.right_before(product))
@@ -168,16 +172,29 @@ class Look:
         products = self.bank.once(key, lambda: self._not_scaled(slip.cause.number))
         like, steps = slip.judged.like, slip.judged.steps
         made = [
-            i
+            (i, factor)
             for i in range(slip.number)
-            if i in like and any(like[i].known is product for product in products)
+            for product, factor in products
+            if i in like and like[i].known is product
             if steps[i].op in PRODUCTS and not steps[i].outer
         ]
-        return self.text.line(steps[made[-1]]) if made else None
+        if not made or self._comes_in_later(slip.judged, *made[-1]):
+            return None
+        return self.text.line(steps[made[-1][0]])
 
-    def _not_scaled(self, number: int) -> list[Known]:
+    def _comes_in_later(self, judged: Judged, product: int, factor: float) -> bool:
+        """Whether something made of a product is multiplied by this number."""
+        pairs = [
+            (judged.steps[i].value, judged.steps[source].value)
+            for i in judged.made_of(product) - {product}
+            for source in judged.steps[i].inputs
+        ]
+        found = (multiple(one, other) for one, other in pairs)
+        return any(own is not None and math.isclose(own, factor, rel_tol=1e-3) for own in found)
+
+    def _not_scaled(self, number: int) -> list[tuple[Known, float]]:
         """The products of which the answer makes the first right tensor that a known mistake has
-        not, by a factor alone, where the mistake has no multiple of them."""
+        not, by a factor alone, each with that; where the mistake has no multiple of them."""
         trace = self.bank.trace(self.place, (number,))
         if trace is None:
             return []
@@ -185,10 +202,11 @@ class Look:
         there = {id(found.known) for found in like.values()}
         gone = next((own for own in self.own.of_step.values() if id(own) not in there), None)
         return [
-            product
+            (product, factor)
             for product in (self.own.scaled_to(gone) if gone is not None else [])
             for made in [trace.steps[i].value for i in like if like[i].known is product]
             if not any(multiple(step.value, made) for step in trace.steps)
+            if (factor := multiple(gone.value, product.value)) is not None
         ]
 
     def _is_late(self, told: Told, slip: Slip) -> bool:

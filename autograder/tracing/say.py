@@ -20,6 +20,7 @@ from autograder.tracing.proof.standing import (
     FACTORS,
     FILLS,
     changes_nothing,
+    divides_by_its_sums,
     factor_of,
     is_laid_out_so,
 )
@@ -172,7 +173,7 @@ def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
         return slip.mend
     found = judged.like.get(slip.number)
     if slip.number not in judged.bad and found is not None and found.turned:
-        if step.op == "softmax":
+        if step.op == "softmax" or divides_by_its_sums(step):
             return sums(step.value)
         if _last_two(found.order):
             return "its last two axes are exchanged"
@@ -212,7 +213,7 @@ def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
     if len(said) == 1 and not said & {"", *(CHANCE if _by_chance(judged, slip.number) else ())}:
         words = said.pop()
         added = "not hidden" in words and _adds_zeros_and_ones(judged, slip.number)
-        if "by a factor of" in words and factor is not None and _is_root(factor):
+        if "by a factor of" in words and factor is not None and is_root(factor):
             return f"{words}; {_times(factor)}"
         if slip.last and (before := _of_another_size(judged, slip)):
             words = f"{words}; {before}"
@@ -300,7 +301,7 @@ def _of_another_size(judged: Judged, slip: Slip) -> str:
     return ""
 
 
-def _is_root(factor: float) -> bool:
+def is_root(factor: float) -> bool:
     """Whether a factor is one over the root of a whole number that is no square."""
     size = factor**-2
     return size > 1.5 and abs(size - round(size)) < 1e-3 and round(size**0.5) ** 2 != round(size)
@@ -309,7 +310,7 @@ def _is_root(factor: float) -> bool:
 def _times(factor: float) -> str:
     """A factor in words: as one over the root of a whole number where it is one. Nothing of one
     that no size gives: it may be a value of the right answer, such as a weight."""
-    if _is_root(factor):
+    if is_root(factor):
         return f"it divides by the root of {round(factor**-2)}"
     powers = (factor, 1 / factor, factor**2, factor**-2) if factor else ()
     if not any(abs(p - round(p)) < 1e-3 and round(p) for p in powers):

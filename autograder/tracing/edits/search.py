@@ -15,6 +15,8 @@ from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import (
     Edit,
+    is_read_at,
+    is_slice,
     lines_that_feed,
     lines_that_make,
     names_in,
@@ -112,16 +114,20 @@ class Search:
 
     def where_it_is_made(self, edit: Edit) -> Edit | None:
         """A change of the lines that make what another one turns, inverts or adds to where it is
-        read, which mends as much and is as natural. Not of lines that are known to be right; where
-        axes are exchanged, whose order is not known, or an expression is changed and no variable,
-        it is more natural."""
+        read, which mends as much and is as natural; or of the line that makes a bound for this one
+        slice. Not of lines that are known to be right; where axes are exchanged, whose order is not
+        known, or an expression is changed and no variable, it is more natural."""
         start, end = edit.place
-        old = self.wrong.source[start:end]
-        if edit.by_name or old == edit.new or old not in edit.new:
+        source, old = self.wrong.source, self.wrong.source[start:end]
+        if edit.by_name or old == edit.new:
             return None
-        more = int(TURNED in edit.new or not old.isidentifier())
+        stays = old in edit.new
         for name in names_in(old):
-            for line in reversed(lines_that_make(name, self.wrong.source, edit.line)):
+            alone = is_slice(old) and is_read_at(name, edit.line, source)
+            more = int(TURNED in edit.new or not (old.isidentifier() or alone))
+            for line in reversed(lines_that_make(name, source, edit.line)):
+                if not (stays or alone):
+                    continue
                 if TURNED in edit.new or self.likely.get(line, 1) < SURELY_RIGHT:
                     own = [e for e in self.mending if e.line == line] + self.at(line)
                     own = [e for e in own if not (e.missing or e.by_name)]

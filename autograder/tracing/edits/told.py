@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.course.answers import Answers
@@ -13,12 +14,14 @@ from autograder.course.steps.traces import LEAF
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
 from autograder.tracing.edits.by_parts import by_parts
+from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import NATURAL, Edit
 from autograder.tracing.edits.pairs import Mended, Pairs
 from autograder.tracing.edits.parts import at_its_part
 from autograder.tracing.edits.returned import at_its_return
 from autograder.tracing.edits.search import Search
 from autograder.tracing.edits.versions import WrongAnswer
+from autograder.tracing.edits.written import at_what_it_wrote
 from autograder.tracing.look import TWO_AT_ONCE, Look
 from autograder.tracing.raised import without_advice
 from autograder.tracing.say import NO_CAUSE
@@ -68,16 +71,24 @@ def by_its_edit(
     else:
         two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
         if not two or _tells_the_same(first[number], placed[number], two, search):
-            said = at_its_return(placed[number], asked, search.place)
-            said = said if pair else at_its_part(said, asked, search.parts)
+            said = _where_it_must_be(placed[number], asked, search, pair, look)
             return [*placed[:number], said, *placed[number + 1 :]]
         said = _both(first[number], placed[number], two, asked.exercise, look)
         if known and not all(each.known for each in two):  # one mistake on two lines
             words = _known_words(first[number], asked.known)
             said = replace(said, message=f"{words} {said.message}" if words else said.message)
-    said = at_its_return(said, asked, search.place)
-    said = said if pair else at_its_part(said, asked, search.parts)
+    said = _where_it_must_be(said, asked, search, pair, look)
     return [*placed[:number], said, *placed[number + 1 :]]
+
+
+def _where_it_must_be(
+    finding: Finding, asked: WrongAnswer, search: Search, pair: Sequence[str], look: Look | None
+) -> Finding:
+    """A finding without a line, with the one that alone can be wrong."""
+    found = at_its_return(finding, asked, search.place)
+    if pair:
+        return found
+    return at_what_it_wrote(at_its_part(found, asked, search.parts), asked, look)
 
 
 def _is_anywhere(found: list[Edit]) -> bool:
@@ -243,7 +254,9 @@ def _said(
         found = [e for e in found if not (e.missing and e.rank)]  # of what has no step at all: told
         found = [e for e in found if not (e.by_name and given & _names(e))]
     edit = there[0] if there else _of_the_last(found, search, look) if found else None
-    if edit is None:
+    if edit is None or (edit.missing and edit.rank >= ANYWHERE and told is None):
+        return placed  # it could be missing anywhere, and no step shows where
+    if told is not None and not there and edit.by_name and edit.rank > NATURAL:
         return placed
     made = search.where_it_is_made(edit)
     if made is not None:

@@ -9,7 +9,13 @@ import torch
 from autograder.course.steps.traces import LEAF, Step, Trace
 from autograder.tracing.alike import HIDDEN, Known, Likeness, near, plain
 from autograder.tracing.differs import moved
-from autograder.tracing.first_wrong import LAYOUT, PARTS, Judged, taken_for_another
+from autograder.tracing.first_wrong import (
+    DIVISIONS,
+    LAYOUT,
+    PARTS,
+    Judged,
+    taken_for_another,
+)
 from autograder.tracing.proof.mends import ATTENTION, JOINS
 from autograder.tracing.proof.replay import Proof
 from autograder.tracing.reference import PRODUCTS, TERMS, Reference, multiple
@@ -123,7 +129,14 @@ def may_turn(step, value: torch.Tensor) -> bool:
         return True
     turned = step.value.mT if step.value.dim() > 1 else step.value
     same = turned.shape == value.shape and near(plain(turned), plain(value))
-    return step.op in (*PRODUCTS, "softmax") and same
+    return (step.op in (*PRODUCTS, "softmax") or divides_by_its_sums(step)) and same
+
+
+def divides_by_its_sums(step: Step) -> bool:
+    """Whether a step may be a softmax written out, over another axis than the last."""
+    value = step.value
+    along = (value.sum(axis) for axis in range(value.dim() - 1))
+    return step.op in DIVISIONS and any(bool((each - 1).abs().max() < 1e-4) for each in along)
 
 
 def would_turn(judged: Judged, number: int, known: Known, value: torch.Tensor) -> bool:

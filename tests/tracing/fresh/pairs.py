@@ -187,11 +187,7 @@ change(
     ARENA,
     (
         "        mask = torch.triu(all_ones, diagonal=1).bool()\n",
-        "        mask = torch.tril(all_ones, diagonal=-1).bool()\n",
-    ),
-    (
-        "        attn_scores.masked_fill_(mask, -1e5)\n",
-        "        attn_scores.masked_fill_(mask, -1e5)  # <- 2\n",
+        "        mask = torch.tril(all_ones, diagonal=-1).bool()  # <- 2\n",
     ),
     (
         '        attn_scores = attn_scores / self.cfg["d_head"] ** 0.5\n',

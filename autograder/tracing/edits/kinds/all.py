@@ -19,6 +19,8 @@ from autograder.tracing.edits.kinds.operators import of_identity, of_operators
 from autograder.tracing.edits.kinds.sharing import of_sharing
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.edits.kinds.statements import of_statements
+from autograder.tracing.edits.kinds.sums import of_sums
+from autograder.tracing.edits.kinds.unread import of_what_is_read
 
 KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_numbers,
@@ -34,6 +36,8 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_conditions,
     of_counts,
     of_sharing,
+    of_what_is_read,
+    of_sums,
     of_what_is_missing,
 )
 

@@ -55,6 +55,7 @@ OTHERS = {
 # What a function does not do that another does; nobody takes them for one another the other way.
 OTHERS |= {"empty": ["zeros"], "empty_like": ["zeros_like"], "no_grad": ["enable_grad"]}
 MASKED = ("masked_fill", "masked_fill_", "where")
+LIMITS = ("min", "max", "tiny", "eps")  # of `torch.finfo(..)`
 JOINS = ("reshape", "view", "flatten", "unflatten")
 PAIRS = ("max", "min", "topk", "sort", "median", "mode", "kthvalue")
 LIBRARIES = ("torch", "F", "math", "np", "nn")
@@ -84,6 +85,10 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
             other = OTHERS[node.attr][0]
             how = f"`.{node.attr}` is not what belongs there"
             yield source.with_text(node, f"{source.of(node.value)}.{other}", how, 1)
+        elif node.attr in LIMITS and isinstance(node.value, ast.Call):
+            how = f"`.{node.attr}` is not the limit that belongs there"
+            for other in (each for each in LIMITS if each != node.attr):
+                yield source.with_text(node, f"{source.of(node.value)}.{other}", how, 1)
 
 
 def _is_called(source: Source, node: ast.Attribute) -> bool:
@@ -166,7 +171,7 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
             before = source.text.rfind(",", 0, start)
             if before > source.span(node.func)[1]:
                 how = f"`{source.shown(keyword)}` does not belong into `{source.shown(node)}`"
-                yield source.with_span(node, (before, end), "", how, 3)
+                yield replace(source.with_span(node, (before, end), "", how, 3), takes=True)
 
 
 def _is_given(source: Source, node: ast.Name) -> bool:

@@ -11,6 +11,7 @@ from autograder.tracing.edits.kinds.names import sizes
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
+QKV = (("q", "k", "v"), ("query", "key", "value"))
 MOST_KEYS = 6
 PARTS = ("1:", ":-1", ":, 1:", ":, :-1", "-1", ":, -1")
 ASKS = ("size", "dim", "len", "isinstance", "range", "type", "append", "items", "keys", "enumerate")
@@ -23,6 +24,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load | ast.Store):
         yield from _of_places(source, node)
         yield from _of_a_later_axis(source, node)
+        yield from _from_the_end(source, node)
         yield from _of_two_in_a_row(source, node)
         yield from _of_one_in_a_loop(source, node)
         yield from _of_one_of_an_axis(source, node)
@@ -108,7 +110,9 @@ def _mixed(key: str, others: Iterable[str]) -> Iterator[str]:
     parts = key.split(".")
     rows = [other.split(".") for other in others if other.count(".") == key.count(".") > 0]
     for place in range(len(parts)):
-        for part in dict.fromkeys(row[place] for row in rows if row[place] != parts[place]):
+        beside = [row[place] for row in rows]
+        beside += [word for words in QKV if parts[place] in words for word in words]
+        for part in (each for each in dict.fromkeys(beside) if each != parts[place]):
             yield ".".join([*parts[:place], part, *parts[place + 1 :]])
 
 
@@ -195,6 +199,16 @@ def _of_new_axes(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` gets its new axis in another place than it should"
         for other in ("None", ":, None", "..., None", ":, :, None"):
             yield source.with_text(node.slice, other, how, 1)
+
+
+def _from_the_end(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`x[..., i]` for `x[..., i, :]`, and the other way round: the last axis, or the one before."""
+    parts = list(map(source.of, getattr(node.slice, "elts", ())))
+    how = f"`{source.shown(node)}` takes a place of another axis than it should"
+    if len(parts) > 1 and parts[0] == "..." and ":" not in parts[1:]:
+        yield source.with_text(node.slice, ", ".join([*parts, ":"]), how, 1)
+    elif len(parts) > 2 and parts[0] == "..." and parts[-1] == ":":
+        yield source.with_text(node.slice, ", ".join(parts[:-1]), how, 1)
 
 
 def _of_one_too_many(source: Source, node: ast.Subscript) -> Iterator[Edit]:

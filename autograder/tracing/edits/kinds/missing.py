@@ -64,6 +64,7 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_copies(source, node)
     elif isinstance(node, ast.Compare):
         yield from _of_nothing(source, node)
+        yield from _of_distances(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_factors(source, node)
         yield from _of_bends(source, node)
@@ -187,6 +188,14 @@ def _of_nothing(source: Source, node: ast.Compare) -> Iterator[Edit]:
         bare = source.in_brackets(node.left)
         new = f"not {bare}" if isinstance(node.ops[0], ast.Is) else f"bool({bare})"
         yield source.with_expression(node, new, how, 1)
+
+
+def _of_distances(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    """A difference that is compared with its sign."""
+    for side in (node.left, *node.comparators):
+        if isinstance(side, ast.BinOp) and isinstance(side.op, ast.Sub):
+            how = f"`{source.shown(side)}` has a sign where its size alone counts"
+            yield source.with_expression(side, f"abs({source.of(side)})", how, 2)
 
 
 def _of_bends(source: Source, node: ast.Call) -> Iterator[Edit]:

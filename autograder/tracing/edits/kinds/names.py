@@ -133,9 +133,8 @@ def _alike(source: Source, function: ast.FunctionDef, one: str, other: str) -> b
     groups = (ast.Tuple, ast.For, ast.comprehension)
     for node in source.inside(function):
         target = getattr(node, "target", node) if isinstance(node, groups) else None
-        if target is not None:
-            if {one, other} <= {n.id for n in source.names(target)}:
-                return True
+        if target is not None and {one, other} <= {n.id for n in source.names(target)}:
+            return True
     return False
 
 
@@ -317,11 +316,20 @@ def _of_attribute(source: Source, node: ast.Attribute) -> Iterator[Edit]:
         for name in names_of(source, function, node.lineno)[:3]:
             yield source.with_text(node, f"self.{node.attr}({name})", shown, 1)
     how = f"`self.{node.attr}` is taken where another belongs"
-    nowhere = set(unread(source))
+    nowhere, called = set(unread(source)), _of_its_target(source, node)
     for name, value in made.items():
         if name != node.attr and isinstance(value, ast.Call) == isinstance(own, ast.Call):
             rank = 0 if name in nowhere else 2  # what is made belongs somewhere
+            if called >= 0 and place_by_name(node.attr) == called != place_by_name(name):
+                rank = 4  # `queries = self.q(x)` is as it says
             yield replace(source.with_text(node, f"self.{name}", how, rank), by_name=True)
+
+
+def _of_its_target(source: Source, node: ast.Attribute) -> int:
+    """Which of queries, keys and values a statement gives by its name; -1 where it gives none."""
+    statement = source.statement(node)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    return place_by_name(target.id) if isinstance(target, ast.Name) else -1
 
 
 def unread(source: Source) -> list[str]:

@@ -127,7 +127,7 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     else:
         how = f"the power `{sign} {_in_brackets(source, node.right)}` does not belong there"
     yield replace(source.with_expression(node, source.of(node.left), how, 2), takes=True)
-    if sign in ("+", "*", "-"):
+    if sign in ("+", "*", "-", "//"):
         sign_too = "-" if sign == "-" else ""
         how = f"`{_in_brackets(source, node.left)} {sign}` does not belong there"
         yield replace(source.with_expression(node, f"{sign_too}{right}", how, 2), takes=True)

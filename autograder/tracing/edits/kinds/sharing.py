@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.calls import of_library
+from autograder.tracing.edits.kinds.indices import QKV
 from autograder.tracing.edits.kinds.left_out import TRIANGLES
 from autograder.tracing.edits.kinds.names import keeps, names_of, of_one_type, sizes, unread
 from autograder.tracing.edits.kinds.source import Edit, Source, first_of, number
@@ -21,7 +22,6 @@ WORDS = re.compile(r"\d[\d.e]*|\w+|\"[^\"]*\"|'[^']*'|\*\*|//|\S")
 SPACED = ("+", "-", "*", "/", "@", "**", "//")
 LEAST_ALIKE, MOST_WORDS, MOST_LINES, MOST_MORE = 4, 80, 12, 12
 SURELY = -2  # more natural than any other
-QKV = (("q", "k", "v"), ("query", "key", "value"))
 SIGNS = ("@", "+", "*", "/", "//")
 # Each changes a tensor in place: what it gives by another name.
 IN_PLACE = {"copy_": "", "add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}

@@ -185,13 +185,32 @@ def lines_that_make(name: str, text: str, before: int) -> list[int]:
     return sorted(found)
 
 
-def names_in(expression: str) -> list[str]:
-    """The variables that an expression reads; none of a text that is no expression."""
+def names_in(text: str) -> list[str]:
+    """The variables that an expression or an index reads, but for `self`; none of a text that is
+    neither."""
+    for form in ("({})", "_[{}]"):
+        try:
+            tree = ast.parse(form.format(text.strip()), mode="eval")
+        except (SyntaxError, ValueError):
+            continue
+        read = dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
+        return [name for name in read if name not in ("self", "_")]
+    return []
+
+
+def is_slice(text: str) -> bool:
+    """Whether a text stands for a part of an axis, `first:last`."""
     try:
-        tree = ast.parse(expression.strip(), mode="eval")
+        return isinstance(ast.parse(f"_[{text}]", mode="eval").body.slice, ast.Slice)
     except (SyntaxError, ValueError):
-        return []
-    return list(dict.fromkeys(n.id for n in ast.walk(tree) if isinstance(n, ast.Name)))
+        return False
+
+
+def is_read_at(name: str, line: int, text: str) -> bool:
+    """Whether a variable is read in the statement of this line, and nowhere else."""
+    source = Source(text)
+    read = (n for n in source.names(source.tree) if n.id == name and isinstance(n.ctx, ast.Load))
+    return {source.statement(n).lineno for n in read} == {line}
 
 
 def lines_that_feed(lines: Collection[int], text: str) -> set[int]:

@@ -199,8 +199,12 @@ def _added(source: Source, node: ast.Assign) -> Iterator[Edit]:
 
 
 def _is_for_later(source: Source, node: ast.Assign, target: ast.expr) -> bool:
-    """Whether a loop sets a variable that has a value before it, and reads it nowhere."""
+    """Whether a loop sets a variable that has a value before it, and reads it nowhere; or places
+    that are the same in each of its rounds."""
     loops = [n for n in source.around(node) if isinstance(n, ast.For | ast.While)]
+    if isinstance(target, ast.Subscript) and loops:
+        stored = {n.id for n in source.names(loops[0]) if isinstance(n.ctx, ast.Store)}
+        return len(loops) > 1 and not stored & {n.id for n in source.names(target.slice)}
     if not loops or not isinstance(target, ast.Name):
         return False
     inside = source.inside(loops[-1])

@@ -1,0 +1,41 @@
+"""Slips in sums: over all places or up to each one, and places that are added to more than once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.text import callee
+
+
+def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of what is added up."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        yield from _up_to_each_place(source, node)
+    elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        yield from _each_time(source, node)
+
+
+def _up_to_each_place(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A sum over all of an axis, where each place should have that of those before it."""
+    axes = [k.value for k in node.keywords if k.arg in ("dim", "axis")]
+    of_all = getattr(node.func.value, "id", "") == "torch"
+    axes += node.args[1:] if of_all else node.args
+    if callee(node) == "sum" and len(axes) == 1:
+        text = source.of(node.args[0] if of_all else node.func.value)
+        how = f"`{source.shown(node)}` adds up all places, what comes later too"
+        yield source.with_expression(node, f"({text}).cumsum({source.of(axes[0])})", how, 1)
+
+
+def _each_time(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
+    """`counts[a, b] += 1` with tensors of places: one that comes twice is added to once."""
+    if isinstance(node.target, ast.Subscript) and isinstance(
+        node.target.slice, ast.Tuple | ast.Name
+    ):
+        whole, places = source.of(node.target.value), source.of(node.target.slice)
+        places = places if isinstance(node.target.slice, ast.Tuple) else f"{places},"
+        value = f"torch.as_tensor({source.of(node.value)}).to({whole}.dtype)"
+        how = f"a place that comes more than once is added to once by `{source.shown(node)}`"
+        new = f"{whole}.index_put_(({places}), {value}, accumulate=True)"
+        yield source.with_text(node, new, how, 1)

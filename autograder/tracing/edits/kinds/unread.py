@@ -1,0 +1,52 @@
+"""Slips by a name that is read in the place of another: of what was made of it, or of what nobody
+reads."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.source import Edit, Source
+
+MOST = 4  # names or expressions that are put in one place
+
+
+def of_what_is_read(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of what a statement reads, or of the name that it gives."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+        return
+    if isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Name):
+        yield from _of_what_was_made_of_it(source, node, node.value)
+    elif isinstance(node.targets[0], ast.Name):
+        yield from _under_another_name(source, node, node.targets[0])
+
+
+def _of_what_was_made_of_it(source: Source, node: ast.Assign, value: ast.Name) -> Iterator[Edit]:
+    """`last = raw`, where a statement before makes something of `raw` that was meant."""
+    how = f"`{value.id}` is taken as it is, and not what was made of it"
+    for other in _before(source, node):
+        read = [n.id for n in source.names(other.value) if isinstance(n.ctx, ast.Load)]
+        if value.id in read and not isinstance(other.value, ast.Name):
+            made = [t for t in other.targets if isinstance(t, ast.Name | ast.Subscript)]
+            for text in dict.fromkeys(map(source.of, (*made, other.value))):
+                yield source.with_text(value, text, how, 1)
+
+
+def _before(source: Source, node: ast.Assign) -> list[ast.Assign]:
+    """The statements in front of one, in the same block, the last first."""
+    body = getattr(source.parent[node], "body", [])
+    found = [n for n in body if isinstance(n, ast.Assign) and n.lineno < node.lineno]
+    return found[: -MOST - 1 : -1]
+
+
+def _under_another_name(source: Source, node: ast.Assign, target: ast.Name) -> Iterator[Edit]:
+    """`out = layer(x)`, where nobody reads `out` and `x` goes on."""
+    function = source.function(node)
+    names = source.names(function) if function is not None else []
+    if any(n.id == target.id and isinstance(n.ctx, ast.Load) for n in names):
+        return
+    later = {n.id for n in names if isinstance(n.ctx, ast.Load) and n.lineno > node.lineno}
+    how = f"`{target.id}`, which it makes, is read nowhere"
+    own = dict.fromkeys(n.id for n in source.names(node.value) if n.id in later)
+    for name in list(own)[:MOST]:
+        yield source.with_text(target, name, how)

@@ -1,0 +1,117 @@
+"""Where what a wrong line takes was made: the number, the mask or the fill that is wrong there.
+
+A line that divides by the root of a number, or hides by a mask, is right if what it takes is right.
+Where that is a variable that nothing else reads, and it is wrong, its own line is told.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+import torch
+
+from autograder.tracing.alike import HIDDEN, plain
+from autograder.tracing.first_wrong import Judged
+from autograder.tracing.names import Slip
+from autograder.tracing.proof.standing import FILLS, factor_of
+from autograder.tracing.say import is_root
+from autograder.tracing.text import Text, callee, function_around, own_nodes
+
+ROOTS = ("sqrt", "0.5", "rsqrt", ".5")  # what takes a root in a statement
+
+
+def made_elsewhere(slip: Slip, line: int, text: Text) -> int | None:
+    """The line that made what is wrong with a step, where that is not the step's own."""
+    judged, step = slip.judged, slip.judged.steps[slip.number]
+    factor = factor_of(judged, slip.number)
+    if factor is not None:
+        takes_a_root = any(root in text.statement(line) for root in ROOTS)
+        own = _parts(text, line, _are_factors)
+        return _maker(judged, line, text, own) if is_root(factor) and takes_a_root else None
+    if step.op.strip("_") not in FILLS:
+        return None
+    mask = _mask(judged, slip.number, line, text)
+    right = _hidden(judged, step.value.shape)
+    if mask is None or not right:
+        return None
+    place = judged.steps[mask].value != 0
+    fits = place.dim() <= step.value.dim() and all(
+        a in (1, b) for a, b in zip(place.shape[::-1], step.value.shape[::-1], strict=False)
+    )
+    if not fits:
+        return None
+    place = place.expand(step.value.shape)
+    if any(torch.equal(way, hides) for way in (place, ~place) for hides in right):
+        return _maker(judged, line, text, _parts(text, line, _is_filled))
+    made, function = text.line(judged.steps[mask]), function_around(text, line)
+    own = made is not None and function_around(text, made) is function
+    name = text.target(judged.steps[mask])
+    return made if own and made < line and _is_read_there(name, line, function) else None
+
+
+def _mask(judged: Judged, number: int, line: int, text: Text) -> int | None:
+    """The one step that says where another hides, as it was made in a statement before."""
+    masks = [i for i in judged.steps[number].inputs if judged.steps[i].kind == "bool"]
+    if len(masks) != 1:
+        return None
+    mask = masks[0]
+    while text.line(judged.steps[mask]) == line:  # `mask == 0`, `mask[None]`
+        if len(judged.steps[mask].inputs) != 1:
+            return None
+        (mask,) = judged.steps[mask].inputs
+    return mask
+
+
+def _hidden(judged: Judged, shape: torch.Size) -> list[torch.Tensor]:
+    """Which places the answer hides in tensors of a shape."""
+    own = (plain(v) == HIDDEN for k in judged.own.known for v in k.shapes if v.shape == shape)
+    return [hides for hides in own if hides.any()]
+
+
+def _parts(text: Text, line: int, of: Callable[[ast.AST], list[ast.expr]]) -> set[str]:
+    """The variables in some parts of a statement."""
+    statement = text.around(line)
+    inside = [part for n in ast.walk(statement) for part in of(n)] if statement else []
+    return {n.id for part in inside for n in ast.walk(part) if isinstance(n, ast.Name)}
+
+
+def _are_factors(node: ast.AST) -> list[ast.expr]:
+    """The two sides of a product or a quotient."""
+    is_one = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div)
+    return [node.left, node.right] if is_one else []
+
+
+def _is_filled(node: ast.AST) -> list[ast.expr]:
+    """What a call puts into the places that it hides."""
+    named = isinstance(node, ast.Call) and callee(node).strip("_") in ("masked_fill", "where")
+    return node.args[1:] if named else []
+
+
+def _maker(judged: Judged, line: int, text: Text, among: set[str]) -> int | None:
+    """The line before that makes the one number of these that nothing but this line reads."""
+    function = function_around(text, line)
+    if function is None:
+        return None
+    own = among - {text.target(step) for step in judged.steps}
+    found = [
+        n.lineno
+        for n in own_nodes(function)
+        if isinstance(n, ast.Assign) and n.lineno < line and len(n.targets) == 1
+        if getattr(n.targets[0], "id", None) in own
+        if _is_read_there(n.targets[0].id, line, function)
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _is_read_there(name: str, line: int, function: ast.FunctionDef | None) -> bool:
+    """Whether a variable is read in this statement of its function, and nowhere else."""
+    nodes = [n for n in own_nodes(function) if isinstance(n, ast.stmt)] if function else []
+    lines = {
+        s.lineno
+        for s in nodes
+        for n in ast.walk(s)
+        if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+        if not isinstance(s, ast.For | ast.If | ast.With | ast.While)
+    }
+    return lines == {line}
