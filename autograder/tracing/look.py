@@ -16,7 +16,7 @@ from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.binding import overwritten_in_rounds, reorders, returns_in_a_round
 from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import COPIES, LAYOUT, Judged, first_wrong
-from autograder.tracing.made import made_elsewhere
+from autograder.tracing.made import comes_from_outside, made_elsewhere
 from autograder.tracing.names import Slip
 from autograder.tracing.proof.around_softmax import (
     TOO_EARLY,
@@ -129,6 +129,8 @@ class Look:
             elsewhere = made_elsewhere(slip, said.first_wrong, self.text)
             if elsewhere is not None and slip.line is None:
                 said = replace(said, first_wrong=elsewhere, **self.right_before(elsewhere))
+            elif comes_from_outside(slip, self.text):
+                break
             product = self._product_not_scaled(slip)
             if product is not None and product < said.first_wrong:
                 said = Where(first_wrong=product, **self.right_before(product))

@@ -1,7 +1,8 @@
-"""Where what a wrong line takes was made: the number, the mask or the fill that is wrong there.
+"""Where what a wrong line takes was made: the number, the mask or the part that is wrong there.
 
 A line that divides by the root of a number, or hides by a mask, is right if what it takes is right.
-Where that is a variable that nothing else reads, and it is wrong, its own line is told.
+Where that is a variable that nothing else reads, and it is wrong, its own line is told. Where it
+comes from outside of what was recorded, nobody can tell whose line it is.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 
 import torch
 
+from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import HIDDEN, plain
 from autograder.tracing.first_wrong import Judged
 from autograder.tracing.names import Slip
@@ -18,11 +20,70 @@ from autograder.tracing.proof.standing import FILLS, factor_of
 from autograder.tracing.say import is_root
 from autograder.tracing.text import Text, callee, function_around, own_nodes
 
+MANY = 6  # steps of one expression: a model's
+SETS_WEIGHTS = ("copy_", "load_state_dict", "set_")
 ROOTS = ("sqrt", "0.5", "rsqrt", ".5")  # what takes a root in a statement
 
 
 def made_elsewhere(slip: Slip, line: int, text: Text) -> int | None:
     """The line that made what is wrong with a step, where that is not the step's own."""
+    changed = _changed_by_another(slip, line, text)
+    if changed is not None:
+        return changed
+    return _picked(slip, line, text) or _number_or_mask(slip, line, text)
+
+
+def comes_from_outside(slip: Slip, text: Text) -> bool:
+    """Whether what is wrong may stand where nothing is recorded: sizes with which a helper of the
+    student's was called, or the weights that its object was given."""
+    judged, step = slip.judged, slip.judged.steps[slip.number]
+    before = judged.sources(slip.number)
+    given = any(judged.steps[i].op == LEAF and judged.steps[i].kind == "float" for i in before)
+    if step.outer and not given:
+        return True
+    weights = any(
+        isinstance(n, ast.Call) and callee(n) in SETS_WEIGHTS
+        for f in text.functions
+        if f.name == "__init__"
+        for n in own_nodes(f)
+    )
+    return weights and slip.wrong.instead is not None
+
+
+def _changed_by_another(slip: Slip, line: int, text: Text) -> int | None:
+    """The line of the student's that changed in place what a model works on, where that is wrong
+    from some step inside of it on."""
+    steps = slip.judged.steps
+    if sum(each.place == steps[slip.number].place for each in steps) < MANY:
+        return None
+    before = [steps[i] for i in slip.judged.sources(slip.number)]
+    changed = {text.line(each) for each in before if each.op.endswith("_") and each.outer}
+    changed -= {None, line}
+    return changed.pop() if len(changed) == 1 else None
+
+
+def _picked(slip: Slip, line: int, text: Text) -> int | None:
+    """The line before that picked the one operand that the answer does not take there."""
+    judged, should = slip.judged, slip.wrong.should
+    own, step = judged.own, judged.steps[slip.number]
+    names, function = text.operands(step), function_around(text, line)
+    if should is None or len(names) != 2 or own.of_step.get(should.place) is not should:
+        return None
+    wanted = {
+        own.of_step[i].place for i in own.trace.steps[should.place].inputs if i in own.of_step
+    }
+    taken = [judged.like[i].known.place if i in judged.like else None for i in step.inputs]
+    wrong = [n for n, place in zip(names, taken, strict=False) if place not in wanted]
+    if len(wrong) != 1 or function is None:
+        return None
+    made = [n for n in own_nodes(function) if isinstance(n, ast.Assign) and n.lineno < line]
+    made = [n for n in made if [text.of(t) for t in n.targets] == wrong]
+    silent = made and made[-1].lineno not in {text.line(each) for each in judged.steps}
+    return made[-1].lineno if silent and isinstance(made[-1].value, ast.Subscript) else None
+
+
+def _number_or_mask(slip: Slip, line: int, text: Text) -> int | None:
+    """The line that made the number that a step multiplies by, or the mask by which it hides."""
     judged, step = slip.judged, slip.judged.steps[slip.number]
     factor = factor_of(judged, slip.number)
     if factor is not None:
@@ -77,9 +138,12 @@ def _parts(text: Text, line: int, of: Callable[[ast.AST], list[ast.expr]]) -> se
 
 
 def _are_factors(node: ast.AST) -> list[ast.expr]:
-    """The two sides of a product or a quotient."""
-    is_one = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div)
-    return [node.left, node.right] if is_one else []
+    """What a quotient divides by; of a product the sides that take no part of a tensor."""
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult | ast.Div):
+        return []
+    sides = [node.right] if isinstance(node.op, ast.Div) else [node.left, node.right]
+    parts = ast.Subscript | ast.MatMult
+    return [each for each in sides if not any(isinstance(n, parts) for n in ast.walk(each))]
 
 
 def _is_filled(node: ast.AST) -> list[ast.expr]:

@@ -86,7 +86,7 @@ def padded_weights(scores, lengths):
     return torch.softmax(table, -1)
 """
     found = said("masks.padding", source)
-    assert found.line == 4 and found.where.last_right is None
+    assert found.line == 3 and found.where.last_right is None
     assert found.where.how == "it hides nothing"
 
 

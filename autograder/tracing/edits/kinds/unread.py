@@ -22,7 +22,13 @@ def of_what_is_read(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 
 def _of_what_was_made_of_it(source: Source, node: ast.Assign, value: ast.Name) -> Iterator[Edit]:
-    """`last = raw`, where a statement before makes something of `raw` that was meant."""
+    """`last = raw`, where a statement before makes something of `raw` that was meant. Not of a name
+    that gets another one later: it may have been meant there."""
+    function, target = source.function(node), source.of(node.targets[0])
+    inside = source.inside(function) if function is not None else []
+    aliases = (n for n in inside if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name))
+    if any(n.value.id == target for n in aliases):
+        return
     how = f"`{value.id}` is taken as it is, and not what was made of it"
     for other in _before(source, node):
         read = [n.id for n in source.names(other.value) if isinstance(n.ctx, ast.Load)]
@@ -40,11 +46,15 @@ def _before(source: Source, node: ast.Assign) -> list[ast.Assign]:
 
 
 def _under_another_name(source: Source, node: ast.Assign, target: ast.Name) -> Iterator[Edit]:
-    """`out = layer(x)`, where nobody reads `out` and `x` goes on."""
+    """`out = layer(x)`, where nobody reads `out` and `x` goes on, by its own name."""
     function = source.function(node)
     names = source.names(function) if function is not None else []
     if any(n.id == target.id and isinstance(n.ctx, ast.Load) for n in names):
         return
+    inside = source.inside(function) if function is not None else []
+    later = [n for n in inside if isinstance(n, ast.Assign) and n.lineno > node.lineno]
+    if any(isinstance(n.value, ast.Name) for n in later):
+        return  # it may have been meant there
     later = {n.id for n in names if isinstance(n.ctx, ast.Load) and n.lineno > node.lineno}
     how = f"`{target.id}`, which it makes, is read nowhere"
     own = dict.fromkeys(n.id for n in source.names(node.value) if n.id in later)
