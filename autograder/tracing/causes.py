@@ -46,6 +46,7 @@ from autograder.tracing.proof.standing import (
     is_refuted,
     may_come_to,
     of_no_landmark,
+    runs_as_it_should,
     stands_as_the_answers,
     stays_multiplied,
 )
@@ -99,8 +100,12 @@ def slips(
         sizes = {value.numel() for own in values.values() for value in own}
         mistakes = bank.wrong(place, there, sizes, named) if not silent else ()
 
-        def refuted(mistake: KnownSteps, judged: Judged = judged, wrong: Wrong = wrong) -> bool:
-            return is_refuted(judged, wrong.number, bank.trace(place, (mistake.number,)))
+        def refuted(
+            mistake: KnownSteps, at: int, judged: Judged = judged, wrong: Wrong = wrong
+        ) -> bool:
+            trace = bank.trace(place, (mistake.number,))
+            as_it_should = runs_as_it_should(judged.steps[at], trace)
+            return as_it_should or is_refuted(judged, wrong.number, trace)
 
         slip = _named(judged, wrong, values, mistakes, text, proof, strict, refuted)
         if among and slip is not None and slip.cause is None:
@@ -198,13 +203,13 @@ def _named(
     text: Text,
     proof: Proof | None = None,
     strict: bool = False,
-    refuted: Callable[[KnownSteps], bool] = lambda mistake: False,
+    refuted: Callable[[KnownSteps, int], bool] = lambda mistake, at: False,
 ) -> Slip | None:
     """The slip with the known mistake that explains it; None where it cannot be claimed.
 
     values: what may have a known mistake's numbers, by its steps.
     strict: whether a proof was looked for and none was found. Only a known mistake's own numbers
-    count then. refuted: whether the steps show that a known mistake was not made.
+    count then. refuted: whether the steps show that a known mistake was not made at a step.
     """
     if _handed_over(judged, wrong, text) and _of_the_call(judged, wrong, text) is None:
         return None  # the call may have exchanged them, or the function
@@ -223,7 +228,7 @@ def _named(
         new = [s for s in mistake.signatures if not any(alike(s, u) for u in usual)]
         found = _explained(marks, new, in_order)
         better = found is not None and (best is None or found < best[0])
-        if better and not refuted(mistake):
+        if better and not refuted(mistake, candidates[found[0]]):
             best = (found, candidates[found[0]], mistake)
         if best is not None and best[0][:2] == (0, -len(candidates)):  # none could explain more
             break

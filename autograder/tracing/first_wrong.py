@@ -133,7 +133,7 @@ class Judged:
         if not weights:
             return False
         ways = [value.softmax(-1)] if self._comes_to_powers(number) else []
-        if bool((value >= 0).all()) and not any(map(self._is_divided, self.steps[number].inputs)):
+        if bool((value >= 0).all()) and not any(map(self.is_divided, self.steps[number].inputs)):
             ways.append(value / value.sum(-1, keepdim=True))
         return any(near(plain(way), plain(each)) for way in ways for each in weights)
 
@@ -161,7 +161,7 @@ class Judged:
             left += new
         return before
 
-    def _is_divided(self, number: int) -> bool:
+    def is_divided(self, number: int) -> bool:
         """Whether the rows of what a step gave sum to 1."""
         value = self.steps[number].value
         return value.dim() > 1 and bool((value.sum(-1) - 1).abs().max() < 1e-4)
@@ -336,7 +336,7 @@ def _over_another_axis(judged: Judged, number: int) -> bool:
     """Whether a softmax over another axis made a right one with its axes exchanged: of scores that
     are the same from both sides."""
     step, found = judged.steps[number], judged.like.get(number)
-    if step.op != "softmax" or found is None or not found.turned:
+    if step.op != "softmax" or found is None or not found.turned or judged.is_divided(number):
         return False
     before = [judged.like[i] for i in step.inputs if i in judged.like]
     return bool(before) and not before[0].turned
@@ -368,6 +368,8 @@ def taken_for_another(judged: Judged, number: int):
         if i in judged.like and judged.like[i].known.place in best[2]
     )
     taken = judged.like[source].known
+    if any(taken is known for known in own.told):
+        return None, None  # it follows from what is told already
     belongs = next(k for k in own.known if k.place == best[1])
     idle = (f for i, f in judged.like.items() if f.known is belongs and not judged.users[i])
     if own.comes_of(belongs, taken) or any(f.whole and f.in_order for f in idle):

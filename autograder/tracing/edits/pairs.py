@@ -17,7 +17,7 @@ from autograder.judging.difference import matches
 from autograder.tracing.edits.distance import all_one, are_apart, distance, mark, may_match
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
-from autograder.tracing.edits.kinds.source import Edit
+from autograder.tracing.edits.kinds.source import Edit, is_about
 from autograder.tracing.edits.parts import wrong_parts
 from autograder.tracing.edits.search import SURVIVE, Search
 from autograder.tracing.look import Told
@@ -103,7 +103,21 @@ class Pairs:
         texts = [each for each, came in zip(texts, gave, strict=True) if self.versions.fits(came)]
         fine = self.versions.all_right([text for _, text in texts])
         found = [pair for (pair, _), is_right in zip(texts, fine, strict=True) if is_right]
-        return self._told(*found[0]) if found and self._is_one_place(found) else ()
+        best = self._spoken_of(found)
+        return self._told(*best) if found and self._is_one_place([best, *found]) else ()
+
+    def _spoken_of(self, found: list[tuple[Edit, Edit]]) -> tuple[Edit, Edit]:
+        """The first of some pairs, or one as good, whose statements speak of what the known
+        mistakes are said of: `q = turn(q)` for "the queries are turned"."""
+
+        def speaks(pair: tuple[Edit, Edit]) -> int:
+            own = (self._named(one, other) for one, other in (pair, pair[::-1]))
+            return sum(
+                is_about(e.line, m, self.wrong.source) for e, m in zip(pair, own, strict=True)
+            )
+
+        alike = [p for p in found if self._doubts(*p)[:2] == self._doubts(*found[0])[:2]]
+        return max(alike, key=speaks, default=())
 
     def _two_changes(
         self, nearest: list[Edit], fits: Callable[[Edit, Edit], bool] = lambda *pair: True

@@ -7,7 +7,7 @@ answer is one statement.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -19,6 +19,7 @@ from autograder.tracing.text import Text, function_around, own_nodes, root_of, s
 AS_IT_CAME = "`{}` comes back as it was given"
 THROWN_AWAY = "`{}` makes a new tensor, which is kept nowhere"
 NO_TENSOR = "`{}` comes back where a tensor belongs"
+NO_KEY = "`{}` is no key that is asked for"
 LIST = "a list comes back where one tensor belongs"
 
 
@@ -34,7 +35,7 @@ def at_its_return(finding: Finding, asked: WrongAnswer, place: int | None) -> Fi
     if got.error is not None or wanted.error is not None:
         return finding
     alone = _alone(text)
-    told = _thrown_away(text)
+    told = _thrown_away(text) or _of_a_key(text, got.value, wanted.value)
     told = told or _told(_last(text, asked.exercise.name), got.value, wanted.value, text)
     line, how = told if told is not None else (alone.lineno if alone is not None else None, "")
     if line is None:
@@ -49,6 +50,32 @@ def _thrown_away(text: Text) -> tuple[int, str] | None:
     found = [n for n in called if _is_layer(text, n.value.func)]
     how = THROWN_AWAY.format(text.of(found[0].value)) if found else ""
     return (found[0].lineno, how) if len(found) == 1 else None
+
+
+def beside_a_key(finding: Finding, asked: WrongAnswer, place: int | None) -> Finding:
+    """A finding that other keys come back, with the line of the one that is not asked for beside
+    another that the steps tell: what is wrong there is another thing."""
+    text, where = Text(asked.source), finding.where
+    if place is None or where is None or not where.how or finding.verdict != Verdict.WRONG:
+        return finding
+    told = _of_a_key(text, asked.outcomes[place].value, asked.known.expected[place].value)
+    if told is None or told[0] == where.first_wrong:
+        return finding
+    parts = sorted([(where.first_wrong, where.how), told])
+    said = " ".join(f"Line {line}: {how[:1].upper()}{how[1:]}." for line, how in parts)
+    first = f"Mend line {parts[0][0]} first."
+    message = f"Two things are wrong. {said} {first} {finding.message}"
+    return replace(finding, message=message)
+
+
+def _of_a_key(text: Text, got, wanted) -> tuple[int, str] | None:
+    """The line of the one key that comes back and is not asked for, where it is written out."""
+    if not isinstance(got, Mapping) or not isinstance(wanted, Mapping):
+        return None
+    more = set(map(str, got)) - set(map(str, wanted))
+    lines = [n.lineno for n in text.nodes if isinstance(n, ast.Constant) and n.value in more]
+    found = len(more) == len(lines) == 1
+    return (lines[0], NO_KEY.format(*more)) if found else None
 
 
 def _is_layer(text: Text, func: ast.expr) -> bool:

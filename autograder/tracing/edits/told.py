@@ -18,7 +18,7 @@ from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import NATURAL, Edit
 from autograder.tracing.edits.pairs import Mended, Pairs
 from autograder.tracing.edits.parts import at_its_part
-from autograder.tracing.edits.returned import at_its_return
+from autograder.tracing.edits.returned import at_its_return, beside_a_key
 from autograder.tracing.edits.search import Search
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.written import at_what_it_wrote
@@ -86,6 +86,7 @@ def _where_it_must_be(
 ) -> Finding:
     """A finding without a line, with the one that alone can be wrong."""
     found = at_its_return(finding, asked, search.place)
+    found = beside_a_key(found, asked, search.place) if found is finding else found
     if pair:
         return found
     return at_what_it_wrote(at_its_part(found, asked, search.parts), asked, look)

@@ -283,6 +283,20 @@ def is_refuted(judged: Judged, number: int, trace: Trace | None) -> bool:
     return not any(each.in_order and not each.turned for each in same)
 
 
+def runs_as_it_should(step: Step, trace: Trace | None) -> bool:
+    """Whether a softmax runs over the last axis, and those of a known mistake over another one."""
+    own = [each for each in trace.steps if each.op == "softmax"] if trace is not None else []
+    if step.op != "softmax" or not own or any(map(_is_over_the_last_axis, own)):
+        return False
+    return _is_over_the_last_axis(step)
+
+
+def _is_over_the_last_axis(step: Step) -> bool:
+    """Whether the rows that a softmax gave sum to 1."""
+    value = step.value
+    return value.dim() > 1 and bool((value.sum(-1) - 1).abs().max() < 1e-4)
+
+
 def _does_what_is_left_out(judged: Judged, number: int, trace: Trace) -> bool:
     """Whether a known mistake leaves out a softmax, or hides nothing, and what is made of this step
     goes through a softmax, or is hidden in the right places."""

@@ -84,11 +84,23 @@ def _is_whole(source: Source, node: ast.expr) -> bool:
     if number(node) is not None:
         return False
     parent = source.parent[node]
+    whole = node
     if isinstance(parent, ast.Tuple | ast.Dict):
         node, parent = parent, source.parent[parent]
+    if isinstance(parent, ast.Return) and isinstance(whole, ast.Name) and _is_made(source, whole):
+        return False  # it is missing where that is made
     if isinstance(parent, ast.Call):
         return callee(parent) == "append" and node in parent.args
     return isinstance(parent, ast.Assign | ast.Return | ast.AugAssign | ast.ListComp | ast.Lambda)
+
+
+def _is_made(source: Source, node: ast.Name) -> bool:
+    """Whether one statement alone gives a variable its value."""
+    function = source.function(node)
+    inside = source.inside(function) if function is not None else []
+    stored = [n for n in source.names(function) if n.id == node.id and isinstance(n.ctx, ast.Store)]
+    made = [n for n in inside if isinstance(n, ast.Assign) and source.of(n.targets[0]) == node.id]
+    return len(stored) == len(made) == 1
 
 
 def _of_masks(source: Source, node: ast.BinOp) -> Iterator[Edit]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from autograder.tracing.text import LONGEST, callee
+from autograder.tracing.text import LONGEST, callee, means
 
 SIMPLE = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple)
 NATURAL = 2  # the rank of a slip up to which it is easily made
 DEFINES = (ast.FunctionDef, ast.ClassDef)
+QKV = re.compile("quer|key|value")
 Found = TypeVar("Found")
 
 
@@ -211,6 +213,16 @@ def is_read_at(name: str, line: int, text: str) -> bool:
     source = Source(text)
     read = (n for n in source.names(source.tree) if n.id == name and isinstance(n.ctx, ast.Load))
     return {source.statement(n).lineno for n in read} == {line}
+
+
+def is_about(line: int, message: str, text: str) -> bool:
+    """Whether the statement of a line gives its value to a variable that is called as what a
+    message speaks of first: queries, keys or values."""
+    words = QKV.findall(message.lower())[:1]
+    source = Source(text)
+    made = (n for n in source.nodes() if isinstance(n, ast.Assign) and n.lineno == line)
+    names = [n.id for node in made for t in node.targets for n in source.names(t)]
+    return any(means(name, word) for name in names for word in words)
 
 
 def lines_that_feed(lines: Collection[int], text: str) -> set[int]:
