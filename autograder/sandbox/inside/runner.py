@@ -113,10 +113,11 @@ class Runner:
             if call.get("inspect"):
                 outcome["value"] = None
                 return outcome
-            args = [copied(decode(a, tensors, MAKERS)) for a in call["args"]]
-            kwargs = {k: copied(decode(v, tensors, MAKERS)) for k, v in call["kwargs"].items()}
+            asked = [decode(a, tensors, MAKERS) for a in call["args"]]
+            named = {k: decode(v, tensors, MAKERS) for k, v in call["kwargs"].items()}
+            args, kwargs = [copied(a) for a in asked], {k: copied(v) for k, v in named.items()}
             given = {**{str(i): a for i, a in enumerate(args)}, **kwargs}
-            before = {name: copied(value) for name, value in given.items()}
+            before = {**{str(i): a for i, a in enumerate(asked)}, **named}  # no code sees these
             held = [(m, modules.state(m)) for m in args if isinstance(m, torch.nn.Module)]
             if call.get("work"):
                 value, outcome["work"] = _counted(target, args, kwargs)

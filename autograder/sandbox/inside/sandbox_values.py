@@ -33,7 +33,10 @@ def encode(value, tensors: dict[str, torch.Tensor], depth: int = 0):
         with contextlib.suppress(TypeError, ValueError, RuntimeError):
             value = torch.as_tensor(value)
     if isinstance(value, torch.Tensor):
-        plain = value.detach().to("cpu").to_dense().clone().contiguous()
+        plain = value.detach()
+        if value.layout is not torch.strided or value.device.type != "cpu":
+            plain = plain.to("cpu").to_dense()
+        plain = plain.clone(memory_format=torch.contiguous_format)
         if type(plain) is not torch.Tensor:
             plain = plain.as_subclass(torch.Tensor)
         kind = "$complex" if plain.is_complex() else "$tensor"
@@ -138,9 +141,10 @@ def copied(value):
 def same(one, two) -> bool:
     """Whether a value is like its copy still."""
     if isinstance(one, torch.Tensor) and isinstance(two, torch.Tensor):
-        return one.shape == two.shape and bool(
-            torch.equal(one.detach().nan_to_num(), two.detach().nan_to_num())
-        )
+        if one.shape != two.shape:
+            return False
+        one, two = one.detach(), two.detach()
+        return torch.equal(one, two) or torch.equal(one.nan_to_num(), two.nan_to_num())
     if type(one) is not type(two):
         return False
     if isinstance(one, list | tuple):
