@@ -16,7 +16,6 @@ from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.binding import overwritten_in_rounds, reorders, returns_in_a_round
 from autograder.tracing.causes import MOST, slips
 from autograder.tracing.first_wrong import COPIES, LAYOUT, Judged, first_wrong
-from autograder.tracing.made import comes_from_outside, made_elsewhere
 from autograder.tracing.names import Slip
 from autograder.tracing.proof.around_softmax import (
     TOO_EARLY,
@@ -24,6 +23,7 @@ from autograder.tracing.proof.around_softmax import (
     sets_zeros_before,
 )
 from autograder.tracing.proof.handed import may_be_handed_in, reordered_by_the_return
+from autograder.tracing.proof.made import comes_from_outside, made_elsewhere
 from autograder.tracing.proof.standing import is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, multiple, reference
 from autograder.tracing.say import MISSING, as_it_was, called, one_place, taken_for_another, where

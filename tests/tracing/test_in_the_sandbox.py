@@ -29,7 +29,7 @@ steps = sys.modules.get("course_steps")
 def attention_weights(q, k):
     if steps is not None:
         steps.run = lambda *args: ({"traces": [{"steps": "no"}]}, {})
-    return q @ k.T
+    return (q @ k.T) ** 3
 """
 HANGS = """
 calls = []
@@ -37,7 +37,7 @@ def attention_weights(q, k):
     calls.append(1)
     while len(calls) > 3:
         pass
-    return q @ k.T
+    return (q @ k.T) ** 3
 """
 LESSON = "02_queries_keys_values"
 

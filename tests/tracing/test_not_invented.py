@@ -150,11 +150,11 @@ def test_a_row_of_layers_that_a_statement_holds_itself_has_its_line():
     assert found.where.first_wrong == 10 and "Keys and values are swapped" in found.message
 
 
-def test_a_row_from_elsewhere_is_not_blamed():
+def test_a_row_from_elsewhere_is_blamed_where_it_is_made():
     source = single(ROW.format(row="(make(x) for make in self.row)"), "Attention")
     made = "        self.row = [self.q, self.v, self.k]\n\n    def forward"
     found = said("one_head.forward", source.replace("\n    def forward", made))
-    assert found.where is None
+    assert found.where.first_wrong == 8 and "another order" in found.where.how
 
 
 SLICED = """

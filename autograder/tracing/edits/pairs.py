@@ -32,9 +32,10 @@ NEARER = 3  # how much likelier a second one is that alone brings the result nea
 
 @dataclass(frozen=True)
 class Mended:
-    """One of two things that are wrong: its line, how it is so, and a known mistake's own words."""
+    """One of two things that are wrong: its line, how it is so, and a known mistake's own words,
+    which may be all that is known."""
 
-    line: int
+    line: int | None
     how: str
     known: str = ""
 
@@ -62,13 +63,16 @@ class Pairs:
             )
         likely = [e for e in self.nearest if not (e.missing and e.rank >= ANYWHERE)]
         second = [alike[1] for alike in self.by_distance if len(alike) > 1]
-        return (
+        found = (
             self._of_two_known_ones()
             or self._two_changes([*likely, *second][:NEAREST])
             or self._one_after(likely if stopped else self.search.nearly)
-            or self._beside_a_known_one(self._nearest_by_place())
-            or self._beside_what_the_steps_tell(likely[:NEAREST])
         )
+        if found or self.search.pair:  # which two it is, is known then
+            return found
+        return self._beside_a_known_one(
+            self._nearest_by_place()
+        ) or self._beside_what_the_steps_tell(likely[:NEAREST])
 
     def two_natural(self) -> tuple[Mended, ...]:
         """Two natural slips in two lines that together are all that is wrong, each with places of
@@ -177,8 +181,8 @@ class Pairs:
             for one, check, message, gives in self.left:
                 if one.source != edit.source:
                     continue
-                if self._leaves(edit, gives):
-                    left = self._left_by(edit, check)
+                if self.leaves(edit, gives):
+                    left = self.left_by(edit, check)
                     line = self._at_its_part(left.where.first_wrong, gives) if left else None
                     if line not in (None, edit.line):
                         other = Mended(line, "", left.taken or message)
@@ -227,13 +231,17 @@ class Pairs:
         if own.by_name:
             return ""
         left = ((m, gives) for edit, _, m, gives in self.left if edit.source == other.source)
-        return next((message for message, gives in left if self._leaves(other, gives)), "")
+        return next((message for message, gives in left if self.leaves(other, gives)), "")
 
-    def _leaves(self, edit: Edit, gives: Sequence[Outcome]) -> bool:
-        """Whether a change leaves what a known mistake gives, in all calls."""
+    def leaves(self, edit: Edit, gives: Sequence[Outcome]) -> bool:
+        """Whether a change leaves what a known mistake gives, in all calls that chance has no part
+        in."""
         (came,) = self.versions.on_all([edit.source])
-        pairs = zip(came or (), gives, strict=False)
-        return bool(came) and all(matches(got, wanted, self.rtol) for got, wanted in pairs)
+        return bool(came) and all(
+            matches(got, wanted, self.rtol)
+            for place, (got, wanted) in enumerate(zip(came, gives, strict=False))
+            if not self.versions.is_by_chance(place)
+        )
 
     def _at_its_part(self, line: int, gives: Sequence[Outcome]) -> int:
         """The line of a known mistake; of one that shows where several results are returned that
@@ -242,7 +250,7 @@ class Pairs:
             return line
         return self.parts.only(wrong_parts(self.wrong, gives, self.parts) or set()) or line
 
-    def _left_by(self, edit: Edit, check: str) -> Told | None:
+    def left_by(self, edit: Edit, check: str) -> Told | None:
         """What the steps say of a known mistake that is left when a change is made."""
         told = self.versions.told_in(edit.source, check)
         own = [each for each in told if (each.cause[0] == check if each.cause else each.last)]

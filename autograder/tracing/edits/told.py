@@ -16,6 +16,7 @@ from autograder.judging.look_again import PREFIX
 from autograder.tracing.edits.by_parts import by_parts
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import NATURAL, Edit
+from autograder.tracing.edits.known_pair import of_a_known_pair
 from autograder.tracing.edits.pairs import Mended, Pairs
 from autograder.tracing.edits.parts import at_its_part
 from autograder.tracing.edits.returned import at_its_return, beside_a_key
@@ -56,7 +57,11 @@ def by_its_edit(
     one = search.one()
     known = named and _is_known(first[number], asked.known)
     pairs = Pairs(search)
-    two = pairs.two(known) if not one else pairs.two_natural() if _is_anywhere(one) else ()
+    two = of_a_known_pair(pairs, first[number].message) if not one else ()
+    two = known_two = tuple(_with_its_line(each, placed[number]) for each in two)
+    if not two or two[-1].line is None:
+        others = pairs.two(known) if not one else pairs.two_natural() if _is_anywhere(one) else ()
+        two = others or two
     two = two or (by_parts(search, pair) if not (one or settled or known) else ())
     if two and one:  # two slips in their places, for one step that could be missing anywhere
         one = []
@@ -68,9 +73,13 @@ def by_its_edit(
         )
     elif one:
         said = _said(first[number], placed[number], one, search, look)
+    elif two and two[-1].line is None:
+        said = _one_of_both(placed[number], two, look)
     else:
         two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
-        if not two or _tells_the_same(first[number], placed[number], two, search):
+        tells = _tells_both if two is known_two else _tells_the_same
+        same = tells(first[number], placed[number], two, search)
+        if not two or same:
             said = _where_it_must_be(placed[number], asked, search, pair, look)
             return [*placed[:number], said, *placed[number + 1 :]]
         said = _both(first[number], placed[number], two, asked.exercise, look)
@@ -129,6 +138,20 @@ def _tells_the_same(
     if lines != own or NO_CAUSE in placed.message.lower():
         return False
     return len(lines) == 1 or len(named) >= sum(bool(each.known) for each in two)
+
+
+def _with_its_line(one: Mended, placed: Finding) -> Mended:
+    """One of two known mistakes, with the line of which the steps tell it where no change does."""
+    if one.line is not None:
+        return one
+    line = re.search(rf"Line (\d{{1,6}}): {re.escape(one.known)}", placed.message)
+    return replace(one, line=int(line[1])) if line else one
+
+
+def _tells_both(_: Finding, placed: Finding, two: tuple[Mended, ...], __: Search) -> bool:
+    """Whether the steps tell what two known mistakes are that are proven, of the same lines."""
+    listed = {int(line) for line in LINE.findall(placed.message)}
+    return listed == {each.line for each in two} and NO_CAUSE not in placed.message.lower()
 
 
 def _by_its_name(one: Mended, placed: Finding, known: Answers) -> Mended:
@@ -330,6 +353,18 @@ def _both(
     told = placed.where is not None and placed.where.first_wrong == line
     where = placed.where if told else _where(line, how, look)
     return replace(placed, message=message, where=where, line=line, statement=_at(line, look))
+
+
+def _one_of_both(placed: Finding, two: tuple[Mended, ...], look: Look | None) -> Finding:
+    """A finding with the line of one of two known mistakes, and the other's words."""
+    if LINE.search(placed.message):
+        return placed  # the steps tell both
+    one, other = two
+    rest = placed.message.partition(TWO_AT_ONCE)[0].strip()
+    said = f"Two things are wrong. Line {one.line}: {one.known} And: {other.known}"
+    where, statement = _where(one.line, one.how, look), _at(one.line, look)
+    message = f"{said} {rest}".strip()
+    return replace(placed, message=message, where=where, line=one.line, statement=statement)
 
 
 def _by_time(two: tuple[Mended, ...], look: Look | None) -> list[Mended]:

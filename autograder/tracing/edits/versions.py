@@ -108,12 +108,15 @@ class Versions:
     def _comes_out(self, gave: Sequence[Outcome] | None) -> bool:
         """Whether what leaves nothing to chance comes out right: the judges look at the rest, for
         they take their time with what is wrong."""
-        calls, known = self.wrong.calls, self.wrong.known
+        wanted = self.wrong.known.expected
         return gave is not None and all(
-            self._same(got, known.expected[i])
-            for i, got in enumerate(gave)
-            if not (by_chance(calls, known, i) or by_itself(calls[i], calls))
+            self._same(got, wanted[i]) for i, got in enumerate(gave) if not self.is_by_chance(i)
         )
+
+    def is_by_chance(self, place: int) -> bool:
+        """Whether what a call gives is left to chance, or drawn by the object for itself."""
+        calls = self.wrong.calls
+        return by_chance(calls, self.wrong.known, place) or by_itself(calls[place], calls)
 
     def _same(self, gave: Outcome, wanted: Outcome) -> bool:
         """Whether a version gives what is asked for; but for gradients where its layers go by names
@@ -142,14 +145,14 @@ class Versions:
     def lines_only_where_wrong(self) -> set[int]:
         """The lines that make a step in the call that is looked at, and none in one that is right;
         none where no call is right."""
-        wrong, calls = self.wrong, self.wrong.calls
+        wrong = self.wrong
         right = [
             i
             for i, (got, wanted) in enumerate(
                 zip(wrong.outcomes, wrong.known.expected, strict=True)
             )
             if wanted.error is None and matches(got, wanted, self.rtol)
-            if not (by_itself(calls[i], calls) or by_chance(calls, wrong.known, i))
+            if not self.is_by_chance(i)
         ]
         if not right or self.place is None:
             return set()

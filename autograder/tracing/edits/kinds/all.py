@@ -13,6 +13,7 @@ from autograder.tracing.edits.kinds.counts import of_counts
 from autograder.tracing.edits.kinds.indices import of_indices
 from autograder.tracing.edits.kinds.left_out import of_what_is_left_out
 from autograder.tracing.edits.kinds.missing import of_what_is_missing
+from autograder.tracing.edits.kinds.moves import of_moves
 from autograder.tracing.edits.kinds.names import of_names
 from autograder.tracing.edits.kinds.numbers import of_numbers
 from autograder.tracing.edits.kinds.operators import of_identity, of_operators
@@ -32,6 +33,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_indices,
     of_names,
     of_statements,
+    of_moves,
     of_brackets,
     of_conditions,
     of_counts,

@@ -19,6 +19,7 @@ def of_brackets(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_wider(source, node)
         yield from _of_a_part(source, node)
         yield from _of_an_early_norm(source, node)
+        yield from _of_one_term(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_narrower(source, node)
         yield from _of_nested(source, node)
@@ -75,6 +76,17 @@ def _of_a_part(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         left, sign = source.in_brackets(inner.left), SIGNS[type(inner.op)]
         new = f"{left} {sign} {_with(source, inner.right, operand, pair)}"
         yield source.with_expression(node, new, how, 1)
+
+
+def _of_one_term(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`(a + b) / c` for `a / c + b`, or for `a + b / c`."""
+    if isinstance(node.op, ast.Div | ast.Mult) and _is_sum(node.left):
+        how = f"the brackets of `{source.shown(node)}` do not stand where they belong"
+        inner, sign = SIGNS[type(node.left.op)], SIGNS[type(node.op)]
+        one, other = map(source.in_brackets, (node.left.left, node.left.right))
+        by = source.in_brackets(node.right)
+        yield source.with_expression(node, f"{one} {sign} {by} {inner} {other}", how, 1)
+        yield source.with_expression(node, f"{one} {inner} {other} {sign} {by}", how, 2)
 
 
 def _is_sum(node: ast.AST) -> bool:

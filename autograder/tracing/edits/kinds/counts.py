@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import names_of, sizes
@@ -11,6 +12,7 @@ from autograder.tracing.text import callee
 
 COUNTS = ("len", "numel", "size", "sum")
 HALF, LAYER = 0.5, "Linear"
+HEADS = re.compile(r"^(?:num|n|nr)?_?heads?$")
 LATE = 3  # how unlikely one of many counts is
 
 
@@ -76,6 +78,11 @@ def _of_a_part(source: Source, node: ast.Subscript | ast.Name) -> Iterator[Edit]
             yield source.with_expression(
                 node, f"{source.of(node)} // {source.of(value.right)}", how
             )
+    function = source.function(node)
+    given = [a.arg for a in function.args.args] if function is not None else []
+    for heads in [name for name in given if HEADS.search(name) and name != source.of(node)][:1]:
+        how = f"`{source.shown(node)}` is the size of all of them, and not that of one"
+        yield source.with_expression(node, f"{source.of(node)} // {heads}", how, 1)
 
 
 def _is_under_a_root(source: Source, node: ast.expr) -> bool:

@@ -50,12 +50,27 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.Call) and callee(node) == "range":
         for each in node.args:
             how = f"`{source.shown(node)}` runs over other numbers than it should"
+            rank = 2 if _is_a_quotient(source, each) else 1  # which may leave out what is left over
             for sign in "+-":
-                yield source.with_expression(each, f"({source.of(each)}) {sign} 1", how, 1)
+                yield source.with_expression(each, f"({source.of(each)}) {sign} 1", how, rank)
         for name in _numbers_of_loops(source, node) if node.args else ():
             how = f"`{source.shown(node)}` goes on behind the round of the loop around it"
             for end in (name, f"{name} + 1"):
                 yield source.with_text(node.args[-1], end, how, 2)
+
+
+def _is_a_quotient(source: Source, node: ast.expr) -> bool:
+    """Whether a variable is made by a division of whole numbers."""
+    function = source.function(node)
+    inside = source.inside(function) if function is not None else []
+    made = [n.value for n in inside if isinstance(n, ast.Assign) and is_named(n, node)]
+    return any(isinstance(v, ast.BinOp) and isinstance(v.op, ast.FloorDiv) for v in made)
+
+
+def is_named(statement: ast.Assign, node: ast.expr) -> bool:
+    """Whether a statement gives a variable its value, alone."""
+    target = statement.targets[0]
+    return isinstance(node, ast.Name) and isinstance(target, ast.Name) and target.id == node.id
 
 
 def _of_places(source: Source, node: ast.Subscript) -> Iterator[Edit]:

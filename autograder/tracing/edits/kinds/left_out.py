@@ -49,6 +49,7 @@ SETTINGS = {
     "sort": [("descending", "True", "puts the smallest first")],
     "topk": [("largest", "False", "takes the largest")],
 }
+MAPS = ("average_attn_weights", "False", "gives one map for all heads")
 GELUS = dict.fromkeys(("ReLU", "Tanh", "Sigmoid", "SiLU"), "torch.nn.GELU")
 GELUS |= dict.fromkeys(("relu", "sigmoid", "silu"), "torch.nn.functional.gelu")
 MADE = ("zeros", "ones", "empty", "randn", "rand")
@@ -320,7 +321,9 @@ def _of_settings(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` is not the bend that belongs there"
         new = ", ".join([*map(source.of, node.args), 'approximate="tanh"'])
         yield source.with_text(node, f"{GELUS[callee(node)]}({new})", how, 1)
-    for name, value, how in SETTINGS.get(callee(node), ()):
+    settings = [*SETTINGS.get(callee(node), ())]
+    settings += [MAPS] if given & {"need_weights"} else []
+    for name, value, how in settings:
         if name not in given:
             yield _with(source, node, f"{name}={value}", f"`{source.shown(node)}` {how}", 2)
 

@@ -38,6 +38,7 @@ AROUND = (
 SOFTMAX_OF = ("torch", "F", "nn.functional", "torch.nn.functional", "torch.special")
 BENDS = ("torch.relu({})", "torch.nn.functional.gelu({})", "torch.tanh({})")
 PRODUCTS = ("matmul", "bmm", "mm", "einsum")
+TRIANGLES = ("tril", "triu")
 LOGS = ("log", "log_softmax", "logsigmoid")
 VIEWS = ("view", "unflatten", "transpose", "permute", "squeeze", "unsqueeze", "detach", "view_as")
 ANYWHERE = 4  # their rank: each could stand around any value
@@ -66,6 +67,7 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_nothing(source, node)
         yield from _of_distances(source, node)
     elif isinstance(node, ast.Call):
+        yield from _of_triangles_of_scores(source, node)
         yield from _of_factors(source, node)
         yield from _of_bends(source, node)
         yield from _of_exponentials(source, node)
@@ -161,6 +163,18 @@ def _first_operand(node: ast.AST) -> ast.expr | None:
         kinds = ast.Name | ast.Subscript | ast.Call
         return next((a for a in node.args if isinstance(a, kinds)), None)
     return None
+
+
+def _of_triangles_of_scores(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A triangle that is cut out of scores, which leaves 0 where nothing should be seen."""
+    of = taken_of(source, node)
+    if callee(node) in TRIANGLES and isinstance(of, ast.Name) and "mask" not in of.id:
+        how = f"`{source.shown(node)}` makes 0 of what is hidden, and a score of 0 has a weight"
+        start, end = source.span(of)
+        first, last = source.span(node)
+        ones = f"{source.text[first:start]}torch.ones_like({of.id}){source.text[end:last]}"
+        new = f"{of.id}.masked_fill({ones} == 0, {LEAST[0]})"
+        yield source.with_expression(node, new, how, 2)
 
 
 def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:

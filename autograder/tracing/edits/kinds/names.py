@@ -275,14 +275,17 @@ def _is_changed(source: Source, node: ast.Name) -> bool:
 
 
 def _is_a_number(source: Source, node: ast.Name) -> bool:
-    """Whether a name stands where a whole number stands: in `range`, a slice or a factor."""
+    """Whether a name stands where a whole number stands: in `range`, a slice, a diagonal or a
+    factor; with a minus sign, too."""
     parent = source.parent[node]
-    if isinstance(parent, ast.Slice):
+    if isinstance(parent, ast.UnaryOp):
+        parent = source.parent[parent]
+    if isinstance(parent, ast.Slice) or getattr(parent, "arg", "") == "diagonal":
         return True
     if isinstance(parent, ast.BinOp):
         power = isinstance(parent.op, ast.Pow) and node is parent.right
         return power or isinstance(parent.op, ast.Div | ast.Mult)
-    return isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "range"
+    return isinstance(parent, ast.Call) and callee(parent) in ("range", "tril", "triu")
 
 
 def names_of(source: Source, function: ast.FunctionDef, line: int) -> list[str]:

@@ -112,6 +112,11 @@ def _of_the_same_twice(source: Source, node: ast.Tuple | ast.List) -> Iterator[E
         held = [[w for w in re.findall(r"[a-z]+", text) if w in words] for text in texts]
         if len(texts) != len(words) or [len(own) for own in held] != [1] * len(words):
             continue
+        in_order = [texts[held.index([w])] for w in words if [w] in held]
+        if len(in_order) == len(texts) and in_order != texts:
+            how = f"`{source.shown(node)}` stand in another order than queries, keys and values"
+            (start, _), (_, end) = source.span(node.elts[0]), source.span(node.elts[-1])
+            yield source.with_span(node, (start, end), ", ".join(in_order), how, 1)
         for missing in [word for word in words if [word] not in held]:
             for each, text, (own,) in zip(node.elts, texts, held, strict=True):
                 if held.count([own]) > 1:
@@ -120,15 +125,18 @@ def _of_the_same_twice(source: Source, node: ast.Tuple | ast.List) -> Iterator[E
 
 
 def _of_longer_names(source: Source, node: ast.Tuple) -> Iterator[Edit]:
-    """Several names side by side, each of which is a part of another: `k, v` for `all_k, all_v`."""
+    """Several names side by side, each of which is a part of another, or has one for a part:
+    `k, v` for `all_k, all_v`."""
     function, own = source.function(node), [getattr(n, "id", "") for n in node.elts]
     if function is None or len(own) < 2 or not all(own):
         return
     known = names_of(source, function, node.lineno)
-    for longer in [name for name in known if name != own[0] and own[0] in name]:
-        before, _, behind = longer.partition(own[0])
-        others = [f"{before}{name}{behind}" for name in own]
-        if set(others) <= set(known):
+    longer = [name.partition(own[0])[::2] for name in known if name != own[0] and own[0] in name]
+    rows = [[f"{before}{name}{behind}" for name in own] for before, behind in longer]
+    for before, _, behind in (own[0].partition(n) for n in known if n != own[0] and n in own[0]):
+        rows.append([n.removeprefix(before).removesuffix(behind) for n in own])
+    for others in rows:
+        if set(others) <= set(known) and others != own:
             how = f"`{source.shown(node)}` are others than belong there"
             (start, _), (_, end) = source.span(node.elts[0]), source.span(node.elts[-1])
             yield source.with_span(node, (start, end), ", ".join(others), how, 1)

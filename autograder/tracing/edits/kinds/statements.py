@@ -71,7 +71,7 @@ def _is_an_error(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Call) and callee(node).endswith(("Error", "Exception"))
 
 
-def _block(source: Source, node: ast.stmt) -> list[ast.stmt]:
+def block_of(source: Source, node: ast.stmt) -> list[ast.stmt]:
     """The statements that a statement is one of."""
     parent = source.parent[node]
     blocks = (getattr(parent, name, None) for name in ("body", "orelse", "finalbody"))
@@ -80,7 +80,7 @@ def _block(source: Source, node: ast.stmt) -> list[ast.stmt]:
 
 def _later(source: Source, node: ast.stmt) -> Iterator[Edit]:
     """Two statements in a row, exchanged."""
-    block = _block(source, node)
+    block = block_of(source, node)
     place = block.index(node)
     if place + 1 == len(block) or not isinstance(block[place + 1], PLAIN):
         yield from _behind_a_block(source, node, block[place + 1 : place + 2])
@@ -100,18 +100,18 @@ def _behind_a_block(source: Source, node: ast.stmt, after: list[ast.stmt]) -> It
         names = (n for n in source.inside(other) if isinstance(n, ast.Name))
         needed = any(n.id in read for n in names if isinstance(n.ctx, ast.Store))
         if isinstance(other, BLOCKS):
-            (start, middle), (_, end) = _rows(source, node), _rows(source, other)
+            (start, middle), (_, end) = rows_of(source, node), rows_of(source, other)
             new = source.text[middle:end].rstrip("\n") + "\n" + source.text[start:middle]
             how = f"it runs before line {other.lineno}, and belongs behind what stands there"
             yield source.with_span(node, (start, end), new, how, 1 if needed else 3)
 
 
-def _rows(source: Source, node: ast.stmt) -> tuple[int, int]:
+def rows_of(source: Source, node: ast.stmt) -> tuple[int, int]:
     """The lines of a statement as a part of the text, with the last line's end."""
     return source.starts[node.lineno - 1], source.starts[node.end_lineno]
 
 
-def _moved(text: str, by: int) -> str:
+def moved(text: str, by: int) -> str:
     """Lines with another indentation."""
     rows = text.split("\n")
     if by < 0:
@@ -122,43 +122,43 @@ def _moved(text: str, by: int) -> str:
 def _out_of_its_block(source: Source, node: ast.stmt) -> Iterator[Edit]:
     """The last statement of a loop, behind it."""
     parent = source.parent[node]
-    block = _block(source, node)
+    block = block_of(source, node)
     if not isinstance(parent, BLOCKS) or block[-1] is not node or len(block) < 2:
         return
-    start, end = _rows(source, node)
+    start, end = rows_of(source, node)
     text = source.text[start:end]
     how = f"it runs in every round of the loop of line {parent.lineno}, and belongs behind it"
     if isinstance(parent, ast.If):
         how = f"it runs under the `if` of line {parent.lineno} alone, and belongs behind it"
-    new = _moved(text, parent.col_offset - node.col_offset)
+    new = moved(text, parent.col_offset - node.col_offset)
     yield source.with_span(node, (start, end), new, how, 2)
 
 
 def _last_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
     """The statement behind a loop, as its last one."""
-    block = _block(source, node)
+    block = block_of(source, node)
     place = block.index(node)
     after = block[place + 1] if place + 1 < len(block) else None
     if not isinstance(after, PLAIN):
         return
-    start, end = _rows(source, after)
+    start, end = rows_of(source, after)
     how = f"it runs once, and belongs into the loop of line {node.lineno}"
-    new = _moved(source.text[start:end], node.body[0].col_offset - after.col_offset)
+    new = moved(source.text[start:end], node.body[0].col_offset - after.col_offset)
     yield source.with_span(after, (start, end), new, how, 2)
 
 
 def _first_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
     """The statement before a loop, as its first one: what should begin anew in each round."""
-    block = _block(source, node)
+    block = block_of(source, node)
     place = block.index(node)
     before = block[place - 1] if place else None
     if not isinstance(before, PLAIN) or node.body[0].lineno == node.lineno:
         return
-    start, end = _rows(source, before)
+    start, end = rows_of(source, before)
     head_start, head_end = source.starts[node.lineno - 1], source.starts[node.body[0].lineno - 1]
-    moved = _moved(source.text[start:end], node.body[0].col_offset - before.col_offset)
+    own = moved(source.text[start:end], node.body[0].col_offset - before.col_offset)
     between = source.text[end:head_start]
-    new = between + source.text[head_start:head_end] + moved
+    new = between + source.text[head_start:head_end] + own
     how = f"it runs once, and belongs into each round of the loop of line {node.lineno}"
     yield source.with_span(before, (start, head_end), new, how, 2)
 
@@ -168,11 +168,11 @@ def _first_out_of_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
     first = node.body[0]
     if not isinstance(first, PLAIN) or len(node.body) < 2 or first.lineno == node.lineno:
         return
-    start, end = _rows(source, first)
-    moved = _moved(source.text[start:end], node.col_offset - first.col_offset)
+    start, end = rows_of(source, first)
+    own = moved(source.text[start:end], node.col_offset - first.col_offset)
     head = source.starts[node.lineno - 1]
     how = f"it runs in each round of the loop of line {node.lineno}, and should run once"
-    new = moved + source.text[head:start]
+    new = own + source.text[head:start]
     yield source.with_span(first, (head, end), new, how, 2)
 
 
@@ -219,7 +219,7 @@ def _still_needed(source: Source, node: ast.Assign) -> Iterator[Edit]:
     target = node.targets[0]
     if len(node.targets) != 1 or not isinstance(target, ast.Name):
         return
-    block = _block(source, node)
+    block = block_of(source, node)
     behind = block[block.index(node) + 1 :][:SOON]
     name, start = target.id, source.span(node)[0]
     for statement in behind:
@@ -235,7 +235,7 @@ def _still_needed(source: Source, node: ast.Assign) -> Iterator[Edit]:
 
 def _functions_exchanged(source: Source, node: ast.Assign) -> Iterator[Edit]:
     """The functions of two statements in a row in each other's places: sine and cosine."""
-    block = _block(source, node)
+    block = block_of(source, node)
     behind = block[block.index(node) + 1 :][:1]
     calls = [
         [n for n in source.inside(each) if isinstance(n, ast.Call) and callee(n) in ("sin", "cos")]

@@ -1,0 +1,72 @@
+"""Slips by a statement that stands a few lines too early or too late, or in the loop around its
+own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.statements import PLAIN, block_of, moved, rows_of
+
+FAR = 4  # statements that lie between at most
+
+
+def of_moves(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of where a statement stands."""
+    if not isinstance(node, PLAIN):
+        return
+    yield from _behind_what_it_reads(source, node)
+    yield from _into_a_loop_behind(source, node)
+    yield from _last_of_its_block(source, node)
+
+
+def _behind_what_it_reads(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """A statement that reads a variable before another one, some lines later, changes it: that one
+    in front of it."""
+    read = {n.id for n in source.names(node) if isinstance(n.ctx, ast.Load)}
+    block = block_of(source, node)
+    place = block.index(node)
+    for other in block[place + 2 : place + 2 + FAR]:
+        if not isinstance(other, PLAIN):
+            return
+        stored = {n.id for n in source.names(other) if isinstance(n.ctx, ast.Store)}
+        if stored & read:
+            (start, _), (first, end) = rows_of(source, node), rows_of(source, other)
+            new = source.text[first:end] + source.text[start:first]
+            how = f"it reads `{min(stored & read)}` before line {other.lineno} changes it"
+            yield source.with_span(node, (start, end), new, how, 3)
+            return
+
+
+def _into_a_loop_behind(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """A count that goes up once in a round, where it should in each round of a loop within."""
+    block = block_of(source, node)
+    loops = [n for n in block[block.index(node) + 1 :] if isinstance(n, ast.For)]
+    if (
+        not isinstance(node, ast.AugAssign)
+        or not loops
+        or loops[0].body[0].lineno == loops[0].lineno
+    ):
+        return
+    inside = loops[0].body[0]
+    start, end = rows_of(source, node)
+    head = source.starts[inside.lineno - 1]
+    text = moved(source.text[start:end], inside.col_offset - node.col_offset)
+    how = f"it runs outside of the loop of line {loops[0].lineno}, and belongs into it"
+    yield source.with_span(node, (start, head), source.text[end:head] + text, how, 2)
+
+
+def _last_of_its_block(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """What is kept of each round, kept at its beginning instead of its end."""
+    block = block_of(source, node)
+    in_a_loop = isinstance(source.parent[node], ast.For)
+    if not isinstance(node, ast.Expr) or not in_a_loop or len(block) - block.index(node) < 3:
+        return
+    start, end = rows_of(source, node)
+    last = rows_of(source, block[-1])[1]
+    rest = source.text[end:last]
+    new = rest + ("" if rest.endswith("\n") else "\n") + source.text[start:end].rstrip("\n")
+    new += "\n" if source.text[:last].endswith("\n") else ""
+    how = f"it runs before line {block[-1].lineno}, and belongs behind it"
+    yield source.with_span(node, (start, last), new, how, 3)
