@@ -7,7 +7,7 @@ that one is asked, and where it does not, the other one remains possible.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from autograder.shapes.text.comments import Comment
@@ -118,26 +118,41 @@ def sightings(
     return found
 
 
-def styles(room) -> dict[str, int]:
-    """How many comments of their own line are true of the line below, and of the one above.
+def vote(sighting: Sighting, room) -> str:
+    """The side of its statement on which a comment stands: "above", "below", or nothing.
 
-    "block" counts those that are true of a later line of the paragraph below only.
+    It is known of one that is true of the line on one side only. "block": it stands above a
+    paragraph, and is true of a later line of it.
     """
-    found = {"above": 0, "below": 0, "block": 0}
-    for sighting in room.sightings:
-        if sighting.trailing or sighting.place in ("loose", "named", "docstring"):
-            continue
-        first = {i for i in sighting.stmts if room.stmts[i].line > sighting.line}
+    if sighting.trailing or sighting.place in ("loose", "named", "docstring"):
+        return ""
+    first = {i for i in sighting.stmts if room.stmts[i].line > sighting.line}
 
-        def holds(stmts, of=sighting):
-            return any(room.holds(c, of, i) for c in of.claims for i in stmts)
+    def holds(stmts) -> bool:
+        some = any(room.holds(c, sighting, i) for c in sighting.claims for i in stmts)
+        return some or any(room.all_hold(sighting, i) for i in stmts)
 
-        below, above = holds(first), holds(set(sighting.stmts) - first)
-        if below != above:
-            found["above" if below else "below"] += 1
-        elif not below and holds(set(sighting.block) - first):
-            found["block"] += 1
-    return found
+    below, above = holds(first), holds(set(sighting.stmts) - first)
+    if below != above:
+        return "above" if below else "below"
+    return "block" if not below and holds(set(sighting.block) - first) else ""
+
+
+def side_of(votes: Mapping[str, int]) -> str:
+    """The side on which comments stand always; empty where nobody can say."""
+    above, below = votes.get("above", 0), votes.get("below", 0)
+    if above >= 3 and (below + votes.get("block", 0)) * 10 <= above:
+        return "above"
+    return "below" if below >= 2 and above * 10 <= below else ""
+
+
+def on_its_side(sighting: Sighting, side: str, room) -> Sighting:
+    """A comment between two lines that make tensors, about the one on the side that is meant."""
+    line = sighting.line
+    stmts = tuple(i for i in sighting.stmts if (room.stmts[i].line > line) == (side == "above"))
+    if sighting.place != "between" or not side or not set(stmts) & room.makers:
+        return sighting
+    return replace(sighting, stmts=stmts, place=side, block=sighting.block * (side == "above"))
 
 
 def docstring(function: Function, header: int, vocabulary: Vocabulary) -> list[Sighting]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autograder.shapes.attach import Sighting
+from autograder.shapes.attach import Sighting, side_of
 from autograder.shapes.binding import CALL, CODE, Scope
 from autograder.shapes.match import Matcher, results, unpacks
 from autograder.shapes.recording import Execution, Weight, tensors
@@ -267,10 +267,7 @@ class Case:
 
     def always_there(self) -> bool:
         """Whether the comments of this file stand always on this side of their lines."""
-        above, below = self.styles.get("above", 0), self.styles.get("below", 0)
-        if self.sighting.place == "below":
-            return below >= 2 and above * 10 <= below
-        return above >= 3 and (below + self.styles.get("block", 0)) * 10 <= above
+        return self.sighting.place == side_of(self.styles)
 
     def alive(self, dims, only: set[str] | None) -> bool:
         """Whether a variable around the statement has the shape, in all runs; `only` these."""

@@ -203,9 +203,6 @@ def placed_beside_it(case: Case) -> str:
             return ""
     if place in ("above", "below") and case.always_there():
         return ""
-    most, least = max(above, below), min(above, below)
-    if place == "between" and most >= 3 and least * 10 <= most:
-        return ""
     return "it may be about another line"
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from autograder.shapes.attach import MAKES, Sighting, sightings, styles
+from autograder.shapes.attach import MAKES, Sighting, on_its_side, side_of, sightings, vote
 from autograder.shapes.binding import Scope, Solver
 from autograder.shapes.case import Case, beside_a_true_one
 from autograder.shapes.facts import NEAR, evidence
@@ -106,7 +106,7 @@ class _Source:
         self.ignored = ignored(self.source)
         self.clock = Clock()
         self.needed = 0
-        self.styles: Counter[str] = Counter()
+        self.votes: Counter[str] = Counter()
         self.confirmed = names.Confirmed()
 
     def verdicts(self) -> list[Verdict]:
@@ -121,7 +121,7 @@ class _Source:
                 room.solve(told)
         for room in rooms:
             room.settle()
-            self.styles.update(styles(room))
+            self.votes.update(v for v in room.votes.values() if v)
         found = [v for r in rooms for v in r.verdicts() if v.line not in self.ignored]
         most = 2 * sum(v.verdict == "missing" for v in found) > self.needed
         found = [replace(v, deducts=most) if v.verdict == "missing" else v for v in found]
@@ -195,6 +195,7 @@ class _Room:
         self.order = sorted(making, key=lambda s: (s.line, s.id))
         behind = {i for s in self.sightings if s.trailing for i in s.stmts}
         self.bare = frozenset(self.makers - behind)
+        self.votes = {s.rows: vote(s, self) for s in self.sightings}
 
     # --- verdicts --------------------------------------------------------------------------------
     def verdicts(self) -> list[Verdict]:
@@ -205,7 +206,8 @@ class _Room:
         self.placed: list[Sighting] = []
         for sighting in sorted(self.sightings, key=lambda s: not s.trailing):
             self.source.clock.check()
-            verdicts, stmts = self.sighting(sighting)
+            side = side_of(self._others(sighting))
+            verdicts, stmts = self.sighting(on_its_side(sighting, side, self))
             if sighting.place == "docstring":  # it is no comment: only what is false is said
                 if self._line(sighting.line) not in self.source.given.lines:
                     found += [replace(v, deducts=False) for v in verdicts if v.verdict == "false"]
@@ -235,7 +237,7 @@ class _Room:
         numbers = claim.stages and all(only_numbers(t.dims) for t in claim.terms())
         return known if numbers and known else self.runs[stmt_id]
 
-    def _all_hold(self, sighting: Sighting, stmt_id: int) -> bool:
+    def all_hold(self, sighting: Sighting, stmt_id: int) -> bool:
         claims, stmt, runs = sighting.claims, self.stmts[stmt_id], self.runs[stmt_id]
         each = pairs(claims, stmt, runs)
         if each and all(positional(claims, stmt, e, self.matcher) for e in runs):
@@ -245,7 +247,7 @@ class _Room:
     def sighting(self, sighting: Sighting) -> tuple[list[Verdict], set[int]]:
         """What is said of one comment, and the statements that it describes."""
         for stmt_id in dict.fromkeys((*sighting.stmts, *sighting.block)):
-            if self._all_hold(sighting, stmt_id):
+            if self.all_hold(sighting, stmt_id):
                 runs, claims = self.runs[stmt_id], [c for c in sighting.claims if c.stages]
                 note = any(self.matcher.skips(c, e) for c in claims for e in runs)
                 text = "; a step before it is left out" * note
@@ -294,7 +296,8 @@ class _Room:
             return sighting.stmts[-1]
         if len(sighting.stmts) == 1 or sighting.place != "between":
             return sighting.stmts[0]
-        up = self.source.styles["below"] > self.source.styles["above"]
+        votes = self._others(sighting)
+        up = votes["below"] > votes["above"]
         side = [i for i in sighting.stmts if (self.stmts[i].line < sighting.line) == up]
         bare = [i for i in side or sighting.stmts if i in self.makers]
         return (bare or side or sighting.stmts)[0]
@@ -338,7 +341,7 @@ class _Room:
     @cached_property
     def twins(self) -> list[tuple[str, Stmt]]:
         first = [(s, s.stmts[0]) for s in self.sightings]
-        return [(s.text, self.stmts[i]) for s, i in first if self._all_hold(s, i)]
+        return [(s.text, self.stmts[i]) for s, i in first if self.all_hold(s, i)]
 
     def _case(self, claim: Claim, sighting: Sighting, stmt: Stmt) -> Case:
         place = self.order.index(stmt) if stmt in self.order else 0
@@ -356,8 +359,12 @@ class _Room:
             *([(s, self.runs[s.id]) for s in of] for of in (around, self.stmts.values())),
             self.twins,
             self.bare,
-            self.source.styles,
+            self._others(sighting),
         )
+
+    def _others(self, sighting: Sighting) -> Counter[str]:
+        """On which side of their statements the other comments of the file stand."""
+        return self.source.votes - Counter([self.votes.get(sighting.rows, "")])
 
     def _tuple(self, sighting: Sighting, stmt: Stmt) -> Verdict:
         """As many shapes as tensors, and one of them does not fit."""
