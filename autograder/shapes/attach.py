@@ -205,7 +205,8 @@ def _goes_on(one: Comment, other: Comment) -> bool:
     if other.line != one.line + 1 or not other.own or other.barrier or one.barrier:
         return False
     first = tokens(other.text[:20])
-    return one.own or bool(first and (first[0].kind == "arrow" or first[0].text in ("@", "×")))
+    sign = bool(first) and not first[0].word and first[0].kind == "arrow"
+    return one.own or sign or bool(first and first[0].text in ("@", "×"))
 
 
 def named_twice(claims: tuple[Claim, ...]) -> bool:

@@ -269,6 +269,14 @@ class Case:
         """Whether the comments of this file stand always on this side of their lines."""
         return self.sighting.place == side_of(self.styles)
 
+    def as_always(self) -> bool:
+        """Whether it is one shape, where the comments of this file stand always."""
+        return self.always_there() and len(self.sighting.claims) == 1
+
+    def plain(self) -> bool:
+        """Whether there are no words around the shape."""
+        return not (self.claim.told or self.claim.tail or self.claim.words)
+
     def alive(self, dims, only: set[str] | None) -> bool:
         """Whether a variable around the statement has the shape, in all runs; `only` these."""
         return all(

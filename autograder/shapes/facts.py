@@ -219,20 +219,23 @@ def nothing_near_has_it(case: Case) -> str:
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
         name = {case.last.label} & own
-        was = bool(name) and not case.always_there()
+        was = bool(name) and case.sighting.place != "below" and not case.always_there()
         was = was and case.alive(without(case.last.dims, case.foreign), name)
         if name and case.again():
             return "a tensor near this line has that shape"
         return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
-    sure = case.always_there() and len(case.sighting.claims) == 1
+    sure = case.as_always()
     begun = case.sighting.place == "above" and case.begins_here()  # then no line before is meant
+    told = {s.id for _, s in case.twins}  # another comment tells what these make
     near = [(s, runs) for s, runs in case.near if not begun or s.line > case.stmt.line]
+    near = [(s, runs) for s, runs in near if s.id not in told]
+    was = not chain and not (sure and (case.plain() or case.sighting.place == "below"))
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
         dims = opened(dims, set(case.unproven), case) if case.unproven else dims
         dims = without(dims, case.foreign)
-        if not chain and case.alive(dims, own if sure else None):
+        if was and case.alive(dims, own if sure else None):
             return "a tensor near this line has that shape"
         for stmt, runs in near:
             fits_it = [
