@@ -124,7 +124,9 @@ def vote(sighting: Sighting, room) -> str:
     It is known of one that is true of the line on one side only. "block": it stands above a
     paragraph, and is true of a later line of it.
     """
-    if sighting.trailing or sighting.place in ("loose", "named", "docstring"):
+    if sighting.trailing or sighting.place in ("loose", "docstring"):
+        return ""
+    if room.stmts[sighting.stmts[0]].kind == "def":
         return ""
     first = {i for i in sighting.stmts if room.stmts[i].line > sighting.line}
 

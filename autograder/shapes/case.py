@@ -267,7 +267,14 @@ class Case:
 
     def always_there(self) -> bool:
         """Whether the comments of this file stand always on this side of their lines."""
-        return self.sighting.place == side_of(self.styles)
+        if self.sighting.trailing or self.sighting.place in ("between", "loose", "docstring"):
+            return False
+        return side_of(self.styles) == ("below" if self.below else "above")
+
+    @property
+    def below(self) -> bool:
+        """Whether the comment stands below the statement."""
+        return self.stmt.line < self.sighting.line
 
     def as_always(self) -> bool:
         """Whether it is one shape, where the comments of this file stand always."""

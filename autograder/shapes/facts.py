@@ -201,7 +201,7 @@ def placed_beside_it(case: Case) -> str:
         one = not any(case.apart(s) for s in case.sighting.block)
         if (one and below <= above) or case.begins_here():
             return ""
-    if place in ("above", "below") and case.always_there():
+    if case.always_there():
         return ""
     return "it may be about another line"
 
@@ -219,7 +219,7 @@ def nothing_near_has_it(case: Case) -> str:
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
         name = {case.last.label} & own
-        was = bool(name) and case.sighting.place != "below" and not case.always_there()
+        was = bool(name) and not (case.below or case.always_there())
         was = was and case.alive(without(case.last.dims, case.foreign), name)
         if name and case.again():
             return "a tensor near this line has that shape"
@@ -230,7 +230,7 @@ def nothing_near_has_it(case: Case) -> str:
     told = {s.id for _, s in case.twins}  # another comment tells what these make
     near = [(s, runs) for s, runs in case.near if not begun or s.line > case.stmt.line]
     near = [(s, runs) for s, runs in near if s.id not in told]
-    was = not chain and not (sure and (case.plain() or case.sighting.place == "below"))
+    was = not chain and not (sure and (case.plain() or case.below))
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
         dims = opened(dims, set(case.unproven), case) if case.unproven else dims

@@ -295,7 +295,9 @@ class _Room:
         if sighting.place == "loose":
             return sighting.stmts[-1]
         if len(sighting.stmts) == 1 or sighting.place != "between":
-            return sighting.stmts[0]
+            sizes = any(len(c.stages) > 1 for c in sighting.claims) and sighting.place == "above"
+            made = [i for i in (*sighting.stmts, *sighting.block) if not sizes or i in self.makers]
+            return (made or sighting.stmts)[0]  # `[b, t, d] -> [..]` above `b, t, d = x.shape`
         votes = self._others(sighting)
         up = votes["below"] > votes["above"]
         side = [i for i in sighting.stmts if (self.stmts[i].line < sighting.line) == up]

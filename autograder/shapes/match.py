@@ -67,7 +67,10 @@ class Matcher:
         inner = (
             self._inner(sighting, stmt, execution) if sighting.place in ("inner", "link") else []
         )
-        return any(self._chain(c, stmt, execution, lookup, inner) for c in (claim, *claim.others))
+        claims = (claim, *claim.others)
+        if term := _of_another(claim, sighting, stmt, execution):
+            return self._labelled(term, stmt, execution, lookup)
+        return any(self._chain(c, stmt, execution, lookup, inner) for c in claims)
 
     def _inner(self, sighting: Sighting, stmt: Stmt, execution: Execution) -> list[Shape]:
         """What came about on the line of a comment that stands inside a statement."""
@@ -337,6 +340,15 @@ def _worked_out(stage: Stage, after: Stage, lookup) -> bool:
         and all({a[0], b[0]} & {*"+-*/"} for a, b in apart)
         and all(evaluate(a, lookup) == evaluate(b, lookup) is not None for a, b in apart)
     )
+
+
+def _of_another(claim: Claim, sighting: Sighting, stmt: Stmt, execution: Execution) -> Term | None:
+    """`# mask: [b, t]` in a line of a block for itself: of that tensor, and not of the result."""
+    if sighting.trailing or not (_one_shape(claim) and sighting.alone(claim)):
+        return None
+    term = claim.stages[0].terms[0]
+    known = tensors(execution.before.get(term.label)) and term.label not in flat(stmt.targets)
+    return term if known else None
 
 
 def _one_shape(claim: Claim) -> bool:
