@@ -121,8 +121,7 @@ def sightings(
 def vote(sighting: Sighting, room) -> str:
     """The side of its statement on which a comment stands: "above", "below", or nothing.
 
-    It is known of one that is true of the line on one side only. "block": it stands above a
-    paragraph, and is true of a later line of it.
+    It is known of one that is true of the line on one side only.
     """
     if sighting.trailing or sighting.place in ("loose", "docstring"):
         return ""
@@ -135,15 +134,13 @@ def vote(sighting: Sighting, room) -> str:
         return some or any(room.all_hold(sighting, i) for i in stmts)
 
     below, above = holds(first), holds(set(sighting.stmts) - first)
-    if below != above:
-        return "above" if below else "below"
-    return "block" if not below and holds(set(sighting.block) - first) else ""
+    return "" if below == above else "above" if below else "below"
 
 
 def side_of(votes: Mapping[str, int]) -> str:
     """The side on which comments stand always; empty where nobody can say."""
     above, below = votes.get("above", 0), votes.get("below", 0)
-    if above >= 3 and (below + votes.get("block", 0)) * 10 <= above:
+    if above >= 3 and below * 10 <= above:
         return "above"
     return "below" if below >= 2 and above * 10 <= below else ""
 

@@ -197,10 +197,9 @@ def placed_beside_it(case: Case) -> str:
     if place == "inner":
         return "" if case.argument else "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
-    if place == "above":
-        one = not any(case.apart(s) for s in case.sighting.block)
-        if (one and below <= above) or case.begins_here():
-            return ""
+    one = place == "above" and not any(case.apart(s) for s in case.sighting.block)
+    if (one and below <= above) or (place != "below" and case.begins_here()):
+        return ""
     if case.always_there():
         return ""
     return "it may be about another line"
@@ -219,14 +218,14 @@ def nothing_near_has_it(case: Case) -> str:
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
         name = {case.last.label} & own
-        was = bool(name) and not (case.below or case.always_there())
+        was = bool(name) and not (case.below or case.as_always())
         was = was and case.alive(without(case.last.dims, case.foreign), name)
         if name and case.again():
             return "a tensor near this line has that shape"
         return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
     sure = case.as_always()
-    begun = case.sighting.place == "above" and case.begins_here()  # then no line before is meant
+    begun = not case.below and case.begins_here()  # then no line before is meant
     told = {s.id for _, s in case.twins}  # another comment tells what these make
     near = [(s, runs) for s, runs in case.near if not begun or s.line > case.stmt.line]
     near = [(s, runs) for s, runs in near if s.id not in told]

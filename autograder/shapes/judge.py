@@ -295,14 +295,23 @@ class _Room:
         if sighting.place == "loose":
             return sighting.stmts[-1]
         if len(sighting.stmts) == 1 or sighting.place != "between":
-            sizes = any(len(c.stages) > 1 for c in sighting.claims) and sighting.place == "above"
-            made = [i for i in (*sighting.stmts, *sighting.block) if not sizes or i in self.makers]
+            chain = any(len(c.stages) > 1 for c in sighting.claims) and sighting.place == "above"
+            made = [
+                i
+                for i in (*sighting.stmts, *sighting.block)
+                if not (chain and self._takes_sizes(i))
+            ]
             return (made or sighting.stmts)[0]  # `[b, t, d] -> [..]` above `b, t, d = x.shape`
         votes = self._others(sighting)
         up = votes["below"] > votes["above"]
         side = [i for i in sighting.stmts if (self.stmts[i].line < sighting.line) == up]
-        bare = [i for i in side or sighting.stmts if i in self.makers]
-        return (bare or side or sighting.stmts)[0]
+        made = [i for i in (*side, *sighting.stmts) if not self._takes_sizes(i)]
+        return (made or side or sighting.stmts)[0]
+
+    def _takes_sizes(self, stmt_id: int) -> bool:
+        """Whether a line takes only sizes or numbers: `b, t, d = x.shape`."""
+        stmt, ran = self.stmts[stmt_id], bool(self.runs[stmt_id])
+        return ran and stmt.kind == "assign" and stmt_id not in self.makers
 
     def _beside(self, claim: Claim, sighting: Sighting, stmt_id: int) -> bool:
         """Whether a claim, beside one that is true of the result, is of what entered.

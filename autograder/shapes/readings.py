@@ -84,7 +84,8 @@ def nothing_on_the_way(case: Case) -> str:
     many = last.count.isdecimal() or case.scope.fixed(last.count, case.runs[0])[1]
     wordy = claim.told or claim.tail or claim.words > REMARK or many
     hold = case.matcher.passes if wordy else case.matcher.made_on_the_way
-    asked = wordy or not (case.sighting.trailing or case.as_always())
+    beside = case.sighting.trailing or case.as_always() or case.begins_here()
+    asked = wordy or not beside
     was = case.runs and last.label in case.runs[0].before  # `x = f(x)  # x: [..]`
     asked = asked and not (last.label in flat(case.stmt.targets) and not was)
     so_far = asked and all(case.matcher.goes_before(claim, case.stmt, e) for e in case.runs)
@@ -284,6 +285,8 @@ def not_a_pattern_of_its_own(case: Case) -> str:
 
 def not_the_operands(case: Case) -> str:
     """`(b, t, d) (d, n)`: where each of several shapes is of something that comes in."""
+    if case.subject():
+        return ""  # it is compared with what the label names
     claims = [c for c in case.sighting.claims if c.stages]
     several = len(claims) > 1 or (unpacks(case.stmt) and case.last.style == ",")
     side_by_side = len(claims) > 1 and case.last.label == "" and not case.claim.told
@@ -292,7 +295,7 @@ def not_the_operands(case: Case) -> str:
         return "it may be what comes in"
     first = tokens(case.sighting.text)[:2]
     signed = bool(first) and first[0].kind in ("times", "plus") and not first[0].word
-    foreign = case.last.label and case.last.label not in {*flat(case.stmt.targets), case.subject()}
+    foreign = case.last.label and case.last.label not in flat(case.stmt.targets)
     if (signed or foreign) and all(
         case.matcher.passes(case.claim, case.stmt, e)
         and all(len(s) > len(case.last.dims) for s in made(case, e))
