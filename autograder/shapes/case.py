@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,20 +13,15 @@ from autograder.shapes.match import Matcher, results, unpacks
 from autograder.shapes.recording import Execution, Weight, tensors
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
-    Dims,
     Expr,
     Lookup,
-    aligned,
     alone,
     evaluate,
-    fits,
-    is_dots,
     names_of,
     shape_fits,
     shape_names,
     without,
 )
-from autograder.shapes.text.flat import one_more
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.limits import Clock
 from autograder.shapes.text.reader import Claim
@@ -89,9 +82,12 @@ class Case:
 
     def _single(self, terms: list[Term]) -> set[Expr]:
         """The dimensions of shapes, without the products that other comments repeat."""
-        line, runs = self.sighting.line, self.runs[:8]
-        dims = {d for t in terms for d in t.dims}
-        return {d for d in dims if not all(self.scope.repeated(d, e, line) for e in runs)}
+        return {d for t in terms for d in t.dims if not self.told_again(d)}
+
+    def told_again(self, dim: Expr) -> bool:
+        """Whether a product, a sum or a number stands for its size in two other comments."""
+        line = self.sighting.line
+        return all(self.scope.repeated(dim, e, line) for e in self.runs[:8])
 
     @cached_property
     def foreign(self) -> set[str]:
@@ -374,67 +370,3 @@ def _has(dims, stmt: Stmt, execution: Execution, label: str, case: Case) -> bool
         s[::step] for s in weights for step in (1, -1)
     ]
     return any(shape_fits(dims, s, lookup) for s in shapes)
-
-
-# --- the slip that a claim may be -----------------------------------------------------------------
-def slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
-    """Whether a shape was meant: what nothing proves in the written one may be any size.
-
-    So may a length, a letter of a few comments, and a name of other functions, where it is not the
-    right shape then.
-    """
-    lookup = case.scope.lookup(execution)
-    dims = opened(dims, set(case.unproven), case) if case.unproven else dims
-    if _slip(dims, shape, execution, case):
-        return True
-    used = shape_names(dims)
-    lengths = {n for n in used if names.may_be_length(n) and case.scope.free(n, execution)}
-    free = opened(dims, case.foreign | lengths, case)
-    some = any(d[0] not in ("any", "num") for d in free)
-    return some and not shape_fits(free, shape, lookup) and _slip(free, shape, execution, case)
-
-
-def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
-    lookup = case.scope.lookup(execution)
-    if any(d[0] == "..." for d in dims):
-        pairs = aligned(dims, len(shape)) or ()
-        less = (dims[:i] + dims[i + 1 :] for i in range(len(dims)) if not is_dots(dims, i))
-        one = sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
-        return one or any(len(d) > 1 and shape_fits(d, shape, lookup) for d in less)
-    sizes = [None if d[0] == "any" else evaluate(d, lookup) for d in dims]
-    if any(size is None and d[0] != "any" for size, d in zip(sizes, dims, strict=True)):
-        return False
-    known = [int(s) for s in sizes if s is not None]
-    if len(known) == len(dims) and math.prod(known) == math.prod(shape) and min(known, default=1):
-        return True  # the same numbers in another order, or split and joined
-    if len(dims) == len(shape):
-        if not Counter(known) - Counter(shape):
-            return True  # in another order
-        wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
-        right = {d for i, d in enumerate(dims) if i not in wrong}
-        named = all(nameable(shape[i], execution, case.scope) or dims[i] in right for i in wrong)
-        reused = any(
-            case.reusable(n, shape[i], execution)
-            for i in wrong
-            if dims[i] not in (*dims[: max(0, i - 1)], *dims[i + 2 :])  # `[b, t, b]`
-            for n in names_of(dims[i])
-        )
-        return named and not reused and len({dims[i] for i in wrong}) == 1
-    if one_more(sizes, list(shape)) or one_more(list(shape), sizes):
-        return True
-    past = [s for _, v in execution.events for s in tensors(v)]
-    past += [s for t in flat(case.stmt.targets) for s in tensors(execution.before.get(t))]
-    return any(shape_fits(dims, s, lookup) for s in past)
-
-
-def nameable(size: int, execution: Execution, scope: Scope) -> bool:
-    """Whether a name, a product of two or a small number would be right for a size."""
-    if size <= 4:
-        return True
-    words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
-    words += [*scope.sizes(execution.config, execution.unit[0]), *scope.constants]
-    find = scope.lookup(execution)
-    known = {value for word in words if (value := find(word)) is not None and value > 0}
-    if size in known:
-        return True
-    return any(size % n == 0 and size // n in known for n in known | {2, 3, 4} if n > 1)

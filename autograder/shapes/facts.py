@@ -15,8 +15,9 @@ from autograder.shapes.attach import MAKES
 from autograder.shapes.case import Case, in_one_call, made, opened
 from autograder.shapes.match import results, unpacks
 from autograder.shapes.other_sizes import OTHER_SIZES, not_a_name_of_its_own, numbers_that_hold
-from autograder.shapes.readings import READINGS, REMARK, explained_by_a_slip, names_of_the_call
+from autograder.shapes.readings import READINGS, REMARK, names_of_the_call
 from autograder.shapes.recording import Weight, hides, tensors
+from autograder.shapes.slips import explained_by_a_slip
 from autograder.shapes.text.dims import (
     aligned,
     evaluate,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from autograder.shapes.attach import MAKES, Sighting, sightings, styles
-from autograder.shapes.binding import Scope, Solver
+from autograder.shapes.binding import Scope
 from autograder.shapes.case import Case, beside_a_true_one
 from autograder.shapes.facts import NEAR, evidence
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
@@ -30,6 +30,7 @@ from autograder.shapes.recording import (
     read_recording,
     tensors,
 )
+from autograder.shapes.solver import Solver
 from autograder.shapes.text import names
 from autograder.shapes.text.comments import Given, find_comments, given, ignored
 from autograder.shapes.text.dims import only_numbers

@@ -10,10 +10,11 @@ import itertools
 from collections.abc import Iterator
 from functools import lru_cache
 
-from autograder.shapes.binding import CODE, MAX_CHOICES, Solver
+from autograder.shapes.binding import CODE
 from autograder.shapes.case import Case, made
 from autograder.shapes.plan import numbers_of
 from autograder.shapes.recording import Execution, tensors
+from autograder.shapes.solver import MAX_CHOICES, Solver
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import Expr, aligned, evaluate, fits, names_of, shape_names
 from autograder.shapes.text.flat import may_be
@@ -49,7 +50,7 @@ def no_size_is_nameless(case: Case) -> str:
             return ""
         for i, j in pairs:
             beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
-            twice = dims[i] in beside and not _counts_items(dims[i])
+            twice = dims[i] in beside and _may_be_two(dims[i])
             again = twice or _of_many_uses(dims[i], e, case)
             wrong = not fits(dims[i], shape[j], lookup)
             if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
@@ -59,9 +60,11 @@ def no_size_is_nameless(case: Case) -> str:
     return "a name may stand for two sizes"
 
 
-def _counts_items(dim: Expr) -> bool:
-    """Whether a word counts what there is one number of only: `[batch, batch]` is no square."""
-    return bool(names_of(dim)) and {names.concept(n) for n in names_of(dim)} <= {"batch", "heads"}
+def _may_be_two(dim: Expr) -> bool:
+    """Whether a dimension that stands twice may be meant for two: a number is one, and so is a word
+    for what there is one number of only: `[batch, batch]` is no square.
+    """
+    return not {names.concept(n) for n in names_of(dim)} <= {"batch", "heads"}
 
 
 def _of_many_uses(dim: Expr, execution: Execution, case: Case) -> bool:
@@ -285,7 +288,8 @@ def numbers_that_hold(case: Case) -> str:
             fixed = dim[0] != "num" or dim[1] == 1 or all(dim[1] in s for s in every)
             if not fixed and (case.stmt.kind == "def" or len({s[i] for s in shapes}) > 1):
                 return why
-        if not case.names() and len(dims) in {len(s) for s in shapes}:
+        told = all(case.told_again(d) for d in dims if d[0] == "num" and d[1] > 1)
+        if not case.names() and not told and len(dims) in {len(s) for s in shapes}:
             return why
     return ""
 
@@ -310,6 +314,7 @@ def _of_another_call(case: Case) -> bool:
             for i, j in aligned(case.last.dims, len(shape)) or ()
             if case.last.dims[i] != ("num", 1) and not names_of(case.last.dims[i])
             if not fits(case.last.dims[i], shape[j], lookup)
+            and not case.told_again(case.last.dims[i])
         ]
         if not wrong or not all(wrong):
             return False

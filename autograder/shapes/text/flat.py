@@ -51,14 +51,14 @@ def sizes_in(found: list[Token], lookup: Lookup) -> list[int]:
 
 
 def end_of(sizes: list[int], at: int, shape: tuple[int, ...]) -> int | None:
-    """Where a row of sizes ends that makes the shape from a place on."""
+    """Where a row of sizes ends that makes the shape from a place on; a 1 is a size as well."""
     for wanted in shape:
-        product = 1
-        while at < len(sizes) and product != wanted or (at < len(sizes) and product == wanted == 0):
+        product, first = 1, at
+        while at < len(sizes) and (at == first or product != wanted or wanted == 0):
             product, at = product * sizes[at], at + 1
             if product > wanted:
                 return None
-        if product != wanted:
+        if at == first or product != wanted:
             return None
     return at
 
