@@ -10,13 +10,14 @@ from functools import cached_property
 from autograder.shapes.attach import Sighting
 from autograder.shapes.binding import CALL, CODE, Scope
 from autograder.shapes.match import Matcher, results, unpacks
-from autograder.shapes.recording import Execution, Weight, tensors
+from autograder.shapes.recording import Execution, Weight, tensors, wholes
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
     Expr,
     Lookup,
     alone,
     evaluate,
+    factors,
     names_of,
     shape_fits,
     shape_names,
@@ -257,6 +258,10 @@ class Case:
         free = {n for n in self.names() if self.scope.free(n, self.runs[0])} if self.runs else set()
         return not self.nowhere or self.fits(without(self.last.dims, free))
 
+    def entered(self, execution: Execution) -> set[tuple[int, ...]]:
+        """The shapes on the way to the result."""
+        return {shape for _, shape in self.matcher.on_the_way(self.stmt, execution)}
+
     def enters(self) -> bool:
         """Whether the first shape of the claim is of something that the line works on."""
         return all(self.matcher.enters(self.claim, self.stmt, e) for e in self.runs)
@@ -345,7 +350,30 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
     text = case.matcher.node(stmt).text
     if case.sighting.trailing and unpacks(stmt) and text.endswith((".shape", ".size()")):
         return [s for _, v in execution.events for s in tensors(v)][-1:]
-    return results(stmt, execution)
+    items, rank = results(stmt, execution), len(case.last.dims)
+    listed = [] if unpacks(stmt) else wholes(execution.last(stmt.value))[1:]
+    as_one = [w for w in listed for s in w if len(s) == rank != len(items[0])]
+    return as_one[0] if as_one else items  # a list of like tensors is told as one perhaps
+
+
+def commas_for_stars(sighting: Sighting, stmts: dict[int, Stmt], runs: dict) -> Sighting:
+    """With `b * t * d` as three dimensions, where all that is made has more than one."""
+    found = [(e, stmts[i]) for i in sighting.stmts for e in runs[i]]
+    made_ = [w for e, s in found for w in (results(s, e), *wholes(e.last(s.value))[1:])]
+    ranks = {len(s) for of in made_ for s in of}
+    if not ranks or min(ranks) < 2:
+        return sighting
+
+    def read(term: Term) -> Term:
+        apart = factors(term.dims[0]) if len(term.dims) == 1 else ()
+        return replace(term, dims=apart) if 1 < len(apart) <= max(ranks) else term
+
+    def of(claim: Claim) -> Claim:
+        *before, last = claim.stages or (None,)
+        stages = (*before, replace(last, terms=tuple(map(read, last.terms)))) if last else ()
+        return replace(claim, stages=stages, others=tuple(map(of, claim.others)))
+
+    return replace(sighting, claims=tuple(map(of, sighting.claims)))
 
 
 def opened(dims, unproven: set[str], case: Case):

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from autograder.shapes.attach import MAKES, Sighting, sightings, styles
 from autograder.shapes.binding import Scope
-from autograder.shapes.case import Case, beside_a_true_one
+from autograder.shapes.case import Case, beside_a_true_one, commas_for_stars
 from autograder.shapes.facts import NEAR, evidence
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
 from autograder.shapes.missing import as_many, lacking, needs_one
@@ -176,7 +176,7 @@ class _Room:
             function, source.traced, source.comments, source.lines, vocabulary, self.needs_one
         )
         self.scope.comments = [set(map(names.normal, s.names())) for s in found]
-        self.sightings = [s for s in found if s.stmts]
+        self.sightings = [commas_for_stars(s, self.stmts, self.runs) for s in found if s.stmts]
         self.homeless = [s for s in found if not s.stmts]
 
     def solve(self, told: names.Confirmed) -> None:

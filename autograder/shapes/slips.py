@@ -11,7 +11,7 @@ from collections import Counter
 from autograder.shapes.binding import Scope
 from autograder.shapes.case import Case, made, opened
 from autograder.shapes.match import results
-from autograder.shapes.recording import Execution, Weight, tensors
+from autograder.shapes.recording import Execution, Weight, tensors, wholes
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
     Dims,
@@ -46,7 +46,7 @@ def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, .
     """The written shapes that do not hold, each with the shapes that it may be a slip for."""
     shapes = made(case, execution)
     if not case.subject():
-        shapes = shapes + tensors(execution.last(case.stmt.value))
+        shapes = shapes + [s for w in wholes(execution.last(case.stmt.value)) for s in w]
     if case.claim.role == "input":
         shapes = shapes + [s for _, v in execution.events for s in tensors(v)]
     if case.sighting.place == "loose":  # it may be of any line

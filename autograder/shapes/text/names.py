@@ -103,7 +103,8 @@ def choices(name: str) -> tuple[str, ...]:
 def may_be_length(name: str) -> bool:
     """Whether a word may mean the length of a sequence: `seq_len`, `context`, `block_size`."""
     plain = normal(name).removeprefix("max_")
-    return "seq" in (concept(plain), *choices(plain))
+    ends = plain.endswith(("_len", "_length"))
+    return ends or "seq" in (concept(plain), *choices(plain))
 
 
 def spelled_like(name: str, values: dict[str, object]) -> set[int]:
