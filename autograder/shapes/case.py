@@ -23,7 +23,7 @@ from autograder.shapes.text.dims import (
     shape_names,
     without,
 )
-from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.text.limits import Clock
 from autograder.shapes.text.reader import Claim
 from autograder.shapes.text.shapes_in_text import Term
@@ -62,6 +62,12 @@ class Case:
     @property
     def last(self) -> Term:
         return self.claim.stages[-1].terms[-1]
+
+    @cached_property
+    def wrong(self) -> list[Execution]:
+        """The executions in which the claim does not hold."""
+        hold = self.matcher.holds
+        return [e for e in self.runs if not hold(self.claim, self.sighting, self.stmt, e)]
 
     def names(self) -> set[str]:
         return {n for t in self.claim.terms() for n in shape_names(t.dims)}
@@ -128,6 +134,13 @@ class Case:
         named = self.stmt.kind == "def" or self.last.label in flat(self.stmt.targets)
         place = self.sighting.place
         return place in ("end", "above", "between") or (place in ("named", "below") and named)
+
+    @property
+    def led_to(self) -> bool:
+        """`transpose to [b, d, t]`: whether words lead to the only shape of the claim."""
+        lead = plain(self.sighting.text).rpartition(self.last.text)[0]
+        arrow = [t.kind for t in tokens(lead)[-1:]] == ["arrow"]
+        return arrow and len(self.claim.stages) == 1
 
     @property
     def becomes(self) -> bool:
@@ -211,7 +224,7 @@ class Case:
             lookup(n) == size and self.lines_with(n, execution)
             for n in self.scope.bound.get(execution.unit, {})
         )
-        named = any(v == size for n, v in local.items() if "." not in n)
+        named = size == 1 or any(v == size for n, v in local.items() if "." not in n)
         return self.lines_with(name, execution) < OFTEN or not (spoken or named)
 
     def mentions(self, name: str) -> int:
@@ -300,6 +313,11 @@ class Case:
             for s, runs in later
             for e in runs
         )
+
+    def goes_into(self, stmt: Stmt) -> bool:
+        """Whether another statement works on what this one makes."""
+        read = {t.text.split(".")[0] for t in tokens(self.matcher.node(stmt).text)}
+        return bool(read & set(flat(self.stmt.targets)))
 
     def seen_near(self) -> bool:
         """Whether a tensor that is alive, or made within three statements, has the last shape."""

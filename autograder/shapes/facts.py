@@ -11,12 +11,13 @@ import itertools
 from collections.abc import Callable
 
 from autograder.shapes.attach import MAKES
+from autograder.shapes.binding import CODE
 from autograder.shapes.case import Case, in_one_call, made, opened
 from autograder.shapes.match import results, unpacks
 from autograder.shapes.other_sizes import OTHER_SIZES, not_a_name_of_its_own, numbers_that_hold
 from autograder.shapes.proof import names_are_proven
 from autograder.shapes.readings import READINGS, REMARK, names_of_the_call
-from autograder.shapes.recording import Weight, hides, tensors
+from autograder.shapes.recording import Execution, Weight, hides, tensors
 from autograder.shapes.slips import explained_by_a_slip
 from autograder.shapes.text.dims import (
     shape_fits,
@@ -24,6 +25,7 @@ from autograder.shapes.text.dims import (
 )
 from autograder.shapes.text.glue import leads_on, of_another_expression
 from autograder.shapes.text.lexer import plain, tokens
+from autograder.shapes.text.names import normal
 from autograder.shapes.tracer import flat
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
@@ -66,8 +68,9 @@ def not_set_aside(case: Case) -> str:
     each = any(t.kind == "each" for t in (*there, *behind))
     item = each and fewer and case.last.label not in flat(case.stmt.targets)
     next_ = [t for t in behind if t.kind not in ("comma", "open", "close")][:1]
-    purpose = [t.kind for t in before[-1:]] == ["arrow"] and len(case.claim.stages) == 1
-    next_ = [t for t in next_ if not (purpose and t.text == "for")]  # `reshape to [..] for heads`
+    purpose = case.led_to
+    both = [t.text for t in behind[:2]] in (["for", "both"], ["for", "all"])  # that are made
+    next_ = [t for t in next_ if t.text != "for" or not (purpose or both)]  # `to [..] for heads`
     called = rest.startswith(".") and rest[1:2].isalpha()  # `(t, b, d).transpose(0, 1)`
     if called or any({t.kind, t.text} & ANOTHER_CASE for t in next_):  # `[t, b] in keras`
         return "it is true of another case perhaps"
@@ -119,9 +122,29 @@ def one_shape(case: Case) -> str:
     held = [case.matcher.holds(case.claim, case.sighting, case.stmt, e) for e in case.runs]
     if any(any(h) and not all(h) for h in case.by_call(held)):
         return "the shape is not the same every time"
-    if in_one_call(held, case.runs) and not all(held):
+    apart = [h and not _the_same_here(case, e) for h, e in zip(held, case.runs, strict=True)]
+    if in_one_call(apart, case.runs) and not all(held):
         return "it is true of another call"
     return ""
+
+
+def _the_same_here(case: Case, execution: Execution) -> bool:
+    """Whether a name of the claim has the size of another one, which the code tells apart.
+
+    In a call for which `q_len` is `k_len`, one is as true as the other.
+    """
+    every = {n for group in case.scope.comments for n in group}
+
+    def sizes(e: Execution) -> dict[str, int | None]:
+        return {n: s for n, (s, by) in ((n, case.scope.fixed(n, e)) for n in every) if by == CODE}
+
+    here, used = sizes(execution), set(map(normal, case.names()))
+    return any(
+        here[a] == here[b] and there[a] != there[b]
+        for there in map(sizes, case.runs)
+        for a in used & set(here) & set(there)
+        for b in set(here) & set(there)
+    )
 
 
 def labelled_as_it(case: Case) -> str:
@@ -192,7 +215,8 @@ def placed_beside_it(case: Case) -> str:
     if len({c.line for c in case.sighting.claims}) > 1 and not one:
         return "it may tell of several steps"
     if place == "inner":
-        return "" if case.argument else "it stands inside a statement"
+        begun = case.sighting.line == case.stmt.line and case.nowhere  # `f(x,  # [b, t, d]`
+        return "" if case.argument or begun else "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
     if place == "above":
         one = not any(case.apart(s) for s in case.sighting.block)
@@ -210,6 +234,7 @@ def nothing_near_has_it(case: Case) -> str:
     """No tensor that is alive within three statements has the shape that a comment above claims."""
     own = set(flat(case.stmt.targets))
     sentence = case.claim.told and len(case.claim.stages) == 1 and case.claim.role != "output"
+    sentence = sentence and not case.led_to
     if case.sighting.trailing and sentence and case.last.label not in own:  # `split, then [..]`
         return "a tensor near this line has that shape" if case.seen_near() else ""
     if case.sighting.trailing or case.stmt.kind == "def" or case.nowhere:

@@ -135,9 +135,9 @@ class _Source:
         return [e for e in self.seen.executions.get(stmt.id, []) if e.config in self.configs]
 
     def built_with(self, owner: str) -> dict[int, dict[str, int]]:
-        """The integers that a class was built with, where it was always built alike."""
+        """The integers that a class was built with, and what it worked out, if always alike."""
         built = [f.id for f in self.traced.functions if f.owner == owner and f.name == "__init__"]
-        stmts = [s for s in self.traced.stmts if s.function in built and s.kind == "def"]
+        stmts = [s for s in self.traced.stmts if s.function in built]
         return arguments([e for s in stmts for e in self.runs(s)])
 
 

@@ -50,7 +50,7 @@ def no_size_is_nameless(case: Case) -> str:
             return ""
         for i, j in pairs:
             beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
-            twice = dims[i] in beside and _may_be_two(dims[i])
+            twice = dims[i] in beside and _may_be_two(dims[i], shape[j])
             again = twice or _of_many_uses(dims[i], e, case)
             wrong = not fits(dims[i], shape[j], lookup)
             if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
@@ -60,11 +60,12 @@ def no_size_is_nameless(case: Case) -> str:
     return "a name may stand for two sizes"
 
 
-def _may_be_two(dim: Expr) -> bool:
-    """Whether a dimension that stands twice may be meant for two: a number is one, and so is a word
-    for what there is one number of only: `[batch, batch]` is no square.
+def _may_be_two(dim: Expr, size: int) -> bool:
+    """Whether a dimension that stands twice may be meant for this size too, which is not told.
+
+    A number is meant as it is, a 1 is told as a 1, and `[batch, batch]` is no square.
     """
-    return not {names.concept(n) for n in names_of(dim)} <= {"batch", "heads"}
+    return size != 1 and not all(map(names.counts, names_of(dim)))
 
 
 def _of_many_uses(dim: Expr, execution: Execution, case: Case) -> bool:

@@ -41,7 +41,8 @@ def _exchanged(case: Case, unproven: set[str]) -> bool:
     for _, lookup, shape in case.seen():
         known = Counter(evaluate(d, lookup) for d in dims if names_of(d))
         apart = len(shape) != len(dims) or shape_fits(dims, shape, lookup)
-        if apart or len(known) < 2 or known - Counter(shape):
+        least = 1 if case.sighting.place == "end" else 2
+        if apart or len(known) < least or known - Counter(shape):
             return False
     return True
 

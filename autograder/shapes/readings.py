@@ -81,7 +81,8 @@ def nothing_on_the_way(case: Case) -> str:
     claim, last = case.claim, case.last
     many = last.count.isdecimal() or case.scope.fixed(last.count, case.runs[0])[1]
     wordy = claim.told or claim.tail or claim.words > REMARK or many
-    hold = case.matcher.passes if wordy else case.matcher.made_on_the_way
+    comes = wordy and not case.led_to  # `split to [..]` is no word on what comes in
+    hold = case.matcher.passes if comes else case.matcher.made_on_the_way
     asked = wordy or not case.sighting.trailing
     was = case.runs and last.label in case.runs[0].before  # `x = f(x)  # x: [..]`
     asked = asked and not (last.label in flat(case.stmt.targets) and not was)
@@ -124,7 +125,8 @@ def not_a_product_on_the_way(case: Case) -> str:
 def not_the_next_step(case: Case) -> str:
     """`x = x.mT  # [b, c, t] -> [b * t, c]` may tell what the next line makes of it."""
     stages = case.claim.stages
-    later = [runs for s, runs in case.near if s.line > case.stmt.line][:1]
+    later = [(s, runs) for s, runs in case.near if s.line > case.stmt.line][:1]
+    later = [runs for s, runs in later if case.goes_into(s)]
     if len(stages) != 2 or not later or any(len(s.terms) > 1 for s in stages):
         return ""
     first, last = (s.terms[0].dims for s in stages)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from autograder.shapes.binding import Scope
-from autograder.shapes.case import Case, made, opened
+from autograder.shapes.case import Case, in_one_call, made, opened
 from autograder.shapes.match import results
 from autograder.shapes.recording import Execution, Weight, tensors, wholes
 from autograder.shapes.text import names
@@ -31,13 +30,11 @@ from autograder.shapes.text.shapes_in_text import Term
 
 def explained_by_a_slip(case: Case) -> str:
     """Axes exchanged, one dropped or added, one name for another, or a stage that is past."""
-    wrong = [
-        e for e in case.runs if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
-    ]
-    if all(
+    slips = [
         any(slip(d, shape, e, case) for t, shape in _compared(case, e) for d in options(t.dims))
-        for e in wrong
-    ):
+        for e in case.wrong
+    ]
+    if not case.wrong or in_one_call(slips, case.wrong):
         return ""
     return "it is unlike anything that this line makes"
 
@@ -102,7 +99,7 @@ def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) 
     wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
     right = {d for i, d in enumerate(dims) if i not in wrong}
     named = all(
-        dims[i] in right or nameable(shape[i], execution, case.scope) or _is_number(dims[i], case)
+        dims[i] in right or nameable(shape[i], execution, case) or _is_number(dims[i], case)
         for i in wrong
     )
     reused = any(
@@ -119,9 +116,10 @@ def _is_number(dim: Expr, case: Case) -> bool:
     return dim[0] == "num" and case.told_again(dim)
 
 
-def nameable(size: int, execution: Execution, scope: Scope) -> bool:
-    """Whether a name, a product of two or a small number would be right for a size."""
-    if size <= 4:
+def nameable(size: int, execution: Execution, case: Case) -> bool:
+    """Whether a name would be right for a size, a product of two, or a small number."""
+    scope = case.scope
+    if size <= 4 or scope.confirmed.lines_of(execution.config, size) - {case.sighting.line}:
         return True
     words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
     words += [*scope.sizes(execution.config, execution.unit[0]), *scope.constants]

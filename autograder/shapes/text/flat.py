@@ -127,14 +127,15 @@ def may_be(dims: Dims, shape: tuple[int, ...], unknown: set[str], lookup: Lookup
 def clash(dims: Dims, shape: tuple[int, ...], among: set[str]) -> bool:
     """Whether one of these names would stand for two sizes.
 
-    `[b, t, t]` is no such name: who thinks of a square takes two lengths for one.
+    `[b, t, t]` is no such name, unless it is `[b, t, 1]`: who thinks of a square takes two lengths
+    for one.
     """
     at: dict[str, list[tuple[int, int]]] = {}
     for i, j in aligned(dims, len(shape)) or ():
         for name in among.intersection(alone(dims[i])):
             at.setdefault(name, []).append((i, shape[j]))
     return any(
-        m != n and (j > i + 1 or names.concept(name) == "batch")
+        m != n and (j > i + 1 or names.counts(name) or 1 in (m, n))
         for name, found in at.items()
         for (i, m), (j, n) in itertools.combinations(found, 2)
     )
