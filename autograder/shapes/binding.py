@@ -199,6 +199,8 @@ class Scope:
         if all(own.get(c) is not None for c in self.configs):
             found.append(tuple(own[c] for c in self.configs))
         given = [self.sizes(c, call) for c in self.configs]
+        role = [names.of_role(name, sizes) for sizes in given]  # of an inner module, it need not be
+        found += [tuple(role)] if len(name) > 2 and None not in role else []
         head = [names.by_concept("head_size", sizes) for sizes in given]
         word = [names.by_concept(name, sizes) for sizes in given]
         found += [tuple(word)] if None not in word else []

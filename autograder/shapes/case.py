@@ -55,7 +55,7 @@ class Case:
     clock: Clock
     near: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
     room: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
-    twins: list[tuple[str, Stmt]] = field(default_factory=list)
+    twins: list[tuple[Sighting, Stmt]] = field(default_factory=list)
     bare: frozenset[int] = frozenset()
     styles: dict[str, int] = field(default_factory=dict)
 

@@ -337,9 +337,9 @@ class _Room:
         return Verdict(line, text, sighting.text, "false", said, deducts=True, evidence=told)
 
     @cached_property
-    def twins(self) -> list[tuple[str, Stmt]]:
+    def twins(self) -> list[tuple[Sighting, Stmt]]:
         first = [(s, s.stmts[0]) for s in self.sightings]
-        return [(s.text, self.stmts[i]) for s, i in first if self._all_hold(s, i)]
+        return [(s, self.stmts[i]) for s, i in first if self._all_hold(s, i)]
 
     def _case(self, claim: Claim, sighting: Sighting, stmt: Stmt) -> Case:
         place = self.order.index(stmt) if stmt in self.order else 0

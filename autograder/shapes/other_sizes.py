@@ -50,7 +50,7 @@ def no_size_is_nameless(case: Case) -> str:
             return ""
         for i, j in pairs:
             beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
-            twice = dims[i] in beside and _may_be_two(dims[i], shape[j])
+            twice = dims[i] in beside and may_be_two(dims[i], shape[j])
             again = twice or _of_many_uses(dims[i], e, case)
             wrong = not fits(dims[i], shape[j], lookup)
             if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
@@ -60,7 +60,7 @@ def no_size_is_nameless(case: Case) -> str:
     return "a name may stand for two sizes"
 
 
-def _may_be_two(dim: Expr, size: int) -> bool:
+def may_be_two(dim: Expr, size: int) -> bool:
     """Whether a dimension that stands twice may be meant for this size too, which is not told.
 
     A number is meant as it is, a 1 is told as a 1, and `[batch, batch]` is no square.
@@ -279,6 +279,8 @@ def numbers_that_hold(case: Case) -> str:
     dims = case.last.dims
     given = case.stmt.kind == "def" and dims  # what comes in is as large as the caller wants
     if (given and (not case.names() or _only_numbers_are_wrong(case))) or _of_another_call(case):
+        return why
+    if any(d[0] == "/" and d[1][0] == "num" for d in dims):  # `224 / patch`: of somebody's images
         return why
     if any(d[0] == "num" and d[1] > 1 for t in case.claim.terms() for d in t.dims):
         if any(e.config >= len(case.scope.plan.sizes) for e in case.every):

@@ -10,6 +10,7 @@ from collections import Counter
 
 from autograder.shapes.case import Case, in_one_call, made, opened
 from autograder.shapes.match import results
+from autograder.shapes.other_sizes import may_be_two
 from autograder.shapes.recording import Execution, Weight, tensors, wholes
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
@@ -34,9 +35,23 @@ def explained_by_a_slip(case: Case) -> str:
         any(slip(d, shape, e, case) for t, shape in _compared(case, e) for d in options(t.dims))
         for e in case.wrong
     ]
-    if not case.wrong or in_one_call(slips, case.wrong):
+    if not case.wrong or in_one_call(slips, case.wrong) or _of_another_line(case):
         return ""
     return "it is unlike anything that this line makes"
+
+
+def _of_another_line(case: Case) -> bool:
+    """Whether it tells what a true comment tells behind another line, and not what this one makes.
+
+    Whatever is not proven, and each letter of a few comments, may be any size.
+    """
+    rest = [s.claims for s, _ in case.twins if s.trailing and s.line != case.sighting.line]
+    told = {c.stages[-1].terms[-1].dims for claims in rest for c in claims if c.stages}
+    dims = opened(case.last.dims, {*case.unproven, *case.foreign, *case.lengths}, case)
+    alone = len(case.claim.terms()) == 1 and not (case.claim.words or case.claim.tail)
+    behind = case.sighting.place == "end" and alone and not case.last.count
+    alike = any(shape_fits(dims, s, lookup) for _, lookup, s in case.seen())
+    return behind and case.last.dims in told and not alike
 
 
 def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ...]]]:
@@ -105,10 +120,16 @@ def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) 
     reused = any(
         case.reusable(n, shape[i], execution)
         for i in wrong
-        if dims[i] not in (*dims[: max(0, i - 1)], *dims[i + 2 :])  # `[b, t, b]`
+        if not _once_only(dims, i, shape[i])
         for n in names_of(dims[i])
     )
     return (was or (named and len({dims[i] for i in wrong}) == 1)) and not reused
+
+
+def _once_only(dims: Dims, i: int, size: int) -> bool:
+    """Whether a dimension stands elsewhere in the shape, and not as in a square: `[b, t, b]`."""
+    apart = (*dims[: max(0, i - 1)], *dims[i + 2 :])
+    return dims[i] in apart or (dims.count(dims[i]) > 1 and not may_be_two(dims[i], size))
 
 
 def _is_number(dim: Expr, case: Case) -> bool:

@@ -267,7 +267,8 @@ def strip_lead(found: list[Token], vocabulary: Vocabulary) -> tuple[str, list[To
     """The label and the rest of `shape of q: b, s, d`, `q - b x t x d`, `q: b s d`."""
     label, rest = "", list(found)
     for _ in range(4):
-        if rest and (rest[0].kind in LEADS or rest[0].text.lower() in ARTICLES):
+        row = len(rest) > 1 and rest[1].kind in ("times", "comma")  # `dim x batch`
+        if rest and not row and (rest[0].kind in LEADS or rest[0].text.lower() in ARTICLES):
             rest = rest[1:]
         elif len(rest) > 2 and _names(rest[0]) and _says(rest[1], rest[2]):
             label, rest = rest[0].text, rest[1:]
