@@ -146,9 +146,11 @@ class Scope:
         return self.fixed(name, execution)[0] is None
 
     def word(self, name: str, call: int) -> Vector | None:
-        """The sizes of a word that can mean one thing only."""
-        sizes = [names.by_concept(name, self.sizes(c, call)) for c in self.configs]
-        return tuple(sizes) if call in self.homes and sizes and None not in sizes else None
+        """The sizes of a word that can mean one thing only; as it is spelled in an inner module."""
+        given = [self.sizes(c, call) for c in self.configs]
+        find = names.by_concept if call in self.homes else names.of_role
+        sizes = [find(name, of) for of in given] if call in self.homes or len(name) > 2 else []
+        return tuple(sizes) if sizes and None not in sizes else None
 
     def lines_with(self, name: str, execution: Execution, line: int, here: bool = False) -> int:
         """How many other comments are true in which a name stands alone for its size.

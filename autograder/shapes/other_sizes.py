@@ -16,7 +16,16 @@ from autograder.shapes.plan import numbers_of
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.solver import MAX_CHOICES, Solver
 from autograder.shapes.text import names
-from autograder.shapes.text.dims import Expr, aligned, evaluate, fits, names_of, shape_names
+from autograder.shapes.text.dims import (
+    Expr,
+    aligned,
+    evaluate,
+    fits,
+    names_of,
+    shape_fits,
+    shape_names,
+    without,
+)
 from autograder.shapes.text.flat import may_be
 
 KEPT = 1_024  # expressions whose slices are kept
@@ -25,6 +34,8 @@ KEPT = 1_024  # expressions whose slices are kept
 def not_a_name_of_its_own(case: Case) -> str:
     """`[layers, b, width]`: what a name is in other functions, it need not be in this one."""
     foreign = {n for n in case.foreign if names.normal(n) not in case.scope.strangers}
+    if case.exchanged():  # words that have each a size of this tensor have no other one
+        foreign = {n for n in foreign if len(n) <= 2}
     if case.ends_right():  # a step of it is wrong: what the end names is known
         foreign = foreign - shape_names(case.last.dims)
         terms = [t for s in case.claim.stages for t in s.terms]
@@ -148,6 +159,19 @@ def _outweighed(mine, solver: Solver, told: dict[str, int]) -> bool:
     return found
 
 
+def no_word_is_the_calls(case: Case) -> str:
+    """`def __init__(self, width=9)`: a word of the call may stand for the size of the call."""
+    for e, lookup, shape in case.seen():
+        given = case.scope.sizes(e.config, e.unit[0])
+
+        def find(name: str, lookup=lookup, given=given) -> int | None:
+            return (names.of_role(name, given) if len(name) > 2 else None) or lookup(name)
+
+        if not shape_fits(case.last.dims, shape, find):
+            return ""
+    return "a name may stand for two sizes"
+
+
 def no_length_is_the_calls(case: Case) -> str:
     """`q: [b, t, d]`, `k: [b, t, d]`: that their lengths differ, only this call says."""
 
@@ -194,13 +218,16 @@ def no_batch_is_folded(case: Case) -> str:
 
 
 def _each_wrong(case: Case, may) -> bool:
-    """Whether each size that does not fit may be meant, and has no name in this function."""
-    found = False
+    """Whether each size that does not fit may be meant, and has no name in this function.
+
+    What nothing proves may be any size.
+    """
+    found, dims = False, without(case.last.dims, set(case.unproven) - case.lengths)
     for e, lookup, shape in case.seen():
         pairs = aligned(case.last.dims, len(shape))
         if pairs is None:
             return False
-        wrong = [(case.last.dims[i], shape[j]) for i, j in pairs]
+        wrong = [(dims[i], shape[j]) for i, j in pairs]
         wrong = [(d, n) for d, n in wrong if not fits(d, n, lookup)]
         if any(_named(n, e, case) or not may(d, n, e) for d, n in wrong):
             return False
@@ -326,6 +353,7 @@ def _of_another_call(case: Case) -> bool:
 
 OTHER_SIZES = (
     no_size_is_nameless,
+    no_word_is_the_calls,
     no_length_is_the_calls,
     no_other_choice_is_as_good,
     no_slice_is_left_out,

@@ -47,7 +47,9 @@ class Solver:
         self.votes = self._votes(room.sightings)
         some = [r for runs in self.runs.values() for r in runs[-3:]]
         self.usual = {n: self.scope.liked(n, some, unit[0]) for n in self.votes}
+        told = {vector for counted in self.votes.values() for vector in +counted}
         self.meant = {n: self.scope.word(n, unit[0]) for n in self.votes}
+        self.meant = {n: v if v in told else None for n, v in self.meant.items()}
         self.domains = {n: self._domain(n) for n in self.votes}
         self.cases = [
             _Case(c, s, tuple(sorted(self._symbols(c))))
