@@ -8,25 +8,24 @@ an empty text.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Callable
 
 from autograder.shapes.attach import MAKES
+from autograder.shapes.binding import CODE
 from autograder.shapes.case import Case, in_one_call, made, opened
 from autograder.shapes.match import results, unpacks
 from autograder.shapes.other_sizes import OTHER_SIZES, not_a_name_of_its_own, numbers_that_hold
-from autograder.shapes.readings import READINGS, REMARK, explained_by_a_slip, names_of_the_call
-from autograder.shapes.recording import Weight, hides, tensors
+from autograder.shapes.proof import names_are_proven
+from autograder.shapes.readings import READINGS, REMARK, names_of_the_call
+from autograder.shapes.recording import Execution, Weight, hides, tensors
+from autograder.shapes.slips import explained_by_a_slip
 from autograder.shapes.text.dims import (
-    aligned,
-    evaluate,
-    names_of,
     shape_fits,
     without,
 )
-from autograder.shapes.text.flat import clash
 from autograder.shapes.text.glue import leads_on, of_another_expression
 from autograder.shapes.text.lexer import plain, tokens
+from autograder.shapes.text.names import normal
 from autograder.shapes.tracer import flat
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
@@ -69,8 +68,9 @@ def not_set_aside(case: Case) -> str:
     each = any(t.kind == "each" for t in (*there, *behind))
     item = each and fewer and case.last.label not in flat(case.stmt.targets)
     next_ = [t for t in behind if t.kind not in ("comma", "open", "close")][:1]
-    purpose = [t.kind for t in before[-1:]] == ["arrow"] and len(case.claim.stages) == 1
-    next_ = [t for t in next_ if not (purpose and t.text == "for")]  # `reshape to [..] for heads`
+    purpose = case.led_to
+    both = [t.text for t in behind[:2]] in (["for", "both"], ["for", "all"])  # that are made
+    next_ = [t for t in next_ if t.text != "for" or not (purpose or both)]  # `to [..] for heads`
     called = rest.startswith(".") and rest[1:2].isalpha()  # `(t, b, d).transpose(0, 1)`
     if called or any({t.kind, t.text} & ANOTHER_CASE for t in next_):  # `[t, b] in keras`
         return "it is true of another case perhaps"
@@ -122,9 +122,29 @@ def one_shape(case: Case) -> str:
     held = [case.matcher.holds(case.claim, case.sighting, case.stmt, e) for e in case.runs]
     if any(any(h) and not all(h) for h in case.by_call(held)):
         return "the shape is not the same every time"
-    if in_one_call(held, case.runs) and not all(held):
+    apart = [h and not _the_same_here(case, e) for h, e in zip(held, case.runs, strict=True)]
+    if in_one_call(apart, case.runs) and not all(held):
         return "it is true of another call"
     return ""
+
+
+def _the_same_here(case: Case, execution: Execution) -> bool:
+    """Whether a name of the claim has the size of another one, which the code tells apart.
+
+    In a call for which `q_len` is `k_len`, one is as true as the other.
+    """
+    every = {n for group in case.scope.comments for n in group}
+
+    def sizes(e: Execution) -> dict[str, int | None]:
+        return {n: s for n, (s, by) in ((n, case.scope.fixed(n, e)) for n in every) if by == CODE}
+
+    here, used = sizes(execution), set(map(normal, case.names()))
+    return any(
+        here[a] == here[b] and there[a] != there[b]
+        for there in map(sizes, case.runs)
+        for a in used & set(here) & set(there)
+        for b in set(here) & set(there)
+    )
 
 
 def labelled_as_it(case: Case) -> str:
@@ -195,7 +215,8 @@ def placed_beside_it(case: Case) -> str:
     if len({c.line for c in case.sighting.claims}) > 1 and not one:
         return "it may tell of several steps"
     if place == "inner":
-        return "" if case.argument else "it stands inside a statement"
+        begun = case.sighting.line == case.stmt.line and case.nowhere  # `f(x,  # [b, t, d]`
+        return "" if case.argument or begun else "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
     one = place == "above" and not any(case.apart(s) for s in case.sighting.block)
     if (one and below <= above) or (place != "below" and case.begins_here()):
@@ -209,6 +230,7 @@ def nothing_near_has_it(case: Case) -> str:
     """No tensor that is alive within three statements has the shape that a comment above claims."""
     own = set(flat(case.stmt.targets))
     sentence = case.claim.told and len(case.claim.stages) == 1 and case.claim.role != "output"
+    sentence = sentence and not case.led_to
     if case.sighting.trailing and sentence and case.last.label not in own:  # `split, then [..]`
         return "a tensor near this line has that shape" if case.seen_near() else ""
     if case.sighting.trailing or case.stmt.kind == "def" or case.nowhere:
@@ -245,67 +267,6 @@ def nothing_near_has_it(case: Case) -> str:
             if (below or not sure) and in_one_call(fits_it, runs):
                 return "a tensor near this line has that shape"
     return ""
-
-
-# --- 3. every name is proven ----------------------------------------------------------------------
-def names_are_proven(case: Case) -> str:
-    """Each name is of the code, of the call, or confirmed by two other comments."""
-    if not case.names() and case.last.dims and not numbers_that_hold(case):
-        return ""
-    unproven = case.unproven
-    sure = _exchanged(case, set(unproven)) or _twice(case) or _false_whatever(case, set(unproven))
-    if unproven and not sure:
-        return f"nothing proves what `{unproven[0]}` stands for"
-    return ""
-
-
-def _exchanged(case: Case, unproven: set[str]) -> bool:
-    """Whether the proven names are all of this tensor, and stand elsewhere: `[b, h, s]`."""
-    dims = without(case.last.dims, unproven)
-    if not case.next_to_it:
-        return False
-    for _, lookup, shape in case.seen():
-        known = Counter(evaluate(d, lookup) for d in dims if names_of(d))
-        apart = len(shape) != len(dims) or shape_fits(dims, shape, lookup)
-        if apart or len(known) < 2 or known - Counter(shape):
-            return False
-    return True
-
-
-def _twice(case: Case) -> bool:
-    """Whether a name stands for two sizes of one tensor: `[b, t, b]` is false whatever `b` is."""
-    return all(clash(case.last.dims, shape, case.names()) for _, _, shape in case.seen())
-
-
-def _false_whatever(case: Case, unproven: set[str]) -> bool:
-    """Whether a comment is false whatever the names that nothing proves stand for.
-
-    `[batch, width, seq_len]` cannot be `[batch, seq_len, *]`: one with a name that is not proven
-    counts as any size. Half of the dimensions must be told: by proven names, or behind a line, and
-    where their number is wrong, by numbers and the names of one other true comment too.
-    """
-    once = {n for n in unproven - case.foreign if all(case.lines_with(n, e) for e in case.runs)}
-    dims = opened(case.last.dims, unproven, case)
-    told = [d[0] not in ("any", "...", "num") for d in dims]
-    known = [not names_of(d) & (unproven - once) for d in case.last.dims]
-    apart = all(aligned(dims, len(s)) is None for e in case.runs for s in made(case, e))
-    if case.sighting.place == "end" or apart:
-        named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
-        told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
-    if 2 * sum(told) < len(dims) or not case.next_to_it:
-        return False
-    # A batch that this call lacks, all of the comments have; what only one has was put in.
-    others = set().union(*map(names_of, case.last.dims)) - unproven
-    often = {n for n in unproven if case.mentions(n) > 1 or len(others) < 2}
-    kept = [k or not names_of(d) & often for d, k in zip(case.last.dims, known, strict=True)]
-    fewer = tuple(d for d, k in zip(dims, kept, strict=True) if k)
-    return all(
-        not shape_fits(some, s, case.scope.lookup(e))
-        for e in case.runs
-        if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
-        for s in made(case, e)
-        for some in (dims, fewer)
-    )
 
 
 FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (

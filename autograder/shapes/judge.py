@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from autograder.shapes.attach import MAKES, Sighting, on_its_side, side_of, sightings, vote
-from autograder.shapes.binding import Scope, Solver
-from autograder.shapes.case import Case, beside_a_true_one
+from autograder.shapes.binding import Scope
+from autograder.shapes.case import Case, beside_a_true_one, commas_for_stars
 from autograder.shapes.facts import NEAR, evidence
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
 from autograder.shapes.missing import as_many, lacking, needs_one
@@ -30,6 +30,7 @@ from autograder.shapes.recording import (
     read_recording,
     tensors,
 )
+from autograder.shapes.solver import Solver
 from autograder.shapes.text import names
 from autograder.shapes.text.comments import Given, find_comments, given, ignored
 from autograder.shapes.text.dims import only_numbers
@@ -134,9 +135,9 @@ class _Source:
         return [e for e in self.seen.executions.get(stmt.id, []) if e.config in self.configs]
 
     def built_with(self, owner: str) -> dict[int, dict[str, int]]:
-        """The integers that a class was built with, where it was always built alike."""
+        """The integers that a class was built with, and what it worked out, if always alike."""
         built = [f.id for f in self.traced.functions if f.owner == owner and f.name == "__init__"]
-        stmts = [s for s in self.traced.stmts if s.function in built and s.kind == "def"]
+        stmts = [s for s in self.traced.stmts if s.function in built]
         return arguments([e for s in stmts for e in self.runs(s)])
 
 
@@ -175,7 +176,7 @@ class _Room:
             function, source.traced, source.comments, source.lines, vocabulary, self.needs_one
         )
         self.scope.comments = [set(map(names.normal, s.names())) for s in found]
-        self.sightings = [s for s in found if s.stmts]
+        self.sightings = [commas_for_stars(s, self.stmts, self.runs) for s in found if s.stmts]
         self.homeless = [s for s in found if not s.stmts]
 
     def solve(self, told: names.Confirmed) -> None:
@@ -350,9 +351,9 @@ class _Room:
         return Verdict(line, text, sighting.text, "false", said, deducts=True, evidence=told)
 
     @cached_property
-    def twins(self) -> list[tuple[str, Stmt]]:
+    def twins(self) -> list[tuple[Sighting, Stmt]]:
         first = [(s, s.stmts[0]) for s in self.sightings]
-        return [(s.text, self.stmts[i]) for s, i in first if self.all_hold(s, i)]
+        return [(s, self.stmts[i]) for s, i in first if self.all_hold(s, i)]
 
     def _case(self, claim: Claim, sighting: Sighting, stmt: Stmt) -> Case:
         place = self.order.index(stmt) if stmt in self.order else 0

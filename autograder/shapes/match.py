@@ -103,7 +103,7 @@ class Matcher:
 
         A stage that names an operation of the statement must be what that operation made.
         """
-        on_the_way = self._on_the_way(stmt, execution)
+        on_the_way = self.on_the_way(stmt, execution)
         ops = {op for op, _ in on_the_way}
         at = 0
         for stage, after in itertools.pairwise(stages):
@@ -165,7 +165,7 @@ class Matcher:
     def enters(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether the first stage is the shape of something that the statement works on."""
         lookup, dims = self.scope.lookup(execution), claim.stages[0].terms[0].dims
-        seen = [shape for _, shape in self._on_the_way(stmt, execution)]
+        seen = [shape for _, shape in self.on_the_way(stmt, execution)]
         return any(shape_fits(dims, shape, lookup) for shape in seen)
 
     def product_on_the_way(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
@@ -184,7 +184,7 @@ class Matcher:
         """Whether a chain names an operation whose input is not the shape that stands before it."""
         return not self._received(claim.stages, execution, self.scope.lookup(execution))
 
-    def _on_the_way(self, stmt: Stmt, execution: Execution) -> list[tuple[str, Shape]]:
+    def on_the_way(self, stmt: Stmt, execution: Execution) -> list[tuple[str, Shape]]:
         """Operations and shapes in the order they came about, the result itself left out."""
         events = list(execution.events)
         if len(events) > 1 and events[-1][0] == stmt.value:
@@ -273,11 +273,8 @@ class Matcher:
         if term.label and self._labelled(term, stmt, execution, lookup):
             return True
         made = results(stmt, execution)
-        if made and any(
-            shape_fits(term.dims, s, lookup)
-            for whole in wholes(execution.last(stmt.value))[1:]
-            for s in whole
-        ):
+        listed = wholes(execution.last(stmt.value))[1:] if not unpacks(stmt) else ()
+        if made and any(shape_fits(term.dims, s, lookup) for whole in listed for s in whole):
             return True
         whole = self._other_reading(stmt, execution)
         if whole and all(shape_fits(term.dims, s, lookup) for s in whole):

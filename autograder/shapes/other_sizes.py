@@ -10,12 +10,22 @@ import itertools
 from collections.abc import Iterator
 from functools import lru_cache
 
-from autograder.shapes.binding import CODE, MAX_CHOICES, Solver
+from autograder.shapes.binding import CODE
 from autograder.shapes.case import Case, made
 from autograder.shapes.plan import numbers_of
 from autograder.shapes.recording import Execution, tensors
+from autograder.shapes.solver import MAX_CHOICES, Solver
 from autograder.shapes.text import names
-from autograder.shapes.text.dims import Expr, aligned, evaluate, fits, names_of, shape_names
+from autograder.shapes.text.dims import (
+    Expr,
+    aligned,
+    evaluate,
+    fits,
+    names_of,
+    shape_fits,
+    shape_names,
+    without,
+)
 from autograder.shapes.text.flat import may_be
 
 KEPT = 1_024  # expressions whose slices are kept
@@ -24,6 +34,8 @@ KEPT = 1_024  # expressions whose slices are kept
 def not_a_name_of_its_own(case: Case) -> str:
     """`[layers, b, width]`: what a name is in other functions, it need not be in this one."""
     foreign = {n for n in case.foreign if names.normal(n) not in case.scope.strangers}
+    if case.exchanged():  # words that have each a size of this tensor have no other one
+        foreign = {n for n in foreign if len(n) <= 2}
     if case.ends_right():  # a step of it is wrong: what the end names is known
         foreign = foreign - shape_names(case.last.dims)
         terms = [t for s in case.claim.stages for t in s.terms]
@@ -49,7 +61,7 @@ def no_size_is_nameless(case: Case) -> str:
             return ""
         for i, j in pairs:
             beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
-            twice = dims[i] in beside and not _counts_items(dims[i])
+            twice = dims[i] in beside and may_be_two(dims[i], shape[j])
             again = twice or _of_many_uses(dims[i], e, case)
             wrong = not fits(dims[i], shape[j], lookup)
             if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
@@ -59,9 +71,12 @@ def no_size_is_nameless(case: Case) -> str:
     return "a name may stand for two sizes"
 
 
-def _counts_items(dim: Expr) -> bool:
-    """Whether a word counts what there is one number of only: `[batch, batch]` is no square."""
-    return bool(names_of(dim)) and {names.concept(n) for n in names_of(dim)} <= {"batch", "heads"}
+def may_be_two(dim: Expr, size: int) -> bool:
+    """Whether a dimension that stands twice may be meant for this size too, which is not told.
+
+    A number is meant as it is, a 1 is told as a 1, and `[batch, batch]` is no square.
+    """
+    return size != 1 and not all(map(names.counts, names_of(dim)))
 
 
 def _of_many_uses(dim: Expr, execution: Execution, case: Case) -> bool:
@@ -144,6 +159,19 @@ def _outweighed(mine, solver: Solver, told: dict[str, int]) -> bool:
     return found
 
 
+def no_word_is_the_calls(case: Case) -> str:
+    """`def __init__(self, width=9)`: a word of the call may stand for the size of the call."""
+    for e, lookup, shape in case.seen():
+        given = case.scope.sizes(e.config, e.unit[0])
+
+        def find(name: str, lookup=lookup, given=given) -> int | None:
+            return (names.of_role(name, given) if len(name) > 2 else None) or lookup(name)
+
+        if not shape_fits(case.last.dims, shape, find):
+            return ""
+    return "a name may stand for two sizes"
+
+
 def no_length_is_the_calls(case: Case) -> str:
     """`q: [b, t, d]`, `k: [b, t, d]`: that their lengths differ, only this call says."""
 
@@ -190,13 +218,16 @@ def no_batch_is_folded(case: Case) -> str:
 
 
 def _each_wrong(case: Case, may) -> bool:
-    """Whether each size that does not fit may be meant, and has no name in this function."""
-    found = False
+    """Whether each size that does not fit may be meant, and has no name in this function.
+
+    What nothing proves may be any size.
+    """
+    found, dims = False, without(case.last.dims, set(case.unproven) - case.lengths)
     for e, lookup, shape in case.seen():
         pairs = aligned(case.last.dims, len(shape))
         if pairs is None:
             return False
-        wrong = [(case.last.dims[i], shape[j]) for i, j in pairs]
+        wrong = [(dims[i], shape[j]) for i, j in pairs]
         wrong = [(d, n) for d, n in wrong if not fits(d, n, lookup)]
         if any(_named(n, e, case) or not may(d, n, e) for d, n in wrong):
             return False
@@ -276,6 +307,8 @@ def numbers_that_hold(case: Case) -> str:
     given = case.stmt.kind == "def" and dims  # what comes in is as large as the caller wants
     if (given and (not case.names() or _only_numbers_are_wrong(case))) or _of_another_call(case):
         return why
+    if any(d[0] == "/" and d[1][0] == "num" for d in dims):  # `224 / patch`: of somebody's images
+        return why
     if any(d[0] == "num" and d[1] > 1 for t in case.claim.terms() for d in t.dims):
         if any(e.config >= len(case.scope.plan.sizes) for e in case.every):
             return "" if not case.names() else why
@@ -285,7 +318,8 @@ def numbers_that_hold(case: Case) -> str:
             fixed = dim[0] != "num" or dim[1] == 1 or all(dim[1] in s for s in every)
             if not fixed and (case.stmt.kind == "def" or len({s[i] for s in shapes}) > 1):
                 return why
-        if not case.names() and len(dims) in {len(s) for s in shapes}:
+        told = all(case.told_again(d) for d in dims if d[0] == "num" and d[1] > 1)
+        if not case.names() and not told and len(dims) in {len(s) for s in shapes}:
             return why
     return ""
 
@@ -310,6 +344,7 @@ def _of_another_call(case: Case) -> bool:
             for i, j in aligned(case.last.dims, len(shape)) or ()
             if case.last.dims[i] != ("num", 1) and not names_of(case.last.dims[i])
             if not fits(case.last.dims[i], shape[j], lookup)
+            and not case.told_again(case.last.dims[i])
         ]
         if not wrong or not all(wrong):
             return False
@@ -318,6 +353,7 @@ def _of_another_call(case: Case) -> bool:
 
 OTHER_SIZES = (
     no_size_is_nameless,
+    no_word_is_the_calls,
     no_length_is_the_calls,
     no_other_choice_is_as_good,
     no_slice_is_left_out,

@@ -11,15 +11,14 @@ import math
 import operator
 from dataclasses import replace
 
-from autograder.shapes.case import Case, made, slip
+from autograder.shapes.case import Case, made
 from autograder.shapes.match import results, unpacks
-from autograder.shapes.recording import Execution, Weight, tensors
+from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
     evaluate,
     names_of,
     number_apart,
-    options,
     rounded,
     shape_fits,
     uneven,
@@ -27,7 +26,6 @@ from autograder.shapes.text.dims import (
 )
 from autograder.shapes.text.flat import pieces_of, runs_over, segments_of, spaced, starred
 from autograder.shapes.text.lexer import plain, tokens
-from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import flat
 
 REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
@@ -83,7 +81,8 @@ def nothing_on_the_way(case: Case) -> str:
     claim, last = case.claim, case.last
     many = last.count.isdecimal() or case.scope.fixed(last.count, case.runs[0])[1]
     wordy = claim.told or claim.tail or claim.words > REMARK or many
-    hold = case.matcher.passes if wordy else case.matcher.made_on_the_way
+    comes = wordy and not case.led_to  # `split to [..]` is no word on what comes in
+    hold = case.matcher.passes if comes else case.matcher.made_on_the_way
     beside = case.sighting.trailing or case.as_always() or case.begins_here()
     asked = wordy or not beside
     was = case.runs and last.label in case.runs[0].before  # `x = f(x)  # x: [..]`
@@ -127,7 +126,8 @@ def not_a_product_on_the_way(case: Case) -> str:
 def not_the_next_step(case: Case) -> str:
     """`x = x.mT  # [b, c, t] -> [b * t, c]` may tell what the next line makes of it."""
     stages = case.claim.stages
-    later = [runs for s, runs in case.near if s.line > case.stmt.line][:1]
+    later = [(s, runs) for s, runs in case.near if s.line > case.stmt.line][:1]
+    later = [runs for s, runs in later if case.goes_into(s)]
     if len(stages) != 2 or not later or any(len(s.terms) > 1 for s in stages):
         return ""
     first, last = (s.terms[0].dims for s in stages)
@@ -332,42 +332,6 @@ def names_of_the_call(case: Case) -> str:
     if case.sighting.place == "docstring" and len(case.last.dims) in ranks:
         return "" if case.exchanged() else "the names of a docstring need not be those of the call"
     return ""
-
-
-# --- the slip that explains it --------------------------------------------------------------------
-def explained_by_a_slip(case: Case) -> str:
-    """Axes exchanged, one dropped or added, one name for another, or a stage that is past."""
-    wrong = [
-        e for e in case.runs if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
-    ]
-    if all(
-        any(slip(d, shape, e, case) for t, shape in _compared(case, e) for d in options(t.dims))
-        for e in wrong
-    ):
-        return ""
-    return "it is unlike anything that this line makes"
-
-
-def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ...]]]:
-    """The written shapes that do not hold, each with the shapes that it may be a slip for."""
-    shapes = made(case, execution)
-    if not case.subject():
-        shapes = shapes + tensors(execution.last(case.stmt.value))
-    if case.claim.role == "input":
-        shapes = shapes + [s for _, v in execution.events for s in tensors(v)]
-    if case.sighting.place == "loose":  # it may be of any line
-        every = [(s, e) for s, runs in case.room for e in runs if e.unit == execution.unit]
-        shapes = shapes + [s for of, e in every for s in results(of, e)]
-    lookup = case.scope.lookup(execution)
-    stages = case.claim.stages
-    wrong = [(case.last, s) for s in shapes if not shape_fits(case.last.dims, s, lookup)]
-    if len(stages[-1].terms) > 1:
-        wrong = []  # a product without its result
-    if wrong or (len(stages) == 1 and len(stages[0].terms) == 1):
-        return wrong
-    seen = [s for _, v in execution.events for s in tensors(v)] + shapes
-    weights = [v.shape[::-1] for _, v in execution.events if isinstance(v, Weight) and v.shape]
-    return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
 
 
 READINGS = (

@@ -52,8 +52,9 @@ def accusation(case: Case) -> str:
         return f"Line {place}: no tensor of this function is {said}, as your comment says."
     if claim.role == "input":
         return f"Line {place}: nothing that comes into this line is {said}."
-    shapes = [made(case, e) for e in case.runs]
-    seen = next(iter(spelled(case.runs, shapes, case.scope, (claim,), line)), "unknown")
+    runs = case.wrong or case.runs
+    shapes = [made(case, e) for e in runs]
+    seen = next(iter(spelled(runs, shapes, case.scope, (claim,), line)), "unknown")
     steps = len(claim.stages) > 1 or len(claim.stages[-1].terms) > 1
     result = replace(claim, stages=claim.stages[-1:])
     if steps and all(case.matcher.holds(result, case.sighting, stmt, e) for e in case.runs):
