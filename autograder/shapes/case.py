@@ -13,6 +13,7 @@ from autograder.shapes.match import Matcher, results, unpacks
 from autograder.shapes.recording import Execution, Weight, tensors, wholes
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
+    Dims,
     Expr,
     Lookup,
     alone,
@@ -40,6 +41,7 @@ class Case:
     every: the executions with the sizes that students know, too. near: statements within reach.
     room: all statements of the function.
     twins: the comments behind lines that are true, with their statements.
+    arguments: what is told of them, each with its name and the runs of the function's head.
     bare: statements that make a tensor and have no comment behind them. styles: how many comments
     of each place are true in this function.
     """
@@ -56,6 +58,7 @@ class Case:
     near: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
     room: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
     twins: list[tuple[Sighting, Stmt]] = field(default_factory=list)
+    arguments: list[tuple[str, Dims, list[Execution]]] = field(default_factory=list)
     bare: frozenset[int] = frozenset()
     styles: dict[str, int] = field(default_factory=dict)
 

@@ -33,7 +33,7 @@ from autograder.shapes.recording import (
 from autograder.shapes.solver import Solver
 from autograder.shapes.text import names
 from autograder.shapes.text.comments import Given, find_comments, given, ignored
-from autograder.shapes.text.dims import only_numbers
+from autograder.shapes.text.dims import Dims, only_numbers
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.limits import Clock, TooLong
 from autograder.shapes.text.reader import Claim, legends
@@ -310,9 +310,9 @@ class _Room:
         return (made or side or sighting.stmts)[0]
 
     def _takes_sizes(self, stmt_id: int) -> bool:
-        """Whether a line takes only sizes or numbers: `b, t, d = x.shape`."""
-        stmt, ran = self.stmts[stmt_id], bool(self.runs[stmt_id])
-        return ran and stmt.kind == "assign" and stmt_id not in self.makers
+        """Whether a line takes only sizes: `b, t, d = x.shape`."""
+        targets, runs = flat(self.stmts[stmt_id].targets), self.runs[stmt_id]
+        return any(e.size(t) is not None for e in runs for t in targets)
 
     def _beside(self, claim: Claim, sighting: Sighting, stmt_id: int) -> bool:
         """Whether a claim, beside one that is true of the result, is of what entered.
@@ -355,6 +355,13 @@ class _Room:
         first = [(s, s.stmts[0]) for s in self.sightings]
         return [(s, self.stmts[i]) for s, i in first if self.all_hold(s, i)]
 
+    @cached_property
+    def arguments(self) -> list[tuple[str, Dims, list[Execution]]]:
+        """What is told of each argument, with the runs of the function's head."""
+        of = [(s, s.stmts[0]) for s in self.sightings if self.stmts[s.stmts[0]].kind == "def"]
+        terms = [(c.terms(), self.runs[i]) for s, i in of for c in s.claims]
+        return [(t[0].label, t[0].dims, runs) for t, runs in terms if len(t) == 1 and t[0].label]
+
     def _case(self, claim: Claim, sighting: Sighting, stmt: Stmt) -> Case:
         place = self.order.index(stmt) if stmt in self.order else 0
         around = [*self.order[max(0, place - NEAR) : place], *self.order[place + 1 :][:NEAR]]
@@ -370,6 +377,7 @@ class _Room:
             self.source.clock,
             *([(s, self.runs[s.id]) for s in of] for of in (around, self.stmts.values())),
             self.twins,
+            self.arguments,
             self.bare,
             self._others(sighting),
         )
