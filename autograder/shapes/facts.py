@@ -8,11 +8,11 @@ an empty text.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from autograder.shapes.attach import MAKES
 from autograder.shapes.binding import CODE
 from autograder.shapes.case import Case, in_one_call, made, opened
+from autograder.shapes.layout import MAKES
 from autograder.shapes.match import results, unpacks
 from autograder.shapes.other_sizes import OTHER_SIZES, not_a_name_of_its_own, numbers_that_hold
 from autograder.shapes.proof import names_are_proven
@@ -295,3 +295,8 @@ def evidence(case: Case) -> list[tuple[str, str, str]]:
         if reason:
             break
     return found
+
+
+def unlike(found: Sequence[tuple[str, str, str]]) -> bool:
+    """Whether nothing but the want of a slip speaks against it: another line may be meant."""
+    return bool(found) and found[-1][0] == FACTS[-1][0]

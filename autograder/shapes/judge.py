@@ -11,11 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from autograder.shapes.attach import MAKES, Sighting, on_its_side, side_of, sightings, vote
+from autograder.shapes.attach import Sighting, sightings
 from autograder.shapes.binding import Scope
 from autograder.shapes.case import Case, beside_a_true_one, commas_for_stars
-from autograder.shapes.facts import NEAR, evidence
+from autograder.shapes.facts import NEAR, evidence, unlike
+from autograder.shapes.layout import MAKES
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
+from autograder.shapes.meant import likeliest, on_its_side, paragraph, side_of, vote
 from autograder.shapes.missing import as_many, lacking, needs_one
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
@@ -228,7 +230,10 @@ class _Room:
         return found
 
     def holds(self, claim: Claim, sighting: Sighting, stmt_id: int) -> bool:
-        runs, stmt = self._runs_for(claim, stmt_id), self.stmts[stmt_id]
+        return self._holds(claim, sighting, stmt_id, self._runs_for(claim, stmt_id))
+
+    def _holds(self, claim: Claim, sighting: Sighting, stmt_id: int, runs) -> bool:
+        stmt = self.stmts[stmt_id]
         return bool(runs) and all(self.matcher.holds(claim, sighting, stmt, e) for e in runs)
 
     def _runs_for(self, claim: Claim, stmt_id: int) -> list[Execution]:
@@ -253,7 +258,11 @@ class _Room:
                 note = any(self.matcher.skips(c, e) for c in claims for e in runs)
                 text = "; a step before it is left out" * note
                 return [self._true(sighting, stmt_id, text)], {stmt_id}
-        stmt_id = self._likeliest(sighting)
+        joined = paragraph(sighting, self)
+        for stmt_id, runs in joined:
+            if self._holds(sighting.claims[0], sighting, stmt_id, runs):
+                return [self._true(sighting, stmt_id)], {*sighting.block} & {*range(stmt_id + 1)}
+        stmt_id = likeliest(sighting, self._others(sighting), self)
         if sighting.place == "loose":  # a heading perhaps
             return self._heading(sighting, stmt_id)
         stmt = self.stmts[stmt_id]
@@ -268,7 +277,7 @@ class _Room:
             if claim in true or (true and self._beside(claim, sighting, stmt_id)):
                 found.append(self._true(sighting, stmt_id))
             else:
-                found.append(self._decide(claim, sighting, stmt, true))
+                found.append(self._decide_steps(claim, sighting, stmt, true, joined))
         return found, set(sighting.stmts) if stmt.kind == "def" else {stmt_id}
 
     def _heading(self, sighting: Sighting, stmt_id: int) -> tuple[list[Verdict], set[int]]:
@@ -285,35 +294,6 @@ class _Room:
         found = [v for v in found if v.verdict == "false"]
         return found, {stmt_id} if found else set()
 
-    def _likeliest(self, sighting: Sighting) -> int:
-        """The statement that a comment is about, where it is true of none."""
-        labels = {t.label for c in sighting.claims for t in c.terms() if t.label}
-        own = [i for i in sighting.stmts if labels & set(flat(self.stmts[i].targets))]
-        if own and self.stmts[sighting.stmts[0]].kind != "def":  # what comes in is told first
-            after = {i: [e.after.get(n) for e in self.runs[i] for n in labels] for i in own}
-            one = [i for i in own if any(len(tensors(v)) == 1 for v in after[i])]
-            return (one or own)[0]
-        if sighting.place == "loose":
-            return sighting.stmts[-1]
-        if len(sighting.stmts) == 1 or sighting.place != "between":
-            chain = any(len(c.stages) > 1 for c in sighting.claims) and sighting.place == "above"
-            made = [
-                i
-                for i in (*sighting.stmts, *sighting.block)
-                if not (chain and self._takes_sizes(i))
-            ]
-            return (made or sighting.stmts)[0]  # `[b, t, d] -> [..]` above `b, t, d = x.shape`
-        votes = self._others(sighting)
-        up = votes["below"] > votes["above"]
-        side = [i for i in sighting.stmts if (self.stmts[i].line < sighting.line) == up]
-        made = [i for i in (*side, *sighting.stmts) if not self._takes_sizes(i)]
-        return (made or side or sighting.stmts)[0]
-
-    def _takes_sizes(self, stmt_id: int) -> bool:
-        """Whether a line takes only sizes: `b, t, d = x.shape`."""
-        targets, runs = flat(self.stmts[stmt_id].targets), self.runs[stmt_id]
-        return any(e.size(t) is not None for e in runs for t in targets)
-
     def _beside(self, claim: Claim, sighting: Sighting, stmt_id: int) -> bool:
         """Whether a claim, beside one that is true of the result, is of what entered.
 
@@ -326,14 +306,28 @@ class _Room:
             return False
         return all(self.matcher.passes(claim, stmt, e) for e in self.runs[stmt_id])
 
-    def _decide(self, claim: Claim, sighting: Sighting, stmt: Stmt, true: list[Claim]) -> Verdict:
+    def _decide_steps(self, claim: Claim, sighting: Sighting, stmt: Stmt, true, joined) -> Verdict:
+        """Of a chain that may go through several statements, what is false of each of them."""
+        many = len(claim.stages[-1].terms[-1].dims) if joined else 0
+        tries = [(self.stmts[i], runs) for i, runs in joined]
+        tries = [(s, r) for s, r in tries if {len(x) for e in r for x in results(s, e)} == {many}]
+        ends = [(s, r) for s, r in tries if self._case(claim, sighting, s, r).ends_right()]
+        tries = ends[:1] or [(stmt, None), *tries]
+        found = [self._decide(claim, sighting, s, true, runs) for s, runs in tries]
+        slips = [v.verdict == "false" or unlike(v.evidence) for v in found]
+        false = [v for v in found if v.verdict == "false"]
+        return false[0] if false and all(slips) else next(v for v in found if v not in false)
+
+    def _decide(
+        self, claim: Claim, sighting: Sighting, stmt: Stmt, true: list[Claim], runs=None
+    ) -> Verdict:
         text, line = self.text(stmt), place_of(sighting, stmt)
         why = claim.unreadable
         if not claim.stages:
             why = why or "the comment is not readable as a shape"
         if why:
             return cannot_tell(line, text, sighting.text, why)
-        case = self._case(claim, sighting, stmt)
+        case = self._case(claim, sighting, stmt, runs)
         told = true and beside_a_true_one(claim, sighting, stmt, self.tensors)
         if told and not (sighting.alone(claim) and case.nowhere):
             why = "another shape in this comment is true"
@@ -362,14 +356,14 @@ class _Room:
         terms = [(c.terms(), self.runs[i]) for s, i in of for c in s.claims]
         return [(t[0].label, t[0].dims, runs) for t, runs in terms if len(t) == 1 and t[0].label]
 
-    def _case(self, claim: Claim, sighting: Sighting, stmt: Stmt) -> Case:
+    def _case(self, claim: Claim, sighting: Sighting, stmt: Stmt, runs=None) -> Case:
         place = self.order.index(stmt) if stmt in self.order else 0
         around = [*self.order[max(0, place - NEAR) : place], *self.order[place + 1 :][:NEAR]]
         return Case(
             claim,
             sighting.only(claim, self.tensors),
             stmt,
-            self._runs_for(claim, stmt.id),
+            self._runs_for(claim, stmt.id) if runs is None else runs,
             self.source.seen.executions.get(stmt.id, []),
             self.matcher,
             self.scope,

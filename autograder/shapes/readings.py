@@ -285,13 +285,15 @@ def not_a_pattern_of_its_own(case: Case) -> str:
 
 def not_as_for_an_argument(case: Case) -> str:
     """`x: [b, n, t]` of an argument: what a name is there, it may be in the other comments too."""
-    for label, dims, runs in case.arguments:
+    for label, dims, runs in case.arguments if case.stmt.kind != "def" else ():
         there = {(e.config, e.unit): tensors(e.after.get(label)) for e in runs}
         held = []
         for e, lookup, shape in case.seen():
             alike = [s for s in there.get((e.config, e.unit), ()) if len(s) == len(dims)]
             own = {d[1]: n for s in alike for d, n in zip(dims, s, strict=True) if d[0] == "name"}
-            held.append(shape_fits(case.last.dims, shape, lambda n, o=own, f=lookup: o.get(n, f(n))))
+            held.append(
+                shape_fits(case.last.dims, shape, lambda n, o=own, f=lookup: o.get(n, f(n)))
+            )
         if held and all(held):
             return "an argument is told with another meaning of its names"
     return ""

@@ -1,0 +1,107 @@
+"""Of the statements that a comment may be about, the one that is meant.
+
+The functions are given the `judge._Room` of the comment: the statements of its function, and what
+they made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from autograder.shapes.attach import Sighting
+from autograder.shapes.recording import Execution, tensors
+from autograder.shapes.text.lexer import tokens
+from autograder.shapes.tracer import flat
+
+STEPS = 4  # statements that a chain above them may go through
+
+
+# --- the side -------------------------------------------------------------------------------------
+def vote(sighting: Sighting, room) -> str:
+    """The side of its statement on which a comment stands: "above", "below", or nothing.
+
+    It is known of one that is true of the line on one side only.
+    """
+    if sighting.trailing or sighting.place in ("loose", "docstring"):
+        return ""
+    if room.stmts[sighting.stmts[0]].kind == "def":
+        return ""
+    first = {i for i in sighting.stmts if room.stmts[i].line > sighting.line}
+
+    def holds(stmts) -> bool:
+        some = any(room.holds(c, sighting, i) for c in sighting.claims for i in stmts)
+        return some or any(room.all_hold(sighting, i) for i in stmts)
+
+    below, above = holds(first), holds(set(sighting.stmts) - first)
+    return "" if below == above else "above" if below else "below"
+
+
+def side_of(votes: Mapping[str, int]) -> str:
+    """The side on which comments stand always; empty where nobody can say."""
+    above, below = votes.get("above", 0), votes.get("below", 0)
+    if above >= 3 and below * 10 <= above:
+        return "above"
+    return "below" if below >= 2 and above * 10 <= below else ""
+
+
+def on_its_side(sighting: Sighting, side: str, room) -> Sighting:
+    """A comment between two lines that make tensors, about the one on the side that is meant."""
+    line = sighting.line
+    stmts = tuple(i for i in sighting.stmts if (room.stmts[i].line > line) == (side == "above"))
+    if sighting.place != "between" or not side or not set(stmts) & room.makers:
+        return sighting
+    return replace(sighting, stmts=stmts, place=side, block=sighting.block * (side == "above"))
+
+
+# --- the statement --------------------------------------------------------------------------------
+def likeliest(sighting: Sighting, votes: Mapping[str, int], room) -> int:
+    """The statement that a comment is about, where it is true of none."""
+    stmts = room.stmts
+    labels = {t.label for c in sighting.claims for t in c.terms() if t.label}
+    own = [i for i in sighting.stmts if labels & set(flat(stmts[i].targets))]
+    if own and stmts[sighting.stmts[0]].kind != "def":  # what comes in is told first
+        after = {i: [e.after.get(n) for e in room.runs[i] for n in labels] for i in own}
+        one = [i for i in own if any(len(tensors(v)) == 1 for v in after[i])]
+        return (one or own)[0]
+    if sighting.place == "loose":
+        return sighting.stmts[-1]
+    asked = [*sighting.stmts]
+    if sighting.place == "between":
+        up = votes.get("below", 0) > votes.get("above", 0)
+        asked.sort(key=lambda i: (stmts[i].line < sighting.line) != up)
+    elif sighting.place != "above" or all(len(c.stages) < 2 for c in sighting.claims):
+        return asked[0]
+    else:  # `[b, t, d] -> [..]` above `b, t, d = x.shape`
+        asked += sighting.block
+    return next((i for i in asked if not _takes_sizes(i, room)), asked[0])
+
+
+def _takes_sizes(stmt_id: int, room) -> bool:
+    """Whether a line takes only sizes: `b, t, d = x.shape`."""
+    targets = flat(room.stmts[stmt_id].targets)
+    return any(e.size(t) is not None for e in room.runs[stmt_id] for t in targets)
+
+
+def paragraph(sighting: Sighting, room) -> list[tuple[int, list[Execution]]]:
+    """The statements that go on from what is below a chain, each with all that ran up to it.
+
+    `[b, t, d] -> [b, t, h, k] -> [b, h, t, k]` above `x = x.view(..)`, `x = x.mT`.
+    """
+    chain = len(sighting.claims) == 1 and len(sighting.claims[0].stages) > 1
+    if not chain or sighting.place not in ("above", "between") or not sighting.block:
+        return []
+    first, *more = sighting.block[:STEPS]
+    found, made, so_far = [], set(flat(room.stmts[first].targets)), room.runs[first]
+    for i in more:
+        calls = [[(e.config, e.unit) for e in runs] for runs in (so_far, room.runs[i])]
+        read = {t.text.split(".")[0] for t in tokens(room.matcher.node(room.stmts[i]).text)}
+        if not (made & read) or calls[0] != calls[1]:
+            break
+        both = zip(so_far, room.runs[i], strict=True)
+        so_far = [
+            replace(b, before=a.before, events=[*a.events, *b.events], settled={}) for a, b in both
+        ]
+        made = set(flat(room.stmts[i].targets))
+        found.append((i, so_far))
+    return found
