@@ -83,8 +83,10 @@ def nothing_on_the_way(case: Case) -> str:
     wordy = claim.told or claim.tail or claim.words > REMARK or many
     comes = wordy and not case.led_to  # `split to [..]` is no word on what comes in
     hold = case.matcher.passes if comes else case.matcher.made_on_the_way
-    beside = case.sighting.trailing or case.as_always() or case.begins_here()
-    asked = wordy or not beside
+    chain = len(claim.stages) > 1  # it may stop before dimensions are joined
+    turned = chain and case.plain() and case.exchanged() and case.begins_here()
+    always = turned or (case.as_always() and not chain)
+    asked = wordy or not (case.sighting.trailing or always)
     was = case.runs and last.label in case.runs[0].before  # `x = f(x)  # x: [..]`
     asked = asked and not (last.label in flat(case.stmt.targets) and not was)
     so_far = asked and all(case.matcher.goes_before(claim, case.stmt, e) for e in case.runs)
@@ -166,6 +168,8 @@ def not_one_item(case: Case) -> str:
     Where words are written, two comments of other functions that name it are enough.
     """
     dims = case.last.dims
+    if case.begins_here():
+        return ""  # with the whole of what enters
     if not dims or not all(
         len(s) > 1 and shape_fits(dims, s[1:], lookup) for _, lookup, s in case.seen()
     ):
@@ -285,7 +289,8 @@ def not_a_pattern_of_its_own(case: Case) -> str:
 
 def not_as_for_an_argument(case: Case) -> str:
     """`x: [b, n, t]` of an argument: what a name is there, it may be in the other comments too."""
-    for label, dims, runs in case.arguments if case.stmt.kind != "def" else ():
+    asked = case.stmt.kind != "def" and not case.ends_right()
+    for label, dims, runs in case.arguments if asked else ():
         there = {(e.config, e.unit): tensors(e.after.get(label)) for e in runs}
         held = []
         for e, lookup, shape in case.seen():

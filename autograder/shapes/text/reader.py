@@ -317,7 +317,8 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
             more.append({})
         else:
             claims[-1].append(Stage((term,), "", op))
-            more[-1]["told"] = more[-1].get("told") or in_words(glue, term)
+            named = leads_on(glue[-1]) and sum(t.word for t in glue) == 1  # `-softmax->`
+            more[-1]["told"] = more[-1].get("told") or (in_words(glue, term) and not named)
         end = span.end
     tail = sum(t.kind == "name" for t in found[end:])
     if end < len(found) and (leads_on(found[end]) or found[end].text in BEFORE):
