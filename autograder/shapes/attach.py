@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from autograder.shapes.layout import NEAR, Layout, named_twice, of_argument
+from autograder.shapes.docstrings import of_arguments, of_result
+from autograder.shapes.layout import NEAR, Layout, named_twice
 from autograder.shapes.text.comments import Comment
 from autograder.shapes.text.dims import shape_names
 from autograder.shapes.text.lexer import tokens
-from autograder.shapes.text.lines import Rows, described, sentence
+from autograder.shapes.text.lines import Rows, sentence
 from autograder.shapes.text.reader import Claim, read
 from autograder.shapes.text.shapes_in_text import Vocabulary
-from autograder.shapes.tracer import Function, Stmt, Traced
+from autograder.shapes.tracer import Function, Node, Stmt, Traced
 
-MAX_SIGHTINGS, MAX_DOC = 300, 4_000
+MAX_SIGHTINGS = 300
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,6 @@ def sightings(
 ) -> list[Sighting]:
     """The shape comments of a function. `makes` tells whether a statement made a tensor."""
     stmts = {s.id: s for s in traced.stmts if s.function == function.id}
-    header = next((s.id for s in stmts.values() if s.kind == "def"), None)
     inside = [c for c in comments if _innermost(traced, c.line) == function.id]
     groups = [
         (group, claims)
@@ -99,7 +99,7 @@ def sightings(
         and (claims := tuple(read([(c.line, c.text) for c in group], vocabulary)))
     ]
     layout = Layout(lines, stmts, groups, makes)
-    found = docstring(function, header, vocabulary) if header is not None else []
+    found = docstring(function, [*stmts.values()], traced, vocabulary)
     for group, claims in groups:
         rows, told = tuple((c.line, c.text) for c in group), {c.line for c in claims}
         arguments, claims = layout.arguments(group, claims, function)
@@ -118,24 +118,25 @@ def sightings(
     return found
 
 
-def docstring(function: Function, header: int, vocabulary: Vocabulary) -> list[Sighting]:
-    """What the docstring says of arguments: `x: (b, t, c)`, `x (Tensor): of shape (b, t, c)`.
+def docstring(
+    function: Function, stmts: list[Stmt], traced: Traced, vocabulary: Vocabulary
+) -> list[Sighting]:
+    """What the docstring says of the arguments, and of what is returned."""
+    head = next((s.id for s in stmts if s.kind == "def"), None)
+    returns = [s for s in stmts if s.kind == "return" and s.value is not None]
+    if head is None:
+        return []
+    rows = [_row(traced.nodes[s.value]) for s in returns if s.value is not None]
+    told = [(c, (head,), row) for c, row in of_arguments(function, vocabulary)]
+    ids = tuple(s.id for s in returns)
+    told += [(c, ids, row) for c, row in of_result(function, rows, vocabulary) if ids]
+    return [Sighting((c,), of, "docstring", (row,)) for c, of, row in told]
 
-    One shape in the line that begins with the argument's name is about that argument.
-    """
-    found, results = [], False  # what is told under `Returns:` is of no argument
-    for line, text in enumerate(function.docstring[:MAX_DOC].splitlines(), function.doc_line):
-        name, rest = described(text)
-        words = tokens(text)
-        if words and (len(words) == 1 or words[1].text == ":"):
-            results = words[0].kind == "output" and len(words) < 3 or (results and len(words) > 2)
-        if results or name not in function.parameters:
-            continue
-        claims = read([(line, f"{name}: {rest}")], vocabulary)
-        if len(claims) == 1 and len(claims[0].stages) == len(claims[0].terms()) == 1:
-            rows = ((line, text.strip()),)
-            found.append(Sighting((of_argument(claims[0], name),), (header,), "docstring", rows))
-    return found
+
+def _row(node: Node) -> list[str] | None:
+    """The names in a row that is returned: `return out, probs`."""
+    parts = [part.strip() for part in node.text.strip("()").split(",")]
+    return [p for p in parts if p.isidentifier()] if node.kind == "Tuple" else None
 
 
 def _innermost(traced: Traced, line: int) -> int:

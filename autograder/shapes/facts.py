@@ -233,7 +233,8 @@ def nothing_near_has_it(case: Case) -> str:
     sentence = sentence and not case.led_to
     if case.sighting.trailing and sentence and case.last.label not in own:  # `split, then [..]`
         return "a tensor near this line has that shape" if case.seen_near() else ""
-    if case.sighting.trailing or case.stmt.kind == "def" or case.nowhere:
+    named = case.stmt.kind == "def" or case.sighting.place == "docstring"
+    if case.sighting.trailing or named or case.nowhere:
         return ""  # what comes in is told by its name
     chain = len(case.claim.stages) > 1
     if chain and case.ends_right():

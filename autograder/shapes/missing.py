@@ -84,6 +84,8 @@ def _kept(last: Stmt, stmt: Stmt, room) -> bool:
 def covered(stmt: Stmt, room) -> bool:
     """Whether a comment of its own line may be about this statement too."""
     for sighting in (*room.sightings, *room.homeless):
+        if sighting.place == "docstring" and room.stmts[sighting.stmts[0]].kind == "return":
+            continue
         if sighting.trailing or not _in_a_row(sighting, stmt, room):
             if sighting.trailing and stmt.line <= sighting.line <= stmt.end_line:
                 return True

@@ -11,6 +11,7 @@ import math
 import operator
 from dataclasses import replace
 
+from autograder.shapes.binding import CODE
 from autograder.shapes.case import Case, made
 from autograder.shapes.match import results, unpacks
 from autograder.shapes.recording import Execution, tensors
@@ -87,6 +88,7 @@ def nothing_on_the_way(case: Case) -> str:
     turned = chain and case.plain() and case.exchanged() and case.begins_here()
     always = turned or (case.as_always() and not chain)
     asked = wordy or not (case.sighting.trailing or always)
+    asked = asked and case.sighting.place != "docstring"  # it tells the result
     was = case.runs and last.label in case.runs[0].before  # `x = f(x)  # x: [..]`
     asked = asked and not (last.label in flat(case.stmt.targets) and not was)
     so_far = asked and all(case.matcher.goes_before(claim, case.stmt, e) for e in case.runs)
@@ -287,6 +289,27 @@ def not_a_pattern_of_its_own(case: Case) -> str:
     return "its letters may be those of a pattern"
 
 
+def no_letter_is_of_the_chain(case: Case) -> str:
+    """`(b, n, c) -> (b, c, h, w)`: a letter that both ends have may be of this chain alone."""
+    stages = case.claim.stages
+    if len(stages) < 2 or len(stages[0].terms) > 1:
+        return ""
+    first, last = stages[0].terms[0].dims, case.last.dims
+    both = {d for d in last if d[0] == "name" and len(d[1]) < 3 and d in first}
+    for e, lookup, shape in case.seen():
+        entered, held = case.entered(e), False
+        for i, dim in enumerate(last if len(last) == len(shape) else ()):
+            if dim in both and case.scope.fixed(dim[1], e)[1] != CODE:
+                anew = {dim[1]: shape[i]}
+                find = lambda n, of=anew, f=lookup: of.get(n, f(n))  # noqa: E731
+                held |= shape_fits(last, shape, find) and any(
+                    shape_fits(first, s, find) for s in entered
+                )
+        if not held:
+            return ""
+    return "a letter may be of this chain alone"
+
+
 def not_as_for_an_argument(case: Case) -> str:
     """`x: [b, n, t]` of an argument: what a name is there, it may be in the other comments too."""
     asked = case.stmt.kind != "def" and not case.ends_right()
@@ -367,6 +390,7 @@ READINGS = (
     not_joined_in_words,
     not_one_of_several,
     not_a_pattern_of_its_own,
+    no_letter_is_of_the_chain,
     not_as_for_an_argument,
     not_the_operands,
     in_order,

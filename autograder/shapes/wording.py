@@ -65,7 +65,7 @@ def accusation(case: Case) -> str:
 
 def place_of(sighting: Sighting, stmt: Stmt) -> int:
     """Where a verdict stands: at the statement, or at the comment on an argument."""
-    return sighting.line if stmt.kind == "def" else stmt.line
+    return sighting.line if stmt.kind == "def" or sighting.place == "docstring" else stmt.line
 
 
 def what_it_makes(stmt: Stmt) -> str:
