@@ -123,7 +123,8 @@ def _in_a_row(sighting: Sighting, stmt: Stmt, room) -> bool:
     low, high = sorted((edge, stmt.line))
     if high - low > 2 * NEAR and not _alike(sighting, stmt, room):
         return False
-    between = any(low < other.line < high for other in room.sightings)
+    others = [s.line for s in room.sightings if s.place != "docstring"]
+    between = any(low < line < high for line in others)
     blank = sum(not room.source.lines[i - 1].strip() for i in range(low, high + 1))
     return not between and blank <= (sighting.place == "loose" or stmt.id in sighting.block)
 
