@@ -13,7 +13,7 @@ from functools import cached_property
 
 from autograder.shapes.attach import MAKES, Sighting, sightings, styles
 from autograder.shapes.binding import Scope
-from autograder.shapes.case import Case, beside_a_true_one, commas_for_stars
+from autograder.shapes.case import Case, beside_a_true_one
 from autograder.shapes.facts import NEAR, evidence
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
 from autograder.shapes.missing import as_many, lacking, needs_one
@@ -31,6 +31,7 @@ from autograder.shapes.recording import (
     tensors,
 )
 from autograder.shapes.solver import Solver
+from autograder.shapes.stars import commas_for_stars
 from autograder.shapes.text import names
 from autograder.shapes.text.comments import Given, find_comments, given, ignored
 from autograder.shapes.text.dims import only_numbers

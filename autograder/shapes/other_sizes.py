@@ -17,6 +17,7 @@ from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.solver import MAX_CHOICES, Solver
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
+    Dims,
     Expr,
     aligned,
     evaluate,
@@ -62,7 +63,7 @@ def no_size_is_nameless(case: Case) -> str:
         for i, j in pairs:
             beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
             twice = dims[i] in beside and may_be_two(dims[i], shape[j])
-            again = twice or _of_many_uses(dims[i], e, case)
+            again = twice or (_of_many_uses(dims[i], e, case) and not _was(dims, e, case))
             wrong = not fits(dims[i], shape[j], lookup)
             if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
                 return ""  # `[b, t, b]`
@@ -86,6 +87,13 @@ def _of_many_uses(dim: Expr, execution: Execution, case: Case) -> bool:
         or (names.may_be_length(n) and case.scope.free(n, execution))
         for n in names_of(dim) or {"one"}
     )
+
+
+def _was(dims: Dims, execution: Execution, case: Case) -> bool:
+    """Whether dimensions are what comes in, by variables of the code: `x[1:]  # [n]`, of n rows."""
+    lookup = case.scope.lookup(execution)
+    settled = all(case.scope.fixed(n, execution)[1] == CODE for n in shape_names(dims))
+    return settled and any(shape_fits(dims, s, lookup) for s in case.entered(execution))
 
 
 def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bool:
