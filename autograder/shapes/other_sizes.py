@@ -169,13 +169,14 @@ def _outweighed(mine, solver: Solver, told: dict[str, int]) -> bool:
 
 def no_word_is_the_calls(case: Case) -> str:
     """`def __init__(self, width=9)`: a word of the call may stand for the size of the call."""
+    dims = without(case.last.dims, set(case.unproven))
     for e, lookup, shape in case.seen():
         given = case.scope.sizes(e.config, e.unit[0])
 
         def find(name: str, lookup=lookup, given=given) -> int | None:
             return (names.of_role(name, given) if len(name) > 2 else None) or lookup(name)
 
-        if not shape_fits(case.last.dims, shape, find):
+        if not shape_fits(dims, shape, find) or shape_fits(dims, shape, lookup):
             return ""
     return "" if case.ends_right() else "a name may stand for two sizes"
 
