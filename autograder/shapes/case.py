@@ -230,11 +230,6 @@ class Case:
         """How many comments of the function have the name."""
         return sum(names.normal(name) in group for group in self.scope.comments)
 
-    def in_most(self, name: str) -> bool:
-        """Whether most comments of the function have the name, and not this one alone."""
-        told = sum(map(bool, self.scope.comments))
-        return self.mentions(name) > 1 and 2 * self.mentions(name) > told
-
     def told_elsewhere(self, execution: Execution, size: int) -> bool:
         """Whether other comments of the function have a word for a size that the code settles."""
         said = {n for group in self.scope.comments for n in group if len(n) > 2} - self.names()

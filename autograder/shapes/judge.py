@@ -138,8 +138,9 @@ class _Source:
     def built_with(self, owner: str) -> dict[int, dict[str, int]]:
         """The integers that a class was built with, and what it worked out, if always alike."""
         built = [f.id for f in self.traced.functions if f.owner == owner and f.name == "__init__"]
-        stmts = [s for s in self.traced.stmts if s.function in built]
-        return arguments([e for s in stmts for e in self.runs(s)])
+        return arguments(
+            [e for s in self.traced.stmts if s.function in built for e in self.runs(s)]
+        )
 
 
 class _Room:

@@ -69,9 +69,9 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
         told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
     if 2 * sum(told) < len(dims) or not case.next_to_it:
         return False
-    # A batch that this call lacks, most of the comments have; what few have was put in.
+    # A batch that this call lacks, all of the comments have; what only one has was put in.
     others = set().union(*map(names_of, case.last.dims)) - unproven
-    often = {n for n in unproven if case.in_most(n) or len(others) < 2}
+    often = {n for n in unproven if case.mentions(n) > 1 or len(others) < 2}
     kept = [k or not names_of(d) & often for d, k in zip(case.last.dims, known, strict=True)]
     fewer = tuple(d for d, k in zip(dims, kept, strict=True) if k)
     return all(
