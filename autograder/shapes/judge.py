@@ -80,8 +80,8 @@ def judge(
     except BadRecording as error:
         return [cannot_tell(1, "", "", f"the run gave no readable recording ({error})")]
     if found.problem:
-        text = f"{found.problem['type']}: {found.problem['message']}"
-        return [cannot_tell(1, "", "", f"the code did not run ({text})")]
+        text = "the code did not run ({type}: {message})".format(**found.problem)
+        return [cannot_tell(1, "", "", text)]
     judged = _Source(source, plan, traced, found, given(starter), strict)
     try:
         return judged.verdicts()
@@ -138,9 +138,8 @@ class _Source:
     def built_with(self, owner: str) -> dict[int, dict[str, int]]:
         """The integers that a class was built with, and what it worked out, if always alike."""
         built = [f.id for f in self.traced.functions if f.owner == owner and f.name == "__init__"]
-        return arguments(
-            [e for s in self.traced.stmts if s.function in built for e in self.runs(s)]
-        )
+        runs = [self.runs(s) for s in self.traced.stmts if s.function in built]
+        return arguments([e for of in runs for e in of])
 
 
 class _Room:
