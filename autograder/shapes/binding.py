@@ -124,7 +124,7 @@ class Scope:
     def _meant(self, plain: str, sizes: dict[str, int], call: int) -> tuple[int | None, str]:
         if call in self.homes and len(plain) > 2:
             others = self._not_beside(plain, sizes)
-            alike = {s for r, s in others.items() if names.stem(r) == names.stem(plain)}
+            alike = {s for r, s in others.items() if names.akin(r, plain)}
             slip = names.near(plain, set(map(names.normal, others))) if not alike else None
             alike = alike or {s for r, s in others.items() if names.normal(r) == slip}
             return (alike.pop(), CALL) if len(alike) == 1 else (None, "")
@@ -187,7 +187,7 @@ class Scope:
             return True
         roles = self.plan.sizes[execution.config] if execution.config < len(self.plan.sizes) else {}
         roles = self._not_beside(plain, roles)
-        alike = {s for r, s in roles.items() if names.stem(r) == names.stem(plain)}
+        alike = {s for r, s in roles.items() if names.akin(r, plain)}
         meant = names.concept(name) in SURE_WORDS and execution.unit[0] in self.homes
         given = self.sizes(execution.config, execution.unit[0])
         if meant and others and size == names.by_concept(plain, given):

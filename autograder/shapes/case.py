@@ -19,7 +19,6 @@ from autograder.shapes.text.dims import (
     Lookup,
     alone,
     evaluate,
-    factors,
     names_of,
     shape_fits,
     shape_names,
@@ -388,26 +387,6 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
     listed = [] if unpacks(stmt) else wholes(execution.last(stmt.value))[1:]
     as_one = [w for w in listed for s in w if len(s) == rank != len(items[0])]
     return as_one[0] if as_one else items  # a list of like tensors is told as one perhaps
-
-
-def commas_for_stars(sighting: Sighting, stmts: dict[int, Stmt], runs: dict) -> Sighting:
-    """With `b * t * d` as three dimensions, where all that is made has more than one."""
-    found = [(e, stmts[i]) for i in sighting.stmts for e in runs[i]]
-    made_ = [w for e, s in found for w in (results(s, e), *wholes(e.last(s.value))[1:])]
-    ranks = {len(s) for of in made_ for s in of}
-    if not ranks or min(ranks) < 2:
-        return sighting
-
-    def read(term: Term) -> Term:
-        apart = factors(term.dims[0]) if len(term.dims) == 1 else ()
-        return replace(term, dims=apart) if 1 < len(apart) <= max(ranks) else term
-
-    def of(claim: Claim) -> Claim:
-        *before, last = claim.stages or (None,)
-        stages = (*before, replace(last, terms=tuple(map(read, last.terms)))) if last else ()
-        return replace(claim, stages=stages, others=tuple(map(of, claim.others)))
-
-    return replace(sighting, claims=tuple(map(of, sighting.claims)))
 
 
 def opened(dims, unproven: set[str], case: Case):

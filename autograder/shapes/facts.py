@@ -21,6 +21,7 @@ from autograder.shapes.recording import Execution, Weight, hides, tensors
 from autograder.shapes.slips import explained_by_a_slip
 from autograder.shapes.text.dims import (
     shape_fits,
+    shape_names,
     without,
 )
 from autograder.shapes.text.glue import leads_on, of_another_expression
@@ -45,6 +46,9 @@ def written_as_a_shape(case: Case) -> str:
         most = 2 if case.claim.tail and letters else REMARK
         moved = len(term.dims) > 2 and not case.claim.tail and case.exchanged()  # in another order
         sure = any(t.sure for t in case.claim.terms()) or moved
+        numbers = [d for d in term.dims if d[0] == "num" and d[1] > 1]
+        if not shape_names(term.dims) and not all(map(case.told_again, numbers)):
+            most = -1 if term.label else 0  # `crop (3, 64, 64)`
         if term.style in ("(", "{", "<") and case.claim.words > most and not sure:
             return "it may be a remark, and no shape"
     return ""

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from autograder.shapes.attach import Sighting, sightings
 from autograder.shapes.binding import Scope
-from autograder.shapes.case import Case, beside_a_true_one, commas_for_stars
+from autograder.shapes.case import Case, beside_a_true_one
 from autograder.shapes.facts import NEAR, evidence, unlike
 from autograder.shapes.layout import MAKES
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
@@ -33,6 +33,7 @@ from autograder.shapes.recording import (
     tensors,
 )
 from autograder.shapes.solver import Solver
+from autograder.shapes.stars import commas_for_stars
 from autograder.shapes.text import names
 from autograder.shapes.text.comments import Given, find_comments, given, ignored
 from autograder.shapes.text.dims import Dims, only_numbers
@@ -81,8 +82,8 @@ def judge(
     except BadRecording as error:
         return [cannot_tell(1, "", "", f"the run gave no readable recording ({error})")]
     if found.problem:
-        text = f"{found.problem['type']}: {found.problem['message']}"
-        return [cannot_tell(1, "", "", f"the code did not run ({text})")]
+        text = "the code did not run ({type}: {message})".format(**found.problem)
+        return [cannot_tell(1, "", "", text)]
     judged = _Source(source, plan, traced, found, given(starter), strict)
     try:
         return judged.verdicts()
@@ -139,8 +140,8 @@ class _Source:
     def built_with(self, owner: str) -> dict[int, dict[str, int]]:
         """The integers that a class was built with, and what it worked out, if always alike."""
         built = [f.id for f in self.traced.functions if f.owner == owner and f.name == "__init__"]
-        stmts = [s for s in self.traced.stmts if s.function in built]
-        return arguments([e for s in stmts for e in self.runs(s)])
+        runs = [self.runs(s) for s in self.traced.stmts if s.function in built]
+        return arguments([e for of in runs for e in of])
 
 
 class _Room:

@@ -132,6 +132,7 @@ class Layout:
         found, rest = [], []
         for claim in claims:
             alone = [a for a, line in function.parameters.items() if line == claim.line]
+            alone = [a for a in alone if a not in ("self", "cls")]
             label = alone[0] if len(alone) == 1 and not group[0].own else ""
             if not label and claim.stages and len(claim.stages[0].terms) == 1:
                 label = claim.stages[0].terms[0].label

@@ -17,6 +17,7 @@ from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.solver import MAX_CHOICES, Solver
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
+    Dims,
     Expr,
     aligned,
     evaluate,
@@ -62,7 +63,7 @@ def no_size_is_nameless(case: Case) -> str:
         for i, j in pairs:
             beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
             twice = dims[i] in beside and may_be_two(dims[i], shape[j])
-            again = twice or _of_many_uses(dims[i], e, case)
+            again = twice or (_of_many_uses(dims[i], e, case) and not _was(dims, e, case))
             wrong = not fits(dims[i], shape[j], lookup)
             if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
                 return ""  # `[b, t, b]`
@@ -86,6 +87,13 @@ def _of_many_uses(dim: Expr, execution: Execution, case: Case) -> bool:
         or (names.may_be_length(n) and case.scope.free(n, execution))
         for n in names_of(dim) or {"one"}
     )
+
+
+def _was(dims: Dims, execution: Execution, case: Case) -> bool:
+    """Whether dimensions are what comes in, by variables of the code: `x[1:]  # [n]`, of n rows."""
+    lookup = case.scope.lookup(execution)
+    settled = all(case.scope.fixed(n, execution)[1] == CODE for n in shape_names(dims))
+    return settled and any(shape_fits(dims, s, lookup) for s in case.entered(execution))
 
 
 def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bool:
@@ -161,15 +169,16 @@ def _outweighed(mine, solver: Solver, told: dict[str, int]) -> bool:
 
 def no_word_is_the_calls(case: Case) -> str:
     """`def __init__(self, width=9)`: a word of the call may stand for the size of the call."""
+    dims = without(case.last.dims, set(case.unproven))
     for e, lookup, shape in case.seen():
         given = case.scope.sizes(e.config, e.unit[0])
 
         def find(name: str, lookup=lookup, given=given) -> int | None:
             return (names.of_role(name, given) if len(name) > 2 else None) or lookup(name)
 
-        if not shape_fits(case.last.dims, shape, find):
+        if not shape_fits(dims, shape, find) or shape_fits(dims, shape, lookup):
             return ""
-    return "a name may stand for two sizes"
+    return "" if case.ends_right() else "a name may stand for two sizes"
 
 
 def no_length_is_the_calls(case: Case) -> str:

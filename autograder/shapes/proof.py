@@ -93,6 +93,8 @@ def _at_odds(case: Case, unproven: set[str]) -> bool:
         return False
     first = stages[0].terms[0].dims
     last = without(case.last.dims, unproven - shape_names(first))
+    if not shape_names(last):
+        return False
     for e in case.runs:
         begun = [_begun(first, s, unproven, case.scope.lookup(e)) for s in case.entered(e)]
         finds = [find for find in begun if find is not None]

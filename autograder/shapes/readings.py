@@ -142,7 +142,8 @@ def not_the_next_step(case: Case) -> str:
         any(
             shape_fits(anew, s, case.scope.lookup(e))
             and not shape_fits(first, s, case.scope.lookup(e))
-            for _, v in e.events
+            for n, v in e.events
+            if case.matcher.traced.nodes[n].operands  # not what stands there already
             for s in tensors(v)
         )
         for e in later[0]

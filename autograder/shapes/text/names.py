@@ -149,6 +149,12 @@ def stem(name: str) -> str:
     return plain
 
 
+def akin(name: str, other: str) -> bool:
+    """Whether two names differ by a unit only, and mean one thing: `head` is no `head_dim`."""
+    means = {concept(n) or next(iter(choices(n)), None) for n in (name, other)}
+    return stem(name) == stem(other) and (None in means or len(means) == 1)
+
+
 def alike(word: str, candidates) -> list[str]:
     """The names of five letters or more that are one letter or one mark away."""
     found = (c for c in sorted(candidates) if min(len(c), len(word)) >= 5)

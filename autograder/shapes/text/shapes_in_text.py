@@ -244,7 +244,8 @@ def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bo
         if any(d[0] in ("...", "any") for d in dims) and ("any", "-1") not in dims:
             return sure or bracket == "["
         whole = i == 0 and j == len(found) - 1
-        return sure or (whole and (bracket == "[" or len(dims) > 1))
+        behind = bracket == "(" and j == len(found) - 1 and len(dims) > 2  # `maps (1, 8, 65, 65)`
+        return sure or behind or (whole and (bracket == "[" or len(dims) > 1))
     if len(dims) == 1:
         whole = i == 0 and j == len(found) - 1
         if dims[0][0] != "name" and bracket == "(":  # `(x * w)` is none, `(d_model / 2)` is one
