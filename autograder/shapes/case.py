@@ -63,6 +63,12 @@ class Case:
     styles: dict[str, int] = field(default_factory=dict)
 
     @property
+    def part(self) -> str:
+        """The operation of the statement that its line of the comment names, if it does."""
+        node = self.matcher.node(self.stmt)
+        return node.op if all(s is not self.stmt for s, _ in self.room) else ""
+
+    @property
     def last(self) -> Term:
         return self.claim.stages[-1].terms[-1]
 

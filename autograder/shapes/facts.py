@@ -209,7 +209,7 @@ def placed_beside_it(case: Case) -> str:
     alone = place == "named" and len(case.sighting.stmts) == 1
     if alone and between > NEAR and case.stmt.kind != "def":
         return "it may be about another line"
-    if alone or place in ("end", "link", "docstring"):
+    if alone or case.part or place in ("end", "link", "docstring"):
         return ""
     if place != "inner" and case.nowhere:
         return ""
@@ -237,7 +237,7 @@ def nothing_near_has_it(case: Case) -> str:
     sentence = sentence and not case.led_to
     if case.sighting.trailing and sentence and case.last.label not in own:  # `split, then [..]`
         return "a tensor near this line has that shape" if case.seen_near() else ""
-    named = case.stmt.kind == "def" or case.sighting.place == "docstring"
+    named = case.stmt.kind == "def" or case.part or case.sighting.place == "docstring"
     if case.sighting.trailing or named or case.nowhere:
         return ""  # what comes in is told by its name
     chain = len(case.claim.stages) > 1

@@ -17,7 +17,7 @@ from autograder.shapes.case import Case, beside_a_true_one
 from autograder.shapes.facts import NEAR, evidence, unlike
 from autograder.shapes.layout import MAKES
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
-from autograder.shapes.meant import likeliest, on_its_side, paragraph, side_of, vote
+from autograder.shapes.meant import likeliest, on_its_side, operations, paragraph, side_of, vote
 from autograder.shapes.missing import as_many, lacking, needs_one
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
@@ -237,6 +237,13 @@ class _Room:
         stmt = self.stmts[stmt_id]
         return bool(runs) and all(self.matcher.holds(claim, sighting, stmt, e) for e in runs)
 
+    def is_told(self, claim: Claim, sighting: Sighting, stmt_id: int) -> bool:
+        """Whether a claim holds: of the statement, or of the operation that its line names."""
+        parts = operations(claim, sighting, stmt_id, self)
+        if not parts:
+            return self.holds(claim, sighting, stmt_id)
+        return any(all(self.matcher.holds(claim, sighting, s, e) for e in r) for s, r in parts)
+
     def _runs_for(self, claim: Claim, stmt_id: int) -> list[Execution]:
         """The executions to compare with; for numbers those with the sizes that students know."""
         every = self.source.seen.executions.get(stmt_id, [])
@@ -249,7 +256,7 @@ class _Room:
         each = pairs(claims, stmt, runs)
         if each and all(positional(claims, stmt, e, self.matcher) for e in runs):
             return True
-        return all(self.holds(c, sighting, stmt_id) for c in claims)
+        return all(self.is_told(c, sighting, stmt_id) for c in claims)
 
     def sighting(self, sighting: Sighting) -> tuple[list[Verdict], set[int]]:
         """What is said of one comment, and the statements that it describes."""
@@ -272,13 +279,15 @@ class _Room:
             return [], set()  # a remark behind a number
         if pairs(sighting.claims, stmt, self.runs[stmt_id]) and sighting.place in ("end", "named"):
             return [self._tuple(sighting, stmt)], {stmt_id}
-        true = [c for c in sighting.claims if self.holds(c, sighting, stmt_id)]
+        true = [c for c in sighting.claims if self.is_told(c, sighting, stmt_id)]
         found = []
         for claim in sighting.claims:
             if claim in true or (true and self._beside(claim, sighting, stmt_id)):
                 found.append(self._true(sighting, stmt_id))
             else:
-                found.append(self._decide_steps(claim, sighting, stmt, true, joined))
+                part = operations(claim, sighting, stmt_id, self)[-1:]
+                found += [self._decide(claim, sighting, s, [], runs) for s, runs in part]
+                found += [] if part else [self._decide_steps(claim, sighting, stmt, true, joined)]
         return found, set(sighting.stmts) if stmt.kind == "def" else {stmt_id}
 
     def _heading(self, sighting: Sighting, stmt_id: int) -> tuple[list[Verdict], set[int]]:
@@ -358,7 +367,7 @@ class _Room:
         return [(t[0].label, t[0].dims, runs) for t, runs in terms if len(t) == 1 and t[0].label]
 
     def _case(self, claim: Claim, sighting: Sighting, stmt: Stmt, runs=None) -> Case:
-        place = self.order.index(stmt) if stmt in self.order else 0
+        place = next((i for i, s in enumerate(self.order) if s.id == stmt.id), 0)
         around = [*self.order[max(0, place - NEAR) : place], *self.order[place + 1 :][:NEAR]]
         return Case(
             claim,

@@ -12,7 +12,8 @@ from dataclasses import replace
 from autograder.shapes.attach import Sighting
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text.lexer import tokens
-from autograder.shapes.tracer import flat
+from autograder.shapes.text.reader import Claim
+from autograder.shapes.tracer import Stmt, flat
 
 STEPS = 4  # statements that a chain above them may go through
 
@@ -104,4 +105,29 @@ def paragraph(sighting: Sighting, room) -> list[tuple[int, list[Execution]]]:
         ]
         made = set(flat(room.stmts[i].targets))
         found.append((i, so_far))
+    return found
+
+
+def operations(
+    claim: Claim, sighting: Sighting, stmt_id: int, room
+) -> list[tuple[Stmt, list[Execution]]]:
+    """The statement as it is up to each operation with which a line of the comment begins.
+
+    `reshape: -> [b, t, h, k]`, `permute: -> [b, h, t, k]` above `x.reshape(..).permute(..)`.
+    """
+    if sighting.trailing or not sighting.alone(claim) or not claim.stages:
+        return []
+    row = next((text for line, text in sighting.rows if line == claim.line), "")
+    words = [t.text for t in tokens(row[:40])[:1]]
+    nodes, stmt, runs = room.matcher.traced.nodes, room.stmts[stmt_id], room.runs[stmt_id]
+    ops = {n for e in runs[:1] for n, v in e.events if nodes[n].op in words and tensors(v)}
+    found = []
+    for node in sorted(ops):
+        ends = [
+            max((i for i, (n, _) in enumerate(e.events) if n == node), default=-1) for e in runs
+        ]
+        if min(ends) >= 0:
+            part = replace(stmt, value=node, targets=[], receiver=None)
+            cut = [replace(e, events=e.events[: i + 1]) for e, i in zip(runs, ends, strict=True)]
+            found.append((part, cut))
     return found

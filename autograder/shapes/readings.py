@@ -88,7 +88,7 @@ def nothing_on_the_way(case: Case) -> str:
     turned = chain and case.plain() and case.exchanged() and case.begins_here()
     always = turned or (case.as_always() and not chain)
     asked = wordy or not (case.sighting.trailing or always)
-    asked = asked and case.sighting.place != "docstring"  # it tells the result
+    asked = asked and not (case.part or case.sighting.place == "docstring")  # it is named
     was = case.runs and last.label in case.runs[0].before  # `x = f(x)  # x: [..]`
     asked = asked and not (last.label in flat(case.stmt.targets) and not was)
     so_far = asked and all(case.matcher.goes_before(claim, case.stmt, e) for e in case.runs)
@@ -330,8 +330,8 @@ def not_as_for_an_argument(case: Case) -> str:
 
 def not_the_operands(case: Case) -> str:
     """`(b, t, d) (d, n)`: where each of several shapes is of something that comes in."""
-    if case.subject():
-        return ""  # it is compared with what the label names
+    if case.subject() or case.part:
+        return ""  # it is compared with what is named
     claims = [c for c in case.sighting.claims if c.stages]
     several = len(claims) > 1 or (unpacks(case.stmt) and case.last.style == ",")
     side_by_side = len(claims) > 1 and case.last.label == "" and not case.claim.told

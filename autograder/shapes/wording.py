@@ -48,6 +48,7 @@ def accusation(case: Case) -> str:
     stmt, claim = case.stmt, case.claim
     line, place = case.sighting.line, place_of(case.sighting, case.stmt)
     said, what = claim.text, f"`{case.subject()}`" if case.subject() else what_it_makes(stmt)
+    what = f"what `{case.part}` makes" if case.part else what
     if case.sighting.place == "loose":
         return f"Line {place}: no tensor of this function is {said}, as your comment says."
     if claim.role == "input":
