@@ -326,9 +326,15 @@ class Case:
             s.id == stmt_id and [results(s, e) for e in runs] != mine for s, runs in self.room
         )
 
+    @cached_property
+    def spoken_for(self) -> set[int]:
+        """The statements of which another comment tells what they make."""
+        return {stmt.id for _, stmt in self.twins}
+
     def again(self) -> bool:
         """Whether the next statement makes the same name again, and then with the last shape."""
         later = [(s, runs) for s, runs in self.near if s.line > self.stmt.line][:1]
+        later = [(s, runs) for s, runs in later if s.id not in self.spoken_for]
         return any(self.last.label in flat(s.targets) for s, _ in later) and all(
             any(shape_fits(self.last.dims, made_, self.scope.lookup(e)) for made_ in results(s, e))
             for s, runs in later

@@ -20,6 +20,7 @@ from autograder.shapes.readings import READINGS, REMARK, names_of_the_call
 from autograder.shapes.recording import Execution, Weight, hides, tensors
 from autograder.shapes.slips import explained_by_a_slip
 from autograder.shapes.text.dims import (
+    Dims,
     shape_fits,
     shape_names,
     without,
@@ -245,33 +246,42 @@ def nothing_near_has_it(case: Case) -> str:
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
         name = {case.last.label} & own
-        was = bool(name) and not (case.below or case.as_always())
+        was = bool(name) and not (case.below or case.led_to or case.as_always())
         was = was and case.alive(without(case.last.dims, case.foreign), name)
         if name and case.again():
             return "a tensor near this line has that shape"
         return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
     sure = case.as_always()
-    begun = not case.below and case.begins_here()  # then no line before is meant
-    told = {s.id for _, s in case.twins}  # another comment tells what these make
-    near = [(s, runs) for s, runs in case.near if not begun or s.line > case.stmt.line]
-    near = [(s, runs) for s, runs in near if s.id not in told]
-    was = not chain and not (sure and (case.plain() or case.below))
+    becomes = (sure and (case.plain() or case.below)) or (case.led_to and case.plain())
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
         dims = opened(dims, set(case.unproven), case) if case.unproven else dims
         dims = without(dims, case.foreign)
-        if was and case.alive(dims, own if sure else None):
+        if not (chain or becomes) and case.alive(dims, own if sure else None):
             return "a tensor near this line has that shape"
-        for stmt, runs in near:
-            fits_it = [
-                any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e))
-                for e in runs
-            ]
-            below = stmt.id in case.sighting.block  # in the paragraph, always
-            if (below or not sure) and in_one_call(fits_it, runs):
-                return "a tensor near this line has that shape"
+        if _made_near(dims, sure, case):
+            return "a tensor near this line has that shape"
     return ""
+
+
+def _made_near(dims: Dims, sure: bool, case: Case) -> bool:
+    """Whether a statement near makes such a tensor, and no other comment tells what it makes.
+
+    In the paragraph below always; else only where nobody can be sure which line is meant.
+    """
+    begun = not case.below and case.begins_here()  # then no line before is meant
+    for stmt, runs in case.near:
+        before = begun and stmt.line < case.stmt.line
+        asked = stmt.id in case.sighting.block or not sure
+        if before or not asked or stmt.id in case.spoken_for:
+            continue
+        fits_it = [
+            any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e)) for e in runs
+        ]
+        if in_one_call(fits_it, runs):
+            return True
+    return False
 
 
 FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (

@@ -282,12 +282,13 @@ class _Room:
         true = [c for c in sighting.claims if self.is_told(c, sighting, stmt_id)]
         found = []
         for claim in sighting.claims:
-            if claim in true or (true and self._beside(claim, sighting, stmt_id)):
+            part = operations(claim, sighting, stmt_id, self)[-1:]
+            if claim in true or (true and not part and self._beside(claim, sighting, stmt_id)):
                 found.append(self._true(sighting, stmt_id))
+            elif part:
+                found.append(self._decide(claim, sighting, part[0][0], [], part[0][1]))
             else:
-                part = operations(claim, sighting, stmt_id, self)[-1:]
-                found += [self._decide(claim, sighting, s, [], runs) for s, runs in part]
-                found += [] if part else [self._decide_steps(claim, sighting, stmt, true, joined)]
+                found.append(self._decide_steps(claim, sighting, stmt, true, joined))
         return found, set(sighting.stmts) if stmt.kind == "def" else {stmt_id}
 
     def _heading(self, sighting: Sighting, stmt_id: int) -> tuple[list[Verdict], set[int]]:
