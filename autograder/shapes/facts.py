@@ -144,12 +144,22 @@ def _the_same_here(case: Case, execution: Execution) -> bool:
         return {n: s for n, (s, by) in ((n, case.scope.fixed(n, e)) for n in every) if by == CODE}
 
     here, used = sizes(execution), set(map(normal, case.names()))
+    if _alike_in_it(case, execution):
+        return True
     return any(
         here[a] == here[b] and there[a] != there[b]
         for there in map(sizes, case.runs)
         for a in used & set(here) & set(there)
         for b in set(here) & set(there)
     )
+
+
+def _alike_in_it(case: Case, execution: Execution) -> bool:
+    """Whether two names of the claim are one size in this execution, and two in another."""
+    pairs = [*itertools.combinations(sorted(case.names()), 2)]
+    found = [case.scope.lookup(e) for e in case.runs]
+    here = case.scope.lookup(execution)
+    return any(here(a) == here(b) and any(f(a) != f(b) for f in found) for a, b in pairs)
 
 
 def labelled_as_it(case: Case) -> str:
@@ -253,7 +263,7 @@ def nothing_near_has_it(case: Case) -> str:
         return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
     sure = case.as_always()
-    becomes = (sure and (case.plain() or case.below)) or (case.led_to and case.plain())
+    becomes = (sure and (case.plain() or case.below)) or (case.led_to and not case.claim.tail)
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
         dims = opened(dims, set(case.unproven), case) if case.unproven else dims
