@@ -56,6 +56,11 @@ class Sighting:
     def trailing(self) -> bool:
         return self.place in ("end", "inner", "link")
 
+    @property
+    def on_a_line(self) -> bool:
+        """Whether it is a comment that has a line for itself."""
+        return not self.trailing and self.place != "docstring"
+
     def comes_in(self, claim: Claim) -> bool:
         """`# x: [b, t, d]`, `# x: [b, d, t]`: what `x` is, and becomes; `# out:` beside `# x:`."""
         told = any(c.role == "output" and c.line != claim.line for c in self.claims)
@@ -164,4 +169,5 @@ def _goes_on(one: Comment, other: Comment) -> bool:
         return False
     first = tokens(other.text[:20])
     sign = bool(first) and not first[0].word and first[0].kind == "arrow"
-    return one.own or sign or bool(first and first[0].text in ("@", "×"))
+    times = bool(first) and first[0].text in ("@", "×") and [t.text for t in first[1:2]] != [":"]
+    return one.own or sign or times

@@ -376,12 +376,13 @@ def beside_a_true_one(claim: Claim, sighting: Sighting, stmt: Stmt, known) -> bo
     `out:`, or behind the name of what the line makes, is of the same; a line of a block that names
     another tensor is of that one.
     """
+    own = {t.label for t in claim.terms()} & set(flat(stmt.targets))
+    alone = sighting.by_itself(claim, known)
+    if alone and not own:
+        return False
     if sighting.comes_in(claim):
         return True
-    if sighting.by_itself(claim, known):
-        return False
-    own = {t.label for t in claim.terms()} & set(flat(stmt.targets))
-    return claim.role != "output" and not own
+    return not alone and claim.role != "output" and not own
 
 
 def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:

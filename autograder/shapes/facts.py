@@ -169,7 +169,8 @@ def labelled_as_it(case: Case) -> str:
     if subject in own:
         return ""
     if subject:
-        if case.claim.words > 2 and not case.claim.tail:  # `the rows of x and y: [t, d]`
+        prose = case.claim.words > 2 and case.sighting.place != "docstring"
+        if prose and not case.claim.tail:  # `the rows of x and y: [t, d]`
             return "the words around it leave open what is meant"
         there = all(tensors(e.before.get(subject)) for e in case.runs)
         return "" if there else "the tensor that is named is not here"

@@ -342,7 +342,7 @@ class _Room:
         told = true and beside_a_true_one(claim, sighting, stmt, self.tensors)
         if told and not (sighting.alone(claim) and case.nowhere):
             why = "another shape in this comment is true"
-        elif not sighting.trailing and stmt.id in self.told and case.looser():
+        elif sighting.on_a_line and stmt.id in self.told and case.looser():
             why = "the line has a comment of its own"
         elif sighting.place == "loose" and case.looser():
             why = "it may be about another line"
@@ -357,8 +357,8 @@ class _Room:
 
     @cached_property
     def twins(self) -> list[tuple[Sighting, Stmt]]:
-        first = [(s, s.stmts[0]) for s in self.sightings]
-        return [(s, self.stmts[i]) for s, i in first if self.all_hold(s, i)]
+        held = ((s, [i for i in s.stmts if self.all_hold(s, i)]) for s in self.sightings)
+        return [(s, self.stmts[i]) for s, found in held for i in found[:1]]
 
     @cached_property
     def arguments(self) -> list[tuple[str, Dims, list[Execution]]]:
