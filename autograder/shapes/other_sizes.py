@@ -62,11 +62,13 @@ def no_size_is_nameless(case: Case) -> str:
             return ""
         for i, j in pairs:
             beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
-            twice = dims[i] in beside and may_be_two(dims[i], shape[j])
+            twice = dims[i] in beside
+            no_square = twice and not may_be_two(dims[i], shape[j])
             again = twice or (_of_many_uses(dims[i], e, case) and not _was(dims, e, case))
             wrong = not fits(dims[i], shape[j], lookup)
-            if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
-                return ""  # `[b, t, b]`
+            apart = any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1)
+            if wrong and (apart or no_square):
+                return ""  # `[b, t, b]`, `[b, b, t]`
             if wrong and not (again and _nameless(shape[j], names_of(dims[i]), e, case)):
                 return ""
     return "a name may stand for two sizes"
