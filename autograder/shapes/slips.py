@@ -48,10 +48,8 @@ def _of_another_line(case: Case) -> bool:
     rest = [s.claims for s, _ in case.twins if s.trailing and s.line != case.sighting.line]
     told = {c.stages[-1].terms[-1].dims for claims in rest for c in claims if c.stages}
     dims = opened(case.last.dims, {*case.unproven, *case.foreign, *case.lengths}, case)
-    begun = (
-        len(case.claim.terms()) == len(case.claim.stages) and case.enters()
-    )  # `[b, t, d] -> ` its own end
-    alone = len(case.claim.terms()) == 1 or begun
+    terms, stages = case.claim.terms(), case.claim.stages
+    alone = len(terms) == 1 or (len(terms) == len(stages) and case.enters())  # `[b, t] -> [b]`
     alone = alone and not (case.claim.words or case.claim.tail)
     behind = case.sighting.place == "end" and alone and not case.last.count
     alike = any(shape_fits(dims, s, lookup) for _, lookup, s in case.seen())

@@ -294,3 +294,20 @@ class Lengths(nn.Module):
         a = self.f(k)  # batchsize * sent length * emb
         b = self.f(q)  # batchsize * sent length * emb  #! cannot tell
         return b + a.mean()  # batchsize * sent length * emb  #! cannot tell
+
+
+# %% the end of a chain, and a row of two | Ends(num_parts, dim)(x[N, num_parts, dim])
+class Ends(nn.Module):
+    def __init__(self, num_parts, dim):
+        super().__init__()
+        self.f = nn.Linear(dim, 2 * dim)
+
+    def forward(self, x):
+        N, num_parts, dim = x.shape
+        q = x.view(N, num_parts, dim, 1)  # (N, num_parts, dim) -> (N, num_parts, dim, 1)
+        y = x.mean(1)  # (N, num_parts, dim) -> (N, num_parts, dim, 1)  #! false
+        y = x.mean(1)  # (N, num_parts, dim) -> (N, dim)
+        one = x[0]  # num_rows x dim
+        one = x[0]  # dim x num_rows  #! false
+        s = y @ one.T  # (N, N)  #! false
+        return s + q.mean()  # (N, num_parts)
