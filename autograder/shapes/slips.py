@@ -146,6 +146,7 @@ def nameable(size: int, execution: Execution, case: Case) -> bool:
         return True
     words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
     words += [*scope.sizes(execution.config, execution.unit[0]), *scope.constants]
+    words += scope.arguments.get(execution.config, {})
     find = scope.lookup(execution)
     known = {value for word in words if (value := find(word)) is not None and value > 0}
     if size in known:

@@ -45,17 +45,20 @@ class Twice(nn.Module):
         self.wide = nn.Linear(8, 16)
 
     def forward(self, x, y):
+        x = x + 1  # [4, 6, 8]
+        y = y + 1  # [4, 7, 8]
         a = self.wide(x)  # [4, 6, 16]
         b = self.wide(y)  # [4, 6, 16]  #! false
         b = self.wide(y)  # [4, 7, 16]
         s = a @ b.mT  # [4, 6, 7]
         p = s.softmax(-1)  # [4, 7, 6]  #! false
+        turned = s.mT  # [4, 7, 6]
         c = p @ b  # [4, 6, 16]
         both = torch.cat([c, a], -1)  # [4, 6, 16]  #! false
         one = both[0]  # [6, 64]  #! cannot tell
         cut = c[:, :3]  # crop (4, 3, 640)  #! cannot tell
         maps = a.mT  # maps (4, 16, 6)
-        return maps.sum() + one.sum() + cut.sum()
+        return maps.sum() + one.sum() + cut.sum() + turned.sum() + y.mean()
 
 
 # %% a chain gives its names | Grid(dim)(x[n, dim, rows, cols], y[n, steps, dim])
