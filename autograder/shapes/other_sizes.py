@@ -113,7 +113,7 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
     known = [(n, v) for n, v in around.items() if "." not in n or not short]
     if not short:
         known += case.scope.sizes(execution.config, execution.unit[0]).items()
-    known += case.scope.arguments.get(execution.config, {}).items()
+        known += case.scope.arguments.get(execution.config, {}).items()
     sizes = {
         v
         for n, v in known
