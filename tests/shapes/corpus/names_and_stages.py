@@ -50,6 +50,7 @@ class Twice(nn.Module):
         a = self.wide(x)  # [4, 6, 16]
         b = self.wide(y)  # [4, 6, 16]  #! false
         b = self.wide(y)  # [4, 7, 16]
+        rows = torch.cat([x, y], 1)  # [4, 13, 8]
         s = a @ b.mT  # [4, 6, 7]
         p = s.softmax(-1)  # [4, 7, 6]  #! false
         turned = s.mT  # [4, 7, 6]
@@ -58,7 +59,7 @@ class Twice(nn.Module):
         one = both[0]  # [6, 64]  #! cannot tell
         cut = c[:, :3]  # crop (4, 3, 640)  #! cannot tell
         maps = a.mT  # maps (4, 16, 6)
-        return maps.sum() + one.sum() + cut.sum() + turned.sum() + y.mean()
+        return maps.sum() + one.sum() + cut.sum() + turned.sum() + rows.mean()
 
 
 # %% a chain gives its names | Grid(dim)(x[n, dim, rows, cols], y[n, steps, dim])
