@@ -82,8 +82,8 @@ def judge(
     except BadRecording as error:
         return [cannot_tell(1, "", "", f"the run gave no readable recording ({error})")]
     if found.problem:
-        text = "the code did not run ({type}: {message})".format(**found.problem)
-        return [cannot_tell(1, "", "", text)]
+        why = "the code did not run ({type}: {message})"
+        return [cannot_tell(1, "", "", why.format(**found.problem))]
     judged = _Source(source, plan, traced, found, given(starter), strict)
     try:
         return judged.verdicts()

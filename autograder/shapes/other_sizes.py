@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from autograder.shapes.binding import CODE
 from autograder.shapes.case import Case, made
+from autograder.shapes.chains import at_odds
 from autograder.shapes.plan import numbers_of
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.solver import MAX_CHOICES, Solver
@@ -43,7 +44,8 @@ def not_a_name_of_its_own(case: Case) -> str:
         may = any(names_of(d) & foreign for t in terms for d in t.dims)
     else:
         first = case.claim.stages[0]
-        if len(case.claim.stages) > 1 == len(first.terms) and case.enters():
+        begun = len(case.claim.stages) > 1 == len(first.terms) and case.enters()
+        if begun or at_odds(case):
             foreign = foreign - shape_names(first.terms[0].dims)  # what comes in has these names
         may = bool(foreign) and all(
             any(may_be(case.last.dims, s, foreign, case.scope.lookup(e)) for s in made(case, e))
@@ -62,11 +64,13 @@ def no_size_is_nameless(case: Case) -> str:
             return ""
         for i, j in pairs:
             beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
-            twice = dims[i] in beside and may_be_two(dims[i], shape[j])
+            twice = dims[i] in beside
+            no_square = twice and not may_be_two(dims[i], shape[j])
             again = twice or (_of_many_uses(dims[i], e, case) and not _was(dims, e, case))
             wrong = not fits(dims[i], shape[j], lookup)
-            if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
-                return ""  # `[b, t, b]`
+            apart = any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1)
+            if wrong and (apart or no_square):
+                return ""  # `[b, t, b]`, `[b, b, t]`
             if wrong and not (again and _nameless(shape[j], names_of(dims[i]), e, case)):
                 return ""
     return "a name may stand for two sizes"
@@ -109,6 +113,7 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
     known = [(n, v) for n, v in around.items() if "." not in n or not short]
     if not short:
         known += case.scope.sizes(execution.config, execution.unit[0]).items()
+        known += case.scope.arguments.get(execution.config, {}).items()
     sizes = {
         v
         for n, v in known

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections import Counter
 
 from autograder.shapes.case import Case, made, opened
+from autograder.shapes.chains import at_odds
 from autograder.shapes.other_sizes import numbers_that_hold
 from autograder.shapes.text.dims import (
-    Dims,
-    Lookup,
     aligned,
-    alone,
     evaluate,
-    fits,
     names_of,
     shape_fits,
-    shape_names,
     without,
 )
 from autograder.shapes.text.flat import clash
@@ -27,7 +23,7 @@ def names_are_proven(case: Case) -> str:
         return ""
     unproven = case.unproven
     free = set(unproven)
-    ways = (_exchanged(case, free), _twice(case), _false_whatever(case, free), _at_odds(case, free))
+    ways = (_exchanged(case, free), _twice(case), _false_whatever(case, free), at_odds(case))
     if unproven and not any(ways):
         return f"nothing proves what `{unproven[0]}` stands for"
     return ""
@@ -81,38 +77,3 @@ def _false_whatever(case: Case, unproven: set[str]) -> bool:
         for s in made(case, e)
         for some in (dims, fewer)
     )
-
-
-def _at_odds(case: Case, unproven: set[str]) -> bool:
-    """Whether the begin of a chain gives its names sizes with which its end is false.
-
-    `[b, d, h, w] -> [b, d, h * w]` for what is turned at last, whatever `h` and `w` are elsewhere.
-    """
-    stages = case.claim.stages
-    if len(stages) < 2 or case.claim.others or any(len(s.terms) > 1 for s in stages):
-        return False
-    first = stages[0].terms[0].dims
-    last = without(case.last.dims, unproven - shape_names(first))
-    if not shape_names(last):
-        return False
-    for e in case.runs:
-        begun = [_begun(first, s, unproven, case.scope.lookup(e)) for s in case.entered(e)]
-        finds = [find for find in begun if find is not None]
-        if not finds or any(shape_fits(last, s, find) for find in finds for s in made(case, e)):
-            return False
-    return True
-
-
-def _begun(dims: Dims, shape: tuple[int, ...], free: set[str], lookup: Lookup) -> Lookup | None:
-    """The sizes of names, where the free ones have those that make dimensions a shape."""
-    own: dict[str, int] = {}
-    pairs = aligned(dims, len(shape))
-    for i, j in pairs or ():
-        for name in set(alone(dims[i])) & free:
-            if own.setdefault(name, shape[j]) != shape[j]:
-                return None
-
-    def find(name: str) -> int | None:
-        return own.get(name) or lookup(name)
-
-    return find if pairs and all(fits(dims[i], shape[j], find) for i, j in pairs) else None

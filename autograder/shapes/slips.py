@@ -48,7 +48,9 @@ def _of_another_line(case: Case) -> bool:
     rest = [s.claims for s, _ in case.twins if s.trailing and s.line != case.sighting.line]
     told = {c.stages[-1].terms[-1].dims for claims in rest for c in claims if c.stages}
     dims = opened(case.last.dims, {*case.unproven, *case.foreign, *case.lengths}, case)
-    alone = len(case.claim.terms()) == 1 and not (case.claim.words or case.claim.tail)
+    terms, stages = case.claim.terms(), case.claim.stages
+    alone = len(terms) == 1 or (len(terms) == len(stages) and case.enters())  # `[b, t] -> [b]`
+    alone = alone and not (case.claim.words or case.claim.tail)
     behind = case.sighting.place == "end" and alone and not case.last.count
     alike = any(shape_fits(dims, s, lookup) for _, lookup, s in case.seen())
     return behind and case.last.dims in told and not alike
@@ -144,6 +146,7 @@ def nameable(size: int, execution: Execution, case: Case) -> bool:
         return True
     words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
     words += [*scope.sizes(execution.config, execution.unit[0]), *scope.constants]
+    words += scope.arguments.get(execution.config, {})
     find = scope.lookup(execution)
     known = {value for word in words if (value := find(word)) is not None and value > 0}
     if size in known:

@@ -354,7 +354,7 @@ def _bare_dims(found: list[Token], vocabulary: Vocabulary) -> tuple[Dims, str] |
         style = "*"  # `bs * n * sl`
     elif len(dims) < 2:
         return None
-    known = sum(map(vocabulary.known, used))
+    known = sum(vocabulary.known(n) or vocabulary.is_size(n) for n in used)
     row = style == "x" and len(dims) > 2  # nobody multiplies three things in prose
     if not known or known < len(used) / (1 + row):
         return None

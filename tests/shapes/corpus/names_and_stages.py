@@ -45,17 +45,21 @@ class Twice(nn.Module):
         self.wide = nn.Linear(8, 16)
 
     def forward(self, x, y):
+        x = x + 1  # [4, 6, 8]
+        y = y + 1  # [4, 7, 8]
         a = self.wide(x)  # [4, 6, 16]
         b = self.wide(y)  # [4, 6, 16]  #! false
         b = self.wide(y)  # [4, 7, 16]
+        rows = torch.cat([x, y], 1)  # [4, 13, 8]
         s = a @ b.mT  # [4, 6, 7]
         p = s.softmax(-1)  # [4, 7, 6]  #! false
+        turned = s.mT  # [4, 7, 6]
         c = p @ b  # [4, 6, 16]
         both = torch.cat([c, a], -1)  # [4, 6, 16]  #! false
         one = both[0]  # [6, 64]  #! cannot tell
         cut = c[:, :3]  # crop (4, 3, 640)  #! cannot tell
         maps = a.mT  # maps (4, 16, 6)
-        return maps.sum() + one.sum() + cut.sum()
+        return maps.sum() + one.sum() + cut.sum() + turned.sum() + rows.mean()
 
 
 # %% a chain gives its names | Grid(dim)(x[n, dim, rows, cols], y[n, steps, dim])
@@ -294,3 +298,20 @@ class Lengths(nn.Module):
         a = self.f(k)  # batchsize * sent length * emb
         b = self.f(q)  # batchsize * sent length * emb  #! cannot tell
         return b + a.mean()  # batchsize * sent length * emb  #! cannot tell
+
+
+# %% the end of a chain, and a row of two | Ends(num_parts, dim)(x[N, num_parts, dim])
+class Ends(nn.Module):
+    def __init__(self, num_parts, dim):
+        super().__init__()
+        self.f = nn.Linear(dim, 2 * dim)
+
+    def forward(self, x):
+        N, num_parts, dim = x.shape
+        q = x.view(N, num_parts, dim, 1)  # (N, num_parts, dim) -> (N, num_parts, dim, 1)
+        y = x.mean(1)  # (N, num_parts, dim) -> (N, num_parts, dim, 1)  #! false
+        y = x.mean(1)  # (N, num_parts, dim) -> (N, dim)
+        one = x[0]  # num_rows x dim
+        one = x[0]  # dim x num_rows  #! false
+        s = y @ one.T  # (N, N)  #! false
+        return s + q.mean()  # (N, num_parts)
