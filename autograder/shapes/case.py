@@ -328,8 +328,11 @@ class Case:
 
     @cached_property
     def spoken_for(self) -> set[int]:
-        """The statements of which another comment tells what they make."""
-        return {stmt.id for _, stmt in self.twins}
+        """The statements of which another comment of its own line tells what they make.
+
+        One behind the last line of a paragraph repeats what the one above all of it told.
+        """
+        return {stmt.id for s, stmt in self.twins if s.on_a_line}
 
     def again(self) -> bool:
         """Whether the next statement makes the same name again, and then with the last shape."""

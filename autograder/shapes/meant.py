@@ -118,7 +118,7 @@ def operations(
     if sighting.trailing or not sighting.alone(claim) or not claim.stages:
         return []
     row = next((text for line, text in sighting.rows if line == claim.line), "")
-    words = [t.text for t in tokens(row[:40])[:1]]
+    words = {t.text for t in tokens(row[:40])[:1]} - room.tensors
     nodes, stmt, runs = room.matcher.traced.nodes, room.stmts[stmt_id], room.runs[stmt_id]
     ops = {n for e in runs[:1] for n, v in e.events if nodes[n].op in words and tensors(v)}
     found = []
