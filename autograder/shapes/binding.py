@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from autograder.shapes.plan import Plan
-from autograder.shapes.recording import Execution
+from autograder.shapes.recording import Execution, Tensor
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import Expr, evaluate, names_of
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Vector = tuple[int, ...]  # one size a configuration
 SURE_WORDS = ("batch", "seq", "heads", "head_size")  # whose words mean nothing else
 Unit = tuple[int, int]  # a call of the plan, and a call of the function in it
+NUMBER = Tensor(())  # a tensor of one number, which nobody looked into
 CODE, CALL, LEGEND, CONSTANT = "code", "call", "legend", "constant"  # what settles a name
 
 
@@ -88,6 +89,8 @@ class Scope:
             for spelling in spelled:
                 if (size := execution.size(spelling)) is not None:
                     return size, CODE
+            if NUMBER in (execution.after.get(name), execution.before.get(name)):
+                return None, ""  # `longest = lengths.max()` is not what the call has by that name
         call = execution.unit[0]
         sizes = self.sizes(execution.config, call)
         argument = self.arguments.get(execution.config, {}).get(plain)

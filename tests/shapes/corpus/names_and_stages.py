@@ -315,3 +315,16 @@ class Ends(nn.Module):
         one = x[0]  # dim x num_rows  #! false
         s = y @ one.T  # (N, N)  #! false
         return s + q.mean()  # (N, num_parts)
+
+
+# %% a number of the code that is a tensor | Mask(dim, longest)(x[batch, n, dim], lengths[batch].full(n)) where longest=n+more
+class Mask(nn.Module):
+    def __init__(self, dim, longest):
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(longest, dim))
+
+    def forward(self, x, lengths):
+        batch, n, dim = x.shape
+        longest = lengths.max()
+        mask = torch.arange(longest)[None] < lengths[:, None]  # (batch, longest)
+        return x * mask[..., None]  # (batch, longest, dim)
