@@ -319,13 +319,6 @@ class Case:
             for e in self.runs
         )
 
-    def apart(self, stmt_id: int) -> bool:
-        """Whether another statement without a comment makes tensors of other shapes than this."""
-        mine = [results(self.stmt, e) for e in self.runs]
-        return stmt_id in self.bare and any(
-            s.id == stmt_id and [results(s, e) for e in runs] != mine for s, runs in self.room
-        )
-
     @cached_property
     def spoken_for(self) -> set[int]:
         """The statements of which another comment of its own line tells what they make.
@@ -333,16 +326,6 @@ class Case:
         One behind the last line of a paragraph repeats what the one above all of it told.
         """
         return {stmt.id for s, stmt in self.twins if s.on_a_line}
-
-    def again(self) -> bool:
-        """Whether the next statement makes the same name again, and then with the last shape."""
-        later = [(s, runs) for s, runs in self.near if s.line > self.stmt.line][:1]
-        later = [(s, runs) for s, runs in later if s.id not in self.spoken_for]
-        return any(self.last.label in flat(s.targets) for s, _ in later) and all(
-            any(shape_fits(self.last.dims, made_, self.scope.lookup(e)) for made_ in results(s, e))
-            for s, runs in later
-            for e in runs
-        )
 
     def goes_into(self, stmt: Stmt) -> bool:
         """Whether another statement works on what this one makes."""
@@ -370,22 +353,6 @@ def in_one_call(held: list[bool], runs: list[Execution]) -> bool:
     for holds, run in zip(held, runs, strict=True):
         asked.setdefault(run.unit, []).append(holds)
     return any(map(all, asked.values()))
-
-
-def beside_a_true_one(claim: Claim, sighting: Sighting, stmt: Stmt, known) -> bool:
-    """Whether a claim may be of something else, since another one in the comment is true.
-
-    `# [b, n, n], [b, n, d]`: an operand perhaps, `# [b, t, d] ([b, d, t] for the next)`. One behind
-    `out:`, or behind the name of what the line makes, is of the same; a line of a block that names
-    another tensor is of that one.
-    """
-    own = {t.label for t in claim.terms()} & set(flat(stmt.targets))
-    alone = sighting.by_itself(claim, known)
-    if alone and not own:
-        return False
-    if sighting.comes_in(claim):
-        return True
-    return not alone and claim.role != "output" and not own
 
 
 def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:

@@ -234,12 +234,20 @@ def placed_beside_it(case: Case) -> str:
         begun = case.sighting.line == case.stmt.line and case.nowhere  # `f(x,  # [b, t, d]`
         return "" if case.argument or begun else "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
-    one = place == "above" and not any(case.apart(s) for s in case.sighting.block)
+    one = place == "above" and not any(_apart(case, s) for s in case.sighting.block)
     if (one and below <= above) or (place != "below" and case.begins_here()):
         return ""
     if case.always_there():
         return ""
     return "it may be about another line"
+
+
+def _apart(case: Case, stmt_id: int) -> bool:
+    """Whether another statement without a comment makes tensors of other shapes than this."""
+    mine = [results(case.stmt, e) for e in case.runs]
+    return stmt_id in case.bare and any(
+        s.id == stmt_id and [results(s, e) for e in runs] != mine for s, runs in case.room
+    )
 
 
 def nothing_near_has_it(case: Case) -> str:
@@ -259,7 +267,7 @@ def nothing_near_has_it(case: Case) -> str:
         name = {case.last.label} & own
         was = bool(name) and not (case.below or case.led_to or case.as_always())
         was = was and case.alive(without(case.last.dims, case.foreign), name)
-        if name and case.again():
+        if name and _again(case):
             return "a tensor near this line has that shape"
         return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
@@ -274,6 +282,17 @@ def nothing_near_has_it(case: Case) -> str:
         if _made_near(dims, sure, case):
             return "a tensor near this line has that shape"
     return ""
+
+
+def _again(case: Case) -> bool:
+    """Whether the next statement makes the same name again, and then with the last shape."""
+    later = [(s, runs) for s, runs in case.near if s.line > case.stmt.line][:1]
+    later = [(s, runs) for s, runs in later if s.id not in case.spoken_for]
+    return any(case.last.label in flat(s.targets) for s, _ in later) and all(
+        any(shape_fits(case.last.dims, made_, case.scope.lookup(e)) for made_ in results(s, e))
+        for s, runs in later
+        for e in runs
+    )
 
 
 def _made_near(dims: Dims, sure: bool, case: Case) -> bool:

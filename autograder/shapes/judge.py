@@ -13,11 +13,19 @@ from functools import cached_property
 
 from autograder.shapes.attach import Sighting, sightings
 from autograder.shapes.binding import Scope
-from autograder.shapes.case import Case, beside_a_true_one
+from autograder.shapes.case import Case
 from autograder.shapes.facts import NEAR, evidence, unlike
 from autograder.shapes.layout import MAKES
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
-from autograder.shapes.meant import likeliest, on_its_side, operations, paragraph, side_of, vote
+from autograder.shapes.meant import (
+    beside_a_true_one,
+    likeliest,
+    on_its_side,
+    operations,
+    paragraph,
+    side_of,
+    vote,
+)
 from autograder.shapes.missing import as_many, lacking, needs_one
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
@@ -32,12 +40,12 @@ from autograder.shapes.recording import (
     read_recording,
     tensors,
 )
+from autograder.shapes.rows import heading, row
 from autograder.shapes.solver import Solver
 from autograder.shapes.stars import commas_for_stars
 from autograder.shapes.text import names
 from autograder.shapes.text.comments import Given, find_comments, given, ignored
 from autograder.shapes.text.dims import Dims, only_numbers
-from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.limits import Clock, TooLong
 from autograder.shapes.text.reader import Claim, legends
 from autograder.shapes.text.shapes_in_text import Vocabulary
@@ -47,8 +55,6 @@ from autograder.shapes.wording import (
     accusation,
     cannot_tell,
     place_of,
-    spelled,
-    what_it_makes,
 )
 
 ACCUSES = ("false", "missing")
@@ -153,11 +159,8 @@ class _Room:
         self.runs = {i: source.runs(s) for i, s in self.stmts.items()}
         self.units = different_units(self.runs)[:MAX_UNITS]
         self.runs = {i: [e for e in r if e.unit in self.units] for i, r in self.runs.items()}
-        self.makers = {
-            i
-            for i, s in self.stmts.items()
-            if s.kind in MAKES and any(results(s, e) for e in self.runs[i])
-        }
+        making = [(s, self.runs[s.id]) for s in self.stmts.values() if s.kind in MAKES]
+        self.makers = {s.id for s, runs in making if any(results(s, e) for e in runs)}
         every = [e for i in self.stmts for e in source.seen.executions.get(i, [])]
         made, sizes = names_seen(every)
         vocabulary = Vocabulary(made, sizes | set(source.plan.roles))
@@ -272,13 +275,13 @@ class _Room:
                 return [self._true(sighting, stmt_id)], {*sighting.block} & {*range(stmt_id + 1)}
         stmt_id = likeliest(sighting, self._others(sighting), self)
         if sighting.place == "loose":  # a heading perhaps
-            return self._heading(sighting, stmt_id)
+            return heading(sighting, stmt_id, self)
         stmt = self.stmts[stmt_id]
         shaped = any(self._shaped(e) for e in self.runs[stmt_id]) or not self.runs[stmt_id]
         if sighting.trailing and not shaped:
             return [], set()  # a remark behind a number
         if pairs(sighting.claims, stmt, self.runs[stmt_id]) and sighting.place in ("end", "named"):
-            return [self._tuple(sighting, stmt)], {stmt_id}
+            return [row(sighting, stmt, self)], {stmt_id}
         true = [c for c in sighting.claims if self.is_told(c, sighting, stmt_id)]
         found = []
         for claim in sighting.claims:
@@ -286,24 +289,10 @@ class _Room:
             if claim in true or (true and not part and self._beside(claim, sighting, stmt_id)):
                 found.append(self._true(sighting, stmt_id))
             elif part:
-                found.append(self._decide(claim, sighting, part[0][0], [], part[0][1]))
+                found.append(self.decide(claim, sighting, part[0][0], [], part[0][1]))
             else:
                 found.append(self._decide_steps(claim, sighting, stmt, true, joined))
         return found, set(sighting.stmts) if stmt.kind == "def" else {stmt_id}
-
-    def _heading(self, sighting: Sighting, stmt_id: int) -> tuple[list[Verdict], set[int]]:
-        """`# Shapes: [b, t]` over a paragraph: only what is false of every tensor is said."""
-        stmt, found = self.stmts[stmt_id], []
-        for claim in sighting.claims if stmt.line > sighting.line else ():
-            first = tokens(sighting.only(claim, self.tensors).text)[:2]
-            kinds = [t.kind for t in first if len(claim.terms()) == 1]
-            named = kinds[:1] in (["name"], ["times"]) and kinds[1:] in (["arrow"], ["is"])
-            if named and first[0].text not in self.tensors:  # `x` is a sign too
-                named = not self._case(claim, sighting, stmt).in_code(first[0].text)
-            if named or kinds[:1] == ["shape"]:
-                found.append(self._decide(claim, sighting, stmt, []))
-        found = [v for v in found if v.verdict == "false"]
-        return found, {stmt_id} if found else set()
 
     def _beside(self, claim: Claim, sighting: Sighting, stmt_id: int) -> bool:
         """Whether a claim, beside one that is true of the result, is of what entered.
@@ -322,23 +311,22 @@ class _Room:
         many = len(claim.stages[-1].terms[-1].dims) if joined else 0
         tries = [(self.stmts[i], runs) for i, runs in joined]
         tries = [(s, r) for s, r in tries if {len(x) for e in r for x in results(s, e)} == {many}]
-        ends = [(s, r) for s, r in tries if self._case(claim, sighting, s, r).ends_right()]
+        ends = [(s, r) for s, r in tries if self.case(claim, sighting, s, r).ends_right()]
         tries = ends[:1] or [(stmt, None), *tries]
-        found = [self._decide(claim, sighting, s, true, runs) for s, runs in tries]
+        found = [self.decide(claim, sighting, s, true, runs) for s, runs in tries]
         slips = [v.verdict == "false" or unlike(v.evidence) for v in found]
         false = [v for v in found if v.verdict == "false"]
         return false[0] if false and all(slips) else next(v for v in found if v not in false)
 
-    def _decide(
+    def decide(
         self, claim: Claim, sighting: Sighting, stmt: Stmt, true: list[Claim], runs=None
     ) -> Verdict:
         text, line = self.text(stmt), place_of(sighting, stmt)
-        why = claim.unreadable
-        if not claim.stages:
-            why = why or "the comment is not readable as a shape"
-        if why:
+        if claim.unreadable or not claim.stages:
+            why = claim.unreadable or "the comment is not readable as a shape"
             return cannot_tell(line, text, sighting.text, why)
-        case = self._case(claim, sighting, stmt, runs)
+        why = ""
+        case = self.case(claim, sighting, stmt, runs)
         told = true and beside_a_true_one(claim, sighting, stmt, self.tensors)
         if told and not (sighting.alone(claim) and case.nowhere):
             why = "another shape in this comment is true"
@@ -367,7 +355,7 @@ class _Room:
         terms = [(c.terms(), self.runs[i]) for s, i in of for c in s.claims]
         return [(t[0].label, t[0].dims, runs) for t, runs in terms if len(t) == 1 and t[0].label]
 
-    def _case(self, claim: Claim, sighting: Sighting, stmt: Stmt, runs=None) -> Case:
+    def case(self, claim: Claim, sighting: Sighting, stmt: Stmt, runs=None) -> Case:
         place = next((i for i, s in enumerate(self.order) if s.id == stmt.id), 0)
         around = [*self.order[max(0, place - NEAR) : place], *self.order[place + 1 :][:NEAR]]
         return Case(
@@ -390,26 +378,6 @@ class _Room:
     def _others(self, sighting: Sighting) -> Counter[str]:
         """On which side of their statements the other comments of the file stand."""
         return self.source.votes - Counter([self.votes.get(sighting.rows, "")])
-
-    def _tuple(self, sighting: Sighting, stmt: Stmt) -> Verdict:
-        """As many shapes as tensors, and one of them does not fit."""
-        text = self.text(stmt)
-        value = self.matcher.node(stmt).text if stmt.kind == "return" else ""
-        mine = {t.text.split(".")[0] for t in tokens(value)}
-        named = self.tensors - set(flat(stmt.targets)) - mine
-        for claim in sighting.claims:
-            unproven = self._case(claim, sighting, stmt).unproven
-            why = f"nothing proves what `{unproven[0]}` stands for" if unproven else ""
-            if claim.unreadable or {t.label for t in claim.terms()} & named:
-                why = "it is not clear which tensor is meant"
-            if why:
-                return cannot_tell(stmt.line, text, sighting.text, why)
-        runs = self.runs[stmt.id]
-        shapes = [results(stmt, e) for e in runs]
-        is_ = ", ".join(spelled(runs, shapes, self.scope, sighting.claims))
-        said = ", ".join(c.text for c in sighting.claims)
-        message = f"Line {stmt.line}: {what_it_makes(stmt)} is {is_}; your comment says {said}."
-        return Verdict(stmt.line, text, sighting.text, "false", message, deducts=True)
 
     def _true(self, sighting: Sighting, stmt_id: int, note: str = "") -> Verdict:
         stmt = self.stmts[stmt_id]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from autograder.shapes.attach import Sighting
+from autograder.shapes.meant import of_another
 from autograder.shapes.recording import (
     Execution,
     Sequence,
@@ -64,12 +65,11 @@ class Matcher:
     def holds(self, claim: Claim, sighting: Sighting, stmt: Stmt, execution: Execution) -> bool:
         """Whether the claim, or one of its alternatives, is what happened."""
         lookup = self.scope.lookup(execution)
-        inner = (
-            self._inner(sighting, stmt, execution) if sighting.place in ("inner", "link") else []
-        )
-        claims = (claim, *claim.others)
-        if term := _of_another(claim, sighting, stmt, execution):
+        inside = sighting.place in ("inner", "link")
+        inner = self._inner(sighting, stmt, execution) if inside else []
+        if term := of_another(claim, sighting, stmt, execution):
             return self._labelled(term, stmt, execution, lookup)
+        claims = (claim, *claim.others)
         return any(self._chain(c, stmt, execution, lookup, inner) for c in claims)
 
     def _inner(self, sighting: Sighting, stmt: Stmt, execution: Execution) -> list[Shape]:
@@ -165,8 +165,7 @@ class Matcher:
     def enters(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether the first stage is the shape of something that the statement works on."""
         lookup, dims = self.scope.lookup(execution), claim.stages[0].terms[0].dims
-        seen = [shape for _, shape in self.on_the_way(stmt, execution)]
-        return any(shape_fits(dims, shape, lookup) for shape in seen)
+        return any(shape_fits(dims, s, lookup) for _, s in self.on_the_way(stmt, execution))
 
     def product_on_the_way(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether a product and its result are those of an operation that the line goes on from."""
@@ -337,15 +336,6 @@ def _worked_out(stage: Stage, after: Stage, lookup) -> bool:
         and all({a[0], b[0]} & {*"+-*/"} for a, b in apart)
         and all(evaluate(a, lookup) == evaluate(b, lookup) is not None for a, b in apart)
     )
-
-
-def _of_another(claim: Claim, sighting: Sighting, stmt: Stmt, execution: Execution) -> Term | None:
-    """`# mask: [b, t]` in a line of a block for itself: of that tensor, and not of the result."""
-    if sighting.trailing or not (_one_shape(claim) and sighting.alone(claim)):
-        return None
-    term = claim.stages[0].terms[0]
-    known = tensors(execution.before.get(term.label)) and term.label not in flat(stmt.targets)
-    return term if known else None
 
 
 def _one_shape(claim: Claim) -> bool:

@@ -13,6 +13,7 @@ from autograder.shapes.attach import Sighting
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.reader import Claim
+from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, flat
 
 STEPS = 4  # statements that a chain above them may go through
@@ -131,3 +132,30 @@ def operations(
             cut = [replace(e, events=e.events[: i + 1]) for e, i in zip(runs, ends, strict=True)]
             found.append((part, cut))
     return found
+
+
+# --- what is told beside it -----------------------------------------------------------------------
+def of_another(claim: Claim, sighting: Sighting, stmt: Stmt, execution: Execution) -> Term | None:
+    """`# mask: [b, t]` in a line of a block for itself: of that tensor, and not of the result."""
+    one = len(claim.stages) == 1 and len(claim.terms()) == 1
+    if sighting.trailing or not (one and sighting.alone(claim)):
+        return None
+    term = claim.stages[0].terms[0]
+    known = tensors(execution.before.get(term.label)) and term.label not in flat(stmt.targets)
+    return term if known else None
+
+
+def beside_a_true_one(claim: Claim, sighting: Sighting, stmt: Stmt, known) -> bool:
+    """Whether a claim may be of something else, since another one in the comment is true.
+
+    `# [b, n, n], [b, n, d]`: an operand perhaps, `# [b, t, d] ([b, d, t] for the next)`. One behind
+    `out:`, or behind the name of what the line makes, is of the same; a line of a block that names
+    another tensor is of that one.
+    """
+    own = {t.label for t in claim.terms()} & set(flat(stmt.targets))
+    alone = sighting.by_itself(claim, known)
+    if alone and not own:
+        return False
+    if sighting.comes_in(claim):
+        return True
+    return not alone and claim.role != "output" and not own

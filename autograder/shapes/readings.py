@@ -25,7 +25,7 @@ from autograder.shapes.text.dims import (
     uneven,
     without,
 )
-from autograder.shapes.text.flat import pieces_of, runs_over, segments_of, spaced, starred
+from autograder.shapes.text.flat import instead, pieces_of, runs_over, segments_of, spaced, starred
 from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.tracer import flat
 
@@ -296,17 +296,15 @@ def no_letter_is_of_the_chain(case: Case) -> str:
     if len(stages) < 2 or len(stages[0].terms) > 1:
         return ""
     first, last = stages[0].terms[0].dims, case.last.dims
-    both = {d for d in last if d[0] == "name" and len(d[1]) < 3 and d in first}
+    both = [i for i, d in enumerate(last) if d[0] == "name" and len(d[1]) < 3 and d in first]
     for e, lookup, shape in case.seen():
-        entered, held = case.entered(e), False
-        for i, dim in enumerate(last if len(last) == len(shape) else ()):
-            if dim in both and case.scope.fixed(dim[1], e)[1] != CODE:
-                anew = {dim[1]: shape[i]}
-                find = lambda n, of=anew, f=lookup: of.get(n, f(n))  # noqa: E731
-                held |= shape_fits(last, shape, find) and any(
-                    shape_fits(first, s, find) for s in entered
-                )
-        if not held:
+        free = [i for i in both if case.scope.fixed(last[i][1], e)[1] != CODE]
+        anew = [instead(lookup, {last[i][1]: shape[i]}) for i in free if len(last) == len(shape)]
+        if not any(
+            shape_fits(last, shape, find)
+            and any(shape_fits(first, s, find) for s in case.entered(e))
+            for find in anew
+        ):
             return ""
     return "a letter may be of this chain alone"
 
@@ -320,9 +318,7 @@ def not_as_for_an_argument(case: Case) -> str:
         for e, lookup, shape in case.seen():
             alike = [s for s in there.get((e.config, e.unit), ()) if len(s) == len(dims)]
             own = {d[1]: n for s in alike for d, n in zip(dims, s, strict=True) if d[0] == "name"}
-            held.append(
-                shape_fits(case.last.dims, shape, lambda n, o=own, f=lookup: o.get(n, f(n)))
-            )
+            held.append(shape_fits(case.last.dims, shape, instead(lookup, own)))
         if held and all(held):
             return "an argument is told with another meaning of its names"
     return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
@@ -122,6 +123,11 @@ def may_be(dims: Dims, shape: tuple[int, ...], unknown: set[str], lookup: Lookup
             if shape_fits(rest, ends, lookup):
                 return True
     return shape_fits(without(dims, unknown), shape, lookup) and not clash(dims, shape, unknown)
+
+
+def instead(lookup: Lookup, sizes: Mapping[str, int]) -> Lookup:
+    """With other sizes for some of the names."""
+    return lambda name: sizes[name] if name in sizes else lookup(name)
 
 
 def clash(dims: Dims, shape: tuple[int, ...], among: set[str]) -> bool:
