@@ -131,10 +131,15 @@ def docstring(
     returns = [s for s in stmts if s.kind == "return" and s.value is not None]
     if head is None:
         return []
-    rows = [_row(traced.nodes[s.value]) for s in returns if s.value is not None]
+    rows = {s.id: _row(traced.nodes[s.value]) for s in returns if s.value is not None}
+    names = set().union(*(row for row in rows.values() if row))
+    several = any(row is not None for row in rows.values())
     told = [(c, (head,), row) for c, row in of_arguments(function, vocabulary)]
-    ids = tuple(s.id for s in returns)
-    told += [(c, ids, row) for c, row in of_result(function, rows, vocabulary) if ids]
+    for claim, line in of_result(function, names if several else None, vocabulary) if rows else ():
+        label = claim.terms()[0].label
+        told.append(
+            (claim, tuple(i for i, r in rows.items() if not several or label in (r or ())), line)
+        )
     return [Sighting((c,), of, "docstring", (row,)) for c, of, row in told]
 
 

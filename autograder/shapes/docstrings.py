@@ -31,12 +31,12 @@ def of_arguments(function: Function, vocabulary: Vocabulary) -> list[Told]:
 
 
 def of_result(
-    function: Function, returned: list[Collection[str] | None], vocabulary: Vocabulary
+    function: Function, names: Collection[str] | None, vocabulary: Vocabulary
 ) -> list[Told]:
     """`Returns: (b, t, c)`, `:return: [b, t, c]`, `Output shape: (b, t, c)`.
 
-    returned: the names in the row that each `return` hands back, None for one that is no row. Of
-    several tensors only those are told that the docstring calls by these names.
+    names: those in the rows that are returned, None where that is no row. Of several tensors only
+    those are told that the docstring calls by these names.
     """
     found = [
         (claim, (line, text.strip()))
@@ -45,10 +45,9 @@ def of_result(
         for claim in read([(line, results)], vocabulary)
     ]
     found = [(c, row) for c, row in found if _single(c) and not c.aside]
-    if returned.count(None) == len(returned):
-        return [(of_argument(c, ""), row) for c, row in found] if len(found) == 1 else []
-    every = set.intersection(*(set(names or ()) for names in returned))
-    return [(c, row) for c, row in found if c.terms()[0].label in every]
+    if names is not None:
+        return [(c, row) for c, row in found if c.terms()[0].label in names]
+    return [(of_argument(c, ""), row) for c, row in found] if len(found) == 1 else []
 
 
 def _lines(function: Function) -> list[tuple[int, str, str]]:
