@@ -298,13 +298,15 @@ def _again(case: Case) -> bool:
 def _made_near(dims: Dims, sure: bool, case: Case) -> bool:
     """Whether a statement near makes such a tensor, and no other comment tells what it makes.
 
-    In the paragraph below always; else only where nobody can be sure which line is meant.
+    `return x` makes none. In the paragraph below always; else only where nobody can be sure which
+    line is meant.
     """
     begun = not case.below and case.begins_here()  # then no line before is meant
     for stmt, runs in case.near:
         before = begun and stmt.line < case.stmt.line
         asked = stmt.id in case.sighting.block or not sure
-        if before or not asked or stmt.id in case.spoken_for:
+        named = case.matcher.node(stmt).kind == "Name"
+        if before or named or not asked or stmt.id in case.spoken_for:
             continue
         fits_it = [
             any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e)) for e in runs

@@ -349,6 +349,15 @@ class _Room:
         return [(s, self.stmts[i]) for s, found in held for i in found[:1]]
 
     @cached_property
+    def tellers(self) -> dict[int, list[Sighting]]:
+        """The comments that are true of each statement beside them."""
+        found: dict[int, list[Sighting]] = {}
+        for s in (s for s in self.sightings if s.place != "docstring"):
+            for i in (i for i in s.stmts if self.all_hold(s, i)):
+                found.setdefault(i, []).append(s)
+        return found
+
+    @cached_property
     def arguments(self) -> list[tuple[str, Dims, list[Execution]]]:
         """What is told of each argument, with the runs of the function's head."""
         of = [(s, s.stmts[0]) for s in self.sightings if self.stmts[s.stmts[0]].kind == "def"]

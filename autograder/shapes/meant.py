@@ -48,12 +48,20 @@ def side_of(votes: Mapping[str, int]) -> str:
 
 
 def on_its_side(sighting: Sighting, side: str, room) -> Sighting:
-    """A comment between two lines that make tensors, about the one on the side that is meant."""
-    line = sighting.line
-    stmts = tuple(i for i in sighting.stmts if (room.stmts[i].line > line) == (side == "above"))
-    if sighting.place != "between" or not side or not set(stmts) & room.makers:
+    """A comment between two lines that make tensors, about the one on the side that is meant.
+
+    One that is true of the other line alone stays with both, where that line has no comment of its
+    own.
+    """
+    above = side == "above"
+    mine = tuple(i for i in sighting.stmts if (room.stmts[i].line > sighting.line) == above)
+    if sighting.place != "between" or not side or not set(mine) & room.makers:
         return sighting
-    return replace(sighting, stmts=stmts, place=side, block=sighting.block * (side == "above"))
+    of = {i: room.tellers.get(i, []) for i in sighting.stmts}
+    alone = [i for i in set(sighting.stmts) - set(mine) if of[i] == [sighting]]
+    if alone and not any(sighting in of[i] for i in mine):
+        return sighting
+    return replace(sighting, stmts=mine, place=side, block=sighting.block * above)
 
 
 # --- the statement --------------------------------------------------------------------------------
