@@ -1,7 +1,7 @@
 """From a source and a recording to verdicts: which comment is true, false or missing.
 
-True is what one reading makes true. False is what no fact doubts (see `facts.FACTS`). Everything
-between is "cannot tell", and costs nobody a point.
+True is what one reading makes true. False is what no fact doubts (see `doubts.facts.FACTS`).
+Everything between is "cannot tell", and costs nobody a point.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import cached_property
 
 from autograder.shapes.attach import MAKES, Sighting, sightings, styles
 from autograder.shapes.binding import Scope
-from autograder.shapes.case import Case, beside_a_true_one
-from autograder.shapes.facts import NEAR, evidence
+from autograder.shapes.doubts.case import Case, beside_a_true_one
+from autograder.shapes.doubts.facts import NEAR, evidence
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
 from autograder.shapes.missing import as_many, lacking, needs_one
 from autograder.shapes.plan import Plan
@@ -79,9 +79,8 @@ def judge(
         found = read_recording(recording, traced, len(plan.sizes) + bool(plan.public))
     except BadRecording as error:
         return [cannot_tell(1, "", "", f"the run gave no readable recording ({error})")]
-    if found.problem:
-        why = "the code did not run ({type}: {message})"
-        return [cannot_tell(1, "", "", why.format(**found.problem))]
+    if bad := found.problem:
+        return [cannot_tell(1, "", "", f"the code did not run ({bad['type']}: {bad['message']})")]
     judged = _Source(source, plan, traced, found, given(starter), strict)
     try:
         return judged.verdicts()

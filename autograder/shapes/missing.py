@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from autograder.shapes.attach import MAKES, Sighting
-from autograder.shapes.facts import NEAR
+from autograder.shapes.doubts.facts import NEAR
 from autograder.shapes.match import results
 from autograder.shapes.recording import Execution
 from autograder.shapes.text.comments import Given
