@@ -1,7 +1,7 @@
 """From a source and a recording to verdicts: which comment is true, false or missing.
 
-True is what one reading makes true. False is what no fact doubts (see `facts.FACTS`). Everything
-between is "cannot tell", and costs nobody a point.
+True is what one reading makes true. False is what no fact doubts (see `doubts.facts.FACTS`).
+Everything between is "cannot tell", and costs nobody a point.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from autograder.shapes.attach import Sighting, sightings
 from autograder.shapes.binding import Scope
-from autograder.shapes.case import Case
-from autograder.shapes.facts import NEAR, evidence, unlike
-from autograder.shapes.layout import MAKES
+from autograder.shapes.doubts.case import Case
+from autograder.shapes.doubts.facts import NEAR, evidence, unlike
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
-from autograder.shapes.meant import (
+from autograder.shapes.missing import as_many, lacking, needs_one
+from autograder.shapes.places.attach import Sighting, sightings
+from autograder.shapes.places.layout import MAKES
+from autograder.shapes.places.meant import (
     beside_a_true_one,
     likeliest,
     on_its_side,
@@ -26,7 +27,7 @@ from autograder.shapes.meant import (
     side_of,
     vote,
 )
-from autograder.shapes.missing import as_many, lacking, needs_one
+from autograder.shapes.places.rows import heading, row
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
     BadRecording,
@@ -40,7 +41,6 @@ from autograder.shapes.recording import (
     read_recording,
     tensors,
 )
-from autograder.shapes.rows import heading, row
 from autograder.shapes.solver import Solver
 from autograder.shapes.stars import commas_for_stars
 from autograder.shapes.text import names
@@ -87,9 +87,8 @@ def judge(
         found = read_recording(recording, traced, len(plan.sizes) + bool(plan.public))
     except BadRecording as error:
         return [cannot_tell(1, "", "", f"the run gave no readable recording ({error})")]
-    if found.problem:
-        why = "the code did not run ({type}: {message})"
-        return [cannot_tell(1, "", "", why.format(**found.problem))]
+    if bad := found.problem:
+        return [cannot_tell(1, "", "", f"the code did not run ({bad['type']}: {bad['message']})")]
     judged = _Source(source, plan, traced, found, given(starter), strict)
     try:
         return judged.verdicts()

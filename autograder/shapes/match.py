@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from autograder.shapes.attach import Sighting
-from autograder.shapes.meant import of_another
+from autograder.shapes.places.attach import Sighting
+from autograder.shapes.places.meant import of_another
 from autograder.shapes.recording import (
     Execution,
     Sequence,

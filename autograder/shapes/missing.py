@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from autograder.shapes.attach import Sighting
-from autograder.shapes.facts import NEAR
-from autograder.shapes.layout import MAKES
+from autograder.shapes.doubts.facts import NEAR
 from autograder.shapes.match import results
+from autograder.shapes.places.attach import Sighting
+from autograder.shapes.places.layout import MAKES
 from autograder.shapes.recording import Execution
 from autograder.shapes.text.comments import Given
 from autograder.shapes.text.lexer import tokens

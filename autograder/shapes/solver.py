@@ -7,9 +7,9 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 
-from autograder.shapes.attach import Sighting
 from autograder.shapes.binding import Scope, Unit, Vector
 from autograder.shapes.match import Matcher, columns, results
+from autograder.shapes.places.attach import Sighting
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import aligned, alone, shape_fits, shape_names

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from autograder.shapes.attach import Sighting
 from autograder.shapes.match import results
+from autograder.shapes.places.attach import Sighting
 from autograder.shapes.recording import wholes
 from autograder.shapes.tables import Stmt
 from autograder.shapes.text.dims import factors

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from autograder.shapes.attach import Sighting
 from autograder.shapes.binding import Scope, Vector
-from autograder.shapes.case import Case, made
+from autograder.shapes.doubts.case import Case, made
+from autograder.shapes.places.attach import Sighting
 from autograder.shapes.recording import Execution
 from autograder.shapes.text.dims import shape_names
 from autograder.shapes.text.reader import Claim

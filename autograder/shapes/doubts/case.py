@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autograder.shapes.attach import Sighting
 from autograder.shapes.binding import CALL, CODE, Scope
 from autograder.shapes.match import Matcher, results, unpacks
-from autograder.shapes.meant import side_of
+from autograder.shapes.places.attach import Sighting
+from autograder.shapes.places.meant import side_of
 from autograder.shapes.recording import Execution, Weight, tensors, wholes
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (

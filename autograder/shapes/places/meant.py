@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from autograder.shapes.attach import Sighting
+from autograder.shapes.places.attach import Sighting
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.reader import Claim

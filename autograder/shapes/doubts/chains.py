@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.shapes.case import Case, made
+from autograder.shapes.doubts.case import Case, made
 from autograder.shapes.text.dims import (
     Dims,
     Lookup,

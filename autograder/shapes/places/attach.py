@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from autograder.shapes.docstrings import of_arguments, of_result
-from autograder.shapes.layout import NEAR, Layout, named_twice
+from autograder.shapes.places.docstrings import of_arguments, of_result
+from autograder.shapes.places.layout import NEAR, Layout, named_twice
 from autograder.shapes.text.comments import Comment
 from autograder.shapes.text.dims import shape_names
 from autograder.shapes.text.lexer import tokens

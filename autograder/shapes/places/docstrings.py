@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from autograder.shapes.layout import of_argument
+from autograder.shapes.places.layout import of_argument
 from autograder.shapes.text.lexer import Token, tokens
 from autograder.shapes.text.lines import described
 from autograder.shapes.text.reader import Claim, read

@@ -11,14 +11,18 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from autograder.shapes.binding import CODE
-from autograder.shapes.case import Case, in_one_call, made, opened
-from autograder.shapes.layout import MAKES
+from autograder.shapes.doubts.case import Case, in_one_call, made, opened
+from autograder.shapes.doubts.other_sizes import (
+    OTHER_SIZES,
+    not_a_name_of_its_own,
+    numbers_that_hold,
+)
+from autograder.shapes.doubts.proof import names_are_proven
+from autograder.shapes.doubts.readings import READINGS, REMARK, names_of_the_call
+from autograder.shapes.doubts.slips import explained_by_a_slip
 from autograder.shapes.match import results, unpacks
-from autograder.shapes.other_sizes import OTHER_SIZES, not_a_name_of_its_own, numbers_that_hold
-from autograder.shapes.proof import names_are_proven
-from autograder.shapes.readings import READINGS, REMARK, names_of_the_call
+from autograder.shapes.places.layout import MAKES
 from autograder.shapes.recording import Execution, Weight, hides, tensors
-from autograder.shapes.slips import explained_by_a_slip
 from autograder.shapes.text.dims import (
     Dims,
     shape_fits,

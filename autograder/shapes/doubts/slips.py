@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from autograder.shapes.case import Case, in_one_call, made, opened
+from autograder.shapes.doubts.case import Case, in_one_call, made, opened
+from autograder.shapes.doubts.other_sizes import may_be_two
 from autograder.shapes.match import results
-from autograder.shapes.other_sizes import may_be_two
 from autograder.shapes.recording import Execution, Weight, tensors, wholes
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (

@@ -1,4 +1,4 @@
-"""What else a comment may mean that is not true: other readings of it, and the slip that it may be.
+"""What else a comment may mean that is not true: other readings of it.
 
 Each function of the first part is a fact for `facts.FACTS`: it gives the reason for its doubt where
 another reading would make the comment true, or an empty text.
@@ -12,7 +12,7 @@ import operator
 from dataclasses import replace
 
 from autograder.shapes.binding import CODE
-from autograder.shapes.case import Case, made
+from autograder.shapes.doubts.case import Case, made
 from autograder.shapes.match import results, unpacks
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text import names

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from autograder.shapes.case import Case, made, opened
-from autograder.shapes.chains import at_odds
-from autograder.shapes.other_sizes import numbers_that_hold
+from autograder.shapes.doubts.case import Case, made, opened
+from autograder.shapes.doubts.chains import at_odds
+from autograder.shapes.doubts.other_sizes import numbers_that_hold
 from autograder.shapes.text.dims import (
     aligned,
     evaluate,

@@ -5,8 +5,8 @@ The functions are given the `judge._Room` of the comment.
 
 from __future__ import annotations
 
-from autograder.shapes.attach import Sighting
 from autograder.shapes.match import results
+from autograder.shapes.places.attach import Sighting
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import Stmt, flat
 from autograder.shapes.wording import Verdict, cannot_tell, spelled, what_it_makes

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from autograder.shapes.binding import CODE
-from autograder.shapes.case import Case, made
-from autograder.shapes.chains import at_odds
+from autograder.shapes.doubts.case import Case, made
+from autograder.shapes.doubts.chains import at_odds
 from autograder.shapes.plan import numbers_of
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.solver import MAX_CHOICES, Solver
