@@ -1,7 +1,7 @@
 """From a source and a recording to verdicts: which comment is true, false or missing.
 
-True is what one reading makes true. False is what no fact doubts (see `facts.FACTS`). Everything
-between is "cannot tell", and costs nobody a point.
+True is what one reading makes true. False is what no fact doubts (see `doubts.facts.FACTS`).
+Everything between is "cannot tell", and costs nobody a point.
 """
 
 from __future__ import annotations
@@ -11,12 +11,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from autograder.shapes.attach import MAKES, Sighting, sightings, styles
-from autograder.shapes.binding import Scope, Solver
-from autograder.shapes.case import Case, beside_a_true_one
-from autograder.shapes.facts import NEAR, evidence
+from autograder.shapes.binding import Scope
+from autograder.shapes.doubts.case import Case
+from autograder.shapes.doubts.facts import NEAR, evidence, unlike
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
 from autograder.shapes.missing import as_many, lacking, needs_one
+from autograder.shapes.places.attach import Sighting, sightings
+from autograder.shapes.places.layout import MAKES
+from autograder.shapes.places.meant import (
+    beside_a_true_one,
+    likeliest,
+    on_its_side,
+    operations,
+    paragraph,
+    side_of,
+    vote,
+)
+from autograder.shapes.places.rows import heading, row
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
     BadRecording,
@@ -30,10 +41,11 @@ from autograder.shapes.recording import (
     read_recording,
     tensors,
 )
+from autograder.shapes.solver import Solver
+from autograder.shapes.stars import commas_for_stars
 from autograder.shapes.text import names
 from autograder.shapes.text.comments import Given, find_comments, given, ignored
-from autograder.shapes.text.dims import only_numbers
-from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.dims import Dims, only_numbers
 from autograder.shapes.text.limits import Clock, TooLong
 from autograder.shapes.text.reader import Claim, legends
 from autograder.shapes.text.shapes_in_text import Vocabulary
@@ -43,8 +55,6 @@ from autograder.shapes.wording import (
     accusation,
     cannot_tell,
     place_of,
-    spelled,
-    what_it_makes,
 )
 
 ACCUSES = ("false", "missing")
@@ -77,9 +87,8 @@ def judge(
         found = read_recording(recording, traced, len(plan.sizes) + bool(plan.public))
     except BadRecording as error:
         return [cannot_tell(1, "", "", f"the run gave no readable recording ({error})")]
-    if found.problem:
-        text = f"{found.problem['type']}: {found.problem['message']}"
-        return [cannot_tell(1, "", "", f"the code did not run ({text})")]
+    if bad := found.problem:
+        return [cannot_tell(1, "", "", f"the code did not run ({bad['type']}: {bad['message']})")]
     judged = _Source(source, plan, traced, found, given(starter), strict)
     try:
         return judged.verdicts()
@@ -106,7 +115,7 @@ class _Source:
         self.ignored = ignored(self.source)
         self.clock = Clock()
         self.needed = 0
-        self.styles: Counter[str] = Counter()
+        self.votes: Counter[str] = Counter()
         self.confirmed = names.Confirmed()
 
     def verdicts(self) -> list[Verdict]:
@@ -121,7 +130,7 @@ class _Source:
                 room.solve(told)
         for room in rooms:
             room.settle()
-            self.styles.update(styles(room))
+            self.votes.update(v for v in room.votes.values() if v)
         found = [v for r in rooms for v in r.verdicts() if v.line not in self.ignored]
         most = 2 * sum(v.verdict == "missing" for v in found) > self.needed
         found = [replace(v, deducts=most) if v.verdict == "missing" else v for v in found]
@@ -134,10 +143,10 @@ class _Source:
         return [e for e in self.seen.executions.get(stmt.id, []) if e.config in self.configs]
 
     def built_with(self, owner: str) -> dict[int, dict[str, int]]:
-        """The integers that a class was built with, where it was always built alike."""
+        """The integers that a class was built with, and what it worked out, if always alike."""
         built = [f.id for f in self.traced.functions if f.owner == owner and f.name == "__init__"]
-        stmts = [s for s in self.traced.stmts if s.function in built and s.kind == "def"]
-        return arguments([e for s in stmts for e in self.runs(s)])
+        runs = [self.runs(s) for s in self.traced.stmts if s.function in built]
+        return arguments([e for of in runs for e in of])
 
 
 class _Room:
@@ -149,11 +158,8 @@ class _Room:
         self.runs = {i: source.runs(s) for i, s in self.stmts.items()}
         self.units = different_units(self.runs)[:MAX_UNITS]
         self.runs = {i: [e for e in r if e.unit in self.units] for i, r in self.runs.items()}
-        self.makers = {
-            i
-            for i, s in self.stmts.items()
-            if s.kind in MAKES and any(results(s, e) for e in self.runs[i])
-        }
+        making = [(s, self.runs[s.id]) for s in self.stmts.values() if s.kind in MAKES]
+        self.makers = {s.id for s, runs in making if any(results(s, e) for e in runs)}
         every = [e for i in self.stmts for e in source.seen.executions.get(i, [])]
         made, sizes = names_seen(every)
         vocabulary = Vocabulary(made, sizes | set(source.plan.roles))
@@ -175,7 +181,7 @@ class _Room:
             function, source.traced, source.comments, source.lines, vocabulary, self.needs_one
         )
         self.scope.comments = [set(map(names.normal, s.names())) for s in found]
-        self.sightings = [s for s in found if s.stmts]
+        self.sightings = [commas_for_stars(s, self.stmts, self.runs) for s in found if s.stmts]
         self.homeless = [s for s in found if not s.stmts]
 
     def solve(self, told: names.Confirmed) -> None:
@@ -195,6 +201,7 @@ class _Room:
         self.order = sorted(making, key=lambda s: (s.line, s.id))
         behind = {i for s in self.sightings if s.trailing for i in s.stmts}
         self.bare = frozenset(self.makers - behind)
+        self.votes = {s.rows: vote(s, self) for s in self.sightings}
 
     # --- verdicts --------------------------------------------------------------------------------
     def verdicts(self) -> list[Verdict]:
@@ -205,7 +212,8 @@ class _Room:
         self.placed: list[Sighting] = []
         for sighting in sorted(self.sightings, key=lambda s: not s.trailing):
             self.source.clock.check()
-            verdicts, stmts = self.sighting(sighting)
+            side = side_of(self._others(sighting))
+            verdicts, stmts = self.sighting(on_its_side(sighting, side, self))
             if sighting.place == "docstring":  # it is no comment: only what is false is said
                 if self._line(sighting.line) not in self.source.given.lines:
                     found += [replace(v, deducts=False) for v in verdicts if v.verdict == "false"]
@@ -225,8 +233,18 @@ class _Room:
         return found
 
     def holds(self, claim: Claim, sighting: Sighting, stmt_id: int) -> bool:
-        runs, stmt = self._runs_for(claim, stmt_id), self.stmts[stmt_id]
+        return self._holds(claim, sighting, stmt_id, self._runs_for(claim, stmt_id))
+
+    def _holds(self, claim: Claim, sighting: Sighting, stmt_id: int, runs) -> bool:
+        stmt = self.stmts[stmt_id]
         return bool(runs) and all(self.matcher.holds(claim, sighting, stmt, e) for e in runs)
+
+    def is_told(self, claim: Claim, sighting: Sighting, stmt_id: int) -> bool:
+        """Whether a claim holds: of the statement, or of the operation that its line names."""
+        parts = operations(claim, sighting, stmt_id, self)
+        if not parts:
+            return self.holds(claim, sighting, stmt_id)
+        return any(all(self.matcher.holds(claim, sighting, s, e) for e in r) for s, r in parts)
 
     def _runs_for(self, claim: Claim, stmt_id: int) -> list[Execution]:
         """The executions to compare with; for numbers those with the sizes that students know."""
@@ -235,69 +253,45 @@ class _Room:
         numbers = claim.stages and all(only_numbers(t.dims) for t in claim.terms())
         return known if numbers and known else self.runs[stmt_id]
 
-    def _all_hold(self, sighting: Sighting, stmt_id: int) -> bool:
+    def all_hold(self, sighting: Sighting, stmt_id: int) -> bool:
         claims, stmt, runs = sighting.claims, self.stmts[stmt_id], self.runs[stmt_id]
         each = pairs(claims, stmt, runs)
         if each and all(positional(claims, stmt, e, self.matcher) for e in runs):
             return True
-        return all(self.holds(c, sighting, stmt_id) for c in claims)
+        return all(self.is_told(c, sighting, stmt_id) for c in claims)
 
     def sighting(self, sighting: Sighting) -> tuple[list[Verdict], set[int]]:
         """What is said of one comment, and the statements that it describes."""
         for stmt_id in dict.fromkeys((*sighting.stmts, *sighting.block)):
-            if self._all_hold(sighting, stmt_id):
+            if self.all_hold(sighting, stmt_id):
                 runs, claims = self.runs[stmt_id], [c for c in sighting.claims if c.stages]
                 note = any(self.matcher.skips(c, e) for c in claims for e in runs)
                 text = "; a step before it is left out" * note
                 return [self._true(sighting, stmt_id, text)], {stmt_id}
-        stmt_id = self._likeliest(sighting)
+        joined = paragraph(sighting, self)
+        for stmt_id, runs in joined:
+            if self._holds(sighting.claims[0], sighting, stmt_id, runs):
+                return [self._true(sighting, stmt_id)], {*sighting.block} & {*range(stmt_id + 1)}
+        stmt_id = likeliest(sighting, self._others(sighting), self)
         if sighting.place == "loose":  # a heading perhaps
-            return self._heading(sighting, stmt_id)
+            return heading(sighting, stmt_id, self)
         stmt = self.stmts[stmt_id]
         shaped = any(self._shaped(e) for e in self.runs[stmt_id]) or not self.runs[stmt_id]
         if sighting.trailing and not shaped:
             return [], set()  # a remark behind a number
         if pairs(sighting.claims, stmt, self.runs[stmt_id]) and sighting.place in ("end", "named"):
-            return [self._tuple(sighting, stmt)], {stmt_id}
-        true = [c for c in sighting.claims if self.holds(c, sighting, stmt_id)]
+            return [row(sighting, stmt, self)], {stmt_id}
+        true = [c for c in sighting.claims if self.is_told(c, sighting, stmt_id)]
         found = []
         for claim in sighting.claims:
-            if claim in true or (true and self._beside(claim, sighting, stmt_id)):
+            part = operations(claim, sighting, stmt_id, self)[-1:]
+            if claim in true or (true and not part and self._beside(claim, sighting, stmt_id)):
                 found.append(self._true(sighting, stmt_id))
+            elif part:
+                found.append(self.decide(claim, sighting, part[0][0], [], part[0][1]))
             else:
-                found.append(self._decide(claim, sighting, stmt, true))
+                found.append(self._decide_steps(claim, sighting, stmt, true, joined))
         return found, set(sighting.stmts) if stmt.kind == "def" else {stmt_id}
-
-    def _heading(self, sighting: Sighting, stmt_id: int) -> tuple[list[Verdict], set[int]]:
-        """`# Shapes: [b, t]` over a paragraph: only what is false of every tensor is said."""
-        stmt, found = self.stmts[stmt_id], []
-        for claim in sighting.claims if stmt.line > sighting.line else ():
-            first = tokens(sighting.only(claim, self.tensors).text)[:2]
-            kinds = [t.kind for t in first if len(claim.terms()) == 1]
-            named = kinds[:1] in (["name"], ["times"]) and kinds[1:] in (["arrow"], ["is"])
-            if named and first[0].text not in self.tensors:  # `x` is a sign too
-                named = not self._case(claim, sighting, stmt).in_code(first[0].text)
-            if named or kinds[:1] == ["shape"]:
-                found.append(self._decide(claim, sighting, stmt, []))
-        found = [v for v in found if v.verdict == "false"]
-        return found, {stmt_id} if found else set()
-
-    def _likeliest(self, sighting: Sighting) -> int:
-        """The statement that a comment is about, where it is true of none."""
-        labels = {t.label for c in sighting.claims for t in c.terms() if t.label}
-        own = [i for i in sighting.stmts if labels & set(flat(self.stmts[i].targets))]
-        if own and self.stmts[sighting.stmts[0]].kind != "def":  # what comes in is told first
-            after = {i: [e.after.get(n) for e in self.runs[i] for n in labels] for i in own}
-            one = [i for i in own if any(len(tensors(v)) == 1 for v in after[i])]
-            return (one or own)[0]
-        if sighting.place == "loose":
-            return sighting.stmts[-1]
-        if len(sighting.stmts) == 1 or sighting.place != "between":
-            return sighting.stmts[0]
-        up = self.source.styles["below"] > self.source.styles["above"]
-        side = [i for i in sighting.stmts if (self.stmts[i].line < sighting.line) == up]
-        bare = [i for i in side or sighting.stmts if i in self.makers]
-        return (bare or side or sighting.stmts)[0]
 
     def _beside(self, claim: Claim, sighting: Sighting, stmt_id: int) -> bool:
         """Whether a claim, beside one that is true of the result, is of what entered.
@@ -311,18 +305,31 @@ class _Room:
             return False
         return all(self.matcher.passes(claim, stmt, e) for e in self.runs[stmt_id])
 
-    def _decide(self, claim: Claim, sighting: Sighting, stmt: Stmt, true: list[Claim]) -> Verdict:
+    def _decide_steps(self, claim: Claim, sighting: Sighting, stmt: Stmt, true, joined) -> Verdict:
+        """Of a chain that may go through several statements, what is false of each of them."""
+        many = len(claim.stages[-1].terms[-1].dims) if joined else 0
+        tries = [(self.stmts[i], runs) for i, runs in joined]
+        tries = [(s, r) for s, r in tries if {len(x) for e in r for x in results(s, e)} == {many}]
+        ends = [(s, r) for s, r in tries if self.case(claim, sighting, s, r).ends_right()]
+        tries = ends[:1] or [(stmt, None), *tries]
+        found = [self.decide(claim, sighting, s, true, runs) for s, runs in tries]
+        slips = [v.verdict == "false" or unlike(v.evidence) for v in found]
+        false = [v for v in found if v.verdict == "false"]
+        return false[0] if false and all(slips) else next(v for v in found if v not in false)
+
+    def decide(
+        self, claim: Claim, sighting: Sighting, stmt: Stmt, true: list[Claim], runs=None
+    ) -> Verdict:
         text, line = self.text(stmt), place_of(sighting, stmt)
-        why = claim.unreadable
-        if not claim.stages:
-            why = why or "the comment is not readable as a shape"
-        if why:
+        if claim.unreadable or not claim.stages:
+            why = claim.unreadable or "the comment is not readable as a shape"
             return cannot_tell(line, text, sighting.text, why)
-        case = self._case(claim, sighting, stmt)
+        why = ""
+        case = self.case(claim, sighting, stmt, runs)
         told = true and beside_a_true_one(claim, sighting, stmt, self.tensors)
         if told and not (sighting.alone(claim) and case.nowhere):
             why = "another shape in this comment is true"
-        elif not sighting.trailing and stmt.id in self.told and case.looser():
+        elif sighting.on_a_line and stmt.id in self.told and case.looser():
             why = "the line has a comment of its own"
         elif sighting.place == "loose" and case.looser():
             why = "it may be about another line"
@@ -336,18 +343,34 @@ class _Room:
         return Verdict(line, text, sighting.text, "false", said, deducts=True, evidence=told)
 
     @cached_property
-    def twins(self) -> list[tuple[str, Stmt]]:
-        first = [(s, s.stmts[0]) for s in self.sightings]
-        return [(s.text, self.stmts[i]) for s, i in first if self._all_hold(s, i)]
+    def twins(self) -> list[tuple[Sighting, Stmt]]:
+        held = ((s, [i for i in s.stmts if self.all_hold(s, i)]) for s in self.sightings)
+        return [(s, self.stmts[i]) for s, found in held for i in found[:1]]
 
-    def _case(self, claim: Claim, sighting: Sighting, stmt: Stmt) -> Case:
-        place = self.order.index(stmt) if stmt in self.order else 0
+    @cached_property
+    def tellers(self) -> dict[int, list[Sighting]]:
+        """The comments that are true of each statement beside them."""
+        found: dict[int, list[Sighting]] = {}
+        for s in (s for s in self.sightings if s.place != "docstring"):
+            for i in (i for i in s.stmts if self.all_hold(s, i)):
+                found.setdefault(i, []).append(s)
+        return found
+
+    @cached_property
+    def arguments(self) -> list[tuple[str, Dims, list[Execution]]]:
+        """What is told of each argument, with the runs of the function's head."""
+        of = [(s, s.stmts[0]) for s in self.sightings if self.stmts[s.stmts[0]].kind == "def"]
+        terms = [(c.terms(), self.runs[i]) for s, i in of for c in s.claims]
+        return [(t[0].label, t[0].dims, runs) for t, runs in terms if len(t) == 1 and t[0].label]
+
+    def case(self, claim: Claim, sighting: Sighting, stmt: Stmt, runs=None) -> Case:
+        place = next((i for i, s in enumerate(self.order) if s.id == stmt.id), 0)
         around = [*self.order[max(0, place - NEAR) : place], *self.order[place + 1 :][:NEAR]]
         return Case(
             claim,
             sighting.only(claim, self.tensors),
             stmt,
-            self._runs_for(claim, stmt.id),
+            self._runs_for(claim, stmt.id) if runs is None else runs,
             self.source.seen.executions.get(stmt.id, []),
             self.matcher,
             self.scope,
@@ -355,29 +378,14 @@ class _Room:
             self.source.clock,
             *([(s, self.runs[s.id]) for s in of] for of in (around, self.stmts.values())),
             self.twins,
+            self.arguments,
             self.bare,
-            self.source.styles,
+            self._others(sighting),
         )
 
-    def _tuple(self, sighting: Sighting, stmt: Stmt) -> Verdict:
-        """As many shapes as tensors, and one of them does not fit."""
-        text = self.text(stmt)
-        value = self.matcher.node(stmt).text if stmt.kind == "return" else ""
-        mine = {t.text.split(".")[0] for t in tokens(value)}
-        named = self.tensors - set(flat(stmt.targets)) - mine
-        for claim in sighting.claims:
-            unproven = self._case(claim, sighting, stmt).unproven
-            why = f"nothing proves what `{unproven[0]}` stands for" if unproven else ""
-            if claim.unreadable or {t.label for t in claim.terms()} & named:
-                why = "it is not clear which tensor is meant"
-            if why:
-                return cannot_tell(stmt.line, text, sighting.text, why)
-        runs = self.runs[stmt.id]
-        shapes = [results(stmt, e) for e in runs]
-        is_ = ", ".join(spelled(runs, shapes, self.scope, sighting.claims))
-        said = ", ".join(c.text for c in sighting.claims)
-        message = f"Line {stmt.line}: {what_it_makes(stmt)} is {is_}; your comment says {said}."
-        return Verdict(stmt.line, text, sighting.text, "false", message, deducts=True)
+    def _others(self, sighting: Sighting) -> Counter[str]:
+        """On which side of their statements the other comments of the file stand."""
+        return self.source.votes - Counter([self.votes.get(sighting.rows, "")])
 
     def _true(self, sighting: Sighting, stmt_id: int, note: str = "") -> Verdict:
         stmt = self.stmts[stmt_id]

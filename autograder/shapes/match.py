@@ -6,7 +6,8 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from autograder.shapes.attach import Sighting
+from autograder.shapes.places.attach import Sighting
+from autograder.shapes.places.meant import of_another
 from autograder.shapes.recording import (
     Execution,
     Sequence,
@@ -64,10 +65,12 @@ class Matcher:
     def holds(self, claim: Claim, sighting: Sighting, stmt: Stmt, execution: Execution) -> bool:
         """Whether the claim, or one of its alternatives, is what happened."""
         lookup = self.scope.lookup(execution)
-        inner = (
-            self._inner(sighting, stmt, execution) if sighting.place in ("inner", "link") else []
-        )
-        return any(self._chain(c, stmt, execution, lookup, inner) for c in (claim, *claim.others))
+        inside = sighting.place in ("inner", "link")
+        inner = self._inner(sighting, stmt, execution) if inside else []
+        if term := of_another(claim, sighting, stmt, execution):
+            return self._labelled(term, stmt, execution, lookup)
+        claims = (claim, *claim.others)
+        return any(self._chain(c, stmt, execution, lookup, inner) for c in claims)
 
     def _inner(self, sighting: Sighting, stmt: Stmt, execution: Execution) -> list[Shape]:
         """What came about on the line of a comment that stands inside a statement."""
@@ -100,7 +103,7 @@ class Matcher:
 
         A stage that names an operation of the statement must be what that operation made.
         """
-        on_the_way = self._on_the_way(stmt, execution)
+        on_the_way = self.on_the_way(stmt, execution)
         ops = {op for op, _ in on_the_way}
         at = 0
         for stage, after in itertools.pairwise(stages):
@@ -162,8 +165,7 @@ class Matcher:
     def enters(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether the first stage is the shape of something that the statement works on."""
         lookup, dims = self.scope.lookup(execution), claim.stages[0].terms[0].dims
-        seen = [shape for _, shape in self._on_the_way(stmt, execution)]
-        return any(shape_fits(dims, shape, lookup) for shape in seen)
+        return any(shape_fits(dims, s, lookup) for _, s in self.on_the_way(stmt, execution))
 
     def product_on_the_way(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether a product and its result are those of an operation that the line goes on from."""
@@ -181,7 +183,7 @@ class Matcher:
         """Whether a chain names an operation whose input is not the shape that stands before it."""
         return not self._received(claim.stages, execution, self.scope.lookup(execution))
 
-    def _on_the_way(self, stmt: Stmt, execution: Execution) -> list[tuple[str, Shape]]:
+    def on_the_way(self, stmt: Stmt, execution: Execution) -> list[tuple[str, Shape]]:
         """Operations and shapes in the order they came about, the result itself left out."""
         events = list(execution.events)
         if len(events) > 1 and events[-1][0] == stmt.value:
@@ -270,11 +272,8 @@ class Matcher:
         if term.label and self._labelled(term, stmt, execution, lookup):
             return True
         made = results(stmt, execution)
-        if made and any(
-            shape_fits(term.dims, s, lookup)
-            for whole in wholes(execution.last(stmt.value))[1:]
-            for s in whole
-        ):
+        listed = wholes(execution.last(stmt.value))[1:] if not unpacks(stmt) else ()
+        if made and any(shape_fits(term.dims, s, lookup) for whole in listed for s in whole):
             return True
         whole = self._other_reading(stmt, execution)
         if whole and all(shape_fits(term.dims, s, lookup) for s in whole):

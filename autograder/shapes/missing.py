@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from autograder.shapes.attach import MAKES, Sighting
-from autograder.shapes.facts import NEAR
+from autograder.shapes.doubts.facts import NEAR
 from autograder.shapes.match import results
+from autograder.shapes.places.attach import Sighting
+from autograder.shapes.places.layout import MAKES
 from autograder.shapes.recording import Execution
 from autograder.shapes.text.comments import Given
 from autograder.shapes.text.lexer import tokens
@@ -83,6 +84,8 @@ def _kept(last: Stmt, stmt: Stmt, room) -> bool:
 def covered(stmt: Stmt, room) -> bool:
     """Whether a comment of its own line may be about this statement too."""
     for sighting in (*room.sightings, *room.homeless):
+        if sighting.place == "docstring" and room.stmts[sighting.stmts[0]].kind == "return":
+            continue
         if sighting.trailing or not _in_a_row(sighting, stmt, room):
             if sighting.trailing and stmt.line <= sighting.line <= stmt.end_line:
                 return True
@@ -120,7 +123,8 @@ def _in_a_row(sighting: Sighting, stmt: Stmt, room) -> bool:
     low, high = sorted((edge, stmt.line))
     if high - low > 2 * NEAR and not _alike(sighting, stmt, room):
         return False
-    between = any(low < other.line < high for other in room.sightings)
+    others = [s.line for s in room.sightings if s.place != "docstring"]
+    between = any(low < line < high for line in others)
     blank = sum(not room.source.lines[i - 1].strip() for i in range(low, high + 1))
     return not between and blank <= (sighting.place == "loose" or stmt.id in sighting.block)
 

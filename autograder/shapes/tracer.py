@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from autograder.shapes.tables import Function, Node, Stmt, Traced
 
 MAX_SOURCE = 200_000
 MAX_NODES = 6_000
@@ -19,64 +20,8 @@ COMPILERS = re.compile(r"(^|\.)(compile|script|jit|jaxtyped|typechecked)\b")
 TURNS = ("T", "mT", "H", "mH")
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 KEPT = (*DEFINED, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Try)
+BLOCKS = (ast.If, ast.Try, ast.With)
 PLAIN = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return)
-
-
-@dataclass(frozen=True)
-class Node:
-    """One wrapped expression and where it stands."""
-
-    id: int
-    stmt: int
-    kind: str  # the name of the ast class
-    line: int
-    end_line: int
-    text: str
-    op: str = ""  # the method, function or operator
-    operands: tuple[int, ...] = ()  # receiver and arguments, or both sides of an operator
-
-
-@dataclass
-class Stmt:
-    """One statement of a function (or the `def` line itself)."""
-
-    id: int
-    kind: str  # "assign" | "augmented" | "expression" | "return" | "def" | "header" | "other"
-    line: int
-    end_line: int
-    function: int
-    targets: list = field(default_factory=list)  # names; a list for each level of unpacking
-    value: int | None = None
-    receiver: int | None = None  # of a store into a part, `scores[mask] = 0`, or an in-place call
-    alias: bool = False  # a bare name on the right
-    body: tuple[int, int] = (0, 0)  # lines of what a header governs
-
-
-@dataclass
-class Function:
-    id: int
-    name: str
-    owner: str  # the class, or ""
-    line: int
-    end_line: int
-    parameters: dict[str, int]  # the line of each
-    docstring: str
-    doc_line: int  # the line in which the docstring begins
-    top: str  # the outermost class or function
-
-
-@dataclass
-class Traced:
-    """The instrumented program and the tables to read a recording with.
-
-    parts: the statements that are run, each with its name. future: something of `__future__` is.
-    """
-
-    parts: list[tuple[str, str]]
-    future: bool
-    nodes: list[Node]
-    stmts: list[Stmt]
-    functions: list[Function]
 
 
 @lru_cache(4)
@@ -152,6 +97,11 @@ class _Wrapper:
             return self.class_(node)
         if isinstance(node, ast.FunctionDef):
             return self.def_(node)
+        parts = [node, *getattr(node, "handlers", ())] if isinstance(node, BLOCKS) else []
+        for part in parts:  # `try:`, `if torch_is_there:`
+            for name in ("body", "orelse", "finalbody"):
+                if name in part._fields:
+                    setattr(part, name, [self.top(s) for s in getattr(part, name)])
         return node
 
     # --- definitions -----------------------------------------------------------------------------
@@ -253,8 +203,9 @@ class _Wrapper:
             self.store(target, stmt)
         if kind == "expression" and stmt.value is not None:
             found = self.nodes[stmt.value]
-            if found.kind == "Call" and found.op.endswith("_") and found.operands:
-                stmt.receiver = found.operands[0]
+            if found.kind == "Call" and found.operands:
+                changed = {"append": found.operands[-1]}.get(found.op)
+                stmt.receiver = found.operands[0] if found.op.endswith("_") else changed
         after = [] if kind == "return" else [self.announce(stmt.id, 1)]
         return [self.announce(stmt.id, 0), node, *after]
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from autograder.shapes.attach import Sighting
 from autograder.shapes.binding import Scope, Vector
-from autograder.shapes.case import Case, made
+from autograder.shapes.doubts.case import Case, made
+from autograder.shapes.places.attach import Sighting
 from autograder.shapes.recording import Execution
 from autograder.shapes.text.dims import shape_names
 from autograder.shapes.text.reader import Claim
@@ -48,12 +48,14 @@ def accusation(case: Case) -> str:
     stmt, claim = case.stmt, case.claim
     line, place = case.sighting.line, place_of(case.sighting, case.stmt)
     said, what = claim.text, f"`{case.subject()}`" if case.subject() else what_it_makes(stmt)
+    what = f"what `{case.part}` makes" if case.part else what
     if case.sighting.place == "loose":
         return f"Line {place}: no tensor of this function is {said}, as your comment says."
     if claim.role == "input":
         return f"Line {place}: nothing that comes into this line is {said}."
-    shapes = [made(case, e) for e in case.runs]
-    seen = next(iter(spelled(case.runs, shapes, case.scope, (claim,), line)), "unknown")
+    runs = case.wrong or case.runs
+    shapes = [made(case, e) for e in runs]
+    seen = next(iter(spelled(runs, shapes, case.scope, (claim,), line)), "unknown")
     steps = len(claim.stages) > 1 or len(claim.stages[-1].terms) > 1
     result = replace(claim, stages=claim.stages[-1:])
     if steps and all(case.matcher.holds(result, case.sighting, stmt, e) for e in case.runs):
@@ -64,7 +66,7 @@ def accusation(case: Case) -> str:
 
 def place_of(sighting: Sighting, stmt: Stmt) -> int:
     """Where a verdict stands: at the statement, or at the comment on an argument."""
-    return sighting.line if stmt.kind == "def" else stmt.line
+    return sighting.line if stmt.kind == "def" or sighting.place == "docstring" else stmt.line
 
 
 def what_it_makes(stmt: Stmt) -> str:

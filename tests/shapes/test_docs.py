@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from autograder.shapes.facts import FACTS
+from autograder.shapes.doubts.facts import FACTS
 from autograder.shapes.text.lexer import MAX_TEXT, table
 from autograder.shapes.text.limits import SECONDS
 

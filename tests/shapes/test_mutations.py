@@ -31,17 +31,17 @@ def measure(snippet_of: int = 1, mutant_of: int = 1) -> dict[bool, Counter]:
     return counts
 
 
-def claim(counts, capsys) -> None:
+def claim(counts, capsys, luck: float = 0.0) -> None:
     with capsys.disabled():
         for words, count in counts.items():
             print(f"\n{'words' if words else 'letters'}: {dict(count)}")
-    assert counts[True]["named"] >= 0.97 * counts[True]["made"] > 20
+    assert counts[True]["named"] >= (0.97 - luck) * counts[True]["made"] > 20
     # A letter that stands in one comment alone proves nothing, and accuses nobody.
-    assert counts[False]["named"] >= 0.90 * counts[False]["made"] > 10
+    assert counts[False]["named"] >= (0.90 - luck) * counts[False]["made"] > 10
 
 
 def test_comments_made_false_are_named(capsys):
-    claim(measure(snippet_of=3, mutant_of=7), capsys)
+    claim(measure(snippet_of=3, mutant_of=7), capsys, luck=0.02)  # of three hundred
 
 
 @pytest.mark.slow

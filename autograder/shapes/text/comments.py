@@ -106,6 +106,9 @@ def _without_code(comments: list[Comment]) -> list[Comment]:
                 kept.append(replace(comment, text=rest.strip()))
             i += 1
             continue
+        told, _, code = comment.text.rpartition("#")
+        if told.strip() and is_code(code.strip()):  # `[b, t, d]  # print(x.shape)`
+            comment = replace(comment, text=told.rstrip())
         taken = _several(comments, i) if comment.own and _opens(comment.text) else 0
         if not taken:
             kept.append(comment)

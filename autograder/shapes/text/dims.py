@@ -329,16 +329,16 @@ def aligned(dims: Dims, rank: int) -> list[tuple[int, int]] | None:
 def _with_stars_for_commas(expr: Expr, rank: int) -> Dims:
     """`batch * seq * hidden`; of fewer dimensions the last ones, and in front of them a product, as
     in `(batch * seq) * hidden`."""
-    every = _factors(expr)
+    every = factors(expr)
     dims: Dims = ()
     while len(every) > rank > len(dims) + 1 and expr[0] == "*":
         expr, dims = expr[1], (expr[2], *dims)
     return (expr, *dims) if dims else every
 
 
-def _factors(expr: Expr) -> Dims:
+def factors(expr: Expr) -> Dims:
     """The factors of a product, in order."""
-    return (*_factors(expr[1]), *_factors(expr[2])) if expr[0] == "*" else (expr,)
+    return (*factors(expr[1]), *factors(expr[2])) if expr[0] == "*" else (expr,)
 
 
 def is_dots(dims: Dims, i: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
@@ -51,14 +52,14 @@ def sizes_in(found: list[Token], lookup: Lookup) -> list[int]:
 
 
 def end_of(sizes: list[int], at: int, shape: tuple[int, ...]) -> int | None:
-    """Where a row of sizes ends that makes the shape from a place on."""
+    """Where a row of sizes ends that makes the shape from a place on; a 1 is a size as well."""
     for wanted in shape:
-        product = 1
-        while at < len(sizes) and product != wanted or (at < len(sizes) and product == wanted == 0):
+        product, first = 1, at
+        while at < len(sizes) and (at == first or product != wanted or wanted == 0):
             product, at = product * sizes[at], at + 1
             if product > wanted:
                 return None
-        if product != wanted:
+        if at == first or product != wanted:
             return None
     return at
 
@@ -124,17 +125,23 @@ def may_be(dims: Dims, shape: tuple[int, ...], unknown: set[str], lookup: Lookup
     return shape_fits(without(dims, unknown), shape, lookup) and not clash(dims, shape, unknown)
 
 
+def instead(lookup: Lookup, sizes: Mapping[str, int]) -> Lookup:
+    """With other sizes for some of the names."""
+    return lambda name: sizes[name] if name in sizes else lookup(name)
+
+
 def clash(dims: Dims, shape: tuple[int, ...], among: set[str]) -> bool:
     """Whether one of these names would stand for two sizes.
 
-    `[b, t, t]` is no such name: who thinks of a square takes two lengths for one.
+    `[b, t, t]` is no such name, unless it is `[b, t, 1]`: who thinks of a square takes two lengths
+    for one.
     """
     at: dict[str, list[tuple[int, int]]] = {}
     for i, j in aligned(dims, len(shape)) or ():
         for name in among.intersection(alone(dims[i])):
             at.setdefault(name, []).append((i, shape[j]))
     return any(
-        m != n and (j > i + 1 or names.concept(name) == "batch")
+        m != n and (j > i + 1 or names.counts(name) or 1 in (m, n))
         for name, found in at.items()
         for (i, m), (j, n) in itertools.combinations(found, 2)
     )

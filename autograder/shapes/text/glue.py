@@ -128,7 +128,8 @@ def labelled(term: Term, glue: list[Token], op: str, kind: str, first: bool) -> 
     if not rest:
         return term
     last = rest[-1]
-    counted = last.kind == "times" or last.text in COUNTED or glue[-1].text in COUNTED
+    times = last.kind == "times" and not (named and last.text == "x")  # `input x: [b, t]`
+    counted = times or last.text in COUNTED or glue[-1].text in COUNTED
     counted = counted or any(t.text in COUNTED for t in glue[-3:])
     if counted and kind != "join":
         number = [t for t in rest[-3:] if t.kind in ("name", "number") and t.text not in COUNTED]

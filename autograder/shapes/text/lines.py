@@ -72,7 +72,7 @@ def _part(text: str, shape: str) -> str:
 
 def described(text: str) -> tuple[str, str]:
     """The name that a line of a docstring begins with, and what follows it; type left out."""
-    found = [t for t in tokens(text) if t.text not in ("-", "*", "**", "param")]
+    found = [t for t in tokens(text) if t.text not in ("-", "*", "**", "@", "param")]
     if found and found[0].text == ":":
         found = found[1:]
     if len(found) < 3 or not found[0].word or found[1].text not in (":", "("):

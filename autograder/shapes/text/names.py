@@ -100,10 +100,16 @@ def choices(name: str) -> tuple[str, ...]:
     return WORD_TO_CHOICES.get(name) or WORD_TO_CHOICES.get(name.removesuffix("s"), ())
 
 
+def counts(name: str) -> bool:
+    """Whether a name counts what there is one number of only: `[b, b]` is no square."""
+    return {concept(name), *choices(name)} - {None} in ({"batch"}, {"heads"})
+
+
 def may_be_length(name: str) -> bool:
     """Whether a word may mean the length of a sequence: `seq_len`, `context`, `block_size`."""
     plain = normal(name).removeprefix("max_")
-    return "seq" in (concept(plain), *choices(plain))
+    ends = plain.endswith(("_len", "_length"))
+    return ends or "seq" in (concept(plain), *choices(plain))
 
 
 def spelled_like(name: str, values: dict[str, object]) -> set[int]:
@@ -141,6 +147,12 @@ def stem(name: str) -> str:
         if plain.startswith(begin):
             return plain.removeprefix(begin).rstrip("s") + "s"
     return plain
+
+
+def akin(name: str, other: str) -> bool:
+    """Whether two names differ by a unit only, and mean one thing: `head` is no `head_dim`."""
+    means = {concept(n) or next(iter(choices(n)), None) for n in (name, other)}
+    return stem(name) == stem(other) and (None in means or len(means) == 1)
 
 
 def alike(word: str, candidates) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from autograder.shapes.text.dims import Expr, alone, split
+from autograder.shapes.text.dims import Expr, alone, names_of, split
 from autograder.shapes.text.glue import (
     LABELS,
     Glue,
@@ -94,9 +94,22 @@ def read(lines: Rows, vocabulary: Vocabulary) -> list[Claim]:
         found.append([replace(c, line=number) for c in _read_text(plain(text), vocabulary)])
     if any(c.stages for line in found for c in line):
         found = [[c for c in line if not c.perhaps] for line in found]
+        told = {
+            n for line in found for c in line for t in c.terms() for n in names_of(("", *t.dims))
+        }
+        legend = [_explains(text, told) for _, text in joined(lines)]
+        found = [
+            [c for c in of if c.stages or not le] for of, le in zip(found, legend, strict=True)
+        ]
     if sum(map(bool, found)) > 1:  # a sentence over several lines
         found = [[replace(c, told=c.told or c.words > 1) for c in line] for line in found]
     return [claim for line in found for claim in line]
+
+
+def _explains(text: str, names: set[str]) -> bool:
+    """`n: tokens (= h * w)` below `[b, n, d]`: a line that tells of a name, and no shape."""
+    first = tokens(text[:40])[:2]
+    return len(first) > 1 and first[0].text in names and first[1].kind == "is"
 
 
 def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
@@ -317,7 +330,8 @@ def _chains(found: list[Token], shapes: list[Span]) -> list[Claim]:
             more.append({})
         else:
             claims[-1].append(Stage((term,), "", op))
-            more[-1]["told"] = more[-1].get("told") or in_words(glue, term)
+            named = leads_on(glue[-1]) and sum(t.word for t in glue) == 1  # `-softmax->`
+            more[-1]["told"] = more[-1].get("told") or (in_words(glue, term) and not named)
         end = span.end
     tail = sum(t.kind == "name" for t in found[end:])
     if end < len(found) and (leads_on(found[end]) or found[end].text in BEFORE):

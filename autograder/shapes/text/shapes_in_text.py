@@ -15,6 +15,7 @@ from autograder.shapes.text.dims import (
     Dims,
     NotADim,
     crosses,
+    factors,
     read_dims,
     shape_names,
     split,
@@ -243,7 +244,8 @@ def _meant(dims, used, bracket, sure, found, i, j, vocabulary: Vocabulary) -> bo
         if any(d[0] in ("...", "any") for d in dims) and ("any", "-1") not in dims:
             return sure or bracket == "["
         whole = i == 0 and j == len(found) - 1
-        return sure or (whole and (bracket == "[" or len(dims) > 1))
+        behind = bracket == "(" and j == len(found) - 1 and len(dims) > 2  # `maps (1, 8, 65, 65)`
+        return sure or behind or (whole and (bracket == "[" or len(dims) > 1))
     if len(dims) == 1:
         whole = i == 0 and j == len(found) - 1
         if dims[0][0] != "name" and bracket == "(":  # `(x * w)` is none, `(d_model / 2)` is one
@@ -266,9 +268,10 @@ def strip_lead(found: list[Token], vocabulary: Vocabulary) -> tuple[str, list[To
     """The label and the rest of `shape of q: b, s, d`, `q - b x t x d`, `q: b s d`."""
     label, rest = "", list(found)
     for _ in range(4):
-        if rest and (rest[0].kind in LEADS or rest[0].text.lower() in ARTICLES):
+        row = len(rest) > 1 and rest[1].kind in ("times", "comma")  # `dim x batch`
+        if rest and not row and (rest[0].kind in LEADS or rest[0].text.lower() in ARTICLES):
             rest = rest[1:]
-        elif len(rest) > 2 and _names(rest[0]) and rest[1].kind in ("is", "shape"):
+        elif len(rest) > 2 and _names(rest[0]) and _says(rest[1], rest[2]):
             label, rest = rest[0].text, rest[1:]
         elif len(rest) > 2 and _names(rest[0]) and rest[1].kind == "minus":
             dashed = not rest[1].glued and not rest[2].glued
@@ -281,6 +284,11 @@ def strip_lead(found: list[Token], vocabulary: Vocabulary) -> tuple[str, list[To
     for end in (".shape", ".size"):
         label = label.removesuffix(end)
     return label, rest or list(found)
+
+
+def _says(sign: Token, after: Token) -> bool:
+    """Whether a label ends here; in `batch size * steps` it does not."""
+    return sign.kind == "is" or (sign.kind == "shape" and after.kind not in ("times", "comma"))
 
 
 def _names(token: Token) -> bool:
@@ -301,7 +309,8 @@ def bare_terms(
     listed = len(several) > 1 and all(len(crosses(p)) > 1 for p in several)  # `b x t, b x d`
     starred = times == "*" and any(t.text == times and not t.glued for t in found)
     read = None if listed or starred else _bare_dims(found, vocabulary)
-    if read:
+    size = bool(read) and read[1] == "*" and label and label not in vocabulary.tensors
+    if read and not size:  # `N = b * t` says what a size is
         return (_bare_term(read, found, text, label),)
     for sign in (times, ","):
         parts = split(found, lambda t, s=sign: t.text == s and not (t.glued and s == "*"))
@@ -340,11 +349,14 @@ def _bare_dims(found: list[Token], vocabulary: Vocabulary) -> tuple[Dims, str] |
     except NotADim:
         return None
     used = shape_names(dims)
-    if len(dims) == 1 and dims[0][0] == "*" and len(used) > 2:
+    apart = factors(dims[0]) if len(dims) == 1 else ()
+    if len(used) > 1 and (len(apart) > 2 or (len(apart) == 2 and used <= set(vocabulary.sizes))):
         style = "*"  # `bs * n * sl`
     elif len(dims) < 2:
         return None
-    if not used or not all(map(vocabulary.known, used)):
+    known = sum(vocabulary.known(n) or vocabulary.is_size(n) for n in used)
+    row = style == "x" and len(dims) > 2  # nobody multiplies three things in prose
+    if not known or known < len(used) / (1 + row):
         return None
     if used <= set(vocabulary.tensors) and not any(n in vocabulary.sizes for n in used):
         return None

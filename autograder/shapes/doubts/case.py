@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from autograder.shapes.attach import Sighting
 from autograder.shapes.binding import CALL, CODE, Scope
 from autograder.shapes.match import Matcher, results, unpacks
-from autograder.shapes.recording import Execution, Weight, tensors
+from autograder.shapes.places.attach import Sighting
+from autograder.shapes.places.meant import side_of
+from autograder.shapes.recording import Execution, Weight, tensors, wholes
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
     Dims,
     Expr,
     Lookup,
-    aligned,
     alone,
     evaluate,
-    fits,
-    is_dots,
     names_of,
     shape_fits,
     shape_names,
     without,
 )
-from autograder.shapes.text.flat import one_more
-from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.text.limits import Clock
 from autograder.shapes.text.reader import Claim
 from autograder.shapes.text.shapes_in_text import Term
@@ -46,6 +41,7 @@ class Case:
     every: the executions with the sizes that students know, too. near: statements within reach.
     room: all statements of the function.
     twins: the comments behind lines that are true, with their statements.
+    arguments: what is told of them, each with its name and the runs of the function's head.
     bare: statements that make a tensor and have no comment behind them. styles: how many comments
     of each place are true in this function.
     """
@@ -61,13 +57,26 @@ class Case:
     clock: Clock
     near: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
     room: list[tuple[Stmt, list[Execution]]] = field(default_factory=list)
-    twins: list[tuple[str, Stmt]] = field(default_factory=list)
+    twins: list[tuple[Sighting, Stmt]] = field(default_factory=list)
+    arguments: list[tuple[str, Dims, list[Execution]]] = field(default_factory=list)
     bare: frozenset[int] = frozenset()
     styles: dict[str, int] = field(default_factory=dict)
 
     @property
+    def part(self) -> str:
+        """The operation of the statement that its line of the comment names, if it does."""
+        node = self.matcher.node(self.stmt)
+        return node.op if all(s is not self.stmt for s, _ in self.room) else ""
+
+    @property
     def last(self) -> Term:
         return self.claim.stages[-1].terms[-1]
+
+    @cached_property
+    def wrong(self) -> list[Execution]:
+        """The executions in which the claim does not hold."""
+        hold = self.matcher.holds
+        return [e for e in self.runs if not hold(self.claim, self.sighting, self.stmt, e)]
 
     def names(self) -> set[str]:
         return {n for t in self.claim.terms() for n in shape_names(t.dims)}
@@ -89,9 +98,12 @@ class Case:
 
     def _single(self, terms: list[Term]) -> set[Expr]:
         """The dimensions of shapes, without the products that other comments repeat."""
-        line, runs = self.sighting.line, self.runs[:8]
-        dims = {d for t in terms for d in t.dims}
-        return {d for d in dims if not all(self.scope.repeated(d, e, line) for e in runs)}
+        return {d for t in terms for d in t.dims if not self.told_again(d)}
+
+    def told_again(self, dim: Expr) -> bool:
+        """Whether a product, a sum or a number stands for its size in two other comments."""
+        line = self.sighting.line
+        return all(self.scope.repeated(dim, e, line) for e in self.runs[:8])
 
     @cached_property
     def foreign(self) -> set[str]:
@@ -131,6 +143,13 @@ class Case:
         named = self.stmt.kind == "def" or self.last.label in flat(self.stmt.targets)
         place = self.sighting.place
         return place in ("end", "above", "between") or (place in ("named", "below") and named)
+
+    @property
+    def led_to(self) -> bool:
+        """`transpose to [b, d, t]`: whether words lead to the only shape of the claim."""
+        lead = plain(self.sighting.text).rpartition(self.last.text)[0]
+        arrow = [t.kind for t in tokens(lead)[-1:]] == ["arrow"]
+        return arrow and len(self.claim.stages) == 1
 
     @property
     def becomes(self) -> bool:
@@ -214,7 +233,7 @@ class Case:
             lookup(n) == size and self.lines_with(n, execution)
             for n in self.scope.bound.get(execution.unit, {})
         )
-        named = any(v == size for n, v in local.items() if "." not in n)
+        named = size == 1 or any(v == size for n, v in local.items() if "." not in n)
         return self.lines_with(name, execution) < OFTEN or not (spoken or named)
 
     def mentions(self, name: str) -> int:
@@ -261,16 +280,32 @@ class Case:
         free = {n for n in self.names() if self.scope.free(n, self.runs[0])} if self.runs else set()
         return not self.nowhere or self.fits(without(self.last.dims, free))
 
+    def entered(self, execution: Execution) -> set[tuple[int, ...]]:
+        """The shapes on the way to the result."""
+        return {shape for _, shape in self.matcher.on_the_way(self.stmt, execution)}
+
     def enters(self) -> bool:
         """Whether the first shape of the claim is of something that the line works on."""
         return all(self.matcher.enters(self.claim, self.stmt, e) for e in self.runs)
 
     def always_there(self) -> bool:
         """Whether the comments of this file stand always on this side of their lines."""
-        above, below = self.styles.get("above", 0), self.styles.get("below", 0)
-        if self.sighting.place == "below":
-            return below >= 2 and above * 10 <= below
-        return above >= 3 and (below + self.styles.get("block", 0)) * 10 <= above
+        if self.sighting.trailing or self.sighting.place in ("between", "loose", "docstring"):
+            return False
+        return side_of(self.styles) == ("below" if self.below else "above")
+
+    @property
+    def below(self) -> bool:
+        """Whether the comment stands below the statement."""
+        return self.stmt.line < self.sighting.line
+
+    def as_always(self) -> bool:
+        """Whether it is one shape, where the comments of this file stand always."""
+        return self.always_there() and len(self.sighting.claims) == 1
+
+    def plain(self) -> bool:
+        """Whether there are no words around the shape."""
+        return not (self.claim.told or self.claim.tail or self.claim.words)
 
     def alive(self, dims, only: set[str] | None) -> bool:
         """Whether a variable around the statement has the shape, in all runs; `only` these."""
@@ -284,21 +319,18 @@ class Case:
             for e in self.runs
         )
 
-    def apart(self, stmt_id: int) -> bool:
-        """Whether another statement without a comment makes tensors of other shapes than this."""
-        mine = [results(self.stmt, e) for e in self.runs]
-        return stmt_id in self.bare and any(
-            s.id == stmt_id and [results(s, e) for e in runs] != mine for s, runs in self.room
-        )
+    @cached_property
+    def spoken_for(self) -> set[int]:
+        """The statements of which another comment of its own line tells what they make.
 
-    def again(self) -> bool:
-        """Whether the next statement makes the same name again, and then with the last shape."""
-        later = [(s, runs) for s, runs in self.near if s.line > self.stmt.line][:1]
-        return any(self.last.label in flat(s.targets) for s, _ in later) and all(
-            any(shape_fits(self.last.dims, made_, self.scope.lookup(e)) for made_ in results(s, e))
-            for s, runs in later
-            for e in runs
-        )
+        One behind the last line of a paragraph repeats what the one above all of it told.
+        """
+        return {stmt.id for s, stmt in self.twins if s.on_a_line}
+
+    def goes_into(self, stmt: Stmt) -> bool:
+        """Whether another statement works on what this one makes."""
+        read = {t.text.split(".")[0] for t in tokens(self.matcher.node(stmt).text)}
+        return bool(read & set(flat(self.stmt.targets)))
 
     def seen_near(self) -> bool:
         """Whether a tensor that is alive, or made within three statements, has the last shape."""
@@ -323,21 +355,6 @@ def in_one_call(held: list[bool], runs: list[Execution]) -> bool:
     return any(map(all, asked.values()))
 
 
-def beside_a_true_one(claim: Claim, sighting: Sighting, stmt: Stmt, known) -> bool:
-    """Whether a claim may be of something else, since another one in the comment is true.
-
-    `# [b, n, n], [b, n, d]`: an operand perhaps, `# [b, t, d] ([b, d, t] for the next)`. One behind
-    `out:`, or behind the name of what the line makes, is of the same; a line of a block that names
-    another tensor is of that one.
-    """
-    if sighting.comes_in(claim):
-        return True
-    if sighting.by_itself(claim, known):
-        return False
-    own = {t.label for t in claim.terms()} & set(flat(stmt.targets))
-    return claim.role != "output" and not own
-
-
 def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
     """The shapes that a comment is about: what a statement makes, or takes apart; or a label's."""
     stmt = case.stmt
@@ -349,7 +366,10 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
     text = case.matcher.node(stmt).text
     if case.sighting.trailing and unpacks(stmt) and text.endswith((".shape", ".size()")):
         return [s for _, v in execution.events for s in tensors(v)][-1:]
-    return results(stmt, execution)
+    items, rank = results(stmt, execution), len(case.last.dims)
+    listed = [] if unpacks(stmt) else wholes(execution.last(stmt.value))[1:]
+    as_one = [w for w in listed for s in w if len(s) == rank != len(items[0])]
+    return as_one[0] if as_one else items  # a list of like tensors is told as one perhaps
 
 
 def opened(dims, unproven: set[str], case: Case):
@@ -374,67 +394,3 @@ def _has(dims, stmt: Stmt, execution: Execution, label: str, case: Case) -> bool
         s[::step] for s in weights for step in (1, -1)
     ]
     return any(shape_fits(dims, s, lookup) for s in shapes)
-
-
-# --- the slip that a claim may be -----------------------------------------------------------------
-def slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
-    """Whether a shape was meant: what nothing proves in the written one may be any size.
-
-    So may a length, a letter of a few comments, and a name of other functions, where it is not the
-    right shape then.
-    """
-    lookup = case.scope.lookup(execution)
-    dims = opened(dims, set(case.unproven), case) if case.unproven else dims
-    if _slip(dims, shape, execution, case):
-        return True
-    used = shape_names(dims)
-    lengths = {n for n in used if names.may_be_length(n) and case.scope.free(n, execution)}
-    free = opened(dims, case.foreign | lengths, case)
-    some = any(d[0] not in ("any", "num") for d in free)
-    return some and not shape_fits(free, shape, lookup) and _slip(free, shape, execution, case)
-
-
-def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
-    lookup = case.scope.lookup(execution)
-    if any(d[0] == "..." for d in dims):
-        pairs = aligned(dims, len(shape)) or ()
-        less = (dims[:i] + dims[i + 1 :] for i in range(len(dims)) if not is_dots(dims, i))
-        one = sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
-        return one or any(len(d) > 1 and shape_fits(d, shape, lookup) for d in less)
-    sizes = [None if d[0] == "any" else evaluate(d, lookup) for d in dims]
-    if any(size is None and d[0] != "any" for size, d in zip(sizes, dims, strict=True)):
-        return False
-    known = [int(s) for s in sizes if s is not None]
-    if len(known) == len(dims) and math.prod(known) == math.prod(shape) and min(known, default=1):
-        return True  # the same numbers in another order, or split and joined
-    if len(dims) == len(shape):
-        if not Counter(known) - Counter(shape):
-            return True  # in another order
-        wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
-        right = {d for i, d in enumerate(dims) if i not in wrong}
-        named = all(nameable(shape[i], execution, case.scope) or dims[i] in right for i in wrong)
-        reused = any(
-            case.reusable(n, shape[i], execution)
-            for i in wrong
-            if dims[i] not in (*dims[: max(0, i - 1)], *dims[i + 2 :])  # `[b, t, b]`
-            for n in names_of(dims[i])
-        )
-        return named and not reused and len({dims[i] for i in wrong}) == 1
-    if one_more(sizes, list(shape)) or one_more(list(shape), sizes):
-        return True
-    past = [s for _, v in execution.events for s in tensors(v)]
-    past += [s for t in flat(case.stmt.targets) for s in tensors(execution.before.get(t))]
-    return any(shape_fits(dims, s, lookup) for s in past)
-
-
-def nameable(size: int, execution: Execution, scope: Scope) -> bool:
-    """Whether a name, a product of two or a small number would be right for a size."""
-    if size <= 4:
-        return True
-    words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
-    words += [*scope.sizes(execution.config, execution.unit[0]), *scope.constants]
-    find = scope.lookup(execution)
-    known = {value for word in words if (value := find(word)) is not None and value > 0}
-    if size in known:
-        return True
-    return any(size % n == 0 and size // n in known for n in known | {2, 3, 4} if n > 1)

@@ -8,25 +8,30 @@ an empty text.
 from __future__ import annotations
 
 import itertools
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from autograder.shapes.attach import MAKES
-from autograder.shapes.case import Case, in_one_call, made, opened
+from autograder.shapes.binding import CODE
+from autograder.shapes.doubts.case import Case, in_one_call, made, opened
+from autograder.shapes.doubts.other_sizes import (
+    OTHER_SIZES,
+    not_a_name_of_its_own,
+    numbers_that_hold,
+)
+from autograder.shapes.doubts.proof import names_are_proven
+from autograder.shapes.doubts.readings import READINGS, REMARK, names_of_the_call
+from autograder.shapes.doubts.slips import explained_by_a_slip
 from autograder.shapes.match import results, unpacks
-from autograder.shapes.other_sizes import OTHER_SIZES, not_a_name_of_its_own, numbers_that_hold
-from autograder.shapes.readings import READINGS, REMARK, explained_by_a_slip, names_of_the_call
-from autograder.shapes.recording import Weight, hides, tensors
+from autograder.shapes.places.layout import MAKES
+from autograder.shapes.recording import Execution, Weight, hides, tensors
 from autograder.shapes.text.dims import (
-    aligned,
-    evaluate,
-    names_of,
+    Dims,
     shape_fits,
+    shape_names,
     without,
 )
-from autograder.shapes.text.flat import clash
 from autograder.shapes.text.glue import leads_on, of_another_expression
 from autograder.shapes.text.lexer import plain, tokens
+from autograder.shapes.text.names import normal
 from autograder.shapes.tracer import flat
 
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
@@ -46,6 +51,9 @@ def written_as_a_shape(case: Case) -> str:
         most = 2 if case.claim.tail and letters else REMARK
         moved = len(term.dims) > 2 and not case.claim.tail and case.exchanged()  # in another order
         sure = any(t.sure for t in case.claim.terms()) or moved
+        numbers = [d for d in term.dims if d[0] == "num" and d[1] > 1]
+        if not shape_names(term.dims) and not all(map(case.told_again, numbers)):
+            most = -1 if term.label else 0  # `crop (3, 64, 64)`
         if term.style in ("(", "{", "<") and case.claim.words > most and not sure:
             return "it may be a remark, and no shape"
     return ""
@@ -69,8 +77,9 @@ def not_set_aside(case: Case) -> str:
     each = any(t.kind == "each" for t in (*there, *behind))
     item = each and fewer and case.last.label not in flat(case.stmt.targets)
     next_ = [t for t in behind if t.kind not in ("comma", "open", "close")][:1]
-    purpose = [t.kind for t in before[-1:]] == ["arrow"] and len(case.claim.stages) == 1
-    next_ = [t for t in next_ if not (purpose and t.text == "for")]  # `reshape to [..] for heads`
+    purpose = case.led_to
+    both = [t.text for t in behind[:2]] in (["for", "both"], ["for", "all"])  # that are made
+    next_ = [t for t in next_ if t.text != "for" or not (purpose or both)]  # `to [..] for heads`
     called = rest.startswith(".") and rest[1:2].isalpha()  # `(t, b, d).transpose(0, 1)`
     if called or any({t.kind, t.text} & ANOTHER_CASE for t in next_):  # `[t, b] in keras`
         return "it is true of another case perhaps"
@@ -122,9 +131,39 @@ def one_shape(case: Case) -> str:
     held = [case.matcher.holds(case.claim, case.sighting, case.stmt, e) for e in case.runs]
     if any(any(h) and not all(h) for h in case.by_call(held)):
         return "the shape is not the same every time"
-    if in_one_call(held, case.runs) and not all(held):
+    apart = [h and not _the_same_here(case, e) for h, e in zip(held, case.runs, strict=True)]
+    if in_one_call(apart, case.runs) and not all(held):
         return "it is true of another call"
     return ""
+
+
+def _the_same_here(case: Case, execution: Execution) -> bool:
+    """Whether a name of the claim has the size of another one, which the code tells apart.
+
+    In a call for which `q_len` is `k_len`, one is as true as the other.
+    """
+    every = {n for group in case.scope.comments for n in group}
+
+    def sizes(e: Execution) -> dict[str, int | None]:
+        return {n: s for n, (s, by) in ((n, case.scope.fixed(n, e)) for n in every) if by == CODE}
+
+    here, used = sizes(execution), set(map(normal, case.names()))
+    if _alike_in_it(case, execution):
+        return True
+    return any(
+        here[a] == here[b] and there[a] != there[b]
+        for there in map(sizes, case.runs)
+        for a in used & set(here) & set(there)
+        for b in set(here) & set(there)
+    )
+
+
+def _alike_in_it(case: Case, execution: Execution) -> bool:
+    """Whether two names of the claim are one size in this execution, and two in another."""
+    pairs = [*itertools.combinations(sorted(case.names()), 2)]
+    found = [case.scope.lookup(e) for e in case.runs]
+    here = case.scope.lookup(execution)
+    return any(here(a) == here(b) and any(f(a) != f(b) for f in found) for a, b in pairs)
 
 
 def labelled_as_it(case: Case) -> str:
@@ -134,7 +173,8 @@ def labelled_as_it(case: Case) -> str:
     if subject in own:
         return ""
     if subject:
-        if case.claim.words > 2 and not case.claim.tail:  # `the rows of x and y: [t, d]`
+        prose = case.claim.words > 2 and case.sighting.place != "docstring"
+        if prose and not case.claim.tail:  # `the rows of x and y: [t, d]`
             return "the words around it leave open what is meant"
         there = all(tensors(e.before.get(subject)) for e in case.runs)
         return "" if there else "the tensor that is named is not here"
@@ -185,7 +225,7 @@ def placed_beside_it(case: Case) -> str:
     alone = place == "named" and len(case.sighting.stmts) == 1
     if alone and between > NEAR and case.stmt.kind != "def":
         return "it may be about another line"
-    if alone or place in ("end", "link", "docstring"):
+    if alone or case.part or place in ("end", "link", "docstring"):
         return ""
     if place != "inner" and case.nowhere:
         return ""
@@ -195,118 +235,89 @@ def placed_beside_it(case: Case) -> str:
     if len({c.line for c in case.sighting.claims}) > 1 and not one:
         return "it may tell of several steps"
     if place == "inner":
-        return "" if case.argument else "it stands inside a statement"
+        begun = case.sighting.line == case.stmt.line and case.nowhere  # `f(x,  # [b, t, d]`
+        return "" if case.argument or begun else "it stands inside a statement"
     above, below = styles.get("above", 0), styles.get("below", 0)
-    if place == "above":
-        one = not any(case.apart(s) for s in case.sighting.block)
-        if (one and below <= above) or case.begins_here():
-            return ""
-    if place in ("above", "below") and case.always_there():
+    one = place == "above" and not any(_apart(case, s) for s in case.sighting.block)
+    if (one and below <= above) or (place != "below" and case.begins_here()):
         return ""
-    most, least = max(above, below), min(above, below)
-    if place == "between" and most >= 3 and least * 10 <= most:
+    if case.always_there():
         return ""
     return "it may be about another line"
+
+
+def _apart(case: Case, stmt_id: int) -> bool:
+    """Whether another statement without a comment makes tensors of other shapes than this."""
+    mine = [results(case.stmt, e) for e in case.runs]
+    return stmt_id in case.bare and any(
+        s.id == stmt_id and [results(s, e) for e in runs] != mine for s, runs in case.room
+    )
 
 
 def nothing_near_has_it(case: Case) -> str:
     """No tensor that is alive within three statements has the shape that a comment above claims."""
     own = set(flat(case.stmt.targets))
     sentence = case.claim.told and len(case.claim.stages) == 1 and case.claim.role != "output"
+    sentence = sentence and not case.led_to
     if case.sighting.trailing and sentence and case.last.label not in own:  # `split, then [..]`
         return "a tensor near this line has that shape" if case.seen_near() else ""
-    if case.sighting.trailing or case.stmt.kind == "def" or case.nowhere:
+    named = case.stmt.kind == "def" or case.part or case.sighting.place == "docstring"
+    if case.sighting.trailing or named or case.nowhere:
         return ""  # what comes in is told by its name
     chain = len(case.claim.stages) > 1
     if chain and case.ends_right():
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
         name = {case.last.label} & own
-        was = bool(name) and not case.always_there()
+        was = bool(name) and not (case.below or case.led_to or case.as_always())
         was = was and case.alive(without(case.last.dims, case.foreign), name)
-        if name and case.again():
+        if name and _again(case):
             return "a tensor near this line has that shape"
         return "it may be what comes in" if was else ""  # the shape that `x` has until here
     # Then only what the line itself changes can be meant, unless several shapes are told.
-    sure = case.always_there() and len(case.sighting.claims) == 1
-    begun = case.sighting.place == "above" and case.begins_here()  # then no line before is meant
-    near = [(s, runs) for s, runs in case.near if not begun or s.line > case.stmt.line]
+    sure = case.as_always()
+    becomes = (sure and (case.plain() or case.below)) or (case.led_to and not case.claim.tail)
     claims = (case.claim, *case.claim.others)
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
         dims = opened(dims, set(case.unproven), case) if case.unproven else dims
         dims = without(dims, case.foreign)
-        if not chain and case.alive(dims, own if sure else None):
+        if not (chain or becomes) and case.alive(dims, own if sure else None):
             return "a tensor near this line has that shape"
-        for stmt, runs in near:
-            fits_it = [
-                any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e))
-                for e in runs
-            ]
-            below = stmt.id in case.sighting.block  # in the paragraph, always
-            if (below or not sure) and in_one_call(fits_it, runs):
-                return "a tensor near this line has that shape"
+        if _made_near(dims, sure, case):
+            return "a tensor near this line has that shape"
     return ""
 
 
-# --- 3. every name is proven ----------------------------------------------------------------------
-def names_are_proven(case: Case) -> str:
-    """Each name is of the code, of the call, or confirmed by two other comments."""
-    if not case.names() and case.last.dims and not numbers_that_hold(case):
-        return ""
-    unproven = case.unproven
-    sure = _exchanged(case, set(unproven)) or _twice(case) or _false_whatever(case, set(unproven))
-    if unproven and not sure:
-        return f"nothing proves what `{unproven[0]}` stands for"
-    return ""
-
-
-def _exchanged(case: Case, unproven: set[str]) -> bool:
-    """Whether the proven names are all of this tensor, and stand elsewhere: `[b, h, s]`."""
-    dims = without(case.last.dims, unproven)
-    if not case.next_to_it:
-        return False
-    for _, lookup, shape in case.seen():
-        known = Counter(evaluate(d, lookup) for d in dims if names_of(d))
-        apart = len(shape) != len(dims) or shape_fits(dims, shape, lookup)
-        if apart or len(known) < 2 or known - Counter(shape):
-            return False
-    return True
-
-
-def _twice(case: Case) -> bool:
-    """Whether a name stands for two sizes of one tensor: `[b, t, b]` is false whatever `b` is."""
-    return all(clash(case.last.dims, shape, case.names()) for _, _, shape in case.seen())
-
-
-def _false_whatever(case: Case, unproven: set[str]) -> bool:
-    """Whether a comment is false whatever the names that nothing proves stand for.
-
-    `[batch, width, seq_len]` cannot be `[batch, seq_len, *]`: one with a name that is not proven
-    counts as any size. Half of the dimensions must be told: by proven names, or behind a line, and
-    where their number is wrong, by numbers and the names of one other true comment too.
-    """
-    once = {n for n in unproven - case.foreign if all(case.lines_with(n, e) for e in case.runs)}
-    dims = opened(case.last.dims, unproven, case)
-    told = [d[0] not in ("any", "...", "num") for d in dims]
-    known = [not names_of(d) & (unproven - once) for d in case.last.dims]
-    apart = all(aligned(dims, len(s)) is None for e in case.runs for s in made(case, e))
-    if case.sighting.place == "end" or apart:
-        named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
-        told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
-    if 2 * sum(told) < len(dims) or not case.next_to_it:
-        return False
-    # A batch that this call lacks, all of the comments have; what only one has was put in.
-    others = set().union(*map(names_of, case.last.dims)) - unproven
-    often = {n for n in unproven if case.mentions(n) > 1 or len(others) < 2}
-    kept = [k or not names_of(d) & often for d, k in zip(case.last.dims, known, strict=True)]
-    fewer = tuple(d for d, k in zip(dims, kept, strict=True) if k)
-    return all(
-        not shape_fits(some, s, case.scope.lookup(e))
-        for e in case.runs
-        if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
-        for s in made(case, e)
-        for some in (dims, fewer)
+def _again(case: Case) -> bool:
+    """Whether the next statement makes the same name again, and then with the last shape."""
+    later = [(s, runs) for s, runs in case.near if s.line > case.stmt.line][:1]
+    later = [(s, runs) for s, runs in later if s.id not in case.spoken_for]
+    return any(case.last.label in flat(s.targets) for s, _ in later) and all(
+        any(shape_fits(case.last.dims, made_, case.scope.lookup(e)) for made_ in results(s, e))
+        for s, runs in later
+        for e in runs
     )
+
+
+def _made_near(dims: Dims, sure: bool, case: Case) -> bool:
+    """Whether a statement near makes such a tensor, and no other comment tells what it makes.
+
+    `return x` makes none. In the paragraph below always; else only where nobody can be sure which
+    line is meant.
+    """
+    begun = not case.below and case.begins_here()  # then no line before is meant
+    for stmt, runs in case.near:
+        before = begun and stmt.line < case.stmt.line
+        asked = stmt.id in case.sighting.block or not sure
+        named = case.matcher.node(stmt).kind == "Name"
+        if before or named or not asked or stmt.id in case.spoken_for:
+            continue
+        fits_it = [
+            any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e)) for e in runs
+        ]
+        if in_one_call(fits_it, runs):
+            return True
+    return False
 
 
 FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
@@ -335,3 +346,8 @@ def evidence(case: Case) -> list[tuple[str, str, str]]:
         if reason:
             break
     return found
+
+
+def unlike(found: Sequence[tuple[str, str, str]]) -> bool:
+    """Whether nothing but the want of a slip speaks against it: another line may be meant."""
+    return bool(found) and found[-1][0] == FACTS[-1][0]

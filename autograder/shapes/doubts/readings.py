@@ -1,4 +1,4 @@
-"""What else a comment may mean that is not true: other readings of it, and the slip that it may be.
+"""What else a comment may mean that is not true: other readings of it.
 
 Each function of the first part is a fact for `facts.FACTS`: it gives the reason for its doubt where
 another reading would make the comment true, or an empty text.
@@ -11,23 +11,22 @@ import math
 import operator
 from dataclasses import replace
 
-from autograder.shapes.case import Case, made, slip
+from autograder.shapes.binding import CODE
+from autograder.shapes.doubts.case import Case, made
 from autograder.shapes.match import results, unpacks
-from autograder.shapes.recording import Execution, Weight, tensors
+from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import (
     evaluate,
     names_of,
     number_apart,
-    options,
     rounded,
     shape_fits,
     uneven,
     without,
 )
-from autograder.shapes.text.flat import pieces_of, runs_over, segments_of, spaced, starred
+from autograder.shapes.text.flat import instead, pieces_of, runs_over, segments_of, spaced, starred
 from autograder.shapes.text.lexer import plain, tokens
-from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import flat
 
 REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
@@ -83,8 +82,13 @@ def nothing_on_the_way(case: Case) -> str:
     claim, last = case.claim, case.last
     many = last.count.isdecimal() or case.scope.fixed(last.count, case.runs[0])[1]
     wordy = claim.told or claim.tail or claim.words > REMARK or many
-    hold = case.matcher.passes if wordy else case.matcher.made_on_the_way
-    asked = wordy or not case.sighting.trailing
+    comes = wordy and not case.led_to  # `split to [..]` is no word on what comes in
+    hold = case.matcher.passes if comes else case.matcher.made_on_the_way
+    chain = len(claim.stages) > 1  # it may stop before dimensions are joined
+    turned = chain and case.plain() and case.exchanged() and case.begins_here()
+    always = turned or (case.as_always() and not chain)
+    asked = wordy or not (case.sighting.trailing or always)
+    asked = asked and not (case.part or case.sighting.place == "docstring")  # it is named
     was = case.runs and last.label in case.runs[0].before  # `x = f(x)  # x: [..]`
     asked = asked and not (last.label in flat(case.stmt.targets) and not was)
     so_far = asked and all(case.matcher.goes_before(claim, case.stmt, e) for e in case.runs)
@@ -126,7 +130,8 @@ def not_a_product_on_the_way(case: Case) -> str:
 def not_the_next_step(case: Case) -> str:
     """`x = x.mT  # [b, c, t] -> [b * t, c]` may tell what the next line makes of it."""
     stages = case.claim.stages
-    later = [runs for s, runs in case.near if s.line > case.stmt.line][:1]
+    later = [(s, runs) for s, runs in case.near if s.line > case.stmt.line][:1]
+    later = [runs for s, runs in later if case.goes_into(s)]
     if len(stages) != 2 or not later or any(len(s.terms) > 1 for s in stages):
         return ""
     first, last = (s.terms[0].dims for s in stages)
@@ -137,7 +142,8 @@ def not_the_next_step(case: Case) -> str:
         any(
             shape_fits(anew, s, case.scope.lookup(e))
             and not shape_fits(first, s, case.scope.lookup(e))
-            for _, v in e.events
+            for n, v in e.events
+            if case.matcher.traced.nodes[n].operands  # not what stands there already
             for s in tensors(v)
         )
         for e in later[0]
@@ -165,6 +171,8 @@ def not_one_item(case: Case) -> str:
     Where words are written, two comments of other functions that name it are enough.
     """
     dims = case.last.dims
+    if case.begins_here():
+        return ""  # with the whole of what enters
     if not dims or not all(
         len(s) > 1 and shape_fits(dims, s[1:], lookup) for _, lookup, s in case.seen()
     ):
@@ -282,8 +290,44 @@ def not_a_pattern_of_its_own(case: Case) -> str:
     return "its letters may be those of a pattern"
 
 
+def no_letter_is_of_the_chain(case: Case) -> str:
+    """`(b, n, c) -> (b, c, h, w)`: a letter that both ends have may be of this chain alone."""
+    stages = case.claim.stages
+    if len(stages) < 2 or len(stages[0].terms) > 1:
+        return ""
+    first, last = stages[0].terms[0].dims, case.last.dims
+    both = [i for i, d in enumerate(last) if d[0] == "name" and len(d[1]) < 3 and d in first]
+    for e, lookup, shape in case.seen():
+        free = [i for i in both if case.scope.fixed(last[i][1], e)[1] != CODE]
+        anew = [instead(lookup, {last[i][1]: shape[i]}) for i in free if len(last) == len(shape)]
+        if not any(
+            shape_fits(last, shape, find)
+            and any(shape_fits(first, s, find) for s in case.entered(e))
+            for find in anew
+        ):
+            return ""
+    return "a letter may be of this chain alone"
+
+
+def not_as_for_an_argument(case: Case) -> str:
+    """`x: [b, n, t]` of an argument: what a name is there, it may be in the other comments too."""
+    asked = case.stmt.kind != "def" and not case.ends_right()
+    for label, dims, runs in case.arguments if asked else ():
+        there = {(e.config, e.unit): tensors(e.after.get(label)) for e in runs}
+        held = []
+        for e, lookup, shape in case.seen():
+            alike = [s for s in there.get((e.config, e.unit), ()) if len(s) == len(dims)]
+            own = {d[1]: n for s in alike for d, n in zip(dims, s, strict=True) if d[0] == "name"}
+            held.append(shape_fits(case.last.dims, shape, instead(lookup, own)))
+        if held and all(held):
+            return "an argument is told with another meaning of its names"
+    return ""
+
+
 def not_the_operands(case: Case) -> str:
     """`(b, t, d) (d, n)`: where each of several shapes is of something that comes in."""
+    if case.subject() or case.part:
+        return ""  # it is compared with what is named
     claims = [c for c in case.sighting.claims if c.stages]
     several = len(claims) > 1 or (unpacks(case.stmt) and case.last.style == ",")
     side_by_side = len(claims) > 1 and case.last.label == "" and not case.claim.told
@@ -331,42 +375,6 @@ def names_of_the_call(case: Case) -> str:
     return ""
 
 
-# --- the slip that explains it --------------------------------------------------------------------
-def explained_by_a_slip(case: Case) -> str:
-    """Axes exchanged, one dropped or added, one name for another, or a stage that is past."""
-    wrong = [
-        e for e in case.runs if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
-    ]
-    if all(
-        any(slip(d, shape, e, case) for t, shape in _compared(case, e) for d in options(t.dims))
-        for e in wrong
-    ):
-        return ""
-    return "it is unlike anything that this line makes"
-
-
-def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ...]]]:
-    """The written shapes that do not hold, each with the shapes that it may be a slip for."""
-    shapes = made(case, execution)
-    if not case.subject():
-        shapes = shapes + tensors(execution.last(case.stmt.value))
-    if case.claim.role == "input":
-        shapes = shapes + [s for _, v in execution.events for s in tensors(v)]
-    if case.sighting.place == "loose":  # it may be of any line
-        every = [(s, e) for s, runs in case.room for e in runs if e.unit == execution.unit]
-        shapes = shapes + [s for of, e in every for s in results(of, e)]
-    lookup = case.scope.lookup(execution)
-    stages = case.claim.stages
-    wrong = [(case.last, s) for s in shapes if not shape_fits(case.last.dims, s, lookup)]
-    if len(stages[-1].terms) > 1:
-        wrong = []  # a product without its result
-    if wrong or (len(stages) == 1 and len(stages[0].terms) == 1):
-        return wrong
-    seen = [s for _, v in execution.events for s in tensors(v)] + shapes
-    weights = [v.shape[::-1] for _, v in execution.events if isinstance(v, Weight) and v.shape]
-    return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
-
-
 READINGS = (
     no_comma_is_missing,
     no_half_is_rounded,
@@ -379,6 +387,8 @@ READINGS = (
     not_joined_in_words,
     not_one_of_several,
     not_a_pattern_of_its_own,
+    no_letter_is_of_the_chain,
+    not_as_for_an_argument,
     not_the_operands,
     in_order,
 )

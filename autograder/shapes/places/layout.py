@@ -1,196 +1,16 @@
-"""Which comment is about which statement: comments of a function in, sightings out.
-
-A comment behind code is about that code. One on a line of its own is about the statement above or
-the one below; where the layout tells (a block that begins with a comment, or ends with one), only
-that one is asked, and where it does not, the other one remains possible.
-"""
+"""Where the statements and the comments of one function stand to each other."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from autograder.shapes.text.comments import Comment
-from autograder.shapes.text.dims import shape_names
-from autograder.shapes.text.lexer import tokens
-from autograder.shapes.text.lines import Rows, becoming, described, sentence
-from autograder.shapes.text.reader import Claim, read
-from autograder.shapes.text.shapes_in_text import Vocabulary
-from autograder.shapes.tracer import Function, Stmt, Traced, flat
+from autograder.shapes.text.lines import becoming
+from autograder.shapes.text.reader import Claim
+from autograder.shapes.tracer import Function, Stmt, flat
 
 MAKES = ("assign", "augmented", "expression", "return")
-MAX_SIGHTINGS, NEAR, MAX_DOC = 300, 12, 4_000
-
-
-@dataclass(frozen=True)
-class Sighting:
-    """The claims of a comment and the statements that they may be about, likeliest first.
-
-    place: "end" of a line, "inner" line of a longer statement, a "link" of a chain of calls;
-    "above", "below" or "between" statements; above a "block" of them; "named" by the label of a
-    tensor, "loose" between blank lines, in the "docstring". rows: its lines, by their numbers.
-    block: the statements of the paragraph below it. code: what stands before it in its line.
-    """
-
-    claims: tuple[Claim, ...]
-    stmts: tuple[int, ...]
-    place: str
-    rows: Rows
-    block: tuple[int, ...] = field(default=())
-    code: str = ""
-
-    @property
-    def line(self) -> int:
-        return self.claims[0].line if self.place == "named" else self.rows[0][0]
-
-    @property
-    def text(self) -> str:
-        return " ".join(text for _, text in self.rows)
-
-    def names(self) -> set[str]:
-        """The names of dimensions in it."""
-        return {n for c in self.claims for t in c.terms() for n in shape_names(t.dims)}
-
-    @property
-    def trailing(self) -> bool:
-        return self.place in ("end", "inner", "link")
-
-    def comes_in(self, claim: Claim) -> bool:
-        """`# x: [b, t, d]`, `# x: [b, d, t]`: what `x` is, and becomes; `# out:` beside `# x:`."""
-        told = any(c.role == "output" and c.line != claim.line for c in self.claims)
-        return claim is not self.claims[-1] and (told or named_twice(self.claims))
-
-    def by_itself(self, claim: Claim, tensors: Collection[str]) -> bool:
-        """Whether a claim has a line of the block, and the name of a tensor, for itself."""
-        rows = [[t.label for t in c.terms()] for c in self.claims]
-        labels = [t.label for t in claim.terms()]
-        alone = self.alone(claim) and len(labels) == 1 and labels[0] in tensors
-        return alone and rows.count(labels) == 1
-
-    def alone(self, claim: Claim) -> bool:
-        """Whether a claim has a line of the block for itself."""
-        return [c.line for c in self.claims].count(claim.line) == 1 < len(self.claims)
-
-    def only(self, claim: Claim, tensors: Collection[str]) -> Sighting:
-        """With what is said in one sentence with the claim alone."""
-        told, shape = {c.line for c in self.claims}, "".join(t.text for t in claim.terms()[-1:])
-        if self.by_itself(claim, tensors):  # no line before it goes on into `q: [..]`
-            told |= {number for number, _ in self.rows}
-        text = sentence(self.rows, claim.line, told, shape)
-        return replace(self, rows=((self.line, text),))
-
-
-def sightings(
-    function: Function,
-    traced: Traced,
-    comments: list[Comment],
-    lines: list[str],
-    vocabulary: Vocabulary,
-    makes: Callable[[Stmt], bool],
-) -> list[Sighting]:
-    """The shape comments of a function. `makes` tells whether a statement made a tensor."""
-    stmts = {s.id: s for s in traced.stmts if s.function == function.id}
-    header = next((s.id for s in stmts.values() if s.kind == "def"), None)
-    inside = [c for c in comments if _innermost(traced, c.line) == function.id]
-    groups = [
-        (group, claims)
-        for group in _groups(inside)[:MAX_SIGHTINGS]
-        if not group[0].barrier
-        and (claims := tuple(read([(c.line, c.text) for c in group], vocabulary)))
-    ]
-    layout = _Layout(lines, stmts, groups, makes)
-    found = docstring(function, header, vocabulary) if header is not None else []
-    for group, claims in groups:
-        rows, told = tuple((c.line, c.text) for c in group), {c.line for c in claims}
-        arguments, claims = layout.arguments(group, claims, function)
-        named = layout.named(group, claims) if claims else []
-        found += [Sighting((c,), ids, "named", rows) for c, ids in named]
-        for claim, ids in arguments:
-            own = tuple(r for r in rows if r[0] not in told - {claim.line})
-            found.append(Sighting((claim,), ids, "named", own))
-        if named or not claims:
-            continue
-        ids, place = layout.about(group)
-        below = layout.over(group[-1].line + 1, 1) if place == "loose" else group[-1].line + 1
-        block = layout.block(below) if place in ("above", "between", "loose") else ()
-        code = layout.text(group[0].line).split("#")[0].strip()
-        found.append(Sighting(claims, ids, place, rows, block, code))
-    return found
-
-
-def styles(room) -> dict[str, int]:
-    """How many comments of their own line are true of the line below, and of the one above.
-
-    "block" counts those that are true of a later line of the paragraph below only.
-    """
-    found = {"above": 0, "below": 0, "block": 0}
-    for sighting in room.sightings:
-        if sighting.trailing or sighting.place in ("loose", "named", "docstring"):
-            continue
-        first = {i for i in sighting.stmts if room.stmts[i].line > sighting.line}
-
-        def holds(stmts, of=sighting):
-            return any(room.holds(c, of, i) for c in of.claims for i in stmts)
-
-        below, above = holds(first), holds(set(sighting.stmts) - first)
-        if below != above:
-            found["above" if below else "below"] += 1
-        elif not below and holds(set(sighting.block) - first):
-            found["block"] += 1
-    return found
-
-
-def docstring(function: Function, header: int, vocabulary: Vocabulary) -> list[Sighting]:
-    """What the docstring says of arguments: `x: (b, t, c)`, `x (Tensor): of shape (b, t, c)`.
-
-    One shape in the line that begins with the argument's name is about that argument.
-    """
-    found, results = [], False  # what is told under `Returns:` is of no argument
-    for line, text in enumerate(function.docstring[:MAX_DOC].splitlines(), function.doc_line):
-        name, rest = described(text)
-        words = tokens(text)
-        if words and (len(words) == 1 or words[1].text == ":"):
-            results = words[0].kind == "output" and len(words) < 3 or (results and len(words) > 2)
-        if results or name not in function.parameters:
-            continue
-        claims = read([(line, f"{name}: {rest}")], vocabulary)
-        if len(claims) == 1 and len(claims[0].stages) == len(claims[0].terms()) == 1:
-            rows = ((line, text.strip()),)
-            found.append(Sighting((_of(claims[0], name),), (header,), "docstring", rows))
-    return found
-
-
-def _innermost(traced: Traced, line: int) -> int:
-    """The function that a line stands in, or has just left."""
-    holding = [f for f in traced.functions if f.line <= line <= f.end_line]
-    if holding:
-        return max(holding, key=lambda f: f.line).id
-    before = [f for f in traced.functions if f.end_line < line <= f.end_line + 3]
-    return max(before, key=lambda f: f.end_line).id if before else -1
-
-
-def _groups(comments: list[Comment]) -> list[list[Comment]]:
-    """Lines of comment that belong together."""
-    groups: list[list[Comment]] = []
-    for comment in comments:
-        if groups and len(groups[-1]) < NEAR and _goes_on(groups[-1][-1], comment):
-            groups[-1].append(comment)
-        else:
-            groups.append([comment])
-    return groups
-
-
-def _of(claim: Claim, label: str) -> Claim:
-    """The claim with the name of an argument as its label."""
-    terms = tuple(replace(t, label=label) for t in claim.stages[0].terms)
-    return replace(claim, stages=(replace(claim.stages[0], terms=terms),))
-
-
-def _goes_on(one: Comment, other: Comment) -> bool:
-    if other.line != one.line + 1 or not other.own or other.barrier or one.barrier:
-        return False
-    first = tokens(other.text[:20])
-    return one.own or bool(first and (first[0].kind == "arrow" or first[0].text in ("@", "×")))
+NEAR = 12  # lines of a comment, or statements of a paragraph, that are looked at
 
 
 def named_twice(claims: tuple[Claim, ...]) -> bool:
@@ -199,7 +19,13 @@ def named_twice(claims: tuple[Claim, ...]) -> bool:
     return len({c.line for c in claims}) > 1 and bool(labels[0] & labels[-1])
 
 
-class _Layout:
+def of_argument(claim: Claim, label: str) -> Claim:
+    """The claim with the name of an argument as its label."""
+    terms = tuple(replace(t, label=label) for t in claim.stages[0].terms)
+    return replace(claim, stages=(replace(claim.stages[0], terms=terms),))
+
+
+class Layout:
     """Where the statements and the comments of one function stand."""
 
     def __init__(self, lines, stmts: dict[int, Stmt], groups, makes):
@@ -306,6 +132,7 @@ class _Layout:
         found, rest = [], []
         for claim in claims:
             alone = [a for a, line in function.parameters.items() if line == claim.line]
+            alone = [a for a in alone if a not in ("self", "cls")]
             label = alone[0] if len(alone) == 1 and not group[0].own else ""
             if not label and claim.stages and len(claim.stages[0].terms) == 1:
                 label = claim.stages[0].terms[0].label
@@ -319,7 +146,7 @@ class _Layout:
                 continue
             below = self.beside(group[-1].line + 1, 1) if group[0].own else []
             again = [i for i in below if arrow or label in flat(self.stmts[i].targets)]
-            found.append((_of(claim, label), (headers[0].id, *again)))
+            found.append((of_argument(claim, label), (headers[0].id, *again)))
         return found, tuple(rest)
 
     def _row(self, line: int, step: int) -> dict[str, int]:

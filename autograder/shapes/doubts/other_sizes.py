@@ -10,12 +10,24 @@ import itertools
 from collections.abc import Iterator
 from functools import lru_cache
 
-from autograder.shapes.binding import CODE, MAX_CHOICES, Solver
-from autograder.shapes.case import Case, made
+from autograder.shapes.binding import CODE
+from autograder.shapes.doubts.case import Case, made
+from autograder.shapes.doubts.chains import at_odds
 from autograder.shapes.plan import numbers_of
 from autograder.shapes.recording import Execution, tensors
+from autograder.shapes.solver import MAX_CHOICES, Solver
 from autograder.shapes.text import names
-from autograder.shapes.text.dims import Expr, aligned, evaluate, fits, names_of, shape_names
+from autograder.shapes.text.dims import (
+    Dims,
+    Expr,
+    aligned,
+    evaluate,
+    fits,
+    names_of,
+    shape_fits,
+    shape_names,
+    without,
+)
 from autograder.shapes.text.flat import may_be
 
 KEPT = 1_024  # expressions whose slices are kept
@@ -24,13 +36,16 @@ KEPT = 1_024  # expressions whose slices are kept
 def not_a_name_of_its_own(case: Case) -> str:
     """`[layers, b, width]`: what a name is in other functions, it need not be in this one."""
     foreign = {n for n in case.foreign if names.normal(n) not in case.scope.strangers}
+    if case.exchanged():  # words that have each a size of this tensor have no other one
+        foreign = {n for n in foreign if len(n) <= 2}
     if case.ends_right():  # a step of it is wrong: what the end names is known
         foreign = foreign - shape_names(case.last.dims)
         terms = [t for s in case.claim.stages for t in s.terms]
         may = any(names_of(d) & foreign for t in terms for d in t.dims)
     else:
         first = case.claim.stages[0]
-        if len(case.claim.stages) > 1 == len(first.terms) and case.enters():
+        begun = len(case.claim.stages) > 1 == len(first.terms) and case.enters()
+        if begun or at_odds(case):
             foreign = foreign - shape_names(first.terms[0].dims)  # what comes in has these names
         may = bool(foreign) and all(
             any(may_be(case.last.dims, s, foreign, case.scope.lookup(e)) for s in made(case, e))
@@ -49,19 +64,24 @@ def no_size_is_nameless(case: Case) -> str:
             return ""
         for i, j in pairs:
             beside = (*dims[max(0, i - 1) : i], *dims[i + 1 : i + 2])
-            twice = dims[i] in beside and not _counts_items(dims[i])
-            again = twice or _of_many_uses(dims[i], e, case)
+            twice = dims[i] in beside
+            no_square = twice and not may_be_two(dims[i], shape[j])
+            again = twice or (_of_many_uses(dims[i], e, case) and not _was(dims, e, case))
             wrong = not fits(dims[i], shape[j], lookup)
-            if wrong and any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1):
-                return ""  # `[b, t, b]`
+            apart = any(d == dims[i] for k, d in enumerate(dims) if abs(k - i) > 1)
+            if wrong and (apart or no_square):
+                return ""  # `[b, t, b]`, `[b, b, t]`
             if wrong and not (again and _nameless(shape[j], names_of(dims[i]), e, case)):
                 return ""
     return "a name may stand for two sizes"
 
 
-def _counts_items(dim: Expr) -> bool:
-    """Whether a word counts what there is one number of only: `[batch, batch]` is no square."""
-    return bool(names_of(dim)) and {names.concept(n) for n in names_of(dim)} <= {"batch", "heads"}
+def may_be_two(dim: Expr, size: int) -> bool:
+    """Whether a dimension that stands twice may be meant for this size too, which is not told.
+
+    A number is meant as it is, a 1 is told as a 1, and `[batch, batch]` is no square.
+    """
+    return size != 1 and not all(map(names.counts, names_of(dim)))
 
 
 def _of_many_uses(dim: Expr, execution: Execution, case: Case) -> bool:
@@ -71,6 +91,13 @@ def _of_many_uses(dim: Expr, execution: Execution, case: Case) -> bool:
         or (names.may_be_length(n) and case.scope.free(n, execution))
         for n in names_of(dim) or {"one"}
     )
+
+
+def _was(dims: Dims, execution: Execution, case: Case) -> bool:
+    """Whether dimensions are what comes in, by variables of the code: `x[1:]  # [n]`, of n rows."""
+    lookup = case.scope.lookup(execution)
+    settled = all(case.scope.fixed(n, execution)[1] == CODE for n in shape_names(dims))
+    return settled and any(shape_fits(dims, s, lookup) for s in case.entered(execution))
 
 
 def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bool:
@@ -86,6 +113,7 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
     known = [(n, v) for n, v in around.items() if "." not in n or not short]
     if not short:
         known += case.scope.sizes(execution.config, execution.unit[0]).items()
+        known += case.scope.arguments.get(execution.config, {}).items()
     sizes = {
         v
         for n, v in known
@@ -144,6 +172,20 @@ def _outweighed(mine, solver: Solver, told: dict[str, int]) -> bool:
     return found
 
 
+def no_word_is_the_calls(case: Case) -> str:
+    """`def __init__(self, width=9)`: a word of the call may stand for the size of the call."""
+    dims = without(case.last.dims, set(case.unproven))
+    for e, lookup, shape in case.seen():
+        given = case.scope.sizes(e.config, e.unit[0])
+
+        def find(name: str, lookup=lookup, given=given) -> int | None:
+            return (names.of_role(name, given) if len(name) > 2 else None) or lookup(name)
+
+        if not shape_fits(dims, shape, find) or shape_fits(dims, shape, lookup):
+            return ""
+    return "" if case.ends_right() else "a name may stand for two sizes"
+
+
 def no_length_is_the_calls(case: Case) -> str:
     """`q: [b, t, d]`, `k: [b, t, d]`: that their lengths differ, only this call says."""
 
@@ -190,13 +232,16 @@ def no_batch_is_folded(case: Case) -> str:
 
 
 def _each_wrong(case: Case, may) -> bool:
-    """Whether each size that does not fit may be meant, and has no name in this function."""
-    found = False
+    """Whether each size that does not fit may be meant, and has no name in this function.
+
+    What nothing proves may be any size.
+    """
+    found, dims = False, without(case.last.dims, set(case.unproven) - case.lengths)
     for e, lookup, shape in case.seen():
         pairs = aligned(case.last.dims, len(shape))
         if pairs is None:
             return False
-        wrong = [(case.last.dims[i], shape[j]) for i, j in pairs]
+        wrong = [(dims[i], shape[j]) for i, j in pairs]
         wrong = [(d, n) for d, n in wrong if not fits(d, n, lookup)]
         if any(_named(n, e, case) or not may(d, n, e) for d, n in wrong):
             return False
@@ -276,6 +321,8 @@ def numbers_that_hold(case: Case) -> str:
     given = case.stmt.kind == "def" and dims  # what comes in is as large as the caller wants
     if (given and (not case.names() or _only_numbers_are_wrong(case))) or _of_another_call(case):
         return why
+    if any(d[0] == "/" and d[1][0] == "num" for d in dims):  # `224 / patch`: of somebody's images
+        return why
     if any(d[0] == "num" and d[1] > 1 for t in case.claim.terms() for d in t.dims):
         if any(e.config >= len(case.scope.plan.sizes) for e in case.every):
             return "" if not case.names() else why
@@ -285,7 +332,8 @@ def numbers_that_hold(case: Case) -> str:
             fixed = dim[0] != "num" or dim[1] == 1 or all(dim[1] in s for s in every)
             if not fixed and (case.stmt.kind == "def" or len({s[i] for s in shapes}) > 1):
                 return why
-        if not case.names() and len(dims) in {len(s) for s in shapes}:
+        told = all(case.told_again(d) for d in dims if d[0] == "num" and d[1] > 1)
+        if not case.names() and not told and len(dims) in {len(s) for s in shapes}:
             return why
     return ""
 
@@ -310,6 +358,7 @@ def _of_another_call(case: Case) -> bool:
             for i, j in aligned(case.last.dims, len(shape)) or ()
             if case.last.dims[i] != ("num", 1) and not names_of(case.last.dims[i])
             if not fits(case.last.dims[i], shape[j], lookup)
+            and not case.told_again(case.last.dims[i])
         ]
         if not wrong or not all(wrong):
             return False
@@ -318,6 +367,7 @@ def _of_another_call(case: Case) -> bool:
 
 OTHER_SIZES = (
     no_size_is_nameless,
+    no_word_is_the_calls,
     no_length_is_the_calls,
     no_other_choice_is_as_good,
     no_slice_is_left_out,

@@ -1,0 +1,51 @@
+"""What a chain says of its own names: its begin is what comes in, whatever they are elsewhere."""
+
+from __future__ import annotations
+
+from autograder.shapes.doubts.case import Case, made
+from autograder.shapes.text.dims import (
+    Dims,
+    Lookup,
+    aligned,
+    alone,
+    fits,
+    shape_fits,
+    shape_names,
+    without,
+)
+
+
+def at_odds(case: Case) -> bool:
+    """Whether the begin of a chain gives its names sizes with which its end is false.
+
+    `[b, d, h, w] -> [b, d, h * w]` for what is turned at last, whatever `h` and `w` are elsewhere.
+    """
+    stages = case.claim.stages
+    if len(stages) < 2 or case.claim.others or any(len(s.terms) > 1 for s in stages):
+        return False
+    first = stages[0].terms[0].dims
+    last = without(case.last.dims, set(case.unproven) - shape_names(first))
+    if not shape_names(last):
+        return False
+    for e in case.runs:
+        free = {n for n in shape_names(first) if case.scope.free(n, e)} | set(case.unproven)
+        begun = [_begun(first, s, free, case.scope.lookup(e)) for s in case.entered(e)]
+        finds = [find for find in begun if find is not None]
+        if not finds or any(shape_fits(last, s, find) for find in finds for s in made(case, e)):
+            return False
+    return True
+
+
+def _begun(dims: Dims, shape: tuple[int, ...], free: set[str], lookup: Lookup) -> Lookup | None:
+    """The sizes of names, where the free ones have those that make dimensions a shape."""
+    own: dict[str, int] = {}
+    pairs = aligned(dims, len(shape))
+    for i, j in pairs or ():
+        for name in set(alone(dims[i])) & free:
+            if own.setdefault(name, shape[j]) != shape[j]:
+                return None
+
+    def find(name: str) -> int | None:
+        return own.get(name) or lookup(name)
+
+    return find if pairs and all(fits(dims[i], shape[j], find) for i, j in pairs) else None

@@ -1,0 +1,79 @@
+"""That a comment is false whatever its names mean, or that they are proven."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from autograder.shapes.doubts.case import Case, made, opened
+from autograder.shapes.doubts.chains import at_odds
+from autograder.shapes.doubts.other_sizes import numbers_that_hold
+from autograder.shapes.text.dims import (
+    aligned,
+    evaluate,
+    names_of,
+    shape_fits,
+    without,
+)
+from autograder.shapes.text.flat import clash
+
+
+def names_are_proven(case: Case) -> str:
+    """Each name is of the code, of the call, or confirmed by two other comments."""
+    if not case.names() and case.last.dims and not numbers_that_hold(case):
+        return ""
+    unproven = case.unproven
+    free = set(unproven)
+    ways = (_exchanged(case, free), _twice(case), _false_whatever(case, free), at_odds(case))
+    if unproven and not any(ways):
+        return f"nothing proves what `{unproven[0]}` stands for"
+    return ""
+
+
+def _exchanged(case: Case, unproven: set[str]) -> bool:
+    """Whether the proven names are all of this tensor, and stand elsewhere: `[b, h, s]`."""
+    dims = without(case.last.dims, unproven)
+    if not case.next_to_it:
+        return False
+    for _, lookup, shape in case.seen():
+        known = Counter(evaluate(d, lookup) for d in dims if names_of(d))
+        apart = len(shape) != len(dims) or shape_fits(dims, shape, lookup)
+        least = 1 if case.sighting.place == "end" else 2
+        if apart or len(known) < least or known - Counter(shape):
+            return False
+    return True
+
+
+def _twice(case: Case) -> bool:
+    """Whether a name stands for two sizes of one tensor: `[b, t, b]` is false whatever `b` is."""
+    return all(clash(case.last.dims, shape, case.names()) for _, _, shape in case.seen())
+
+
+def _false_whatever(case: Case, unproven: set[str]) -> bool:
+    """Whether a comment is false whatever the names that nothing proves stand for.
+
+    `[batch, width, seq_len]` cannot be `[batch, seq_len, *]`: one with a name that is not proven
+    counts as any size. Half of the dimensions must be told: by proven names, or behind a line, and
+    where their number is wrong, by numbers and the names of one other true comment too.
+    """
+    once = {n for n in unproven - case.foreign if all(case.lines_with(n, e) for e in case.runs)}
+    dims = opened(case.last.dims, unproven, case)
+    told = [d[0] not in ("any", "...", "num") for d in dims]
+    known = [not names_of(d) & (unproven - once) for d in case.last.dims]
+    apart = all(aligned(dims, len(s)) is None for e in case.runs for s in made(case, e))
+    if case.sighting.place == "end" or apart:
+        named = [k and bool(names_of(d)) for k, d in zip(known, case.last.dims, strict=True)]
+        told = [n or (d[0] == "num" and any(named)) for n, d in zip(named, dims, strict=True)]
+    if 2 * sum(told) < len(dims) or not case.next_to_it:
+        return False
+    # A batch that this call lacks, all of the comments have; what only one has was put in.
+    others = set().union(*map(names_of, case.last.dims)) - unproven
+    often = {n for n in unproven if case.mentions(n) > 1 or len(others) < 2}
+    kept = [k or not names_of(d) & often for d, k in zip(case.last.dims, known, strict=True)]
+    fewer = tuple(d for d, k in zip(dims, kept, strict=True) if k)
+    return all(
+        not shape_fits(some, s, case.scope.lookup(e))
+        for e in case.runs
+        if not case.matcher.holds(case.claim, case.sighting, case.stmt, e)
+        for s in made(case, e)
+        for some in (dims, fewer)
+    )

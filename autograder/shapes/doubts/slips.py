@@ -1,0 +1,154 @@
+"""The slip that explains a comment which is not true: what people do when they write a shape.
+
+Two axes exchanged, one dropped or added, one name for another, or a stage that is past.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from autograder.shapes.doubts.case import Case, in_one_call, made, opened
+from autograder.shapes.doubts.other_sizes import may_be_two
+from autograder.shapes.match import results
+from autograder.shapes.recording import Execution, Weight, tensors, wholes
+from autograder.shapes.text import names
+from autograder.shapes.text.dims import (
+    Dims,
+    Expr,
+    aligned,
+    evaluate,
+    fits,
+    is_dots,
+    names_of,
+    options,
+    shape_fits,
+    shape_names,
+)
+from autograder.shapes.text.flat import one_more
+from autograder.shapes.text.shapes_in_text import Term
+
+
+def explained_by_a_slip(case: Case) -> str:
+    """Axes exchanged, one dropped or added, one name for another, or a stage that is past."""
+    slips = [
+        any(slip(d, shape, e, case) for t, shape in _compared(case, e) for d in options(t.dims))
+        for e in case.wrong
+    ]
+    if not case.wrong or in_one_call(slips, case.wrong) or _of_another_line(case):
+        return ""
+    return "it is unlike anything that this line makes"
+
+
+def _of_another_line(case: Case) -> bool:
+    """Whether it tells what a true comment tells behind another line, and not what this one makes.
+
+    Whatever is not proven, and each letter of a few comments, may be any size.
+    """
+    rest = [s.claims for s, _ in case.twins if s.trailing and s.line != case.sighting.line]
+    told = {c.stages[-1].terms[-1].dims for claims in rest for c in claims if c.stages}
+    dims = opened(case.last.dims, {*case.unproven, *case.foreign, *case.lengths}, case)
+    terms, stages = case.claim.terms(), case.claim.stages
+    alone = len(terms) == 1 or (len(terms) == len(stages) and case.enters())  # `[b, t] -> [b]`
+    alone = alone and not (case.claim.words or case.claim.tail)
+    behind = case.sighting.place == "end" and alone and not case.last.count
+    alike = any(shape_fits(dims, s, lookup) for _, lookup, s in case.seen())
+    return behind and case.last.dims in told and not alike
+
+
+def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, ...]]]:
+    """The written shapes that do not hold, each with the shapes that it may be a slip for."""
+    shapes = made(case, execution)
+    if not case.subject():
+        shapes = shapes + [s for w in wholes(execution.last(case.stmt.value)) for s in w]
+    if case.claim.role == "input":
+        shapes = shapes + [s for _, v in execution.events for s in tensors(v)]
+    if case.sighting.place == "loose":  # it may be of any line
+        every = [(s, e) for s, runs in case.room for e in runs if e.unit == execution.unit]
+        shapes = shapes + [s for of, e in every for s in results(of, e)]
+    lookup = case.scope.lookup(execution)
+    stages = case.claim.stages
+    wrong = [(case.last, s) for s in shapes if not shape_fits(case.last.dims, s, lookup)]
+    if len(stages[-1].terms) > 1:
+        wrong = []  # a product without its result
+    if wrong or (len(stages) == 1 and len(stages[0].terms) == 1):
+        return wrong
+    seen = [s for _, v in execution.events for s in tensors(v)] + shapes
+    weights = [v.shape[::-1] for _, v in execution.events if isinstance(v, Weight) and v.shape]
+    return [(t, s) for stage in stages for t in stage.terms for s in [*seen, *weights]]
+
+
+def slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
+    """Whether a shape was meant: what nothing proves in the written one may be any size.
+
+    So may a length, a letter of a few comments, and a name of other functions, where it is not the
+    right shape then.
+    """
+    lookup = case.scope.lookup(execution)
+    dims = opened(dims, set(case.unproven), case) if case.unproven else dims
+    if _slip(dims, shape, execution, case):
+        return True
+    used = shape_names(dims)
+    lengths = {n for n in used if names.may_be_length(n) and case.scope.free(n, execution)}
+    free = opened(dims, case.foreign | lengths, case)
+    some = any(d[0] not in ("any", "num") for d in free)
+    return some and not shape_fits(free, shape, lookup) and _slip(free, shape, execution, case)
+
+
+def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
+    lookup = case.scope.lookup(execution)
+    if any(d[0] == "..." for d in dims):
+        pairs = aligned(dims, len(shape)) or ()
+        less = (dims[:i] + dims[i + 1 :] for i in range(len(dims)) if not is_dots(dims, i))
+        one = sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
+        return one or any(len(d) > 1 and shape_fits(d, shape, lookup) for d in less)
+    sizes = [None if d[0] == "any" else evaluate(d, lookup) for d in dims]
+    if any(size is None and d[0] != "any" for size, d in zip(sizes, dims, strict=True)):
+        return False
+    known = [int(s) for s in sizes if s is not None]
+    if len(known) == len(dims) and math.prod(known) == math.prod(shape) and min(known, default=1):
+        return True  # the same numbers in another order, or split and joined
+    was = any(shape_fits(dims, s, lookup) for _, v in execution.events for s in tensors(v))
+    if len(dims) != len(shape):
+        return was or one_more(sizes, list(shape)) or one_more(list(shape), sizes)
+    if not Counter(known) - Counter(shape):
+        return True  # in another order
+    wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
+    right = {d for i, d in enumerate(dims) if i not in wrong}
+    named = all(
+        dims[i] in right or nameable(shape[i], execution, case) or _is_number(dims[i], case)
+        for i in wrong
+    )
+    reused = any(
+        case.reusable(n, shape[i], execution)
+        for i in wrong
+        if not _once_only(dims, i, shape[i])
+        for n in names_of(dims[i])
+    )
+    return (was or (named and len({dims[i] for i in wrong}) == 1)) and not reused
+
+
+def _once_only(dims: Dims, i: int, size: int) -> bool:
+    """Whether a dimension stands elsewhere in the shape, and not as in a square: `[b, t, b]`."""
+    apart = (*dims[: max(0, i - 1)], *dims[i + 2 :])
+    return dims[i] in apart or (dims.count(dims[i]) > 1 and not may_be_two(dims[i], size))
+
+
+def _is_number(dim: Expr, case: Case) -> bool:
+    """Whether a size is told as a number, that other comments have too: so can any other be."""
+    return dim[0] == "num" and case.told_again(dim)
+
+
+def nameable(size: int, execution: Execution, case: Case) -> bool:
+    """Whether a name would be right for a size, a product of two, or a small number."""
+    scope = case.scope
+    if size <= 4 or scope.confirmed.lines_of(execution.config, size) - {case.sighting.line}:
+        return True
+    words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
+    words += [*scope.sizes(execution.config, execution.unit[0]), *scope.constants]
+    words += scope.arguments.get(execution.config, {})
+    find = scope.lookup(execution)
+    known = {value for word in words if (value := find(word)) is not None and value > 0}
+    if size in known:
+        return True
+    return any(size % n == 0 and size // n in known for n in known | {2, 3, 4} if n > 1)

@@ -1,0 +1,80 @@
+"""What a docstring says of the arguments of a function, and of what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from autograder.shapes.places.layout import of_argument
+from autograder.shapes.text.lexer import Token, tokens
+from autograder.shapes.text.lines import described
+from autograder.shapes.text.reader import Claim, read
+from autograder.shapes.text.shapes_in_text import Vocabulary
+from autograder.shapes.tracer import Function
+
+MAX_DOC = 4_000  # characters of a docstring that are read
+FIELDS = (":", "@")  # before `param`, `return`
+
+Told = tuple[Claim, tuple[int, str]]  # what is claimed, and the line that says it
+
+
+def of_arguments(function: Function, vocabulary: Vocabulary) -> list[Told]:
+    """`x: (b, t, c)`, `x (Tensor): of shape (b, t, c)`: one shape in a line of an argument."""
+    found = []
+    for line, text, results in _lines(function):
+        name, rest = described(text)
+        if results or name not in function.parameters:
+            continue
+        claims = read([(line, f"{name}: {rest}")], vocabulary)
+        if len(claims) == 1 and _single(claims[0]):
+            found.append((of_argument(claims[0], name), (line, text.strip())))
+    return found
+
+
+def of_result(
+    function: Function, names: Collection[str] | None, vocabulary: Vocabulary
+) -> list[Told]:
+    """`Returns: (b, t, c)`, `:return: [b, t, c]`, `Output shape: (b, t, c)`.
+
+    names: those in the rows that are returned, None where that is no row. Of several tensors only
+    those are told that the docstring calls by these names.
+    """
+    found = [
+        (claim, (line, text.strip()))
+        for line, text, results in _lines(function)
+        if results
+        for claim in read([(line, results)], vocabulary)
+    ]
+    found = [(c, row) for c, row in found if _single(c) and not c.aside]
+    if names is not None:
+        return [(c, row) for c, row in found if c.terms()[0].label in names]
+    return [(of_argument(c, ""), row) for c, row in found] if len(found) == 1 else []
+
+
+def _lines(function: Function) -> list[tuple[int, str, str]]:
+    """Each line with its number, and what it says of the result, if it does."""
+    found, results = [], False
+    for line, text in enumerate(function.docstring[:MAX_DOC].splitlines(), function.doc_line):
+        words = tokens(text)
+        field = bool(words) and words[0].text in FIELDS
+        words = words[field:]
+        begins = _begins(words, field) if described(text)[0] not in function.parameters else None
+        other = len(words) == 1 or (len(words) > 1 and (field or words[0].kind == "input"))
+        other = other or [t.text for t in words[1:]] == [":"]
+        results = begins is not None or (results and not other)
+        rest = text if begins is None else text[begins:]
+        found.append((line, text, rest if results else ""))
+    return found
+
+
+def _begins(words: list[Token], field: bool) -> int | None:
+    """Where a line goes on behind `Returns:`, `:return:`, `Output shape`; None for another one."""
+    if not words or words[0].kind != "output":
+        return None
+    after = words[1] if len(words) > 1 else words[0]
+    if after.kind == "shape" or (field and after.text != ":"):
+        return after.start
+    return after.end if len(words) == 1 or after.text == ":" else None
+
+
+def _single(claim: Claim) -> bool:
+    return len(claim.stages) == len(claim.terms()) == 1

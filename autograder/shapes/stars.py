@@ -1,0 +1,33 @@
+"""`b * t * d` as a shape: stars for commas, as far as what is made tells."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from autograder.shapes.match import results
+from autograder.shapes.places.attach import Sighting
+from autograder.shapes.recording import wholes
+from autograder.shapes.tables import Stmt
+from autograder.shapes.text.dims import factors
+from autograder.shapes.text.reader import Claim
+from autograder.shapes.text.shapes_in_text import Term
+
+
+def commas_for_stars(sighting: Sighting, stmts: dict[int, Stmt], runs: dict) -> Sighting:
+    """With `b * t * d` as three dimensions, where all that is made has more than one."""
+    found = [(e, stmts[i]) for i in sighting.stmts for e in runs[i]]
+    made_ = [w for e, s in found for w in (results(s, e), *wholes(e.last(s.value))[1:])]
+    ranks = {len(s) for of in made_ for s in of}
+    if not ranks or min(ranks) < 2:
+        return sighting
+
+    def read(term: Term) -> Term:
+        apart = factors(term.dims[0]) if len(term.dims) == 1 else ()
+        return replace(term, dims=apart) if 1 < len(apart) <= max(ranks) else term
+
+    def of(claim: Claim) -> Claim:
+        *before, last = claim.stages or (None,)
+        stages = (*before, replace(last, terms=tuple(map(read, last.terms)))) if last else ()
+        return replace(claim, stages=stages, others=tuple(map(of, claim.others)))
+
+    return replace(sighting, claims=tuple(map(of, sighting.claims)))
