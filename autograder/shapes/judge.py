@@ -299,6 +299,8 @@ class _Room:
         `the [..] of x becomes [..]`, in any language; `Q: [..]`, `A: [..]` above `A = q @ k.mT`.
         """
         stmt, alone = self.stmts[stmt_id], sighting.by_itself(claim, self.tensors)
+        if claim.role == "output" or sighting.led_to(claim):
+            return False
         own = set() if sighting.comes_in(claim) else set(flat(stmt.targets))
         named = claim.told or all(t.label and t.label not in own for t in claim.terms())
         if alone or not claim.stages or not (named or claim is not sighting.claims[0]):

@@ -36,6 +36,23 @@ def at_odds(case: Case) -> bool:
     return True
 
 
+def is_by_its_begin(case: Case) -> bool:
+    """Whether each step of a chain is there, for the sizes that its begin gives the names; the end
+    is right as it is. `[b, n, f] -> [b, f, n] -> [b, f, n]` before and behind a layer: two `f`."""
+    stages = case.claim.stages
+    if len(stages) < 3 or any(len(s.terms) > 1 for s in stages) or not case.ends_right():
+        return False
+    first, *middle = [s.terms[0].dims for s in stages[:-1]]
+    for e in case.runs:
+        free = {n for n in shape_names(first) if len(n) < 3}
+        entered, known = case.entered(e), case.scope.lookup(e)
+        begun = [_begun(first, s, free, known) for s in entered]
+        finds = [f for f in begun if f is not None and any(f(n) != known(n) for n in free)]
+        if not any(all(any(shape_fits(d, s, f) for s in entered) for d in middle) for f in finds):
+            return False
+    return True
+
+
 def _begun(dims: Dims, shape: tuple[int, ...], free: set[str], lookup: Lookup) -> Lookup | None:
     """The sizes of names, where the free ones have those that make dimensions a shape."""
     own: dict[str, int] = {}

@@ -37,6 +37,7 @@ from autograder.shapes.tracer import flat
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
 ANOTHER_CASE = {"case", "or", "input", "power", "after", "below", "with"}  # behind a shape
 REASONS, BREAKS = (".", "because", "since"), ("comma", "minus")  # a clause ends at them
+TURNS = {"permute", "transpose", "reshape", "view", "flatten", "rearrange", "unsqueeze", "squeeze"}
 WEIGHTS = ("w", "weight", "weights", "bias")
 
 
@@ -227,6 +228,8 @@ def placed_beside_it(case: Case) -> str:
         return "it may be about another line"
     if alone or case.part or place in ("end", "link", "docstring"):
         return ""
+    if _tells_of_more(case):
+        return "it may tell of several steps"
     if place != "inner" and case.nowhere:
         return ""
     if {t.label for t in case.claim.terms()} & set(flat(case.stmt.targets)):
@@ -244,6 +247,26 @@ def placed_beside_it(case: Case) -> str:
     if case.always_there():
         return ""
     return "it may be about another line"
+
+
+def _tells_of_more(case: Case) -> bool:
+    """Whether a comment above tells of later lines, too: by numbers (`1. cut`, `2. project`), a
+    step of a chain that is told again, or an operation that a later line has and this one not."""
+    if case.sighting.listed:
+        return True
+    shapes = [tuple(t.dims for t in s.terms) for s in case.claim.stages]
+    if len(set(shapes)) + 1 < len(shapes) and case.ends_right():
+        return True
+    lead = plain(case.sighting.text).partition(case.last.text)[0]
+    words = {t.text.lower() for t in tokens(lead)} & TURNS
+    own = {t.text.rsplit(".", 1)[-1] for t in tokens(case.matcher.node(case.stmt).text)}
+    later = {
+        t.text.rsplit(".", 1)[-1]
+        for s, _ in case.room
+        if s.line > case.stmt.line
+        for t in tokens(case.matcher.node(s).text)
+    }
+    return bool(words & later - own) and not words & own
 
 
 def _apart(case: Case, stmt_id: int) -> bool:
@@ -308,7 +331,7 @@ def _made_near(dims: Dims, sure: bool, case: Case) -> bool:
     begun = not case.below and case.begins_here()  # then no line before is meant
     for stmt, runs in case.near:
         before = begun and stmt.line < case.stmt.line
-        asked = stmt.id in case.sighting.block or not sure
+        asked = stmt.id in case.sighting.block or not (sure or begun)
         named = case.matcher.node(stmt).kind == "Name"
         if before or named or not asked or stmt.id in case.spoken_for:
             continue

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from autograder.shapes.binding import CODE
 from autograder.shapes.doubts.case import Case, made
+from autograder.shapes.doubts.chains import is_by_its_begin
 from autograder.shapes.match import results, unpacks
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text import names
@@ -295,6 +296,8 @@ def no_letter_is_of_the_chain(case: Case) -> str:
     stages = case.claim.stages
     if len(stages) < 2 or len(stages[0].terms) > 1:
         return ""
+    if is_by_its_begin(case):
+        return "a letter may be of this chain alone"
     first, last = stages[0].terms[0].dims, case.last.dims
     both = [i for i, d in enumerate(last) if d[0] == "name" and len(d[1]) < 3 and d in first]
     for e, lookup, shape in case.seen():

@@ -15,7 +15,7 @@ from autograder.shapes.places.layout import NEAR, Layout, named_twice
 from autograder.shapes.text.comments import Comment
 from autograder.shapes.text.dims import shape_names
 from autograder.shapes.text.lexer import tokens
-from autograder.shapes.text.lines import Rows, sentence
+from autograder.shapes.text.lines import Rows, numbered, sentence
 from autograder.shapes.text.reader import Claim, read
 from autograder.shapes.text.shapes_in_text import Vocabulary
 from autograder.shapes.tracer import Function, Node, Stmt, Traced
@@ -31,6 +31,7 @@ class Sighting:
     "above", "below" or "between" statements; above a "block" of them; "named" by the label of a
     tensor, "loose" between blank lines, in the "docstring". rows: its lines, by their numbers.
     block: the statements of the paragraph below it. code: what stands before it in its line.
+    listed: whether its lines are numbered, as the steps of a longer way are.
     """
 
     claims: tuple[Claim, ...]
@@ -39,6 +40,7 @@ class Sighting:
     rows: Rows
     block: tuple[int, ...] = field(default=())
     code: str = ""
+    listed: bool = False
 
     @property
     def line(self) -> int:
@@ -76,6 +78,11 @@ class Sighting:
     def alone(self, claim: Claim) -> bool:
         """Whether a claim has a line of the block for itself."""
         return [c.line for c in self.claims].count(claim.line) == 1 < len(self.claims)
+
+    def led_to(self, claim: Claim) -> bool:
+        """Whether an arrow in front of a line says that it tells what comes of the others."""
+        row = next((text for line, text in self.rows if line == claim.line), "")
+        return [t.kind for t in tokens(row[:20])[:1]] == ["arrow"] and self.alone(claim)
 
     def only(self, claim: Claim, tensors: Collection[str]) -> Sighting:
         """With what is said in one sentence with the claim alone."""
@@ -119,7 +126,7 @@ def sightings(
         below = layout.over(group[-1].line + 1, 1) if place == "loose" else group[-1].line + 1
         block = layout.block(below) if place in ("above", "between", "loose") else ()
         code = layout.text(group[0].line).split("#")[0].strip()
-        found.append(Sighting(claims, ids, place, rows, block, code))
+        found.append(Sighting(claims, ids, place, rows, block, code, numbered(rows)))
     return found
 
 

@@ -42,7 +42,7 @@ def vote(sighting: Sighting, room) -> str:
 def side_of(votes: Mapping[str, int]) -> str:
     """The side on which comments stand always; empty where nobody can say."""
     above, below = votes.get("above", 0), votes.get("below", 0)
-    if above >= 3 and below * 10 <= above:
+    if above >= 2 and below * 10 <= above:
         return "above"
     return "below" if below >= 2 and above * 10 <= below else ""
 

@@ -46,6 +46,13 @@ def sentence(lines: Rows, line: int, others: set[int], shape: str) -> str:
     return text
 
 
+def numbered(lines: Rows) -> bool:
+    """Whether several lines begin with a number: `1. cut`, `2. project`."""
+    first = [tokens(text[:20])[:2] for _, text in lines]
+    signs = [t for t in first if len(t) > 1 and t[1].text in (".", ")")]
+    return sum(t[0].text.isdecimal() for t in signs) > 1
+
+
 def _goes_on(before: list[Token], after: list[Token]) -> bool:
     """Whether a line goes on into the next one."""
     last = before[-1] if before else None

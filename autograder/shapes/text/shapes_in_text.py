@@ -142,6 +142,8 @@ def _admit(found: list[Token], i: int, j: int, text: str, vocabulary: Vocabulary
     if after and after.glued and after.text == "[" and _index(found[j + 2 : j + 12]):
         return None  # `(b, t, d)[:, -1]`
     bracket, begin, label, op = found[i].text, i, "", ""
+    if bracket == "[" and found[i].glued and _is_slice(inner):
+        return None  # `table[start : start + length]`
     used = shape_names(dims)
     sure = _told(found, i)
     if before and found[i].glued and (latin(before) or before.kind == "other"):
@@ -152,7 +154,8 @@ def _admit(found: list[Token], i: int, j: int, text: str, vocabulary: Vocabulary
         elif before.kind == "shape" or annotated or word.endswith((".shape", ".size", "Tensor")):
             if not dims and "." in word:  # `q.size() -> [..]`
                 return None
-            sure = True
+            sure, of = True, word.removesuffix(".shape").removesuffix(".size")
+            label = of if of in vocabulary.tensors else ""
         elif word.rsplit(".", 1)[-1] in VIEWS:
             if not used or not all(map(vocabulary.known, used)):
                 return None
@@ -191,6 +194,12 @@ def _index(found: list[Token]) -> bool:
     """Whether what follows an open bracket are positions, and no sizes."""
     end = next((i for i, t in enumerate(found) if t.text == "]"), len(found))
     return any(t.text in (":", "::", "None", "-") for t in found[:end])
+
+
+def _is_slice(inner: list[Token]) -> bool:
+    """Whether a bracket holds two names and a colon between them, and no comma."""
+    signs = [t.text for t in inner]
+    return ":" in signs[1:-1] and "," not in signs
 
 
 def _values(dims: Dims, inner: list[Token]) -> bool:
