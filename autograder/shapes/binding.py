@@ -144,6 +144,14 @@ class Scope:
         given = self.plan.sizes[config] if config < len(self.plan.sizes) else self.plan.public
         return {n: s for n, s in (given or {}).items() if home is None or n in home}
 
+    def _of_another_call(self, name: str, call: int) -> bool:
+        """Whether the plan has such a size for other calls only: the comments of theirs prove
+        nothing of this one's."""
+        plain = names.normal(name)
+        every = {names.normal(n) for n in (self.plan.sizes[0] if self.plan.sizes else ())}
+        own = {names.normal(n) for config in self.configs[:1] for n in self.sizes(config, call)}
+        return plain in every - own
+
     def free(self, name: str, execution: Execution) -> bool:
         """Whether only the comments themselves can say what the name means."""
         return self.fixed(name, execution)[0] is None
@@ -164,7 +172,7 @@ class Scope:
         said = self.confirmed.of(execution.config, names.normal(name))
         own = said.get(self.lookup(execution)(name), set()) - {line}
         others = sum(map(len, said.values())) - len(own)
-        here = here or 4 * others > len(own) + 4
+        here = here or 4 * others > len(own) + 4 or self._of_another_call(name, execution.unit[0])
         return sum(self.lines[0] <= n <= self.lines[1] or not here for n in own)
 
     def repeated(self, dim: Expr, execution: Execution, line: int) -> bool:
@@ -215,7 +223,8 @@ class Scope:
                     found.append(tuple(sizes[role] for sizes in given))
             if meant == "head_size" and None not in head:
                 found.append(tuple(head))
-        return list(dict.fromkeys([*self._said(names.normal(name)), *found]))
+        said = [] if self._of_another_call(name, call) else self._said(names.normal(name))
+        return list(dict.fromkeys([*said, *found]))
 
     def of_others(self, name: str, vector: Vector) -> Vector | None:
         """The size of a name in other functions, where this one has another name for the vector."""

@@ -18,6 +18,7 @@ from tests.tracing.fresh import (
     PROGRAMS,
     PROVOKED,
     RIGHT,
+    SIXTH,
     THIRD_COUNTED,
     THIRD_LOOKED_AT,
 )
@@ -85,6 +86,14 @@ def test_where_names_leave_it_open_no_line_is_told(program):
 
 
 TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "S38")]
+
+
+@pytest.mark.parametrize("program", SIXTH, ids=[p.what for p in SIXTH])
+def test_what_was_told_wrongly_once_has_its_line_and_cause(program):
+    """What is changed in place or made elsewhere, loops with many rounds, two known mistakes."""
+    assert is_right(program)
+
+
 QUIET = [p for p in PROVOKED if p.what.split()[0] in ("K06", "K07", "K09", "K22")]
 
 

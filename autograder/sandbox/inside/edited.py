@@ -23,7 +23,8 @@ from functools import partial
 
 import torch
 
-MAX_ROUNDS = 3_000  # of the loops of one version
+MAX_ROUNDS = 3_000  # of the loops of one version, in a first look
+MAX_IN_FULL = 20_000  # the same where it is asked for in all calls
 MAX_ALL = 50_000  # of all versions together
 MAX_ITEMS = 100_000  # of all lists of one version that are written as a loop in brackets
 COUNTER, ITEMS = "_round_of_a_loop", "_items_of_a_list"
@@ -55,7 +56,8 @@ def _outcomes(runner, base: _Base | None, header: dict, tensors: dict) -> tuple[
         if not left:
             found.append(None)
             continue
-        before, outcomes, bound = list(out), None, _Rounds(min(left, MAX_ROUNDS))
+        most = MAX_ROUNDS if base else MAX_IN_FULL
+        before, outcomes, bound = list(out), None, _Rounds(min(left, most))
         put = base.put if base else partial(_itself, runner)
         # What stops it may be a decorator, a default value, the bound.
         with contextlib.suppress(BaseException), put(text, bound) as version:

@@ -252,7 +252,8 @@ def placed_beside_it(case: Case) -> str:
 def _tells_of_more(case: Case) -> bool:
     """Whether a comment above tells of later lines, too: by numbers (`1. cut`, `2. project`), a
     step of a chain that is told again, or an operation that a later line has and this one not."""
-    if case.sighting.listed:
+    cases = case.sighting.place == "block" and len(case.sighting.claims) > 1  # above an `if`
+    if case.sighting.listed or cases:
         return True
     shapes = [tuple(t.dims for t in s.terms) for s in case.claim.stages]
     if len(set(shapes)) + 1 < len(shapes) and case.ends_right():

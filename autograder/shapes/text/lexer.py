@@ -225,7 +225,7 @@ def _cut(text: str) -> tuple[Token, ...]:
             piece, kind = _sign(piece)
         found.append(Token(kind, piece, match.start(), match.end(), glued))
         glued = True
-    return tuple(_phrases(_without_bars(found)))
+    return tuple(_phrases(_crossed(_without_bars(found))))
 
 
 def _without_bars(found: list[Token]) -> list[Token]:
@@ -235,6 +235,22 @@ def _without_bars(found: list[Token]) -> list[Token]:
         one, name, other, sign = found[i - 1 : i + 3]
         if one.text == other.text == "|" and name.kind == "name" and sign.kind == "is":
             del kept[i + 1], kept[i - 1]
+    return kept
+
+
+def _crossed(found: list[Token]) -> list[Token]:
+    """`BX (N) X (N)` is `B X (N) X (N)`: where one cross stands alone, one may be written close."""
+    if all(t.text != "X" for t in found):
+        return found
+    kept: list[Token] = []
+    for one, after in zip(found, [*found[1:], None], strict=True):
+        close = one.kind == "name" and len(one.text) == 2 and one.text.isupper()
+        if close and one.text.endswith("X") and after is not None and after.text == "(":
+            middle = one.start + 1
+            kept.append(Token("name", one.text[0], one.start, middle, one.glued))
+            kept.append(Token("name", "X", middle, one.end, True))
+        else:
+            kept.append(one)
     return kept
 
 

@@ -7,6 +7,7 @@ answer is one statement.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -14,12 +15,14 @@ import torch
 
 from autograder.course.asking import Finding, Verdict, Where
 from autograder.tracing.edits.versions import WrongAnswer
-from autograder.tracing.text import Text, function_around, own_nodes, root_of, stored_in
+from autograder.tracing.text import Text, callee, function_around, own_nodes, root_of, stored_in
 
 AS_IT_CAME = "`{}` comes back as it was given"
 THROWN_AWAY = "`{}` makes a new tensor, which is kept nowhere"
 NO_TENSOR = "`{}` comes back where a tensor belongs"
 NO_KEY = "`{}` is no key that is asked for"
+CALLED = "`{}` is the call that this is about"
+NAMED = re.compile(r"`(?:\w{1,40}\.){0,4}(\w{1,40})(?:\([^`]{0,80}\))?`")
 LIST = "a list comes back where one tensor belongs"
 
 
@@ -41,6 +44,20 @@ def at_its_return(finding: Finding, asked: WrongAnswer, place: int | None) -> Fi
     if line is None:
         return finding
     where = Where(last_right=None, first_wrong=line, how=how)
+    return replace(finding, where=where, line=line, statement=text.statement(line))
+
+
+def at_what_it_names(finding: Finding, asked: WrongAnswer) -> Finding:
+    """A finding without a line whose words name one function that the answer calls, with the line
+    of that call, where it is the only one."""
+    if finding.where is not None or finding.verdict != Verdict.WRONG:
+        return finding
+    text, named = Text(asked.source), set(NAMED.findall(finding.message))
+    calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) in named]
+    if len(calls) != 1:
+        return finding
+    line = calls[0].lineno
+    where = Where(last_right=None, first_wrong=line, how=CALLED.format(text.of(calls[0])))
     return replace(finding, where=where, line=line, statement=text.statement(line))
 
 

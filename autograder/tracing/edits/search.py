@@ -128,7 +128,7 @@ class Search:
             for line in reversed(lines_that_make(name, source, edit.line)):
                 if not (stays or alone):
                     continue
-                if TURNED in edit.new or self.likely.get(line, 1) < SURELY_RIGHT:
+                if self.likely.get(line, 1) < SURELY_RIGHT:
                     own = [e for e in self.mending if e.line == line] + self.at(line)
                     own = [e for e in own if not (e.missing or e.by_name)]
                     own = [e for e in own if e.rank <= edit.rank - more]

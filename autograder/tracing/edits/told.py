@@ -19,7 +19,7 @@ from autograder.tracing.edits.kinds.source import NATURAL, Edit
 from autograder.tracing.edits.known_pair import of_a_known_pair
 from autograder.tracing.edits.pairs import Mended, Pairs
 from autograder.tracing.edits.parts import at_its_part
-from autograder.tracing.edits.returned import at_its_return, beside_a_key
+from autograder.tracing.edits.returned import at_its_return, at_what_it_names, beside_a_key
 from autograder.tracing.edits.search import Search
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.written import at_what_it_wrote
@@ -98,7 +98,9 @@ def _where_it_must_be(
     found = beside_a_key(found, asked, search.place) if found is finding else found
     if pair:
         return found
-    return at_what_it_wrote(at_its_part(found, asked, search.parts), asked, look)
+    found = at_what_it_wrote(at_its_part(found, asked, search.parts), asked, look)
+    named = _is_one(found, asked.exercise)
+    return at_what_it_names(found, asked) if named else found
 
 
 def _is_anywhere(found: list[Edit]) -> bool:

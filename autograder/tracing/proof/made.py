@@ -35,11 +35,13 @@ def made_elsewhere(slip: Slip, line: int, text: Text) -> int | None:
 
 def comes_from_outside(slip: Slip, text: Text) -> bool:
     """Whether what is wrong may stand where nothing is recorded: sizes with which a helper of the
-    student's was called, or the weights that its object was given."""
+    student's was called, the weights that its object was given, or what a hook was told to keep."""
     judged, step = slip.judged, slip.judged.steps[slip.number]
     before = judged.sources(slip.number)
     given = any(judged.steps[i].op == LEAF and judged.steps[i].kind == "float" for i in before)
     if step.outer and not given:
+        return True
+    if any(text.line(judged.steps[i]) in _lines_of_hooks(text) for i in step.inputs):
         return True
     weights = any(
         isinstance(n, ast.Call) and callee(n) in SETS_WEIGHTS
@@ -48,6 +50,14 @@ def comes_from_outside(slip: Slip, text: Text) -> bool:
         for n in own_nodes(f)
     )
     return weights and slip.wrong.instead is not None
+
+
+def _lines_of_hooks(text: Text) -> set[int]:
+    """The lines of the functions that a model is given as hooks."""
+    calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n).endswith("_hook")]
+    hooks = {each.id for n in calls for each in n.args if isinstance(each, ast.Name)}
+    own = [n for n in text.nodes if isinstance(n, ast.FunctionDef) and n.name in hooks]
+    return {line for f in own for line in range(f.lineno, (f.end_lineno or f.lineno) + 1)}
 
 
 def _changed_by_another(slip: Slip, line: int, text: Text) -> int | None:

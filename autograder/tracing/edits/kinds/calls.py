@@ -85,7 +85,7 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
             other = OTHERS[node.attr][0]
             how = f"`.{node.attr}` is not what belongs there"
             yield source.with_text(node, f"{source.of(node.value)}.{other}", how, 1)
-        elif node.attr in LIMITS and isinstance(node.value, ast.Call):
+        elif node.attr in LIMITS and isinstance(node.value, ast.Call | ast.Name):
             how = f"`.{node.attr}` is not the limit that belongs there"
             for other in (each for each in LIMITS if each != node.attr):
                 yield source.with_text(node, f"{source.of(node.value)}.{other}", how, 1)

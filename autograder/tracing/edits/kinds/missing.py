@@ -67,6 +67,7 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_nothing(source, node)
         yield from _of_distances(source, node)
     elif isinstance(node, ast.Call):
+        yield from _of_tensors_in_a_set(source, node)
         yield from _of_triangles_of_scores(source, node)
         yield from _of_factors(source, node)
         yield from _of_bends(source, node)
@@ -163,6 +164,17 @@ def _first_operand(node: ast.AST) -> ast.expr | None:
         kinds = ast.Name | ast.Subscript | ast.Call
         return next((a for a in node.args if isinstance(a, kinds)), None)
     return None
+
+
+def _of_tensors_in_a_set(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """Tensors in a set, each of which is an object of its own whatever its number."""
+    given = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if given is None or isinstance(given, ast.Starred | ast.GeneratorExp):
+        return
+    ways = {"set": ".tolist()", "frozenset": ".tolist()", "Counter": ".tolist()", "add": ".item()"}
+    if callee(node) in ways:
+        how = f"`{source.shown(node)}` compares tensors as objects, and not by their numbers"
+        yield source.with_text(given, f"{source.in_brackets(given)}{ways[callee(node)]}", how)
 
 
 def _of_triangles_of_scores(source: Source, node: ast.Call) -> Iterator[Edit]:

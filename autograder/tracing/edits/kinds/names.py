@@ -70,7 +70,8 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         if other != node.id and of_one_type(source, node, other):
             alike = _are_of_a_kind(source, function, node.id, other) or other in beside
             rank = 2 if alike else 4
-            if other not in read:  # what is made belongs somewhere
+            counted = _count_rounds(source, function, node)
+            if other not in read or {node.id, other} <= counted:  # made, it belongs somewhere
                 rank = 1
             edit = source.with_text(node, other, how, rank)
             yield replace(edit, by_name=True, unsure=unsure)
@@ -89,6 +90,16 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
         for new in (f"{node.id} + 1", f"{node.id} - 1", f"{node.id} ** 0.5"):
             yield source.with_expression(node, new, how, 3)
+
+
+def _count_rounds(source: Source, function: ast.FunctionDef, node: ast.Name) -> set[str]:
+    """The numbers of loops around a place that stands in an index: `inputs[i, d]`."""
+    parent = source.parent[node]
+    parent = source.parent[parent] if isinstance(parent, ast.Tuple) else parent
+    if not isinstance(parent, ast.Subscript) or node is parent.value:
+        return set()
+    loops = [n for n in source.around(node) if isinstance(n, ast.For)]
+    return {name for loop in loops for name in _names(loop.target)} & sizes(source, function)
 
 
 def _is_alias_of(node: ast.AST, targets: list) -> bool:

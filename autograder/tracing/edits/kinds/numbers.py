@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import place_by_name
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, means, number
 from autograder.tracing.text import callee
 
 AXES = ("dim", "axis", "dims", "dim0", "dim1", "start_dim", "end_dim")
@@ -169,6 +169,9 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
     for lower, upper, by in ways:
         new = f"{lower}:{upper}" + (f":{by}" if by else "")
         yield source.with_text(node, new, how, 1)
+    if end and not step and around.slice is node:  # as many, but every other one
+        new = f"{source.of(around.value)}[{start}::2][:{end}]"
+        yield source.with_expression(around, new, how, 2)
 
 
 def _width(source: Source, node: ast.Slice) -> str:
@@ -306,8 +309,15 @@ def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:
             continue
         other = [*texts]
         other[i], other[j] = texts[j], texts[i]
-        edit = source.with_span(node, span, ", ".join(other), how, 1)
+        rank = -1 if _are_in_order(other) else 1
+        edit = source.with_span(node, span, ", ".join(other), how, rank)
         yield replace(edit, by_name=is_shape)  # or each size is taken for the other behind it
+
+
+def _are_in_order(names: list[str]) -> bool:
+    """Whether names are those of queries, keys and values, in this order."""
+    words = ("queries", "keys", "values")
+    return len(names) == 3 and all(map(means, names, words))
 
 
 def _is_layout(source: Source, node: ast.Tuple) -> bool:

@@ -170,8 +170,9 @@ def _of_what_rounds_overwrite(source: Source, node: ast.For) -> Iterator[Edit]:
 def _of_what_is_written_into(source: Source, node: ast.Assign | ast.AugAssign) -> Iterator[Edit]:
     """Places of a tensor that get other numbers, where it is still needed as it was."""
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-    name = getattr(getattr(target, "value", None), "id", "")
-    if isinstance(target, ast.Subscript) and name:
+    into = getattr(target, "value", None)
+    if isinstance(target, ast.Subscript) and isinstance(into, ast.Name | ast.Subscript):
+        name = source.of(into)
         how = f"it writes into `{name}` itself, which is still needed as it was"
         yield source.with_a_copy(node, f"{name} = {name}.clone(); {source.of(node)}", how, 3)
 
