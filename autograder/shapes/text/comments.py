@@ -100,6 +100,9 @@ def _without_code(comments: list[Comment]) -> list[Comment]:
     kept, i = [], 0
     while i < len(comments):
         comment = comments[i]
+        if comment.own and comment.text.startswith("#"):  # `# # [b, t, d]`, switched off as well
+            i += 1
+            continue
         if is_code(comment.text):
             code, _, rest = comment.text.rpartition("#")
             if code and not comment.own:  # `p = s.softmax(-1)  # softmax(s)  # [b, t, t]`

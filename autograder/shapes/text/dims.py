@@ -232,7 +232,9 @@ class _Reader:
                 return ("name", joined)
         texts = " ".join(t.text for t in words).split()
         known = names.concept("_".join(texts))  # `number of heads`
-        if len(texts) > 4 or (not known and any(t.lower() in PROSE for t in texts)):
+        capital = len(texts) == 1 and texts[0].istitle()  # `(n, To, h)`
+        prose = not (known or capital) and any(t.lower() in PROSE for t in texts)
+        if len(texts) > 4 or prose:
             raise NotADim(" ".join(texts))
         return ("name", "_".join(texts))
 

@@ -280,6 +280,12 @@ def _sign(piece: str) -> tuple[str, str]:
     return short, SIGNS.get(short, "other")
 
 
+def _is_listed(found: list[Token], i: int) -> bool:
+    """Whether a word stands alone between commas or brackets, as a size does."""
+    sides = [t.text for t in (*found[max(0, i - 1) : i], *found[i + 1 : i + 2])]
+    return len(sides) == 2 and sides[0] in (",", "(", "[") and sides[1] in (",", ")", "]")
+
+
 def _phrases(found: list[Token]) -> list[Token]:
     """Words of the table, of one word or of several, as tokens of their kind."""
     merged: list[Token] = []
@@ -293,6 +299,8 @@ def _phrases(found: list[Token]) -> list[Token]:
             part = found[i : i + size]
             text = " ".join(t.text for t in part)
             kind = WORDS.get(text) or WORDS.get(text.lower()) if text != "X" else "times"
+            if kind == "arrow" and size == 1 and _is_listed(found, i):  # `(n, To, h)`
+                continue
             if kind and all(t.kind == "name" for t in part):
                 merged.append(Token(kind, text, part[0].start, part[-1].end, part[0].glued))
                 i += size
