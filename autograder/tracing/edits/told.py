@@ -76,8 +76,8 @@ def by_its_edit(
     elif two and two[-1].line is None:
         said = _one_of_both(placed[number], two, look)
     else:
-        two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
         tells = _tells_both if two is known_two else _tells_the_same
+        two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
         same = tells(first[number], placed[number], two, search)
         if not two or same:
             said = _where_it_must_be(placed[number], asked, search, pair, look)
