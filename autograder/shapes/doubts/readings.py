@@ -39,9 +39,9 @@ MAX_WORDS = 60  # words of a comment that may name a size
 def no_comma_is_missing(case: Case) -> str:
     """`[batch seq, hidden]` may be `[batch, seq, hidden]`."""
     for term in (c.stages[-1].terms[-1] for c in (case.claim, *case.claim.others)):
-        if term.style == "x":
-            continue  # nobody leaves out a cross
         apart = names_of(("", *term.dims)) & set(case.unproven)
+        if term.style == "x":  # nobody leaves out a cross: `n x Head Dimension`
+            apart = {n for n in apart if not all(p.istitle() for p in n.split("_"))}
         if any(n not in term.text and not names.known(n) for n in apart):  # two words
             return "a comma may be missing"
         words = tuple(

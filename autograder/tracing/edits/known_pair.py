@@ -43,10 +43,7 @@ def of_a_known_pair(pairs: Pairs, message: str) -> tuple[Mended, ...]:
         for edit, (check, words, left, gives) in zip(both, (one, other), strict=True)
     ]
     lines = [_line(pairs, *own), _line(pairs, *reversed(own))]
-    said = [
-        Mended(line, each.edit.how if each.edit is not None else "", _words(each, pairs))
-        for line, each in zip(lines, own, strict=True)
-    ]
+    said = [_mended(line, each, pairs) for line, each in zip(lines, own, strict=True)]
     return tuple(sorted(said, key=lambda each: each.line is None)) if any(lines) else ()
 
 
@@ -88,6 +85,13 @@ def _doubts(pairs: Pairs, both: tuple[Edit, Edit]) -> list[tuple[float, ...]]:
 def _alone(pairs: Pairs, left: list[Edit], gives: Sequence[Outcome]) -> Edit | None:
     """The likeliest change with which the program gives in all calls what the other one gives."""
     return next((edit for edit in left if pairs.leaves(edit, gives)), None)
+
+
+def _mended(line: int | None, one: Undone, pairs: Pairs) -> Mended:
+    edit, words = one.edit, _words(one, pairs)
+    return (
+        Mended(line, edit.how, words, edit.missing) if edit is not None else Mended(line, "", words)
+    )
 
 
 def _words(one: Undone, pairs: Pairs) -> str:

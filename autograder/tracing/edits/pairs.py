@@ -33,11 +33,12 @@ NEARER = 3  # how much likelier a second one is that alone brings the result nea
 @dataclass(frozen=True)
 class Mended:
     """One of two things that are wrong: its line, how it is so, and a known mistake's own words,
-    which may be all that is known."""
+    which may be all that is known. missing: a step is, which could stand on another line."""
 
     line: int | None
     how: str
     known: str = ""
+    missing: bool = False
 
 
 class Pairs:

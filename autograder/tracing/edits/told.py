@@ -143,8 +143,9 @@ def _tells_the_same(
 
 
 def _with_its_line(one: Mended, placed: Finding) -> Mended:
-    """One of two known mistakes, with the line of which the steps tell it where no change does."""
-    if one.line is not None:
+    """One of two known mistakes, with the line of which the steps tell it where no change does, or
+    one that puts in a step that is missing."""
+    if one.line is not None and not one.missing:
         return one
     line = re.search(rf"Line (\d{{1,6}}): {re.escape(one.known)}", placed.message)
     return replace(one, line=int(line[1])) if line else one
