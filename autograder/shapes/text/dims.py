@@ -128,6 +128,9 @@ def _one(part: list[Token]) -> Expr:
         return ("...",)
     if text in ANY:
         return ("any", text)
+    kinds = [t.kind for t in part]
+    if "dots" in kinds[1:-1] and "plus" in kinds and kinds[0] == kinds[-1] == "name":
+        return ("any", "+")  # `n1 + n2 + ... + nb`: a sum that nobody counts
     reader = _Reader(part)
     expr = reader.alternatives()
     if reader.at != len(part):
