@@ -89,9 +89,8 @@ def _alone(pairs: Pairs, left: list[Edit], gives: Sequence[Outcome]) -> Edit | N
 
 def _mended(line: int | None, one: Undone, pairs: Pairs) -> Mended:
     edit, words = one.edit, _words(one, pairs)
-    return (
-        Mended(line, edit.how, words, edit.missing) if edit is not None else Mended(line, "", words)
-    )
+    how, missing = (edit.how, edit.missing) if edit is not None else ("", False)
+    return Mended(line, how, words, missing)
 
 
 def _words(one: Undone, pairs: Pairs) -> str:

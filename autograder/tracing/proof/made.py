@@ -41,7 +41,7 @@ def comes_from_outside(slip: Slip, text: Text) -> bool:
     given = any(judged.steps[i].op == LEAF and judged.steps[i].kind == "float" for i in before)
     if step.outer and not given:
         return True
-    if any(text.line(judged.steps[i]) in _lines_of_hooks(text) for i in step.inputs):
+    if {text.line(judged.steps[i]) for i in step.inputs} & _lines_of_hooks(text):
         return True
     weights = any(
         isinstance(n, ast.Call) and callee(n) in SETS_WEIGHTS

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.kinds.left_out import TRIANGLES
 from autograder.tracing.edits.kinds.names import keeps
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
@@ -38,7 +39,6 @@ AROUND = (
 SOFTMAX_OF = ("torch", "F", "nn.functional", "torch.nn.functional", "torch.special")
 BENDS = ("torch.relu({})", "torch.nn.functional.gelu({})", "torch.tanh({})")
 PRODUCTS = ("matmul", "bmm", "mm", "einsum")
-TRIANGLES = ("tril", "triu")
 LOGS = ("log", "log_softmax", "logsigmoid")
 VIEWS = ("view", "unflatten", "transpose", "permute", "squeeze", "unsqueeze", "detach", "view_as")
 ANYWHERE = 4  # their rank: each could stand around any value
