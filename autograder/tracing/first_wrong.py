@@ -372,9 +372,20 @@ def taken_for_another(judged: Judged, number: int):
         return None, None  # it follows from what is told already
     belongs = next(k for k in own.known if k.place == best[1])
     idle = (f for i, f in judged.like.items() if f.known is belongs and not judged.users[i])
+    if own.comes_of(belongs, taken) and is_shifted(belongs, taken):
+        return _idle_maker(judged, source), (taken, belongs)  # where it was made, it was left out
     if own.comes_of(belongs, taken) or any(f.whole and f.in_order for f in idle):
         return None, (taken, belongs)  # a step was left out, or what belongs there is not taken
     return _idle_maker(judged, source), (taken, belongs)
+
+
+def is_shifted(one: Known, other: Known) -> bool:
+    """Whether one landmark is another with a number added to it."""
+    (first, *_), (second, *_) = one.shapes, other.shapes
+    if first.shape != second.shape:
+        return False
+    apart = plain(first) - plain(second)
+    return bool((apart - apart.flatten()[0]).abs().max() < 1e-9)
 
 
 def _idle_maker(judged: Judged, number: int) -> int | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autograder.course.calls import Outcome
 from autograder.tracing.edits.kinds.source import Edit, is_about
@@ -89,8 +89,9 @@ def _alone(pairs: Pairs, left: list[Edit], gives: Sequence[Outcome]) -> Edit | N
 
 def _mended(line: int | None, one: Undone, pairs: Pairs) -> Mended:
     edit, words = one.edit, _words(one, pairs)
-    how, missing = (edit.how, edit.missing) if edit is not None else ("", False)
-    return Mended(line, how, words, missing)
+    if edit is None:
+        return Mended(line, "", words)
+    return replace(Mended.by(edit, words), line=line, missing=edit.missing)
 
 
 def _words(one: Undone, pairs: Pairs) -> str:

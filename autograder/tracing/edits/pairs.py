@@ -33,12 +33,24 @@ NEARER = 3  # how much likelier a second one is that alone brings the result nea
 @dataclass(frozen=True)
 class Mended:
     """One of two things that are wrong: its line, how it is so, and a known mistake's own words,
-    which may be all that is known. missing: a step is, which could stand on another line."""
+    which may be all that is known. missing: a step is, which could stand on another line. at: the
+    line within a statement of several."""
 
     line: int | None
     how: str
     known: str = ""
     missing: bool = False
+    at: int | None = None
+
+    @classmethod
+    def by(cls, edit: Edit, known: str = "") -> Mended:
+        """What a change undoes."""
+        return cls(edit.line, edit.how, known, at=edit.at)
+
+    @property
+    def shown(self) -> int | None:
+        """The line that is told."""
+        return self.at or self.line
 
 
 class Pairs:
@@ -172,7 +184,7 @@ class Pairs:
                 found = Search(wrong, {}).one()
                 moved = bool(found) and one.takes and found[0].missing  # a step elsewhere
                 if found and found[0].line != one.line and not moved:
-                    return tuple(Mended(each.line, each.how) for each in (one, found[0]))
+                    return Mended.by(one), Mended.by(found[0])
         return ()
 
     def _beside_a_known_one(self, nearest: list[Edit]) -> tuple[Mended, ...]:
@@ -187,7 +199,7 @@ class Pairs:
                     line = self._at_its_part(left.where.first_wrong, gives) if left else None
                     if line not in (None, edit.line):
                         other = Mended(line, "", left.taken or message)
-                        return Mended(edit.line, edit.how), other
+                        return Mended.by(edit), other
         return ()
 
     def _beside_what_the_steps_tell(self, nearest: list[Edit]) -> tuple[Mended, ...]:
@@ -200,13 +212,13 @@ class Pairs:
             if len(left) == 1 and left[0].last and left[0].where.first_wrong != edit.line:
                 said = left[0].cause[1] if left[0].cause else left[0].where.how
                 if said:
-                    return Mended(edit.line, edit.how), Mended(left[0].where.first_wrong, said)
+                    return Mended.by(edit), Mended(left[0].where.first_wrong, said)
         return ()
 
     def _told(self, one: Edit, two: Edit) -> tuple[Mended, ...]:
         """Two changes that together make all right, as they are told."""
         pairs = (one, two), (two, one)
-        return tuple(Mended(own.line, own.how, self._named(own, other)) for own, other in pairs)
+        return tuple(Mended.by(own, self._named(own, other)) for own, other in pairs)
 
     def _doubts(self, one: Edit, other: Edit) -> tuple[int, float, int]:
         """How unlikely two changes are that do as well as others: those of lines that the steps

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
 
 from autograder.course.asking import Finding, Verdict, Where
+from autograder.judging.difference import difference
+from autograder.tracing.edits.parts import ALONE
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.text import Text, callee, function_around, own_nodes, root_of, stored_in
 
@@ -22,7 +25,9 @@ THROWN_AWAY = "`{}` makes a new tensor, which is kept nowhere"
 NO_TENSOR = "`{}` comes back where a tensor belongs"
 NO_KEY = "`{}` is no key that is asked for"
 CALLED = "`{}` is the call that this is about"
-NAMED = re.compile(r"`(?:\w{1,40}\.){0,4}(\w{1,40})(?:\([^`]{0,80}\))?`")
+TAKEN_AWAY = "`{}` takes the hook away before the model runs"
+# A name in a sentence: in backticks, or written as code alone is.
+NAMED = re.compile(r"`(?:\w{1,40}\.){0,4}(\w{1,40})(?:\([^`]{0,80}\))?`|\b(\w{1,20}_\w{1,20})\b")
 LIST = "a list comes back where one tensor belongs"
 
 
@@ -38,7 +43,9 @@ def at_its_return(finding: Finding, asked: WrongAnswer, place: int | None) -> Fi
     if got.error is not None or wanted.error is not None:
         return finding
     alone = _alone(text)
-    told = _thrown_away(text) or _of_a_key(text, got.value, wanted.value)
+    told = (
+        _thrown_away(text) or _removed_too_early(text) or _of_a_key(text, got.value, wanted.value)
+    )
     told = told or _told(_last(text, asked.exercise.name), got.value, wanted.value, text)
     line, how = told if told is not None else (alone.lineno if alone is not None else None, "")
     if line is None:
@@ -52,13 +59,35 @@ def at_what_it_names(finding: Finding, asked: WrongAnswer) -> Finding:
     of that call, where it is the only one."""
     if finding.where is not None or finding.verdict != Verdict.WRONG:
         return finding
-    text, named = Text(asked.source), set(NAMED.findall(finding.message))
-    calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) in named]
-    if len(calls) != 1:
+    call = the_call_named(finding.message, Text(asked.source))
+    if call is None:
         return finding
-    line = calls[0].lineno
-    where = Where(last_right=None, first_wrong=line, how=CALLED.format(text.of(calls[0])))
+    line, text = call.lineno, Text(asked.source)
+    where = Where(last_right=None, first_wrong=line, how=CALLED.format(text.of(call)))
     return replace(finding, where=where, line=line, statement=text.statement(line))
+
+
+def the_call_named(words: str, text: Text) -> ast.Call | None:
+    """The only call of what a sentence names; None where there are more, or none."""
+    named = {one or other for one, other in NAMED.findall(words)}
+    calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) in named]
+    return calls[0] if len(calls) == 1 else None
+
+
+def _removed_too_early(text: Text) -> tuple[int, str] | None:
+    """The line that takes a hook away right behind the one that gave it, before anything runs."""
+    for block in (n.body for n in text.nodes if hasattr(n, "body") and isinstance(n.body, list)):
+        for place, node in enumerate(block):
+            value = node.value if isinstance(node, ast.Assign) else None
+            if not isinstance(value, ast.Call) or not callee(value).endswith("_hook"):
+                continue
+            removed = {f"{text.of(target)}.remove()" for target in node.targets}
+            for behind in block[place + 1 :]:
+                if isinstance(behind, ast.Expr) and text.of(behind) in removed:
+                    return behind.lineno, TAKEN_AWAY.format(text.of(behind))
+                if any(isinstance(n, ast.Call) for n in ast.walk(behind)):
+                    break
+    return None
 
 
 def _thrown_away(text: Text) -> tuple[int, str] | None:
@@ -93,6 +122,56 @@ def _of_a_key(text: Text, got, wanted) -> tuple[int, str] | None:
     lines = [n.lineno for n in text.nodes if isinstance(n, ast.Constant) and n.value in more]
     found = len(more) == len(lines) == 1
     return (lines[0], NO_KEY.format(*more)) if found else None
+
+
+def at_its_key(finding: Finding, asked: WrongAnswer) -> Finding:
+    """A finding without a line, with that of the one key whose value is wrong, where that is made
+    of nothing that right ones are not made of too."""
+    if finding.where is not None or finding.verdict != Verdict.WRONG:
+        return finding
+    pairs = zip(asked.outcomes, asked.known.expected, strict=True)
+    both = [(got.value, want.value) for got, want in pairs if want.error is None]
+    if not all(isinstance(v, Mapping) for pair in both for v in pair):
+        return finding
+    keys = {key for pair in both for v in pair for key in v}
+    bad = {k for k in keys if any(_differ(g, w, k, asked.exercise.rtol) for g, w in both)}
+    text = Text(asked.source)
+    values = _values(text)
+    if len(bad) != 1 or not bad <= values.keys():
+        return finding
+    (value,) = (values[key] for key in bad)
+    given = {a.arg for f in text.functions for a in f.args.args}
+    right = _names_in(*(v for key, v in values.items() if key not in bad))
+    if not _names_in(value) & text.stored <= right | given:
+        return finding
+    where = Where(last_right=None, first_wrong=value.lineno, how=ALONE)
+    statement = text.statement(value.lineno)
+    return replace(finding, where=where, line=value.lineno, statement=statement)
+
+
+def _differ(got: Mapping, wanted: Mapping, key, rtol: float) -> bool:
+    both = key in got and key in wanted
+    return not both or difference(got[key], wanted[key], rtol) is not None
+
+
+def _values(text: Text) -> dict[str, ast.expr]:
+    """By key what is put there, of those that are written out once."""
+    found: list[tuple[ast.expr | str | None, ast.expr]] = []
+    for node in text.nodes:
+        if isinstance(node, ast.Dict):
+            found += zip(node.keys, node.values, strict=True)
+        elif isinstance(node, ast.Call) and callee(node) == "dict":
+            found += [(each.arg, each.value) for each in node.keywords]
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            found.append((node.targets[0].slice, node.value))
+    named = [(getattr(key, "value", key), value) for key, value in found]
+    named = [(key, value) for key, value in named if isinstance(key, str)]
+    often = Counter(key for key, _ in named)
+    return {key: value for key, value in named if often[key] == 1}
+
+
+def _names_in(*nodes: ast.AST) -> set[str]:
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _is_layer(text: Text, func: ast.expr) -> bool:

@@ -19,14 +19,20 @@ from autograder.tracing.edits.kinds.source import NATURAL, Edit
 from autograder.tracing.edits.known_pair import of_a_known_pair
 from autograder.tracing.edits.pairs import Mended, Pairs
 from autograder.tracing.edits.parts import at_its_part
-from autograder.tracing.edits.returned import at_its_return, at_what_it_names, beside_a_key
+from autograder.tracing.edits.returned import (
+    at_its_key,
+    at_its_return,
+    at_what_it_names,
+    beside_a_key,
+    the_call_named,
+)
 from autograder.tracing.edits.search import Search
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.written import at_what_it_wrote
 from autograder.tracing.look import TWO_AT_ONCE, Look
 from autograder.tracing.raised import without_advice
 from autograder.tracing.say import NO_CAUSE
-from autograder.tracing.text import callee, function_around
+from autograder.tracing.text import Text, callee, function_around
 
 GIVEN = 1.5  # how likely a line is right that gives what was given, from 0 to 2
 ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's error is told
@@ -58,7 +64,7 @@ def by_its_edit(
     known = named and _is_known(first[number], asked.known)
     pairs = Pairs(search)
     two = of_a_known_pair(pairs, first[number].message) if not one else ()
-    two = known_two = tuple(_with_its_line(each, placed[number]) for each in two)
+    two = known_two = tuple(_with_its_line(each, placed[number], search) for each in two)
     if not two or two[-1].line is None:
         others = pairs.two(known) if not one else pairs.two_natural() if _is_anywhere(one) else ()
         two = others or two
@@ -96,6 +102,7 @@ def _where_it_must_be(
     """A finding without a line, with the one that alone can be wrong."""
     found = at_its_return(finding, asked, search.place)
     found = beside_a_key(found, asked, search.place) if found is finding else found
+    found = at_its_key(found, asked)
     if pair:
         return found
     found = at_what_it_wrote(at_its_part(found, asked, search.parts), asked, look)
@@ -142,13 +149,17 @@ def _tells_the_same(
     return len(lines) == 1 or len(named) >= sum(bool(each.known) for each in two)
 
 
-def _with_its_line(one: Mended, placed: Finding) -> Mended:
+def _with_its_line(one: Mended, placed: Finding, search: Search) -> Mended:
     """One of two known mistakes, with the line of which the steps tell it where no change does, or
-    one that puts in a step that is missing."""
-    if one.line is not None and not one.missing:
+    one that puts in a step that is missing, but for the line that makes what that one takes; or
+    with that of the one call that its words name."""
+    if one.line is not None and (not one.missing or one.line in search.feeding):
         return one
     line = re.search(rf"Line (\d{{1,6}}): {re.escape(one.known)}", placed.message)
-    return replace(one, line=int(line[1])) if line else one
+    if line:
+        return replace(one, line=int(line[1]), at=None)
+    call = the_call_named(one.known, Text(search.wrong.source)) if one.line is None else None
+    return replace(one, line=call.lineno) if call is not None else one
 
 
 def _tells_both(_: Finding, placed: Finding, two: tuple[Mended, ...], __: Search) -> bool:
@@ -176,17 +187,19 @@ def _with_its_change(placed: Finding, found: list[Edit], look: Look | None) -> F
     if it stops there; and no earlier line is called right if it does not."""
     lines = {edit.line for edit in found}
     if lines == {placed.line}:
-        said = f"One thing is wrong, in line {placed.line}: {found[0].how}."
+        said = f"One thing is wrong, in line {found[0].at}: {found[0].how}."
         where = placed.where or _where(placed.line, STOPS, look)
         message = f"{placed.message} {said} Everything else is right."
         return replace(placed, message=message, where=where)
     if len(lines) == 1 and _is_sure(found[0], look):
         (line,) = lines
-        said = f"One thing is wrong, in line {line}: {found[0].how}. Everything else is right."
-        where, message = _where(line, found[0].how, look), without_advice(placed.message)
+        at = found[0].at
+        said = f"One thing is wrong, in line {at}: {found[0].how}. Everything else is right."
+        where = _where(line, found[0].how, look, at)
+        message = without_advice(placed.message)
         if f"line {line}" not in placed.message.lower():
             message = f"{message} {said}"
-        return replace(placed, message=message, line=line, statement=_at(line, look), where=where)
+        return replace(placed, message=message, line=at, statement=_at(line, look), where=where)
     if placed.where is not None and placed.where.last_right in lines:
         where = replace(placed.where, last_right=None, landmark="")
         return replace(placed, where=where)
@@ -211,15 +224,15 @@ def _with_another(placed: Finding, two: tuple[Mended, ...], look: Look | None) -
     first, other = two  # the first is what keeps it from stopping
     if placed.line not in (first.line, other.line) and first.line != other.line:
         parts = _by_time(two, look)
-        statement, where = _at(parts[0].line, look), _where(parts[0].line, parts[0].how, look)
+        statement, where = _at(parts[0].line, look), _where_of(parts[0], look)
         message = f"{placed.message} Two things are wrong. {_listed(parts)}"
-        line = parts[0].line
+        line = parts[0].shown
         return replace(placed, message=message, line=line, statement=statement, where=where)
     if other.line == placed.line or not (first.line == placed.line or other.known):
         return placed
     if f"line {other.line} " in placed.message.lower():  # what is wrong there is told already
         return placed
-    said = f"Line {other.line} is wrong, too: {other.known or f'{other.how}.'}"
+    said = f"Line {other.shown} is wrong, too: {other.known or f'{other.how}.'}"
     return replace(placed, message=f"{placed.message} {said}")
 
 
@@ -288,7 +301,7 @@ def _said(
     made = search.where_it_is_made(edit)
     if made is not None:
         edit, there = made, []
-    one = f"One thing is wrong, in line {edit.line}: {edit.how}. Everything else is right."
+    one = f"One thing is wrong, in line {edit.at}: {edit.how}. Everything else is right."
     several = any(text in placed.message for text in SEVERAL)
     if there and first.verdict == Verdict.ERROR:
         return replace(placed, message=f"{without_advice(placed.message)} {one}")
@@ -311,9 +324,10 @@ def _said(
         message = f"{one} {plain[0] if plain else ''}".rstrip()
     else:
         message = one
-    where = placed.where if there and not several else _where(edit.line, edit.how, look)
+    stays = there and not several
+    where = placed.where if stays else _where(edit.line, edit.how, look, edit.at)
     statement = _at(edit.line, look)
-    return replace(placed, message=message, where=where, line=edit.line, statement=statement)
+    return replace(placed, message=message, where=where, line=edit.at, statement=statement)
 
 
 def _is_as_good(edit: Edit, best: Edit) -> bool:
@@ -349,13 +363,14 @@ def _both(
 ) -> Finding:
     """A finding with two changes that together make all right, or one beside a known mistake."""
     parts = _by_time(two, look)
-    line, how = parts[0].line, parts[0].how
     rest = first.message if is_nameless(first.check, exercise.task) else ""
     rest = rest.partition(TWO_AT_ONCE)[0].strip()
     message = f"Two things are wrong. {_listed(parts)} {rest}".strip()
+    line = parts[0].shown
     told = placed.where is not None and placed.where.first_wrong == line
-    where = placed.where if told else _where(line, how, look)
-    return replace(placed, message=message, where=where, line=line, statement=_at(line, look))
+    where = placed.where if told else _where_of(parts[0], look)
+    statement = _at(parts[0].line, look)
+    return replace(placed, message=message, where=where, line=line, statement=statement)
 
 
 def _one_of_both(placed: Finding, two: tuple[Mended, ...], look: Look | None) -> Finding:
@@ -364,10 +379,10 @@ def _one_of_both(placed: Finding, two: tuple[Mended, ...], look: Look | None) ->
         return placed  # the steps tell both
     one, other = two
     rest = placed.message.partition(TWO_AT_ONCE)[0].strip()
-    said = f"Two things are wrong. Line {one.line}: {one.known} And: {other.known}"
-    where, statement = _where(one.line, one.how, look), _at(one.line, look)
+    said = f"Two things are wrong. Line {one.shown}: {one.known} And: {other.known}"
+    where, statement = _where_of(one, look), _at(one.line, look)
     message = f"{said} {rest}".strip()
-    return replace(placed, message=message, where=where, line=one.line, statement=statement)
+    return replace(placed, message=message, where=where, line=one.shown, statement=statement)
 
 
 def _by_time(two: tuple[Mended, ...], look: Look | None) -> list[Mended]:
@@ -377,8 +392,9 @@ def _by_time(two: tuple[Mended, ...], look: Look | None) -> list[Mended]:
 
 def _listed(parts: list[Mended]) -> str:
     """What is wrong, line by line, and what to mend first."""
-    said = [f"Line {p.line}: {p.known or f'{p.how[:1].upper()}{p.how[1:]}.'}" for p in parts]
-    said += [f"Mend line {parts[0].line} first."] if parts[0].line != parts[-1].line else []
+    said = [f"Line {p.shown}: {p.known or f'{p.how[:1].upper()}{p.how[1:]}.'}" for p in parts]
+    first, last = parts[0].shown, parts[-1].shown
+    said += [f"Mend line {first} first."] if first != last else []
     return " ".join(said)
 
 
@@ -405,9 +421,14 @@ def _when(line: int, look: Look | None) -> tuple[int, int]:
     return (-1 if made else look.when(line, len(look.trace.steps))), line
 
 
-def _where(line: int, how: str, look: Look | None) -> Where:
+def _where_of(one: Mended, look: Look | None) -> Where:
+    return _where(one.line, one.how, look, one.at)
+
+
+def _where(line: int, how: str, look: Look | None, at: int | None = None) -> Where:
+    """The place of what is wrong. at: its line within a statement of several."""
     before = look.right_before(line) if look is not None else {"last_right": None}
-    return Where(first_wrong=line, how=how, **before)
+    return Where(first_wrong=at or line, how=how, **before)
 
 
 def _at(line: int, look: Look | None) -> str:

@@ -14,7 +14,7 @@ import torch
 
 from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import HIDDEN, plain
-from autograder.tracing.first_wrong import Judged
+from autograder.tracing.first_wrong import Judged, is_shifted, taken_for_another
 from autograder.tracing.names import Slip
 from autograder.tracing.proof.standing import FILLS, factor_of
 from autograder.tracing.say import is_root
@@ -30,7 +30,8 @@ def made_elsewhere(slip: Slip, line: int, text: Text) -> int | None:
     changed = _changed_by_another(slip, line, text)
     if changed is not None:
         return changed
-    return _picked(slip, line, text) or _number_or_mask(slip, line, text)
+    made = _picked(slip, line, text) or _number_or_mask(slip, line, text)
+    return made or _without_a_number(slip, text)
 
 
 def comes_from_outside(slip: Slip, text: Text) -> bool:
@@ -90,6 +91,13 @@ def _picked(slip: Slip, line: int, text: Text) -> int | None:
     made = [n for n in made if [text.of(t) for t in n.targets] == wrong]
     silent = made and made[-1].lineno not in {text.line(each) for each in judged.steps}
     return made[-1].lineno if silent and isinstance(made[-1].value, ast.Subscript) else None
+
+
+def _without_a_number(slip: Slip, text: Text) -> int | None:
+    """The line that made what a step takes, to which a number should have been added."""
+    maker, taken = taken_for_another(slip.judged, slip.number)
+    lacks = maker is not None and taken is not None and is_shifted(*taken)
+    return text.line(slip.judged.steps[maker]) if lacks else None
 
 
 def _number_or_mask(slip: Slip, line: int, text: Text) -> int | None:

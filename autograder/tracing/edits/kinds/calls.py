@@ -58,6 +58,8 @@ MASKED = ("masked_fill", "masked_fill_", "where")
 LIMITS = ("min", "max", "tiny", "eps")  # of `torch.finfo(..)`
 JOINS = ("reshape", "view", "flatten", "unflatten")
 PAIRS = ("max", "min", "topk", "sort", "median", "mode", "kthvalue")
+WHOLE = ("round", "int", "math.floor", "math.ceil", "floor", "ceil")  # what makes whole numbers
+CEIL = "-int(-({}) // 1)"
 LIBRARIES = ("torch", "F", "math", "np", "nn")
 
 
@@ -75,6 +77,7 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_spread(source, node)
         yield from _of_pairs(source, node)
         yield from _of_joined(source, node)
+        yield from _of_whole_numbers(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if node.attr in ("T", "mT", "data"):
             how = f"`{source.shown(node)}` turns what should stay as it is"
@@ -191,13 +194,9 @@ def _of_mask(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{source.shown(mask)}` picks the places that should be left, and leaves the others"
         rank = {True: 0, False: 2}.get(keeps(mask), 1) if name != "where" else 1
         yield source.with_expression(mask, f"({source.of(mask)}) == 0", how, rank)
-        if isinstance(mask, ast.Name | ast.Attribute):
-            scores = node.args[0] if second else getattr(node.func, "value", None)
-            if scores is not None and name != "where":
-                how = f"`{source.shown(mask)}` is not cut to the size of what it hides"
-                size = f"({source.of(scores)}).shape"
-                new = f"{source.of(mask)}[..., :{size}[-2], :{size}[-1]]"
-                yield source.with_expression(mask, new, how, 1)
+        scores = node.args[0] if second else getattr(node.func, "value", None)
+        if scores is not None and name != "where":
+            yield from _of_its_cut(source, mask, scores)
         value = node.args[-1] if len(node.args) > second + 1 else None
         if value is not None and name != "where" and not _is_minus_infinity(source, value):
             how = f"`{source.shown(value)}` is not what hides a score"
@@ -205,6 +204,18 @@ def _of_mask(source: Source, node: ast.Call) -> Iterator[Edit]:
             yield source.with_text(value, 'float("-inf")', how, rank)
         how = f"the two axes of `{source.shown(mask)}` are exchanged"
         yield source.with_expression(mask, f"({source.of(mask)}).transpose(-2, -1)", how, 1)
+
+
+def _of_its_cut(source: Source, mask: ast.expr, scores: ast.expr) -> Iterator[Edit]:
+    """A mask that is as large as it was made, where what it hides is smaller."""
+    table = mask.left if isinstance(mask, ast.Compare) else getattr(mask, "operand", mask)
+    if isinstance(table, ast.Call) and not table.args:  # `.bool()`
+        table = getattr(table.func, "value", table)
+    if isinstance(table, ast.Name | ast.Attribute):
+        how = f"`{source.shown(table)}` is not cut to the size of what it hides"
+        size = f"({source.of(scores)}).shape"
+        new = f"{source.of(table)}[..., :{size}[-2], :{size}[-1]]"
+        yield source.with_expression(table, new, how, 1)
 
 
 def of_filled(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -334,6 +345,8 @@ def _of_joined(source: Source, node: ast.Call) -> Iterator[Edit]:
         if name == "sum" and plain:
             for new in (f"torch.cat(list({given}), -1)", f"torch.stack(list({given}))"):
                 yield source.with_text(node, new, how, 1)
+            if len(node.args) == 1:
+                yield from _of_pythons_own(source, node)
         elif name != "sum":
             yield source.with_text(node, f"sum({given})", how, 2)
         if name == "cat":
@@ -345,6 +358,25 @@ def _of_joined(source: Source, node: ast.Call) -> Iterator[Edit]:
             yield source.with_text(node, f"{source.of(node)[:-1]}{axis})", how, 1)
     elif name in ("t", "transpose", "swapaxes") and not of_library(node.func):
         yield from _of_turns(source, node, node.func.value)
+
+
+def _of_pythons_own(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """Python's `sum`, where a tensor's own of each row is meant."""
+    how = f"Python's own `sum` adds up along the first axis in `{source.shown(node)}`"
+    own = source.in_brackets(node.args[0])
+    for axes in ("-1, keepdim=True", "-1"):
+        yield source.with_text(node, f"{own}.sum({axes})", how, 1)
+
+
+def _of_whole_numbers(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A number that is rounded, where it should be cut off, and other ways to a whole one."""
+    name = source.of(node.func)
+    if name in WHOLE and len(node.args) == 1 and not node.keywords:
+        how = f"`{name}` goes to another whole number than it should in `{source.shown(node)}`"
+        given = source.of(node.args[0])
+        for other, new in (("round", "round({})"), ("floor", "int(({}) // 1)"), ("ceil", CEIL)):
+            if not name.endswith(other):
+                yield source.with_expression(node, new.format(given), how, 1)
 
 
 def _of_pairs(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -15,6 +15,7 @@ def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The other answer to one question; a setting that is asked in the place of a constant."""
     if isinstance(node, ast.Compare):
         yield from _of_running_sums(source, node)
+        yield from _of_nothing(source, node)
     if not isinstance(node, ast.If | ast.IfExp | ast.While):
         return
     test = node.test
@@ -45,6 +46,17 @@ def _of_running_sums(source: Source, node: ast.Compare) -> Iterator[Edit]:
                 how = f"`{source.shown(each)}` counts each place itself, too"
                 new = f"{source.of(each)} - {source.in_brackets(of)}"
                 yield source.with_expression(each, new, how, 2)
+
+
+def _of_nothing(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    """What is empty is not None."""
+    none = node.comparators[0]
+    is_none = isinstance(none, ast.Constant) and none.value is None and len(node.ops) == 1
+    if is_none and isinstance(node.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+        empty = isinstance(node.ops[0], ast.Is | ast.Eq)
+        how = f"`{source.shown(node)}` does not see what is there and empty"
+        size = f"len({source.of(node.left)})"
+        yield source.with_expression(node, f"{size} == 0" if empty else f"{size} > 0", how, 1)
 
 
 def _settings(source: Source, node: ast.AST) -> list[str]:

@@ -19,6 +19,16 @@ HIDDEN |= {"block", "banned", "forbidden", "upper", "triu", "dropped", "drop", "
 FILLED = ("bernoulli", "bernoulli_", "full", "full_like", "fill_", "Dropout", "dropout")
 OF_SIZES = ("Linear", "Embedding", "LayerNorm")  # layers that are made of sizes
 WORD = re.compile(r"[a-z]+")
+# What transformers' GPT-2 has of a kind: layers of a block, tables, sizes.
+OF_A_MODEL = (
+    ("ln_1", "ln_2", "ln_f"),
+    ("c_attn", "c_proj", "c_fc"),
+    ("attn", "mlp"),
+    ("wte", "wpe"),
+    ("n_head", "n_layer", "n_embd"),
+    ("hidden_states", "attentions"),
+)
+SIZES_OF_A_MODEL = ("n_head", "n_layer", "n_embd")
 
 
 def of_names(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -35,6 +45,20 @@ def of_names(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_changed_one(source, node, node.target)
     if isinstance(node, ast.Attribute) and node.attr in ("values", "indices"):
         yield from _of_what_was_picked(source, node)
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load) and not _is_self(node):
+        yield from _of_a_model(source, node)
+
+
+def _of_a_model(source: Source, node: ast.Attribute) -> Iterator[Edit]:
+    """Another part of a model, or another of its sizes."""
+    how = f"`{node.attr}` is taken where another belongs, in `{source.shown(node)}`"
+    for other in (o for kind in OF_A_MODEL if node.attr in kind for o in kind if o != node.attr):
+        yield source.with_text(node, f"{source.of(node.value)}.{other}", how, 2)
+    function, around = source.function(node), source.parent[node]
+    if function is not None and isinstance(around, ast.BinOp) and node.attr in SIZES_OF_A_MODEL:
+        counted = sizes(source, function)
+        for other in [n for n in names_of(source, function, node.lineno) if n in counted]:
+            yield replace(source.with_text(node, other, how, 2), by_name=True)
 
 
 def _is_self(node: ast.Attribute) -> bool:

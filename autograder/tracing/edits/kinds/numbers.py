@@ -26,6 +26,7 @@ GIVE_SEVERAL = ("divmod", "size", "max", "min", "topk", "sort", "chunk", "split"
 PAIRS = ("max", "min", "topk", "sort")  # what gives numbers, and then their places
 PLACES = ("id", "ind", "arg", "pos", "place", "where", "tok", "which")
 FROM_THE_END = (-1, -2, 1, 0)
+MOST_OF_FEW = 3  # so many may be meant as they are; of more there may be too few
 TABLES = ("ones", "zeros", "full")
 
 
@@ -54,6 +55,9 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield source.with_expression(node, f"-{source.of(node)}", how, 1)
     elif isinstance(node, ast.Call) and callee(node) == "range":
         yield from _of_its_end(source, node)
+        yield from _of_its_start(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) > 1:
+        yield from _of_its_start(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
         yield from _of_a_count(source, node.args[0])
 
@@ -110,6 +114,8 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
         if isinstance(parent, ast.BinOp):
             more = (0, 1, 2, -1, 0.5, -value, 2 * value, value / 2)
         others += [v for v in more if v != value and v not in others]
+        if isinstance(parent, ast.Assign) and value > MOST_OF_FEW:
+            others.append(2 * value)
         if triangle:
             others += [f"{value} + {more}" for more in apart(source, call)]
     if isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Pow) and node is parent.right:
@@ -206,6 +212,16 @@ def _of_its_end(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` ends at another number than it should"
         for name in dict.fromkeys(n.id for n in source.inside(end) if isinstance(n, ast.Name)):
             yield source.with_text(end, name, how, 1)
+
+
+def _of_its_start(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """As many numbers one after the other, counted from one more or less."""
+    if len(node.args) == 2 and not any(isinstance(each, ast.Starred) for each in node.args):
+        span = source.span(node.args[0])[0], source.span(node.args[1])[1]
+        how = f"`{source.shown(node)}` counts from another number than it should"
+        for sign in "-+":
+            new = ", ".join(f"({source.of(each)}) {sign} 1" for each in node.args)
+            yield source.with_span(node, span, new, how, 1)
 
 
 def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:

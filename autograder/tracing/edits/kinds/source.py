@@ -21,9 +21,9 @@ Found = TypeVar("Found")
 class Edit:
     """One small change of a program.
 
-    line: where its statement begins. how: what is wrong there, if the change makes it right, as a
-    clause that tells no cure. source: the program with the change. rank: how natural a slip it
-    undoes; the smallest first.
+    line: where its statement begins; at: the line of the change itself. how: what is wrong there,
+    if the change makes it right, as a clause that tells no cure. source: the program with the
+    change. rank: how natural a slip it undoes; the smallest first.
     """
 
     line: int
@@ -31,6 +31,7 @@ class Edit:
     source: str
     rank: int = 0
     place: tuple[int, int] = (0, 0)  # of what is changed, in the text
+    at: int = 0
     new: str = ""  # what stands there then
     takes: bool = False  # whether it takes a step away, and puts none in its place
     by_name: bool = False  # whether it is about which of several is meant: names may be wrong
@@ -170,7 +171,8 @@ class Source:
             new = new[:-1] + "\n" * gone + ")"
         line = self.statement(node).lineno
         changed = self.text[:start] + new + self.text[end:]
-        return Edit(line, how, changed, rank, span, new)
+        at = max(line, self.text.count("\n", 0, start) + 1)
+        return Edit(line, how, changed, rank, span, at=at, new=new)
 
 
 def lines_that_make(name: str, text: str, before: int) -> list[int]:

@@ -139,7 +139,7 @@ def _last_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
     block = block_of(source, node)
     place = block.index(node)
     after = block[place + 1] if place + 1 < len(block) else None
-    if not isinstance(after, PLAIN):
+    if not isinstance(after, (*PLAIN, ast.If)) or node.body[0].lineno == node.lineno:
         return
     start, end = rows_of(source, after)
     how = f"it runs once, and belongs into the loop of line {node.lineno}"
