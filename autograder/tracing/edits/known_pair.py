@@ -42,6 +42,7 @@ def of_a_known_pair(pairs: Pairs, message: str) -> tuple[Mended, ...]:
         Undone(check, words, edit if edit is not None else _alone(pairs, left, gives))
         for edit, (check, words, left, gives) in zip(both, (one, other), strict=True)
     ]
+    own = [_after(pairs, *own), _after(pairs, *reversed(own))]
     lines = [_line(pairs, *own), _line(pairs, *reversed(own))]
     said = [_mended(line, each, pairs) for line, each in zip(lines, own, strict=True)]
     return tuple(sorted(said, key=lambda each: each.line is None)) if any(lines) else ()
@@ -63,10 +64,11 @@ def _candidates(pairs: Pairs, check: str, other: str, message: str) -> tuple | N
 
 def _doubt(pairs: Pairs, edit: Edit) -> tuple[float, ...]:
     """How unlikely a change is the one that undoes a slip: an odd one, on a line that is known to
-    be right; of equal ones those of lines that the steps tell come first."""
+    be right; of equal ones those of lines that the steps tell come first, and of the last lines."""
     search = pairs.search
     natural = 2 * edit.rank + search.likely.get(edit.line, 1)
-    return natural, edit.missing, edit.line not in search.told, search.doubt(edit)
+    told = edit.line in search.told
+    return natural, edit.missing, not told, search.doubt(edit), -edit.line
 
 
 def _together(pairs: Pairs, ones: list[Edit], others: list[Edit]) -> tuple[Edit | None, ...]:
@@ -85,6 +87,15 @@ def _doubts(pairs: Pairs, both: tuple[Edit, Edit]) -> list[tuple[float, ...]]:
 def _alone(pairs: Pairs, left: list[Edit], gives: Sequence[Outcome]) -> Edit | None:
     """The likeliest change with which the program gives in all calls what the other one gives."""
     return next((edit for edit in left if pairs.leaves(edit, gives)), None)
+
+
+def _after(pairs: Pairs, one: Undone, other: Undone) -> Undone:
+    """A mistake that no change alone undoes, with one that does so where the other is undone."""
+    if one.edit is not None or other.edit is None:
+        return one
+    found = pairs.after(other.edit)
+    alone = len({edit.line for edit in found}) == 1
+    return replace(one, edit=found[0]) if alone and not found[0].missing else one
 
 
 def _mended(line: int | None, one: Undone, pairs: Pairs) -> Mended:

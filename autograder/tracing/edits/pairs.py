@@ -173,6 +173,14 @@ class Pairs:
             return
         yield from ((two, text) for two in self.change if (text := one.after(two)))
 
+    def after(self, one: Edit) -> list[Edit]:
+        """The changes that make all right behind a first one."""
+        (outcomes,) = self.versions.on_all([one.source])
+        if outcomes is None:
+            return []
+        found = Search(replace(self.wrong, source=one.source, outcomes=outcomes), {}).one()
+        return [edit for edit in found if edit.line != one.line]
+
     def _one_after(self, firsts: list[Edit]) -> tuple[Mended, ...]:
         """One of some changes that make a call right, or run at all, and one for what is not right
         then."""

@@ -14,12 +14,13 @@ import torch
 
 from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import HIDDEN, plain
-from autograder.tracing.first_wrong import Judged, is_shifted, taken_for_another
+from autograder.tracing.first_wrong import EXTREMES, Judged, is_shifted, taken_for_another
 from autograder.tracing.names import Slip
 from autograder.tracing.proof.standing import FILLS, factor_of
 from autograder.tracing.say import is_root
 from autograder.tracing.text import Text, callee, function_around, own_nodes
 
+SUBTRACTS, ATTENTION = ("sub", "rsub"), "scaled_dot_product_attention"
 MANY = 6  # steps of one expression: a model's
 SETS_WEIGHTS = ("copy_", "load_state_dict", "set_")
 ROOTS = ("sqrt", "0.5", "rsqrt", ".5")  # what takes a root in a statement
@@ -31,7 +32,7 @@ def made_elsewhere(slip: Slip, line: int, text: Text) -> int | None:
     if changed is not None:
         return changed
     made = _picked(slip, line, text) or _number_or_mask(slip, line, text)
-    return made or _without_a_number(slip, text)
+    return made or _without_a_number(slip, text) or _handed_over(slip, line, text)
 
 
 def comes_from_outside(slip: Slip, text: Text) -> bool:
@@ -98,6 +99,22 @@ def _without_a_number(slip: Slip, text: Text) -> int | None:
     maker, taken = taken_for_another(slip.judged, slip.number)
     lacks = maker is not None and taken is not None and is_shifted(*taken)
     return text.line(slip.judged.steps[maker]) if lacks else None
+
+
+def _handed_over(slip: Slip, line: int, text: Text) -> int | None:
+    """The line that made the one number that is taken off, where the answer takes off several; or
+    a mask that a library's attention takes, beside what is right."""
+    judged, step = slip.judged, slip.judged.steps[slip.number]
+    others = [i for i in step.inputs if i not in judged.like]
+    if slip.cause is None or len(others) != 1:
+        return None
+    taken = judged.steps[others[0]]
+    one = step.op.strip("_") in SUBTRACTS and taken.value.numel() == 1 and taken.op in EXTREMES
+    mask = step.op == ATTENTION and slip.cause.check.startswith("mask")
+    made, function = text.line(taken), function_around(text, line)
+    if not (one or mask) or made is None or made >= line:
+        return None
+    return made if _is_read_there(text.target(taken), line, function) else None
 
 
 def _number_or_mask(slip: Slip, line: int, text: Text) -> int | None:

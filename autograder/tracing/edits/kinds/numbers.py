@@ -245,10 +245,12 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
         if texts[i] != texts[i + 1]:
             other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
             cut = all(isinstance(each, ast.Subscript) for each in pair)
-            rank = 0 if isinstance(parent, ast.Subscript) and not named else 1
+            counted = named and _counts_backwards(source, *pair)
+            rank = 0 if isinstance(parent, ast.Subscript) and (counted or not named) else 1
             edit = source.with_span(node, (begins, ends), ", ".join(other), how, rank)
             returned = isinstance(parent, ast.Return) and named
-            yield replace(edit, by_name=not (cut or returned or _is_layout(source, node)))
+            sure = cut or returned or counted or _is_layout(source, node)
+            yield replace(edit, by_name=not sure)
     if isinstance(parent, ast.keyword) and parent.arg in AXES:
         how = f"`{source.shown(parent)}` are more axes than belong there"
         for each in texts:
@@ -270,6 +272,14 @@ def _is_turned(source: Source, one: ast.Name, other: ast.Name) -> bool:
     if -1 not in places and places[0] != places[1]:
         return places[0] > places[1] and (given or all(own))
     return given or (all(own) and own[0][0].lineno > own[1][0].lineno)
+
+
+def _counts_backwards(source: Source, one: ast.Name, other: ast.Name) -> bool:
+    """Whether the first name counts the rounds of a loop that lies in the other one's."""
+    loops = [n for n in source.around(one) if isinstance(n, ast.For)]
+    names = [source.of(loop.target) for loop in loops]  # the innermost first
+    both = one.id in names and other.id in names
+    return both and names.index(one.id) < names.index(other.id)
 
 
 def _parts(source: Source, node: ast.Assign) -> list[str]:
