@@ -59,6 +59,7 @@ from autograder.shapes.wording import (
 
 ACCUSES = ("false", "missing")
 MAX_UNITS = 8  # calls of one function that are looked at
+SENTENCE = 4  # words before a shape, from which on it may be a thought about another
 MAX_LEGENDS = 4_000  # characters of comments in which legends are looked for
 
 
@@ -329,7 +330,8 @@ class _Room:
         why = ""
         case = self.case(claim, sighting, stmt, runs)
         told = true and beside_a_true_one(claim, sighting, stmt, self.tensors)
-        if told and not (sighting.alone(claim) and case.nowhere):
+        thought = true and claim.words > SENTENCE and not sighting.trailing
+        if thought or (told and not (sighting.alone(claim) and case.nowhere)):
             why = "another shape in this comment is true"
         elif sighting.on_a_line and stmt.id in self.told and case.looser():
             why = "the line has a comment of its own"

@@ -54,6 +54,7 @@ class Traced:
     """The instrumented program and the tables to read a recording with.
 
     parts: the statements that are run, each with its name. future: something of `__future__` is.
+    handed: by argument's name what calls hand over under it, where that has another name.
     """
 
     parts: list[tuple[str, str]]
@@ -61,3 +62,4 @@ class Traced:
     nodes: list[Node]
     stmts: list[Stmt]
     functions: list[Function]
+    handed: dict[str, set[str]] = field(default_factory=dict)

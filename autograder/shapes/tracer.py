@@ -42,7 +42,8 @@ def trace(source: str) -> Traced:
         parts = [(getattr(s, "name", ""), ast.unparse(s)) for s in tree.body]
     except (RecursionError, MemoryError):
         raise ValueError("The source is nested too deeply to be read.") from None
-    return Traced(parts, future, wrapper.nodes, wrapper.stmts, wrapper.functions)
+    tables = wrapper.nodes, wrapper.stmts, wrapper.functions, wrapper.handed
+    return Traced(parts, future, *tables)
 
 
 def _sizes_of_main(node: ast.stmt) -> list[ast.stmt]:
@@ -75,6 +76,7 @@ class _Wrapper:
         self.nodes: list[Node] = []
         self.stmts: list[Stmt] = []
         self.functions: list[Function] = []
+        self.handed: dict[str, set[str]] = {}
         self.stmt = -1
         self.function = -1
         self.owner: list[str] = []
@@ -313,6 +315,9 @@ class _Wrapper:
         node.args = [self.expr(a) for a in node.args]
         operands += [self.id_of(a.value if isinstance(a, ast.Starred) else a) for a in node.args]
         for keyword in node.keywords:
+            given = self.text(keyword.value)
+            if keyword.arg and given.rpartition(".")[2] != keyword.arg:
+                self.handed.setdefault(keyword.arg, set()).add(given)
             keyword.value = self.expr(keyword.value)
             operands.append(self.id_of(keyword.value))
         return self.wrap(node, old, op, operands)

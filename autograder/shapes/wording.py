@@ -49,6 +49,7 @@ def accusation(case: Case) -> str:
     line, place = case.sighting.line, place_of(case.sighting, case.stmt)
     said, what = claim.text, f"`{case.subject()}`" if case.subject() else what_it_makes(stmt)
     what = f"what `{case.part}` makes" if case.part else what
+    what = "this part" if case.argument is not None else what
     if case.sighting.place == "loose":
         return f"Line {place}: no tensor of this function is {said}, as your comment says."
     if claim.role == "input":
@@ -65,8 +66,9 @@ def accusation(case: Case) -> str:
 
 
 def place_of(sighting: Sighting, stmt: Stmt) -> int:
-    """Where a verdict stands: at the statement, or at the comment on an argument."""
-    return sighting.line if stmt.kind == "def" or sighting.place == "docstring" else stmt.line
+    """Where a verdict stands: at the statement, or at the comment on an argument or a part."""
+    own = stmt.kind == "def" or sighting.place in ("docstring", "inner")
+    return sighting.line if own else stmt.line
 
 
 def what_it_makes(stmt: Stmt) -> str:

@@ -279,12 +279,14 @@ class Look:
             where = Where(first_wrong=line, how=how, **self.right_before(line))
             return [Told(where, self.text.statement(line), None, end, end, last=True)]
         pairs = zip(self.trace.returned, self.own.trace.returned, strict=False)
-        for number, wanted in pairs:
+        for place, (number, wanted) in enumerate(pairs):
             known = self.own.of_step.get(wanted)
             shape = self.own.trace.steps[wanted].value.shape
             found = self._returned_for(judged, number, known, shape) if known is not None else None
             if found is not None:
-                return [found]
+                many = len(self.trace.returned)
+                at = self.text.part_line(found.where.first_wrong, place, many)
+                return [replace(found, where=replace(found.where, first_wrong=at))]
         return []
 
     def _returned_for(self, judged: Judged, number: int, wanted: Known, shape) -> Told | None:

@@ -61,6 +61,15 @@ class Text:
         lines = sorted(n.lineno for n in behind)
         return lines[0] if len(lines) == 1 or (lines and not count) else None
 
+    def part_line(self, line: int, place: int, count: int) -> int:
+        """The line of one of so many parts that the `return` of a line writes out; else its own."""
+        found = self.around(line)
+        value = found.value if isinstance(found, ast.Return) else None
+        parts = getattr(value, "elts", None) or getattr(value, "values", None)
+        if isinstance(value, ast.Call) and callee(value) == "dict":
+            parts = [keyword.value for keyword in value.keywords]
+        return parts[place].lineno if parts and len(parts) == count else line
+
     def between(self, first: int, last: int) -> list[ast.Assign]:
         """The assignments behind a line and before another."""
         return [n for n in self.statements if isinstance(n, ast.Assign) and first < n.lineno < last]

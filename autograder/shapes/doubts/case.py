@@ -30,6 +30,7 @@ from autograder.shapes.text.reader import Claim
 from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, flat
 
+KEYED = re.compile(r"^\s*(?:[\"'][^\"']*[\"']\s*:|\w+\s*=(?!=))\s*")  # `"h": h`, `dim=1`
 QUOTED = re.compile("[\"'][^\"']*[\"']")
 OFTEN = 3  # true comments with a letter, from which on it means nothing else
 
@@ -187,7 +188,7 @@ class Case:
         """The expression that has a line inside a statement for itself: `x,  # [b, t, d]`."""
         if self.sighting.place != "inner":
             return None
-        line, code = self.sighting.line, self.sighting.code.rstrip(", ")
+        line, code = self.sighting.line, KEYED.sub("", self.sighting.code).rstrip(", ")
         found = (n for e in self.runs[:1] for n, _ in e.events)
         nodes = [self.matcher.traced.nodes[n] for n in found]
         return next((n.id for n in nodes if n.line == n.end_line == line and n.text == code), None)

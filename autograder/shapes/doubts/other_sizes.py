@@ -231,6 +231,51 @@ def no_batch_is_folded(case: Case) -> str:
     return "a name may stand for more in this function" if _each_wrong(case, may) else ""
 
 
+def no_product_of_another(case: Case) -> str:
+    """`[b * windows, n, d]`, where `b` is what the function is given: of all windows already."""
+
+    def may(dim: Expr, size: int, e: Execution) -> bool:
+        own = names_of(dim)
+        is_all = {n for n in own if case.scope.lookup(e)(n) == size}
+        others = own - is_all
+        unsettled = any(case.scope.fixed(n, e)[1] != CODE for n in others)
+        return dim[0] == "*" and len(is_all) == 1 and bool(others) and unsettled
+
+    wrong = [
+        (dims[i], shape[j], e, lookup)
+        for dims in (case.last.dims,)
+        for e, lookup, shape in case.seen()
+        for i, j in aligned(dims, len(shape)) or ()
+        if not fits(dims[i], shape[j], lookup)
+    ]
+    if wrong and all(may(dim, size, e) for dim, size, e, _ in wrong):
+        return "a name may stand for more in this function"
+    return ""
+
+
+def no_layer_calls_it_so(case: Case) -> str:
+    """`nn.GRU(hidden_size=half)`: the layer's `hidden_size` is another than that of the class."""
+    handed = case.matcher.traced.handed
+    used = sorted(n for n in case.names() if names.normal(n) in handed)
+    for name in used:
+        for given in sorted(handed[names.normal(name)]):
+            if all(_fits_with(name, given, case, e) for e in case.runs):
+                return "a name may stand for two sizes"
+    return ""
+
+
+def _fits_with(name: str, given: str, case: Case, execution: Execution) -> bool:
+    """Whether the last shape is right where a name stands for what is handed over under it."""
+    lookup, size = case.scope.lookup(execution), execution.size(given)
+    if size is None:
+        return False
+
+    def find(word: str) -> int | None:
+        return size if word == name else lookup(word)
+
+    return any(shape_fits(case.last.dims, s, find) for s in made(case, execution))
+
+
 def _each_wrong(case: Case, may) -> bool:
     """Whether each size that does not fit may be meant, and has no name in this function.
 
@@ -372,4 +417,6 @@ OTHER_SIZES = (
     no_other_choice_is_as_good,
     no_slice_is_left_out,
     no_batch_is_folded,
+    no_product_of_another,
+    no_layer_calls_it_so,
 )

@@ -225,12 +225,18 @@ def _cut(text: str) -> tuple[Token, ...]:
             piece, kind = _sign(piece)
         found.append(Token(kind, piece, match.start(), match.end(), glued))
         glued = True
-    return tuple(_phrases(_crossed(_without_bars(found))))
+    return tuple(_phrases(_crossed(_without_signs(found))))
 
 
-def _without_bars(found: list[Token]) -> list[Token]:
-    """`|q| : [b, t]` is `q : [b, t]`."""
+def _without_signs(found: list[Token]) -> list[Token]:
+    """`|q| : [b, t]` is `q : [b, t]`, and `(#words, dim)` is `(words, dim)`."""
     kept = list(found)
+    for i in range(len(found) - 2, 0, -1):
+        before, sign, name = found[i - 1 : i + 2]
+        counts = before.kind in ("open", "comma", "times") and name.kind == "name" and name.glued
+        if sign.text == "#" and counts:
+            del kept[i]
+    found = list(kept)
     for i in range(len(found) - 3, 0, -1):
         one, name, other, sign = found[i - 1 : i + 3]
         if one.text == other.text == "|" and name.kind == "name" and sign.kind == "is":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -173,6 +174,8 @@ class _Flow:
         self.all: set[int] = set()
         self.of: dict[str, set[str]] = {}  # by variable those that it may share its numbers with
         self.changed: dict[str, list[tuple[int, set[str]]]] = {}
+        self.anew: Counter[str] = Counter()  # how often a variable gets a new value
+        self.under: set[int] = set()  # lines that run in rounds, or under a condition
         self.read: set[str] = set()
         for statement in function.body:
             self._add(statement, set(), set())
@@ -189,8 +192,10 @@ class _Flow:
         """The lines that may have a part in some variables; those that surely have, if asked."""
         left, seen, found = list(names), set(names), set()
         while left:
-            made = self.made.get(left.pop(), ())
-            for line, read in made if not (sure and len(made) > 1) else ():
+            name = left.pop()
+            made = self.made.get(name, ())
+            often = self.anew[name] > 1 or {line for line, _ in made} & self.under
+            for line, read in made if not (sure and often and len(made) > 1) else ():
                 found.add(line)
                 left += read - seen
                 seen |= read
@@ -199,6 +204,7 @@ class _Flow:
     def _add(self, node: ast.stmt, control: set[str], headers: set[int]) -> None:
         """Adds a statement, which runs as some variables in the headers around it say."""
         self.all.add(node.lineno)
+        self.under |= {node.lineno} if headers else set()
         heads = {f"line {line}" for line in headers} | control
         if isinstance(node, ast.For | ast.While | ast.If | ast.With):
             read = self._header(node, heads)
@@ -241,6 +247,7 @@ class _Flow:
             return
         for name in _stored(target):
             self.made.setdefault(name, []).append((line, read))
+            self.anew[name] += name not in read
 
     def _change(self, name: str, line: int, read: set[str]) -> None:
         self.changed.setdefault(name, []).append((line, read))

@@ -22,6 +22,8 @@ from autograder.tracing.edits.place import (
 from autograder.tracing.look import Look, Told
 from autograder.tracing.text import Text
 
+MOST_STEPS = 1_500  # of versions that are looked at step by step, one after the other
+
 
 @dataclass(frozen=True)
 class WrongAnswer:
@@ -49,6 +51,7 @@ class Versions:
     wrong: WrongAnswer
     pair: tuple[str, ...] = ()
     _traces: dict[int, Trace | None] = field(default_factory=dict)
+    _looked: list[int] = field(default_factory=list)  # how many steps the looks at versions took
 
     @cached_property
     def rtol(self) -> float:
@@ -136,7 +139,10 @@ class Versions:
         place, bank = self.wrong.place, self.wrong.known.bank
         if place is None or bank is None:
             return []
+        if sum(self._looked) > MOST_STEPS:
+            return []
         trace = steps_of(self.wrong.send, source, self.wrong.calls[place])
+        self._looked.append(len(trace.steps) if trace is not None else 0)
         if trace is None or (whole and self._lines - _lines_of(trace)):
             return []
         return Look(trace, bank, place, Text(source)).told(check)

@@ -32,7 +32,7 @@ def made_elsewhere(slip: Slip, line: int, text: Text) -> int | None:
     if changed is not None:
         return changed
     made = _picked(slip, line, text) or _number_or_mask(slip, line, text)
-    return made or _without_a_number(slip, text) or _handed_over(slip, line, text)
+    return made or _without_a_number(slip, line, text) or _handed_over(slip, line, text)
 
 
 def comes_from_outside(slip: Slip, text: Text) -> bool:
@@ -94,11 +94,15 @@ def _picked(slip: Slip, line: int, text: Text) -> int | None:
     return made[-1].lineno if silent and isinstance(made[-1].value, ast.Subscript) else None
 
 
-def _without_a_number(slip: Slip, text: Text) -> int | None:
-    """The line that made what a step takes, to which a number should have been added."""
-    maker, taken = taken_for_another(slip.judged, slip.number)
-    lacks = maker is not None and taken is not None and is_shifted(*taken)
-    return text.line(slip.judged.steps[maker]) if lacks else None
+def _without_a_number(slip: Slip, line: int, text: Text) -> int | None:
+    """The line that made what a step takes, to which a number should have been added; not where the
+    step's own line adds it to what it takes beside."""
+    judged = slip.judged
+    maker, taken = taken_for_another(judged, slip.number)
+    if maker is None or taken is None or not is_shifted(*taken):
+        return None
+    beside = {text.line(judged.steps[i]) for i in judged.steps[slip.number].inputs}
+    return text.line(judged.steps[maker]) if line not in beside else None
 
 
 def _handed_over(slip: Slip, line: int, text: Text) -> int | None:

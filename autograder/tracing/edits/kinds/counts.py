@@ -36,6 +36,8 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_the_last(source, node.args[0])
     elif isinstance(node, ast.Subscript | ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_a_layer(source, node)
+        if isinstance(node, ast.Name):
+            yield from _of_one_head(source, node)
         yield from _of_a_part(source, node)
     if isinstance(node, ast.Assign):
         yield from _of_the_last_place(source, node)
@@ -83,6 +85,18 @@ def _of_a_part(source: Source, node: ast.Subscript | ast.Name) -> Iterator[Edit]
     for heads in [name for name in given if HEADS.search(name) and name != source.of(node)][:1]:
         how = f"`{source.shown(node)}` is the size of all of them, and not that of one"
         yield source.with_expression(node, f"{source.of(node)} // {heads}", how, 1)
+
+
+def _of_one_head(source: Source, node: ast.Name) -> Iterator[Edit]:
+    """The number of heads by which a place is divided, where the size of one belongs."""
+    parent, function = source.parent[node], source.function(node)
+    divides = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.FloorDiv | ast.Mod)
+    if not (divides and parent.right is node and HEADS.search(node.id)) or function is None:
+        return
+    how = f"`{node.id}` is how many there are, and not the size of one, in `{source.shown(parent)}`"
+    counted = sizes(source, function) - {node.id}
+    for name in [n for n in names_of(source, function, node.lineno) if n in counted][:3]:
+        yield source.with_text(node, f"({name} // {node.id})", how, 1)
 
 
 def _is_under_a_root(source: Source, node: ast.expr) -> bool:

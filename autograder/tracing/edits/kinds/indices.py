@@ -31,6 +31,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_new_axes(source, node)
         yield from _of_neighbours(source, node)
         yield from _of_one_too_many(source, node)
+        yield from _of_rows(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
         yield from _of_blocks(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.left, ast.List):
@@ -247,6 +248,24 @@ def _of_neighbours(source: Source, node: ast.Subscript) -> Iterator[Edit]:
                 yield source.with_text(each, f"{each.id} {sign} 1", how, 2)
 
 
+def _of_rows(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """Columns of a table, turned, where its rows belong, and the other way round."""
+    parent = source.parent[node]
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+    columns = len(parts) == 2 and source.of(parts[0]) == ":" and isinstance(parts[1], ast.Slice)
+    how = f"`{source.shown(node)}` takes columns, where rows belong"
+    if columns and isinstance(parent, ast.Attribute):
+        call = source.parent[parent]
+        whole = call if isinstance(call, ast.Call) and call.func is parent else parent
+        if parent.attr in ("T", "mT", "t", "transpose"):
+            new = f"{source.of(node.value)}[{source.of(parts[1])}]"
+            yield source.with_text(whole, new, how, 2)
+    elif isinstance(node.slice, ast.Slice) and node.slice.upper is not None:
+        how = f"`{source.shown(node)}` takes rows, where columns belong"
+        new = f"{source.of(node.value)}[:, {source.of(node.slice)}].mT"
+        yield source.with_text(node, new, how, 3)
+
+
 def _is_of_a_name(node: ast.AST) -> bool:
     return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name)
 
@@ -309,7 +328,9 @@ def _of_the_last_round(source: Source, node: ast.FunctionDef | ast.Lambda) -> It
             new = f"{head[:close]}{comma}{name}={name}{head[close:]}"
         else:
             new = f"{head}{', ' if own else ' '}{name}={name}"
-        yield source.with_span(node, (start, end), new, how)
+        read = min(n.lineno for n in source.inside(node) if getattr(n, "id", "") == name)
+        line = {"line": read, "at": read}
+        yield replace(source.with_span(node, (start, end), new, how), **line)
 
 
 def _of_blocks(source: Source, node: ast.Tuple) -> Iterator[Edit]:

@@ -227,7 +227,6 @@ def _of_its_start(source: Source, node: ast.Call) -> Iterator[Edit]:
 def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
     """Two neighbours exchanged: of an index, a shape, axes, or what is returned."""
     texts = [source.of(each) for each in node.elts]
-    begins, ends = source.span(node.elts[0])[0], source.span(node.elts[-1])[1]
     parent = source.parent[node]
     if isinstance(parent, ast.Return):
         how = "what is returned comes in another order than asked for"
@@ -243,11 +242,12 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
         if isinstance(parent, ast.Return) and named and not _is_turned(source, *pair):
             continue
         if texts[i] != texts[i + 1]:
-            other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
+            (begins, first), (second, ends) = map(source.span, pair)
+            new = texts[i + 1] + source.text[first:second] + texts[i]
             cut = all(isinstance(each, ast.Subscript) for each in pair)
             counted = named and _counts_backwards(source, *pair)
             rank = 0 if isinstance(parent, ast.Subscript) and (counted or not named) else 1
-            edit = source.with_span(node, (begins, ends), ", ".join(other), how, rank)
+            edit = source.with_span(node, (begins, ends), new, how, rank)
             returned = isinstance(parent, ast.Return) and named
             sure = cut or returned or counted or _is_layout(source, node)
             yield replace(edit, by_name=not sure)

@@ -256,6 +256,9 @@ def _of_change_in_place(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
     yield source.with_text(node, f"{target} = ({value})", how, 2)
     for other in OTHERS.get(sign, ()):
         yield source.with_text(node, f"{target} {other}= ({value})", how, 1)
+    if sign in ("+", "-"):
+        how = f"`{source.shown(node)}` goes half as far as it should"
+        yield source.with_text(node, f"{target} {sign}= 2 * {value}", how, 2)
 
 
 def _of_infinity(source: Source, node: ast.BinOp) -> Iterator[Edit]:

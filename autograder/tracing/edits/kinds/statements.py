@@ -90,7 +90,17 @@ def _later(source: Source, node: ast.stmt) -> Iterator[Edit]:
     between = source.text[source.span(node)[1] : source.span(other)[0]]
     how = f"it runs before line {other.lineno}, and belongs behind it"
     new = source.of(other) + between + source.of(node)
-    yield source.with_span(node, (start, end), new, how, 3)
+    rank = -2 if _is_kept_too_late(source, node, other) else 3
+    yield source.with_span(node, (start, end), new, how, rank)
+
+
+def _is_kept_too_late(source: Source, node: ast.stmt, other: ast.stmt) -> bool:
+    """`m = max(m, x)`, and then `old = m`: whether the second keeps what the first makes anew."""
+    both = isinstance(node, ast.Assign) and isinstance(other, ast.Assign)
+    kept = other.value.id if both and isinstance(other.value, ast.Name) else ""
+    made = [source.of(target) for target in node.targets] if both else []
+    read = {n.id for n in source.names(node.value)} if both else set()
+    return bool(kept) and made == [kept] and kept in read
 
 
 def _behind_a_block(source: Source, node: ast.stmt, after: list[ast.stmt]) -> Iterator[Edit]:
