@@ -329,8 +329,7 @@ def _of_the_last_round(source: Source, node: ast.FunctionDef | ast.Lambda) -> It
         else:
             new = f"{head}{', ' if own else ' '}{name}={name}"
         read = min(n.lineno for n in source.inside(node) if getattr(n, "id", "") == name)
-        line = {"line": read, "at": read}
-        yield replace(source.with_span(node, (start, end), new, how), **line)
+        yield source.with_span(node, (start, end), new, how).told_of(read)
 
 
 def _of_blocks(source: Source, node: ast.Tuple) -> Iterator[Edit]:

@@ -200,7 +200,7 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
         line = _where_the_others_are_read(source, function, name)
         for new in ways:
             edit = replace(source.with_expression(value, new, how, 1), missing=True)
-            yield replace(edit, line=line or edit.line)
+            yield edit.told_of(line)
 
 
 def _of_what_others_have(source: Source, node: ast.Assign) -> Iterator[Edit]:

@@ -39,6 +39,10 @@ class Edit:
     missing: bool = False  # whether it puts in a step, which could stand elsewhere, too
     copies: bool = False  # whether it makes a tensor anew where one is changed in place
 
+    def told_of(self, line: int | None) -> Edit:
+        """The same, told of another line, where one is given."""
+        return replace(self, line=line, at=line) if line else self
+
     @property
     def is_natural(self) -> bool:
         """Whether it undoes a slip that is easily made, and stands where that is made."""

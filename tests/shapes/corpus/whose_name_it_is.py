@@ -1,0 +1,85 @@
+"""Names that somebody else has too: a layer, the caller; and thoughts, parts of what is returned."""
+
+import torch
+from torch import nn
+
+
+# %% the batch holds all windows already | Inside(heads, size, m)(x[batch * windows, m * m, heads * size])
+class Inside(nn.Module):
+    def __init__(self, heads, size, m):
+        super().__init__()
+        self.m, self.heads, self.size, width = m, heads, size, heads * size
+        self.qkv = nn.Linear(width, 3 * width)
+
+    def forward(self, x):
+        b, n, width = x.shape
+        m, heads, size = self.m, self.heads, self.size
+        qkv = self.qkv(x).reshape(b, n, 3, heads, size)  # (b*windows, m*m, 3, heads, size)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # (b*windows, heads, m*m, size)
+        s = q @ k.mT  # (b*windows, heads, m*m, m*m)
+        s = s.softmax(-1)  # (b, heads, m*m, size)  #! false
+        return (s @ v).transpose(1, 2).reshape(b, n, width)  # (b*windows, m*m, width)
+
+
+# %% a layer has a hidden_size of its own | Both(size, half, layers)(x[steps, batch, size])
+class Both(nn.Module):
+    def __init__(self, size, half, layers, directions=2):
+        super().__init__()
+        self.hidden_size = directions * half
+        self.each = self.hidden_size // directions
+        self.rnn = nn.GRU(
+            input_size=size, hidden_size=self.each, num_layers=layers, bidirectional=True
+        )
+
+    def forward(self, x):
+        layers, directions = self.rnn.num_layers, 2
+        out, h = self.rnn(x)
+        # h is of shape (layers * directions, batch, hidden_size)
+        h = h.contiguous()
+        # out is of shape (steps, batch, directions * hidden_size)
+        out = out * 1
+        out = out + 1  # (steps, batch, hidden_size)
+        out = out.transpose(0, 1)  # (steps, batch, hidden_size)  #! false
+        return out.sum() + h.sum()
+
+
+# %% a thought beside what is true | Think(steps, nodes)(x[B, T, nodes, steps])
+class Think(nn.Module):
+    def __init__(self, steps, nodes, wide=5):
+        super().__init__()
+        self.wide = wide
+        self.out = nn.Linear(steps, 1)
+
+    def forward(self, x):
+        B, T, nodes, steps = x.shape
+        wide = self.wide
+        x = self.out(x)
+        # A good way is to make sure output format is (B, T, nodes, wide)
+        # Let's see what is asked for: (B, T, nodes, 1)
+        # The output format of it: (B, T, nodes, 1)
+
+        x = x.squeeze(-1)  # (B, T, wide)  #! false
+        return x  # (B, T, nodes)
+
+
+# %% a line for each part of what is returned | Parts()(x[b, t, d])
+class Parts(nn.Module):
+    def forward(self, x):
+        h = x * 2  # (b, t, d)
+        z = x.mean(1)  # (b, d)
+        return {
+            "h": torch.stack([h, h], dim=1),  # (b, 2, t, d)
+            "turned": torch.stack([h, h], dim=2),  # (b, 2, d, t)  #! false
+            "z": torch.stack([z, z, z], dim=1),  # (b, 3, d)
+        }
+
+
+# %% a number of something | Rows()(x[batch, lines, cols], rep[batch, many])
+class Rows(nn.Module):
+    def forward(self, x, rep):
+        batch, lines, cols = x.shape
+        many = rep.shape[1]
+        x = x[:, None].repeat(1, many, 1, 1)  # (#batch x #many x #lines x #cols)
+        x = x.reshape(batch, many * lines, cols)  # (#batch x #many*#lines x #cols)
+        x = x.mT  # (#batch x #many*#lines x #cols)  #! false
+        return x.mT  # (#batch x #many*#lines x #cols)
