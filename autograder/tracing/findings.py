@@ -21,6 +21,7 @@ from autograder.judging.difference import difference, is_nameless, matches
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls
+from autograder.tracing.edits.returned import the_call_named
 from autograder.tracing.edits.told import by_its_edit
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.layers import and_twice, of_training, with_lines
@@ -201,8 +202,23 @@ def _with_where(
         said = _values(finding, told, look, named, pair)
         said = replace(said, message=in_its_words(said.message, told))
         said = _by_the_change(said, told[0], pair) if alone else _with_its_line(said)
+        own = any(each.cause and each.cause[0] == finding.check for each in told)
+        said = said if own or pair or not named else _beside_what_it_names(said, look.text)
         said = cut_short(said, look) if said.where is None and not named else said
     return [*found[:number], said, *found[number + 1 :]]
+
+
+def _beside_what_it_names(finding: Finding, text: Text) -> Finding:
+    """A finding of what a judge saw, whose words name a call on another line than the steps tell:
+    those are two things."""
+    call, where = the_call_named(finding.message, text), finding.where
+    if call is None or where is None or not where.how or call.lineno == where.first_wrong:
+        return finding
+    how = f"{where.how[:1].upper()}{where.how[1:]}."
+    parts = sorted([(where.first_wrong, how), (call.lineno, finding.message)])
+    listed = " ".join(f"Line {line}: {words}" for line, words in parts)
+    said = f"Two things are wrong. {listed} Mend line {parts[0][0]} first."
+    return replace(finding, message=said)
 
 
 def _by_its_operation(
