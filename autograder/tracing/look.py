@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import torch
+
 from autograder.course.asking import Finding, Where
 from autograder.course.steps.bank import Bank
 from autograder.course.steps.traces import LEAF, Trace
@@ -24,7 +26,7 @@ from autograder.tracing.proof.around_softmax import (
 )
 from autograder.tracing.proof.handed import may_be_handed_in, reordered_by_the_return
 from autograder.tracing.proof.made import comes_from_outside, made_elsewhere
-from autograder.tracing.proof.standing import is_laid_out_so
+from autograder.tracing.proof.standing import FILLS, is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, multiple, reference
 from autograder.tracing.say import MISSING, as_it_was, called, one_place, taken_for_another, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
@@ -162,7 +164,8 @@ class Look:
             return self._returned(self.judged)
         if left is not None and left is not self.judged and len(told) + joined == len(found) < MOST:
             told += self._returned(left)
-        told = sorted(self._zeros_too_early(told), key=lambda each: each.when)
+        told = self._hidden_too_late(self._zeros_too_early(told))
+        told = sorted(told, key=lambda each: each.when)
         return told if named else _each_once(told)
 
     def _product_not_scaled(self, slip: Slip) -> int | None:
@@ -229,6 +232,22 @@ class Look:
             return told
         where = Where(None, one.where.first_wrong, how="it sets to 0 what the softmax still sees")
         return [replace(one, where=where, cause=TOO_EARLY)]
+
+    def _hidden_too_late(self, told: list[Told]) -> list[Told]:
+        """What is told, as one thing where weights are set to 0 that the answer hides before its
+        softmax: that nothing hides them there is no other mistake."""
+        late = told[-1] if told and told[-1].last and told[-1].cause is None else None
+        step = self.trace.steps[late.at] if late and late.at < len(self.trace.steps) else None
+        if step is None or step.op.strip("_") not in FILLS:
+            return told
+        weights = self.own.weights_of(step.value.shape)
+        if not any(torch.equal(plain(step.value) == 0, plain(each) == 0) for each in weights):
+            return told
+        rest = [each for each in told if not (each.cause and each.cause[0].startswith("mask"))]
+        if len(rest) == len(told):
+            return told
+        where = replace(late.where, how="it hides behind the softmax what belongs before it")
+        return [*rest[:-1], replace(late, where=where)]
 
     def when(self, line: int, number: int) -> int:
         """The first step that ran on this line or behind it in its function: a statement such as

@@ -64,11 +64,10 @@ def _candidates(pairs: Pairs, check: str, other: str, message: str) -> tuple | N
 
 def _doubt(pairs: Pairs, edit: Edit) -> tuple[float, ...]:
     """How unlikely a change is the one that undoes a slip: an odd one, on a line that is known to
-    be right; of equal ones those of lines that the steps tell come first, and of the last lines."""
+    be right; of equal ones those of lines that the steps tell come first."""
     search = pairs.search
     natural = 2 * edit.rank + search.likely.get(edit.line, 1)
-    told = edit.line in search.told
-    return natural, edit.missing, not told, search.doubt(edit), -edit.line
+    return natural, edit.missing, edit.line not in search.told, search.doubt(edit)
 
 
 def _together(pairs: Pairs, ones: list[Edit], others: list[Edit]) -> tuple[Edit | None, ...]:

@@ -29,6 +29,7 @@ from autograder.tracing.edits.returned import (
 from autograder.tracing.edits.search import Search
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.written import at_what_it_wrote
+from autograder.tracing.first_wrong import LAYOUT
 from autograder.tracing.look import TWO_AT_ONCE, Look
 from autograder.tracing.raised import without_advice
 from autograder.tracing.say import NO_CAUSE
@@ -262,6 +263,7 @@ def _likely(look: Look | None) -> dict[int, float]:
     if look is None or look.judged is None:
         return {}
     judged, found = look.judged, {}
+    ops: dict[int, set[str]] = {}
     called: dict[tuple, set[tuple]] = {}
     for number in judged.right:
         step = judged.steps[number]
@@ -277,6 +279,9 @@ def _likely(look: Look | None) -> dict[int, float]:
             here = min(own, 1) if isinstance(look.text.around(line), ast.Return) else own
             here = 1 if elsewhere and line not in step.outer else here
             found[line] = min(here, found.get(line, 2))
+            ops.setdefault(line, set()).add(step.op)
+    for line, only in ops.items():  # the order of the axes is not known to be the right one
+        found[line] = min(found[line], 1) if only <= {*LAYOUT, "stack"} else found[line]
     return found
 
 

@@ -32,7 +32,8 @@ def made_elsewhere(slip: Slip, line: int, text: Text) -> int | None:
     if changed is not None:
         return changed
     made = _picked(slip, line, text) or _number_or_mask(slip, line, text)
-    return made or _without_a_number(slip, line, text) or _handed_over(slip, line, text)
+    made = made or _without_a_number(slip, line, text) or _handed_over(slip, line, text)
+    return made or _kept_as_it_is(slip, line, text)
 
 
 def comes_from_outside(slip: Slip, text: Text) -> bool:
@@ -105,6 +106,19 @@ def _without_a_number(slip: Slip, line: int, text: Text) -> int | None:
     return text.line(judged.steps[maker]) if line not in beside else None
 
 
+def _kept_as_it_is(slip: Slip, line: int, text: Text) -> int | None:
+    """The line that does nothing but give another name to a right tensor of which something should
+    be made: `x = y`."""
+    made, function = text.around(line), function_around(text, line)
+    if function is None or slip.number not in slip.judged.like or not isinstance(made, ast.Assign):
+        return None
+    names = [n.id for n in made.targets if isinstance(n, ast.Name)]
+    inside = [n for n in own_nodes(function) if isinstance(n, ast.Name)]
+    read = [n for n in inside if isinstance(n.ctx, ast.Load) and [n.id] == names]
+    kept = [n for n in own_nodes(function) if isinstance(n, ast.Assign) and n.value in read]
+    return kept[0].lineno if len(read) == len(kept) == 1 else None
+
+
 def _handed_over(slip: Slip, line: int, text: Text) -> int | None:
     """The line that made the one number that is taken off, where the answer takes off several; or
     a mask that a library's attention takes, beside what is right."""
@@ -128,7 +142,9 @@ def _number_or_mask(slip: Slip, line: int, text: Text) -> int | None:
     if factor is not None:
         takes_a_root = any(root in text.statement(line) for root in ROOTS)
         own = _parts(text, line, _are_factors)
-        return _maker(judged, line, text, own) if is_root(factor) and takes_a_root else None
+        if not (is_root(factor) and takes_a_root):
+            return None
+        return _maker(judged, line, text, own) or _of_the_call(line, text, own)
     if step.op.strip("_") not in FILLS:
         return None
     mask = _mask(judged, slip.number, line, text)
@@ -205,6 +221,28 @@ def _maker(judged: Judged, line: int, text: Text, among: set[str]) -> int | None
         if _is_read_there(n.targets[0].id, line, function)
     ]
     return found[0] if len(found) == 1 else None
+
+
+def _of_the_call(line: int, text: Text, among: set[str]) -> int | None:
+    """The line that gave a helper of the student's one of these numbers: that of its one call, or
+    of the variable that is made for this call alone."""
+    helper = function_around(text, line)
+    given = [a.arg for a in helper.args.args] if helper is not None else []
+    own = [name for name in given if name in among]
+    calls = [n for n in text.nodes if isinstance(n, ast.Call)] if own else []
+    calls = [n for n in calls if callee(n) == helper.name]
+    if len(own) != 1 or len(calls) != 1:
+        return None
+    (call,), place = calls, given.index(own[0]) - (given[0] == "self")
+    named = [k.value for k in call.keywords if k.arg == own[0]]
+    value = (named or call.args[place : place + 1] or [None])[0]
+    caller = function_around(text, call.lineno)
+    if not isinstance(value, ast.Name) or caller is None:
+        return call.lineno if value is not None else None
+    made = [n for n in own_nodes(caller) if isinstance(n, ast.Assign) and n.lineno < call.lineno]
+    made = [n for n in made if [text.of(target) for target in n.targets] == [value.id]]
+    alone = len(made) == 1 and _is_read_there(value.id, text.around(call.lineno).lineno, caller)
+    return made[0].lineno if alone else call.lineno
 
 
 def _is_read_there(name: str, line: int, function: ast.FunctionDef | None) -> bool:

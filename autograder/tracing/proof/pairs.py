@@ -212,7 +212,7 @@ def _likely(judged: Judged, group: tuple[int, ...]) -> Iterator[tuple[Known, dic
     places = {judged.like[i].known.place for s in steps for i in s.inputs if i in judged.like}
     before = [known for known in judged.own.known if known.place in places]
     for known, values in right_ones(judged, group, steps):
-        if own and known not in own:
+        if own and all(known is not each for each in own):
             continue
         if all(known is k or judged.own.comes_of(known, k) for k in before):
             yield known, dict(zip(group, values, strict=True))

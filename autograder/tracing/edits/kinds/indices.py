@@ -34,7 +34,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_rows(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
         yield from _of_blocks(source, node)
-    elif isinstance(node, ast.BinOp) and isinstance(node.left, ast.List):
+    elif isinstance(node, ast.ListComp) or isinstance(getattr(node, "left", None), ast.List):
         yield from _of_one_many_times(source, node)
     elif isinstance(node, ast.FunctionDef | ast.Lambda):
         yield from _of_the_last_round(source, node)
@@ -44,6 +44,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_order(source, node)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_a_part(source, node)
+        yield from _of_sorted(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "unsqueeze" and node.args:
         how = f"`{source.shown(node)}` makes one new axis too few"
         for axis in dict.fromkeys((source.of(node.args[-1]), "-2")):
@@ -266,6 +267,28 @@ def _of_rows(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         yield source.with_text(node, new, how, 3)
 
 
+def _of_sorted(source: Source, node: ast.Name) -> Iterator[Edit]:
+    """A mask that was made of sorted numbers, laid on those that are not."""
+    parent, function = source.parent[node], source.function(node)
+    index = isinstance(parent, ast.Subscript) and parent.slice is node
+    filled = isinstance(parent, ast.Call) and callee(parent).startswith("masked_fill")
+    if function is None or not (index or (filled and node in parent.args)):
+        return
+    how = f"`{node.id}` is in the order of the sorted numbers, and is laid on those as they came"
+    for made in source.inside(function):
+        target = made.targets[0] if isinstance(made, ast.Assign) else None
+        is_sort = isinstance(target, ast.Tuple) and _called(made.value) == "sort"
+        if is_sort and len(target.elts) == 2 and made.lineno < node.lineno:
+            places = source.of(target.elts[1])
+            new = f"{node.id}.gather(-1, {places}.argsort(-1))"
+            yield source.with_expression(node, new, how, 1)
+
+
+def _called(node: ast.expr) -> str:
+    """The last name of what an expression calls; '' where it calls nothing."""
+    return callee(node) if isinstance(node, ast.Call) else ""
+
+
 def _is_of_a_name(node: ast.AST) -> bool:
     return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name)
 
@@ -300,15 +323,32 @@ def _is_called(source: Source, node: ast.Attribute) -> bool:
     return isinstance(parent, ast.Call) and parent.func is node and node.attr not in ASKS
 
 
-def _of_one_many_times(source: Source, node: ast.BinOp) -> Iterator[Edit]:
-    """One object that stands several times in a list."""
-    if isinstance(node.op, ast.Mult) and len(node.left.elts) == 1:
-        each = node.left.elts[0]
-        is_list = isinstance(getattr(each, "left", each), ast.List | ast.ListComp)
-        if isinstance(each, ast.Call) or is_list:
-            how = f"`{source.shown(node)}` holds one and the same object several times"
-            new = f"[{source.of(each)} for _ in range({source.of(node.right)})]"
-            yield source.with_expression(node, new, how)
+def _of_one_many_times(source: Source, node: ast.BinOp | ast.ListComp) -> Iterator[Edit]:
+    """One object that stands several times in a list: `[layer] * n`."""
+    if isinstance(node, ast.ListComp):
+        if not isinstance(node.elt, ast.Name):
+            return
+        each, rounds = node.elt, source.text[source.span(node.elt)[1] : source.span(node)[1]]
+    elif isinstance(getattr(node, "op", None), ast.Mult) and len(node.left.elts) == 1:
+        each, rounds = node.left.elts[0], f" for _ in range({source.of(node.right)})]"
+    else:
+        return
+    made = _made_once(source, each) if isinstance(each, ast.Name) else each
+    is_list = isinstance(getattr(made, "left", made), ast.List | ast.ListComp)
+    if isinstance(made, ast.Call) or (is_list and made is each):
+        how = f"`{source.shown(node)}` holds one and the same object several times"
+        yield source.with_expression(node, f"[{source.of(made)}{rounds}", how)
+
+
+def _made_once(source: Source, node: ast.Name) -> ast.expr | None:
+    """What makes the object that a variable stands for, where one statement of its function does:
+    a call of what is called as classes are."""
+    function = source.function(node)
+    inside = source.inside(function) if function is not None else []
+    made = [n for n in inside if isinstance(n, ast.Assign)]
+    values = [n.value for n in made if node.id in map(source.of, n.targets)]
+    named = [v for v in values if isinstance(v, ast.Call) and callee(v)[:1].isupper()]
+    return named[0] if len(values) == len(named) == 1 else None
 
 
 def _of_the_last_round(source: Source, node: ast.FunctionDef | ast.Lambda) -> Iterator[Edit]:

@@ -17,6 +17,7 @@ def of_moves(source: Source, node: ast.AST) -> Iterator[Edit]:
     if not isinstance(node, PLAIN):
         return
     yield from _behind_what_it_reads(source, node)
+    yield from _behind_what_changes_it(source, node)
     yield from _into_a_loop_behind(source, node)
     yield from _last_of_its_block(source, node)
 
@@ -37,6 +38,29 @@ def _behind_what_it_reads(source: Source, node: ast.stmt) -> Iterator[Edit]:
             how = f"it reads `{min(stored & read)}` before line {other.lineno} changes it"
             yield source.with_span(node, (start, end), new, how, 3)
             return
+
+
+def _behind_what_changes_it(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """What is done to some variables before they are changed in the next lines, and belongs behind
+    that: turned, and then split into heads."""
+    if not isinstance(node, ast.Assign):
+        return
+    own = {n.id for n in source.names(node) if isinstance(n.ctx, ast.Store)}
+    if not own <= {n.id for n in source.names(node) if isinstance(n.ctx, ast.Load)}:
+        return
+    block = block_of(source, node)
+    place, last = block.index(node), None
+    for other in block[place + 1 : place + 1 + FAR]:
+        if not isinstance(other, PLAIN):
+            break
+        if own & {n.id for n in source.names(other) if isinstance(n.ctx, ast.Store)}:
+            last = other
+    if last is None or last is block[place + 1]:  # two in a row are exchanged anyway
+        return
+    (start, middle), (_, end) = rows_of(source, node), rows_of(source, last)
+    new = source.text[middle:end].rstrip("\n") + "\n" + source.text[start:middle]
+    how = f"it runs before line {last.lineno}, and belongs behind it"
+    yield source.with_span(node, (start, end), new, how, 2)
 
 
 def _into_a_loop_behind(source: Source, node: ast.stmt) -> Iterator[Edit]:

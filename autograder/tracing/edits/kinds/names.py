@@ -108,7 +108,7 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
             yield source.with_text(node, f"{node.id} - {other}", how, 3)
     if _is_a_share(source, node):
         how = f"`{node.id}` stands where what is left of 1 belongs, in `{_shown(source, node)}`"
-        yield source.with_expression(node, f"1 - {node.id}", how, 1)
+        yield source.with_expression(node, f"1 - {node.id}", how, int(not _is_kept(node)))
     # A number that should be one more or less, or its root.
     if _is_a_number(source, node):
         how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
@@ -186,11 +186,18 @@ def _is_a_share(source: Source, node: ast.Name) -> bool:
     of which dice are thrown."""
     function, parent = source.function(node), source.parent[node]
     given = {a.arg for a in function.args.args} if function is not None else set()
+    if _is_kept(node) and isinstance(parent, ast.Call) and callee(parent) in FILLED:
+        return True
     if node.id not in given or node.id in sizes(source, function):
         return False
     divides = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Div | ast.Mult)
     fills = isinstance(parent, ast.Call) and callee(parent) in FILLED and node in parent.args
     return fills or (divides and node is parent.right) or isinstance(parent, ast.Compare)
+
+
+def _is_kept(node: ast.Name) -> bool:
+    """Whether a name says that it is the share that stays: `keep_prob`."""
+    return bool(set(WORD.findall(node.id.lower())) & {"keep", "kept"})
 
 
 def of_one_type(source: Source, node: ast.Name, other: str) -> bool:

@@ -367,7 +367,7 @@ def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:
         for j in range(i + 1, len(out)):
             other = list(out)
             other[i], other[j] = out[j], out[i]
-            yield source.with_text(first, repr(f"{into}->{''.join(other)}"), how)
+            yield source.with_text(first, repr(f"{into}->{''.join(other)}"), how, 1)
     for one, other in itertools.permutations(sorted(set(out)), 2):
         if any(one in side and other in side for side in into.split(",")):
             continue  # a diagonal

@@ -198,8 +198,9 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
         if is_mask(source, function, name):
             ways += [f"{text}.masked_fill({each}, {LEAST})" for each in (name, f"{name} == 0")]
         line = _where_the_others_are_read(source, function, name)
+        alias = isinstance(value, ast.Name) and isinstance(source.parent[value], ast.Assign)
         for new in ways:
-            edit = replace(source.with_expression(value, new, how, 1), missing=True)
+            edit = replace(source.with_expression(value, new, how, int(not alias)), missing=True)
             yield edit.told_of(line)
 
 
