@@ -18,6 +18,7 @@ from tests.tracing.fresh import (
     PROGRAMS,
     PROVOKED,
     RIGHT,
+    SEVENTH,
     SIXTH,
     THIRD_COUNTED,
     THIRD_LOOKED_AT,
@@ -88,9 +89,13 @@ def test_where_names_leave_it_open_no_line_is_told(program):
 TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "S38")]
 
 
-@pytest.mark.parametrize("program", SIXTH, ids=[p.what for p in SIXTH])
+MENDED = [*SIXTH, *SEVENTH]
+
+
+@pytest.mark.parametrize("program", MENDED, ids=[p.what for p in MENDED])
 def test_what_was_told_wrongly_once_has_its_line_and_cause(program):
-    """What is changed in place or made elsewhere, loops with many rounds, two known mistakes."""
+    """What is changed in place or made elsewhere, loops with many rounds, two known mistakes; lines
+    within a statement of several, sizes that a helper is given, what is hidden too late."""
     assert is_right(program)
 
 

@@ -42,8 +42,11 @@ def of_a_known_pair(pairs: Pairs, message: str) -> tuple[Mended, ...]:
         Undone(check, words, edit if edit is not None else _alone(pairs, left, gives))
         for edit, (check, words, left, gives) in zip(both, (one, other), strict=True)
     ]
-    own = [_after(pairs, *own), _after(pairs, *reversed(own))]
     lines = [_line(pairs, *own), _line(pairs, *reversed(own))]
+    if sum(line is None for line in lines) == 1:
+        late = lines.index(None)
+        own[late] = _after(pairs, own[late], own[1 - late])
+        lines[late] = _line(pairs, own[late], own[1 - late])
     said = [_mended(line, each, pairs) for line, each in zip(lines, own, strict=True)]
     return tuple(sorted(said, key=lambda each: each.line is None)) if any(lines) else ()
 
@@ -93,8 +96,9 @@ def _after(pairs: Pairs, one: Undone, other: Undone) -> Undone:
     if one.edit is not None or other.edit is None:
         return one
     found = pairs.after(other.edit)
-    alone = len({edit.line for edit in found}) == 1
-    return replace(one, edit=found[0]) if alone and not found[0].missing else one
+    sure = [edit for edit in found if not (edit.missing or edit.by_name)]
+    alone = len({edit.line for edit in found}) == 1 and sure == found
+    return replace(one, edit=found[0]) if alone else one
 
 
 def _mended(line: int | None, one: Undone, pairs: Pairs) -> Mended:

@@ -20,6 +20,7 @@ from autograder.tracing.proof.standing import FILLS, factor_of
 from autograder.tracing.say import is_root
 from autograder.tracing.text import Text, callee, function_around, own_nodes
 
+ADDS = ("add", "radd", "iadd", "sub", "rsub")
 SUBTRACTS, ATTENTION = ("sub", "rsub"), "scaled_dot_product_attention"
 MANY = 6  # steps of one expression: a model's
 SETS_WEIGHTS = ("copy_", "load_state_dict", "set_")
@@ -102,8 +103,9 @@ def _without_a_number(slip: Slip, line: int, text: Text) -> int | None:
     maker, taken = taken_for_another(judged, slip.number)
     if maker is None or taken is None or not is_shifted(*taken):
         return None
-    beside = {text.line(judged.steps[i]) for i in judged.steps[slip.number].inputs}
-    return text.line(judged.steps[maker]) if line not in beside else None
+    beside = [judged.steps[i] for i in judged.steps[slip.number].inputs]
+    adds = any(text.line(each) == line and each.op.strip("_") in ADDS for each in beside)
+    return text.line(judged.steps[maker]) if not adds else None
 
 
 def _kept_as_it_is(slip: Slip, line: int, text: Text) -> int | None:
