@@ -363,11 +363,13 @@ def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:
     how = f"the letters `{equation}` do not say what belongs there"
     if not arrow or len(equation) > 24:
         return
+    order = [letter for letter in dict.fromkeys(into) if letter in out]
+    rank = int(list(out) == order)  # as they come in: less likely by mistake
     for i in range(len(out) - 1):
         for j in range(i + 1, len(out)):
             other = list(out)
             other[i], other[j] = out[j], out[i]
-            yield source.with_text(first, repr(f"{into}->{''.join(other)}"), how, 1)
+            yield source.with_text(first, repr(f"{into}->{''.join(other)}"), how, rank)
     for one, other in itertools.permutations(sorted(set(out)), 2):
         if any(one in side and other in side for side in into.split(",")):
             continue  # a diagonal
