@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import torch
-
 from autograder.course.asking import Finding, Where
 from autograder.course.steps.bank import Bank
 from autograder.course.steps.traces import LEAF, Trace
@@ -21,12 +19,13 @@ from autograder.tracing.first_wrong import COPIES, LAYOUT, Judged, first_wrong
 from autograder.tracing.names import Slip
 from autograder.tracing.proof.around_softmax import (
     TOO_EARLY,
+    hides_weights,
     is_hidden_afterwards,
     sets_zeros_before,
 )
 from autograder.tracing.proof.handed import may_be_handed_in, reordered_by_the_return
 from autograder.tracing.proof.made import comes_from_outside, made_elsewhere
-from autograder.tracing.proof.standing import FILLS, is_laid_out_so
+from autograder.tracing.proof.standing import is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, multiple, reference
 from autograder.tracing.say import MISSING, as_it_was, called, one_place, taken_for_another, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
@@ -237,11 +236,7 @@ class Look:
         """What is told, as one thing where weights are set to 0 that the answer hides before its
         softmax: that nothing hides them there is no other mistake."""
         late = told[-1] if told and told[-1].last and told[-1].cause is None else None
-        step = self.trace.steps[late.at] if late and late.at < len(self.trace.steps) else None
-        if step is None or step.op.strip("_") not in FILLS:
-            return told
-        weights = self.own.weights_of(step.value.shape)
-        if not any(torch.equal(plain(step.value) == 0, plain(each) == 0) for each in weights):
+        if late is None or not hides_weights(self.judged, late.at):
             return told
         rest = [each for each in told if not (each.cause and each.cause[0].startswith("mask"))]
         if len(rest) == len(told):

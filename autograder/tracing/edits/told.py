@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.course.answers import Answers
-from autograder.course.asking import STOPS, Exercise, Finding, Verdict, Where
+from autograder.course.asking import STOPS, Exercise, Finding, Verdict
 from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import LEAF
 from autograder.judging.difference import is_nameless
@@ -26,6 +26,14 @@ from autograder.tracing.edits.returned import (
     beside_a_key,
     the_call_named,
 )
+from autograder.tracing.edits.said_of_two import (
+    LINE,
+    both,
+    one_of_both,
+    statement_of,
+    where_of,
+    with_another,
+)
 from autograder.tracing.edits.search import Search
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.written import at_what_it_wrote
@@ -41,7 +49,6 @@ ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's
 DIFFERS = re.compile(r"(?:The result|Part \d{1,3} of the result)\b[^.]*\.")
 IN_PLACE = re.compile(r"Your code changes its input in place[^.]*\.")
 NAME = re.compile(r"[^\W\d]\w*")
-LINE = re.compile(r"\bLine (\d{1,6}): ")
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
 
 
@@ -55,46 +62,57 @@ def by_its_edit(
     number = next((i for i, f in enumerate(placed) if f.fails), None)
     if number is None or first[number].check.startswith(PREFIX):  # of layers the text alone tells
         return placed
-    settled = _is_settled(first[number], placed[number])
-    named = _is_one(first[number], asked.exercise)
-    own, lines = placed[number].where, _told_by_name(placed[number], asked.known)
-    pair = first[number].check.split(" + ")
-    pair = pair if len(pair) > 1 else ()
-    search = Search(asked, _likely(look), settled or (named and own is not None), lines, pair)
+    said = _told(first[number], placed[number], asked, look)
+    return [*placed[:number], said, *placed[number + 1 :]]
+
+
+def _told(first: Finding, placed: Finding, asked: WrongAnswer, look: Look | None) -> Finding:
+    """One finding, with what one change proves, or two."""
+    settled, named = _is_settled(first, placed), _is_one(first, asked.exercise)
+    known = named and _is_known(first, asked.known)
+    pair = first.check.split(" + ") if " + " in first.check else ()
+    lines, own_line = _told_by_name(placed, asked.known), named and placed.where is not None
+    search = Search(asked, _likely(look), settled or own_line, lines, pair)
     one = search.one()
-    known = named and _is_known(first[number], asked.known)
-    pairs = Pairs(search)
-    two = of_a_known_pair(pairs, first[number].message) if not one else ()
-    two = known_two = tuple(_with_its_line(each, placed[number], search) for each in two)
-    if not two or two[-1].line is None:
-        others = pairs.two(known) if not one else pairs.two_natural() if _is_anywhere(one) else ()
-        two = others or two
-    two = two or (by_parts(search, pair) if not (one or settled or known) else ())
+    of_known, two = _two(first, placed, search, one, known)
+    if not (two or one or settled or known):
+        two = by_parts(search, pair)
     if two and one:  # two slips in their places, for one step that could be missing anywhere
         one = []
-    if settled:
-        said = (
-            _with_its_change(placed[number], one, look)
-            if one
-            else _with_another(placed[number], two, look)
-        )
+    if settled and one:
+        said = _with_its_change(placed, one, look)
+    elif settled:
+        said = with_another(placed, two, look)
     elif one:
-        said = _said(first[number], placed[number], one, search, look)
+        said = _said(first, placed, one, search, look)
     elif two and two[-1].line is None:
-        said = _one_of_both(placed[number], two, look)
+        said = one_of_both(placed, two, look)
     else:
-        tells = _tells_both if two is known_two else _tells_the_same
-        two = tuple(_by_its_name(each, placed[number], asked.known) for each in two)
-        same = tells(first[number], placed[number], two, search)
-        if not two or same:
-            said = _where_it_must_be(placed[number], asked, search, pair, look)
-            return [*placed[:number], said, *placed[number + 1 :]]
-        said = _both(first[number], placed[number], two, asked.exercise, look)
-        if known and not all(each.known for each in two):  # one mistake on two lines
-            words = _known_words(first[number], asked.known)
+        two = tuple(_by_its_name(each, placed, asked.known) for each in two)
+        tells = (
+            _tells_both(placed, two) if of_known else _tells_the_same(first, placed, two, search)
+        )
+        said = placed if not two or tells else both(first, placed, two, asked.exercise, look)
+        if said is not placed and known and not all(each.known for each in two):
+            words = _known_words(first, asked.known)  # one mistake on two lines
             said = replace(said, message=f"{words} {said.message}" if words else said.message)
-    said = _where_it_must_be(said, asked, search, pair, look)
-    return [*placed[:number], said, *placed[number + 1 :]]
+    return _where_it_must_be(said, asked, search, pair, look)
+
+
+def _two(
+    first: Finding, placed: Finding, search: Search, one: Sequence[Edit], known: bool
+) -> tuple[bool, tuple[Mended, ...]]:
+    """Two changes that together make all right, where none alone does or it may stand anywhere; and
+    whether they undo two known mistakes that are said to be there."""
+    pairs = Pairs(search)
+    if one:
+        return False, pairs.two_natural() if _is_anywhere(one) else ()
+    found = of_a_known_pair(pairs, first.message)
+    found = tuple(_with_its_line(each, placed, search) for each in found)
+    if found and found[-1].line is not None:
+        return True, found
+    others = pairs.two(known)
+    return (False, others) if others else (bool(found), found)
 
 
 def _where_it_must_be(
@@ -163,7 +181,7 @@ def _with_its_line(one: Mended, placed: Finding, search: Search) -> Mended:
     return replace(one, line=call.lineno) if call is not None else one
 
 
-def _tells_both(_: Finding, placed: Finding, two: tuple[Mended, ...], __: Search) -> bool:
+def _tells_both(placed: Finding, two: tuple[Mended, ...]) -> bool:
     """Whether the steps tell what two known mistakes are that are proven, of the same lines."""
     listed = {int(line) for line in LINE.findall(placed.message)}
     return listed == {each.line for each in two} and NO_CAUSE not in placed.message.lower()
@@ -189,18 +207,20 @@ def _with_its_change(placed: Finding, found: list[Edit], look: Look | None) -> F
     lines = {edit.line for edit in found}
     if lines == {placed.line}:
         said = f"One thing is wrong, in line {found[0].at}: {found[0].how}."
-        where = placed.where or _where(placed.line, STOPS, look)
+        where = placed.where or where_of(placed.line, STOPS, look)
         message = f"{placed.message} {said} Everything else is right."
         return replace(placed, message=message, where=where)
     if len(lines) == 1 and _is_sure(found[0], look):
         (line,) = lines
         at = found[0].at
         said = f"One thing is wrong, in line {at}: {found[0].how}. Everything else is right."
-        where = _where(line, found[0].how, look, at)
+        where = where_of(line, found[0].how, look, at)
         message = without_advice(placed.message)
         if f"line {line}" not in placed.message.lower():
             message = f"{message} {said}"
-        return replace(placed, message=message, line=at, statement=_at(line, look), where=where)
+        return replace(
+            placed, message=message, line=at, statement=statement_of(line, look), where=where
+        )
     if placed.where is not None and placed.where.last_right in lines:
         where = replace(placed.where, last_right=None, landmark="")
         return replace(placed, where=where)
@@ -215,26 +235,6 @@ def _is_sure(edit: Edit, look: Look | None) -> bool:
     given = {a.arg for a in function.args.args} if function is not None else set()
     start, end = edit.place
     return {look.text.source[start:end], edit.new} <= given if look is not None else False
-
-
-def _with_another(placed: Finding, two: tuple[Mended, ...], look: Look | None) -> Finding:
-    """An error with its cause, and what else is wrong, where a change of its line and one of
-    another make all right."""
-    if len(two) != 2:
-        return placed
-    first, other = two  # the first is what keeps it from stopping
-    if placed.line not in (first.line, other.line) and first.line != other.line:
-        parts = _by_time(two, look)
-        statement, where = _at(parts[0].line, look), _where_of(parts[0], look)
-        message = f"{placed.message} Two things are wrong. {_listed(parts)}"
-        line = parts[0].shown
-        return replace(placed, message=message, line=line, statement=statement, where=where)
-    if other.line == placed.line or not (first.line == placed.line or other.known):
-        return placed
-    if f"line {other.line} " in placed.message.lower():  # what is wrong there is told already
-        return placed
-    said = f"Line {other.shown} is wrong, too: {other.known or f'{other.how}.'}"
-    return replace(placed, message=f"{placed.message} {said}")
 
 
 def _known_words(finding: Finding, known: Answers) -> str:
@@ -330,8 +330,8 @@ def _said(
     else:
         message = one
     stays = there and not several
-    where = placed.where if stays else _where(edit.line, edit.how, look, edit.at)
-    statement = _at(edit.line, look)
+    where = placed.where if stays else where_of(edit.line, edit.how, look, edit.at)
+    statement = statement_of(edit.line, look)
     return replace(placed, message=message, where=where, line=edit.at, statement=statement)
 
 
@@ -363,46 +363,6 @@ def _names(edit: Edit) -> set[str]:
     return set(NAME.findall(edit.new))
 
 
-def _both(
-    first: Finding, placed: Finding, two: tuple[Mended, ...], exercise: Exercise, look: Look | None
-) -> Finding:
-    """A finding with two changes that together make all right, or one beside a known mistake."""
-    parts = _by_time(two, look)
-    rest = first.message if is_nameless(first.check, exercise.task) else ""
-    rest = rest.partition(TWO_AT_ONCE)[0].strip()
-    message = f"Two things are wrong. {_listed(parts)} {rest}".strip()
-    line = parts[0].shown
-    told = placed.where is not None and placed.where.first_wrong == line
-    where = placed.where if told else _where_of(parts[0], look)
-    statement = _at(parts[0].line, look)
-    return replace(placed, message=message, where=where, line=line, statement=statement)
-
-
-def _one_of_both(placed: Finding, two: tuple[Mended, ...], look: Look | None) -> Finding:
-    """A finding with the line of one of two known mistakes, and the other's words."""
-    if LINE.search(placed.message):
-        return placed  # the steps tell both
-    one, other = two
-    rest = placed.message.partition(TWO_AT_ONCE)[0].strip()
-    said = f"Two things are wrong. Line {one.shown}: {one.known} And: {other.known}"
-    where, statement = _where_of(one, look), _at(one.line, look)
-    message = f"{said} {rest}".strip()
-    return replace(placed, message=message, where=where, line=one.shown, statement=statement)
-
-
-def _by_time(two: tuple[Mended, ...], look: Look | None) -> list[Mended]:
-    """What is wrong, in the order in which it runs."""
-    return sorted(two, key=lambda each: _when(each.line, look))
-
-
-def _listed(parts: list[Mended]) -> str:
-    """What is wrong, line by line, and what to mend first."""
-    said = [f"Line {p.shown}: {p.known or f'{p.how[:1].upper()}{p.how[1:]}.'}" for p in parts]
-    first, last = parts[0].shown, parts[-1].shown
-    said += [f"Mend line {first} first."] if first != last else []
-    return " ".join(said)
-
-
 def _of_the_last(found: list[Edit], search: Search, look: Look | None) -> Edit | None:
     """The likeliest of several; of equal ones that of the last line, up to which all was right.
     None where they stand in several functions: nobody can tell which is the wrong one."""
@@ -415,26 +375,3 @@ def _of_the_last(found: list[Edit], search: Search, look: Look | None) -> Edit |
     if not search.likely and len({edit.line for edit in equal}) > 1:
         return None  # no step shows up to where all was right
     return max(equal, key=lambda edit: edit.line) if len(functions) < 2 else None
-
-
-def _when(line: int, look: Look | None) -> tuple[int, int]:
-    """When a line runs first, as far as the steps show it; before all, what makes the object."""
-    if look is None:
-        return 0, line
-    function = function_around(look.text, line)
-    made = function is not None and function.name == "__init__"
-    return (-1 if made else look.when(line, len(look.trace.steps))), line
-
-
-def _where_of(one: Mended, look: Look | None) -> Where:
-    return _where(one.line, one.how, look, one.at)
-
-
-def _where(line: int, how: str, look: Look | None, at: int | None = None) -> Where:
-    """The place of what is wrong. at: its line within a statement of several."""
-    before = look.right_before(line) if look is not None else {"last_right": None}
-    return Where(first_wrong=at or line, how=how, **before)
-
-
-def _at(line: int, look: Look | None) -> str:
-    return look.text.statement(line) if look is not None else ""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import torch
 
 from autograder.course.steps.traces import Step
-from autograder.tracing.alike import near
+from autograder.tracing.alike import near, plain
 from autograder.tracing.first_wrong import Judged
-from autograder.tracing.proof.standing import gone
+from autograder.tracing.proof.standing import FILLS, gone
 
 TOO_EARLY = (
     "mask.before softmax",
@@ -44,3 +44,14 @@ def sets_zeros_before(judged: Judged, number: int, right: torch.Tensor) -> bool:
     if not before or any((s.value == 0).any() for s in before):
         return False
     return any(judged.steps[user].op == "softmax" for user in judged.users[number])
+
+
+def hides_weights(judged: Judged, number: int) -> bool:
+    """Whether a step sets weights to 0 where the answer's are 0: behind a softmax that saw them."""
+    step = judged.steps[number] if number < len(judged.steps) else None
+    if step is None or step.op.strip("_") not in FILLS:
+        return False
+    zeros = plain(step.value) == 0
+    return any(
+        torch.equal(zeros, plain(each) == 0) for each in judged.own.weights_of(step.value.shape)
+    )
