@@ -21,7 +21,9 @@ RUNS = 3
 SMALL = 256  # a size up to which no run is slow
 PRIMES = (3, 5, 7, 11, 13, 17, 19, 2, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 LARGE = (97, 89, 101, 103, 107, 109)  # room for every sequence: a block size, a context length
-ROOM = re.compile(r"context|block|max_|n_ctx|vocab", re.I)
+# How often something is done, one time after the other.
+LAYERS = re.compile(r"layers?$|^(?:num|n)_?blocks?$|^blocks$|depth$|stages$", re.I)
+ROOM = re.compile(r"context|^block$|block_?(?:size|len)|max_|n_ctx|vocab", re.I)
 
 
 class PlanError(NotationError):
@@ -84,7 +86,9 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
     free = [r for r in roles if r not in derived]
     for value in derived.values():
         free += [n for n in names_in(value) if n not in free and n not in derived]
-    sizes = _choose(tuple(free), tuple(derived.items()))
+    wide = {n for n in _of_images(calls) if n in free}
+    work = tuple(n for n in free if (n in wide or LAYERS.search(n)) and not ROOM.search(n))
+    sizes = _choose(tuple(free), tuple(derived.items()), work)
     every = tuple(dict.fromkeys([*roles, *free, *derived]))
     if public:
         public = {
@@ -114,6 +118,17 @@ def _of_tensors(tree: object) -> set[str]:
         return set()
     dims = tree.get("dims", []) if tree.get("kind") == "tensor" else []
     return set().union(*map(names_in, dims), *map(_of_tensors, tree.values()))
+
+
+def _of_images(tree: object) -> set[str]:
+    """The sizes of tensors of four axes and more, behind the first two: they are multiplied."""
+    if isinstance(tree, list):
+        return set().union(*map(_of_images, tree))
+    if not isinstance(tree, dict):
+        return set()
+    dims = tree.get("dims", []) if tree.get("kind") == "tensor" else []
+    own = set().union(*map(names_in, dims[2:])) if len(dims) > 3 else set()
+    return own.union(*map(_of_images, tree.values()))
 
 
 def _in_order(derived: dict[str, str]) -> dict[str, str]:
@@ -148,30 +163,37 @@ def _tie_heads(roles: list[str], derived: dict[str, str]) -> None:
 
 @lru_cache(64)
 def _choose(
-    free: tuple[str, ...], derived: tuple[tuple[str, str], ...]
+    free: tuple[str, ...], derived: tuple[tuple[str, str], ...], work: tuple[str, ...]
 ) -> tuple[dict[str, int], ...]:
     """Sizes for each run: distinct primes, and no two expressions alike in all the runs."""
     if len(free) > len(PRIMES) - RUNS:
         raise PlanError(f"{len(free)} sizes are more than the checker can keep apart.")
     for shift in range(40):
-        runs = [_sizes(free, derived, run, shift) for run in range(RUNS)]
+        runs = [_sizes(free, derived, work, run, shift) for run in range(RUNS)]
         if all(s > 0 for run in runs for s in run.values()) and not collisions(free, runs):
             return tuple(runs)
     raise PlanError("No sizes could be found that cannot be confused.")
 
 
-def _sizes(free: tuple[str, ...], derived: tuple, run: int, shift: int) -> dict[str, int]:
-    """The sizes of a run. Where a product is large, its factors have the smallest primes."""
+def _sizes(
+    free: tuple[str, ...], derived: tuple, work: tuple[str, ...], run: int, shift: int
+) -> dict[str, int]:
+    """The sizes of a run. Where a product is large, its factors have the smallest primes, and those
+    that cost the most work always: how many layers there are, and the sizes of an image."""
     order = PRIMES[: max(len(free) + 3, 8)]
     turn = (run * (3 + shift % 5) + shift) % len(order)
     order = order[turn:] + order[:turn]
     large = iter(LARGE[run:] + LARGE[:run])
-    dealt = {r: next(large, p) if ROOM.search(r) else p for r, p in zip(free, order, strict=False)}
+    least = sorted(order)[: len(work) + 1 + shift // 5]
+    least = dict(zip(work, least[run % len(least) :] + least[: run % len(least)], strict=False))
+    left = iter([p for p in order if p not in least.values()])
+    dealt = {r: least.get(r) or next(left) for r in free}
+    dealt |= {r: next(large, dealt[r]) for r in free if ROOM.search(r)}
     sizes = _followed(dealt, derived)
     if max(sizes.values(), default=0) <= SMALL:
         return sizes
     factors = {n for _, expr in derived if "*" in expr for n in names_in(expr)}
-    rest = [r for r in free if not ROOM.search(r)]
+    rest = [r for r in free if not ROOM.search(r) and r not in work]
     primes = [dealt[r] for r in rest]
     few = sorted(primes)[: sum(r in factors for r in rest)]
     least, others = iter(few), iter([p for p in primes if p not in few])
