@@ -121,12 +121,15 @@ def _another_function(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 def _of_triangles(source: Source, node: ast.Call) -> Iterator[Edit]:
     """A triangle of ones that is the mask turned round, or the other one."""
-    if callee(node) in ("tril", "triu") and node.args and number(node.args[-1]) is not None:
+    by_name = [k.value for k in node.keywords if k.arg == "diagonal"]
+    far = (by_name or node.args)[-1:]
+    if callee(node) in ("tril", "triu") and far and number(far[0]) is not None:
         other = "triu" if callee(node) == "tril" else "tril"
         start, end = source.span(node.func)[1] - 4, source.span(node)[1]
-        last, far = source.span(node.args[-1])[0], -number(node.args[-1])
-        new = f"{other}{source.text[start + 4 : last]}{far})"
+        first, last = source.span(far[0])
+        before, behind = source.text[start + 4 : first], source.text[last:end]
         how = f"`{source.shown(node)}` is the triangle on the other side of the diagonal"
+        new = f"{other}{before}{-number(far[0])}{behind}"
         yield source.with_span(node, (start, end), new, how, 1)
     if callee(node) in ("tril", "triu") and not isinstance(source.parent[node], ast.Compare):
         how = f"`{source.shown(node)}` picks the places that should be left, and leaves the others"
@@ -203,7 +206,8 @@ def _of_mask(source: Source, node: ast.Call) -> Iterator[Edit]:
             rank = int(isinstance(value, ast.Name))  # else where it is made
             yield source.with_text(value, 'float("-inf")', how, rank)
         how = f"the two axes of `{source.shown(mask)}` are exchanged"
-        yield source.with_expression(mask, f"({source.of(mask)}).transpose(-2, -1)", how, 1)
+        rank = 2 if source.names(mask) else 1  # then it may have been made so
+        yield source.with_expression(mask, f"({source.of(mask)}).transpose(-2, -1)", how, rank)
 
 
 def _of_its_cut(source: Source, mask: ast.expr, scores: ast.expr) -> Iterator[Edit]:

@@ -25,6 +25,8 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         function = source.function(node)
         if function is not None and _is_count(source, function, below):
             yield from _others(source, function, above, below)
+    elif isinstance(node, ast.BinOp):
+        yield from _of_neighbours(source, node)
     elif isinstance(node, ast.Assign):
         yield from _up_to_it(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "len" and len(node.args) == 1:
@@ -97,6 +99,19 @@ def _of_one_head(source: Source, node: ast.Name) -> Iterator[Edit]:
     counted = sizes(source, function) - {node.id}
     for name in [n for n in names_of(source, function, node.lineno) if n in counted][:3]:
         yield source.with_text(node, f"({name} // {node.id})", how, 1)
+
+
+def _of_neighbours(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """Places that are dealt out in turn, `i % n`, where neighbours belong together."""
+    function = source.function(node)
+    if not isinstance(node.op, ast.Mod) or function is None or isinstance(node.left, ast.Constant):
+        return
+    counted = sizes(source, function)
+    known = names_of(source, function, node.lineno)
+    right, left = source.of(node.right), source.in_brackets(node.left)
+    how = f"`{source.shown(node)}` deals them out in turn, where neighbours belong together"
+    for other in [n for n in known if n in counted and n != right][:4]:
+        yield source.with_expression(node, f"{left} // ({other} // {right})", how, 1)
 
 
 def _is_under_a_root(source: Source, node: ast.expr) -> bool:

@@ -236,6 +236,8 @@ def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
             found |= {name for target in node.targets for name in _names(target)}
         elif isinstance(node, ast.Call) and callee(node) in OF_SIZES:
             found |= {each.id for each in node.args if isinstance(each, ast.Name)}
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod):
+            found |= {each.id for each in (node.left, node.right) if isinstance(each, ast.Name)}
     return found
 
 

@@ -63,6 +63,7 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_brackets(source, node)
         yield from _of_shares(source, node)
         yield from _of_half(source, node)
+        yield from _of_its_size(source, node)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARED:
         yield from _of_comparison(source, node)
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
@@ -259,6 +260,18 @@ def _of_change_in_place(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
     if sign in ("+", "-"):
         how = f"`{source.shown(node)}` goes half as far as it should"
         yield source.with_text(node, f"{target} {sign}= 2 * {value}", how, 2)
+
+
+def _of_its_size(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """A difference whose variable is compared with something, where its size alone counts."""
+    parent, function = source.parent[node], source.function(node)
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    if not isinstance(node.op, ast.Sub) or not isinstance(target, ast.Name) or function is None:
+        return
+    compared = [n for n in source.inside(function) if isinstance(n, ast.Compare)]
+    if any(target.id in {n.id for n in source.names(each.left)} for each in compared):
+        how = f"`{source.shown(node)}` has a sign where its size alone counts"
+        yield source.with_expression(node, f"abs({source.of(node)})", how, 1)
 
 
 def _of_infinity(source: Source, node: ast.BinOp) -> Iterator[Edit]:
