@@ -156,6 +156,10 @@ line (of a pair both lines) and the cause are right and nothing false is said be
 | AE, by the line alone | 60 of 72 | 18 of 36 | 7 of 108 | 24 of 24 |
 | AF | 38 of 48 | 14 of 24 | 7 of 72 | 16 of 16 |
 | AG, by the line alone | 15 of 20 | 5 of 10 | 5 of 30 | 6 of 6 |
+| AH, by the line alone | 17 of 20 | 6 of 10 | 1 of 30 | 6 of 6 |
+| AI, by the line alone | 14 of 20 | 6 of 10 | 3 of 30 | 6 of 6 |
+| AJ, by the line alone | 15 of 20 | 3 of 10 | 6 of 30 | 6 of 6 |
+| AK, by the line alone | 17 of 20 | 6 of 10 | 1 of 30 | 6 of 6 |
 
 N was tried when single changes of a program were new; with all of them, and two at once, it gives
 34 of 40 and 12 of 20. O is of mistakes that take several words to mend, as far as its reader could
@@ -173,8 +177,10 @@ reached, and AC after that: its 45 exercises go beyond attention, and of those t
 have the cause alone. AD is six sets and AE three, each of all lessons by another reader; AE was
 tried when AD was mended (what stood before gave 58 of 72 and 14 of 36 there), AF, two sets, when AE
 was. With what was mended then the lines of AD, AE and AF are told in 235 of 258 and 94 of 136. AG
-came after that, and nothing was mended for it: four of its five wrong lines are the line that takes
-what another one made, or the first of a statement of many lines.
+came after that: four of its five wrong lines were the line that takes what another one made, or the
+first of a statement of many lines. AH, AI and AJ were tried one after the other, each before
+anything was mended for it, and AK, all new, when they were: AJ, longer programs in the style of
+public repositories, is the hardest. With what was mended then AG to AJ are told in {later}.
 
 So of single mistakes nobody had thought of, five to nine of ten get their line and their cause; in
 most others the cause or the line alone is told. One program in five to fifteen is told something

@@ -8,7 +8,9 @@ several modes) are separated by `;`, sizes that follow from others come after `w
 from __future__ import annotations
 
 import itertools
+import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -18,6 +20,7 @@ from autograder.notation import NotationError, called_name, names_in, read_call,
 from autograder.shapes.text.names import concept
 
 RUNS = 3
+IMAGE, LARGEST, ROUNDS = 4, 20_000, 3  # axes of an image; numbers of a tensor; tries for fewer
 SMALL = 256  # a size up to which no run is slow
 PRIMES = (3, 5, 7, 11, 13, 17, 19, 2, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 LARGE = (97, 89, 101, 103, 107, 109)  # room for every sequence: a block size, a context length
@@ -86,9 +89,7 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
     free = [r for r in roles if r not in derived]
     for value in derived.values():
         free += [n for n in names_in(value) if n not in free and n not in derived]
-    wide = {n for n in _of_images(calls) if n in free}
-    work = tuple(n for n in free if (n in wide or LAYERS.search(n)) and not ROOM.search(n))
-    sizes = _choose(tuple(free), tuple(derived.items()), work)
+    sizes = _with_little_work(tuple(free), derived, calls)
     every = tuple(dict.fromkeys([*roles, *free, *derived]))
     if public:
         public = {
@@ -120,15 +121,53 @@ def _of_tensors(tree: object) -> set[str]:
     return set().union(*map(names_in, dims), *map(_of_tensors, tree.values()))
 
 
-def _of_images(tree: object) -> set[str]:
-    """The sizes of tensors of four axes and more, behind the first two: they are multiplied."""
-    if isinstance(tree, list):
-        return set().union(*map(_of_images, tree))
-    if not isinstance(tree, dict):
-        return set()
-    dims = tree.get("dims", []) if tree.get("kind") == "tensor" else []
-    own = set().union(*map(names_in, dims[2:])) if len(dims) > 3 else set()
-    return own.union(*map(_of_images, tree.values()))
+def _with_little_work(free: tuple[str, ...], derived: dict[str, str], calls: list) -> tuple:
+    """Sizes with which the calls take little time: the smallest ones for how many layers there are,
+    for images, and for what makes a tensor large."""
+    work = {n for n in free if LAYERS.search(n)} | set().union(*_of_tensors_with(calls, IMAGE))
+    rules = tuple(derived.items())
+    sizes = ()
+    for _ in range(ROUNDS):
+        work = {n for n in work if n in free and not ROOM.search(n)}
+        try:
+            sizes = _choose(free, rules, tuple(n for n in free if n in work))
+        except PlanError:
+            if not sizes:
+                raise
+            return sizes
+        large = set()
+        for run in sizes:
+            for dims in _dims_of(calls):
+                if math.prod(value_of(dim, run) for dim in dims) > LARGEST:
+                    large |= {n for d in dims for n in _needed(d, derived)}
+            large |= {n for d in derived if run[d] > SMALL for n in _needed(d, derived)}
+        if large <= work:
+            return sizes
+        work |= large
+    return sizes
+
+
+def _needed(dim: str, derived: dict[str, str]) -> set[str]:
+    """The names that a size is made of, through the rules that give some of them."""
+    found = names_in(dim)
+    return set(found).union(*(_needed(derived[n], derived) for n in found if n in derived))
+
+
+def _dims_of(tree: object) -> Iterator[list[str]]:
+    """The dimensions of each tensor in a call."""
+    if isinstance(tree, dict):
+        if tree.get("kind") == "tensor":
+            yield tree.get("dims", [])
+        tree = list(tree.values())
+    for part in tree if isinstance(tree, (list, tuple)) else ():
+        yield from _dims_of(part)
+
+
+def _of_tensors_with(calls: list, axes: int) -> Iterator[set[str]]:
+    """The sizes of tensors of so many axes, behind the first two: they are multiplied."""
+    for dims in _dims_of(calls):
+        if len(dims) >= axes:
+            yield set().union(*map(names_in, dims[2:]))
 
 
 def _in_order(derived: dict[str, str]) -> dict[str, str]:
