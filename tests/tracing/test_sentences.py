@@ -90,7 +90,7 @@ def split_heads(t, num_heads):
 
 def test_what_a_line_spoils_is_not_right_on_its_way():
     found = said("heads.split", CUT)
-    assert found.where.first_wrong == 3 and "on its way" not in where_in_words(found)
+    assert found.where.first_wrong == 3 and "Within" not in where_in_words(found)
 
 
 HEADS = """

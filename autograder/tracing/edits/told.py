@@ -95,7 +95,8 @@ def _told(first: Finding, placed: Finding, asked: WrongAnswer, look: Look | None
         said = placed if not two or tells else both(first, placed, two, asked.exercise, look)
         if said is not placed and known and not all(each.known for each in two):
             words = _known_words(first, asked.known)  # one mistake on two lines
-            said = replace(said, message=f"{words} {said.message}" if words else said.message)
+            more = words if words not in said.message else ""  # else a line has them
+            said = replace(said, message=f"{more} {said.message}".lstrip())
     return _where_it_must_be(said, asked, search, pair, look)
 
 

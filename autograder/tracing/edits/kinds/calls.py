@@ -273,7 +273,7 @@ def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
             other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
             receiver = source.of(node.func)
             new = f"{receiver}({', '.join(other)}).transpose({i}, {i + 1})"
-            how = f"`{name}` cuts the numbers in another order than they lie in"
+            how = f"`{name}` takes the numbers as they lie, and another order is meant"
             yield source.with_expression(node, new, how, 1)
     yield from _of_folded(source, node)
 
@@ -295,7 +295,7 @@ def _of_folded(source: Source, node: ast.Call) -> Iterator[Edit]:
         a, b = source.in_brackets(first.left), source.in_brackets(first.right)
         own, (c, d) = source.of(node.func.value), map(source.of, node.args[1:])
         new = f"{own}.view({a}, {c}, {b}, {d}).transpose(1, 2).reshape({a} * {b}, {c}, {d})"
-        how = f"`{callee(node)}` cuts the numbers in another order than they lie in"
+        how = f"`{callee(node)}` takes the numbers as they lie, and another order is meant"
         yield source.with_expression(node, new, how, 1)
 
 

@@ -79,6 +79,8 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     how = f"`{node.id}` is taken where another belongs, in `{_shown(source, node)}`"
     parent = source.parent[node]
     targets = getattr(parent, "targets", None) or [getattr(parent, "target", None)]
+    if [getattr(t, "attr", "") for t in targets] == [node.id]:
+        return  # `self.size = size` is as it says
     read = _read_in(source, function)
     named = isinstance(parent, ast.Assign | ast.NamedExpr)
     renamed = named and not all(is_sure(source, t) for t in targets)
