@@ -274,3 +274,8 @@ def test_tags_that_are_kept_hold_no_script_and_hide_no_text():
     )
     assert "<script" not in html and "onclick" not in html and "alert" not in html
     assert "List&lt;int&gt;" in html
+
+
+def test_each_line_of_an_answer_has_its_number():
+    answer = 'def f(x):\n    """One,\n    two."""\n\n    return x'
+    assert str(code(answer)).count('<span class="line"') == 5

@@ -102,7 +102,8 @@ class _Lowered(mistune.HTMLRenderer):
 
 
 def code(text: str, wrong: Sequence[int] = (), shapes: Sequence[Mapping] = ()) -> Markup:
-    """Python, coloured, every character of it escaped; the lines that go wrong are marked.
+    """Python, coloured, every character of it escaped, with the numbers of its lines; those that go
+    wrong are marked.
 
     shapes: what was found of shape comments. It stands beside its line: a true one as a sign, of
     another one below the line what was found.
@@ -114,6 +115,7 @@ def code(text: str, wrong: Sequence[int] = (), shapes: Sequence[Mapping] = ()) -
     out = []
     for number, line in enumerate(lines.removesuffix("\n").split("\n"), start=1):
         notes = beside.get(number, ())
+        line = f"{_NUMBER}{line}"
         line += "".join(_TRUE for each in notes if each["verdict"] == Verdict.TRUE)
         said = [_beside(each) for each in notes if each["verdict"] != Verdict.TRUE]
         out += [f'<span class="hll">{line}{_FIRST}\n</span>' if number in wrong else f"{line}\n"]
@@ -121,6 +123,7 @@ def code(text: str, wrong: Sequence[int] = (), shapes: Sequence[Mapping] = ()) -
     return Markup("".join(out))
 
 
+_NUMBER = '<span class="line" aria-hidden="true"></span>'  # by the page's style: not copied
 _TRUE = (
     '<span class="shape true" role="note"><span class="ear">shape comment: </span> ✓ true</span>'
 )
