@@ -51,11 +51,8 @@ def where_in_words(finding: Finding) -> str:
         are = "these are" if landmark.endswith("s") else "this is"
         start = f"Line {last} is right so far{f': {are} {landmark}' if landmark else ''}. "
     elif last is not None and landmark:
-        start = (
-            f"Within line {last}, {landmark} come out right. "
-            if landmark.endswith("s")
-            else f"Within line {last}, {landmark} comes out right. "
-        )
+        comes = "come" if landmark.endswith("s") else "comes"
+        start = f"Within line {last}, {landmark} {comes} out right. "
     if how == STOPS:  # nobody knows whether all lines before it are right
         return f"{start}Line {first} stops with an error."
     return f"{start}{first_wrong(first)}{f': {how}' if how else ''}."

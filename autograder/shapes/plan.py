@@ -113,18 +113,15 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
 
 def _of_tensors(tree: object) -> set[str]:
     """The sizes of the tensors in a call. A length that is only handed over may be the longest."""
-    if isinstance(tree, list):
-        return set().union(*map(_of_tensors, tree))
-    if not isinstance(tree, dict):
-        return set()
-    dims = tree.get("dims", []) if tree.get("kind") == "tensor" else []
-    return set().union(*map(names_in, dims), *map(_of_tensors, tree.values()))
+    return {n for dims in _dims_of(tree) for dim in dims for n in names_in(dim)}
 
 
 def _with_little_work(free: tuple[str, ...], derived: dict[str, str], calls: list) -> tuple:
     """Sizes with which the calls take little time: the smallest ones for how many layers there are,
     for images, and for what makes a tensor large."""
-    work = {n for n in free if LAYERS.search(n)} | set().union(*_of_tensors_with(calls, IMAGE))
+    images = (dims for dims in _dims_of(calls) if len(dims) >= IMAGE)
+    work = {n for n in free if LAYERS.search(n)}
+    work |= {n for dims in images for dim in dims[2:] for n in names_in(dim)}
     rules = tuple(derived.items())
     sizes = ()
     for _ in range(ROUNDS):
@@ -161,13 +158,6 @@ def _dims_of(tree: object) -> Iterator[list[str]]:
         tree = list(tree.values())
     for part in tree if isinstance(tree, (list, tuple)) else ():
         yield from _dims_of(part)
-
-
-def _of_tensors_with(calls: list, axes: int) -> Iterator[set[str]]:
-    """The sizes of tensors of so many axes, behind the first two: they are multiplied."""
-    for dims in _dims_of(calls):
-        if len(dims) >= axes:
-            yield set().union(*map(names_in, dims[2:]))
 
 
 def _in_order(derived: dict[str, str]) -> dict[str, str]:

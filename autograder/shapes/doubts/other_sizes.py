@@ -241,16 +241,14 @@ def no_product_of_another(case: Case) -> str:
         unsettled = any(case.scope.fixed(n, e)[1] != CODE for n in others)
         return dim[0] == "*" and len(is_all) == 1 and bool(others) and unsettled
 
+    dims = case.last.dims
     wrong = [
-        (dims[i], shape[j], e, lookup)
-        for dims in (case.last.dims,)
+        may(dims[i], shape[j], e)
         for e, lookup, shape in case.seen()
         for i, j in aligned(dims, len(shape)) or ()
         if not fits(dims[i], shape[j], lookup)
     ]
-    if wrong and all(may(dim, size, e) for dim, size, e, _ in wrong):
-        return "a name may stand for more in this function"
-    return ""
+    return "a name may stand for more in this function" if wrong and all(wrong) else ""
 
 
 def no_layer_calls_it_so(case: Case) -> str:

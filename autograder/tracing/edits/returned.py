@@ -59,10 +59,11 @@ def at_what_it_names(finding: Finding, asked: WrongAnswer) -> Finding:
     of that call, where it is the only one."""
     if finding.where is not None or finding.verdict != Verdict.WRONG:
         return finding
-    call = the_call_named(finding.message, Text(asked.source))
+    text = Text(asked.source)
+    call = the_call_named(finding.message, text)
     if call is None:
         return finding
-    line, text = call.lineno, Text(asked.source)
+    line = call.lineno
     where = Where(last_right=None, first_wrong=line, how=CALLED.format(text.of(call)))
     return replace(finding, where=where, line=line, statement=text.statement(line))
 
