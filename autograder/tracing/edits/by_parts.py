@@ -6,33 +6,36 @@ part in what a known mistake spoils.
 
 from __future__ import annotations
 
+import ast
+
 from autograder.course.calls import Outcome
 from autograder.judging.difference import difference
 from autograder.tracing.edits.kinds.source import NATURAL, Edit
 from autograder.tracing.edits.pairs import Mended
-from autograder.tracing.edits.parts import ALONE, Parts, of_parts, wrong_parts
+from autograder.tracing.edits.parts import ALONE, Parts, is_part_of, of_parts, wrong_parts
 from autograder.tracing.edits.search import Search
+from autograder.tracing.say import NO_CAUSE
+from autograder.tracing.text import Text, callee
 
+JOINS = ("stack", "cat", "concat")
 MOST = 3  # results that are wrong
 TRIED = 3  # changes that are asked for in all calls
 
 
-def by_parts(search: Search, pair: tuple[str, ...]) -> tuple[Mended, ...]:
-    """Two or more things that are wrong, each in results of its own; () where that is not seen.
-
-    pair: the known mistakes that together explain all, if it is known which.
-    """
+def by_parts(search: Search) -> tuple[Mended, ...]:
+    """Two or more things that are wrong, each in results of its own; () where that is not seen."""
     parts = search.parts
     if parts is None or search.by_chance or not 1 < len(parts.wrong) <= MOST:
         return ()
     found = {}
     for key in parts.wrong:
         edit = _that_mends(search, parts, key)
-        words, line = _known(search, parts, key, pair)
-        if edit is None and line is None:
+        line, how = _at_one_line(search, parts, key)
+        if edit is not None:
+            line, how = edit.line, edit.how
+        if line is None:
             return ()
-        how = edit.how if edit is not None else ALONE
-        found[edit.line if edit is not None else line] = how, words
+        found[line] = how, _known(search, parts, key)
     if len(found) < 2:
         return ()
     return tuple(Mended(line, *said) for line, said in sorted(found.items()))
@@ -59,13 +62,25 @@ def _that_mends(search: Search, parts: Parts, key: object) -> Edit | None:
     return None
 
 
-def _known(
-    search: Search, parts: Parts, key: object, pair: tuple[str, ...]
-) -> tuple[str, int | None]:
-    """The words of the known mistake of a pair that spoils one result, and the line that only this
-    result is made with."""
+def _at_one_line(search: Search, parts: Parts, key: object) -> tuple[int | None, str]:
+    """The line that only one result is made with, or the one line of it that the steps tell."""
     line = parts.only({key})
-    for check, message, gives in search.wrong.known.mistakes:
-        if check in pair and wrong_parts(search.wrong, gives, parts) == {key}:
-            return message, line
-    return "", line
+    wrong = [each for each in parts.may[key] if search.likely.get(each, 1) == 0]
+    alone = wrong[0] if len(wrong) == 1 and not _only_joins(search, wrong[0]) else None
+    return (line, ALONE) if line is not None else (alone, NO_CAUSE)
+
+
+def _only_joins(search: Search, line: int) -> bool:
+    """Whether a line joins what rounds of a loop made, so that their order may be what is wrong."""
+    statement = Text(search.wrong.source).around(line)
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if statement else []
+    return any(callee(n) in JOINS for n in calls)
+
+
+def _known(search: Search, parts: Parts, key: object) -> str:
+    """The words of a known mistake that gives what came for one result, in all calls."""
+    for _, message, gives in search.wrong.known.mistakes:
+        spoiled = wrong_parts(search.wrong, gives, parts) or set()
+        if key in spoiled and is_part_of(key, search.wrong, gives):
+            return message
+    return ""

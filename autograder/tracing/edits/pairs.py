@@ -17,13 +17,14 @@ from autograder.judging.difference import matches
 from autograder.tracing.edits.distance import all_one, are_apart, distance, mark, may_match
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
-from autograder.tracing.edits.kinds.source import Edit, is_about
+from autograder.tracing.edits.kinds.source import NATURAL, Edit, is_about
 from autograder.tracing.edits.parts import wrong_parts
 from autograder.tracing.edits.search import SURVIVE, Search
 from autograder.tracing.look import Told
 
 MOST_OF_KNOWN = 16  # pairs of changes that each leave a known mistake
 MOST_OF_TWO = 12_000  # the same for two at once
+MOST_OF_ALL = 16_000_000  # the same of all with all, which cost as much to make as to run
 MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
 NEAREST = 4  # changes behind which a second one is looked for
 MOST_ALIKE = 4  # of those that come equally near
@@ -100,6 +101,39 @@ class Pairs:
             return apart and are_apart(as_it_is, gave[one.source], gave[two.source])
 
         return self._two_changes([e for e in self.nearest if e.is_natural][:NEAREST], fits)
+
+    def of_all(self) -> tuple[Mended, ...]:
+        """Any two natural slips in two lines that together are all that is wrong, though neither
+        alone brings the result nearer; after `one`, where nothing else is found."""
+        if self.place is None:
+            return ()
+        found: dict[tuple, Edit] = {}  # of those that give the same the likeliest
+        hidden: list[Edit] = []  # what shows only where another slip is undone
+        changed = {edit.source for edit in self.change}
+        for edit, gave in zip(self.search.tried, self.search.gave, strict=True):
+            natural = edit.rank <= NATURAL and not (edit.missing or edit.unsure)
+            if not natural or gave is None or gave.error is not None:
+                continue
+            if edit.source in changed:
+                key = edit.line, str(mark(gave))
+                found[key] = min(found.get(key, edit), edit, key=self.search.doubt)
+            elif edit.rank < NATURAL:
+                hidden.append(edit)
+        own = list(found.values())
+        pairs = [*itertools.combinations(own, 2), *itertools.product(own, hidden)]
+        pairs = [
+            (one, other)
+            for one, other in pairs
+            if one.line != other.line and not (one.takes and other.takes)
+        ]
+        pairs.sort(key=lambda pair: sum(map(self.search.doubt, pair)))
+        texts = [(pair, text) for pair in pairs if (text := pair[0].after(pair[1]))]
+        texts = texts[: MOST_OF_ALL // self.search.cost**2]
+        gave = self.versions.in_the_call([text for _, text in texts])
+        texts = [each for each, came in zip(texts, gave, strict=True) if self.versions.fits(came)]
+        fine = self.versions.all_right([text for _, text in texts[:SURVIVE]])
+        right_ones = [p for (p, _), is_right in zip(texts, fine, strict=False) if is_right]
+        return self._told(*min(right_ones, key=lambda p: self._doubts(*p))) if right_ones else ()
 
     def _of_two_known_ones(self) -> tuple[Mended, ...]:
         """Two changes of which each alone gives what a known mistake gives, and both together what

@@ -131,6 +131,14 @@ def wrong_parts(asked: WrongAnswer, outcomes: Sequence[Outcome], parts: Parts) -
     return _wrong(pairs, asked.exercise.rtol) if pairs is not None else None
 
 
+def is_part_of(key: object, asked: WrongAnswer, outcomes: Sequence[Outcome]) -> bool:
+    """Whether what came for one part is the same in these outcomes, in all calls."""
+    both = zip(asked.outcomes, outcomes, asked.known.expected, strict=True)
+    parts = [[of_parts(e.value) for e in pair] for *pair, wanted in both if wanted.error is None]
+    rtol = asked.exercise.rtol
+    return all(key in a and key in b and not difference(a[key], b[key], rtol) for a, b in parts)
+
+
 def _pairs(
     asked: WrongAnswer, outcomes: Sequence[Outcome], keys: Sequence
 ) -> dict[object, list[tuple]] | None:
@@ -217,6 +225,8 @@ class _Flow:
             self._make(target, node.lineno, read | heads)
             if isinstance(node, ast.Assign):
                 shared = set() if _makes_a_new_one(node.value) else read
+                if isinstance(target, ast.Subscript) and _is_computed(node.value):
+                    shared = set()  # its numbers are copied
                 self.of.setdefault(root_of(target), set()).update(shared)
             elif isinstance(node, ast.AugAssign):  # a tensor is changed in place
                 self._change(root_of(target), node.lineno, read | heads)
@@ -281,6 +291,13 @@ def _targets(node: ast.stmt) -> Iterator[tuple[ast.expr, set[str]]]:
 def _makes_a_new_one(value: ast.expr) -> bool:
     """Whether an expression surely makes a tensor that shares its numbers with no other."""
     return isinstance(value, NEW) or (isinstance(value, ast.Call) and callee(value) in MAKE)
+
+
+def _is_computed(value: ast.expr) -> bool:
+    """Whether an expression is what a function of the library gives, or a part of that."""
+    while isinstance(value, ast.Subscript | ast.Attribute):
+        value = value.value
+    return isinstance(value, ast.Call) and root_of(value.func) in ("torch", "F", "math")
 
 
 def _read(node: ast.AST) -> set[str]:

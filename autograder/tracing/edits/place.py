@@ -26,7 +26,7 @@ def looked_at(
     rtol: float,
     pair: Sequence[str] = (),
 ) -> int | None:
-    """The place of the call, None where there is none: one that stops, shows both of two known
+    """The place of the call, None where there is none: one that stops and should not, shows both of two known
     mistakes, leaves nothing to chance and is no training, as far as there is such; the smallest.
 
     pair: the known mistakes that together explain all, if it is known which.
@@ -42,7 +42,7 @@ def looked_at(
     failed = failed or [i for i, (got, wanted) in pairs if changes_more(got, wanted)]
     failed = [i for i in failed if not (calls[i].inspect or by_itself(calls[i], calls))]
     for fits in (
-        lambda i: outcomes[i].error is not None,
+        lambda i: outcomes[i].error is not None and known.expected[i].error is None,
         shows,
         lambda i: not by_chance(calls, known, i),
         lambda i: not calls[i].train,

@@ -140,14 +140,30 @@ def at_its_key(finding: Finding, asked: WrongAnswer) -> Finding:
     values = _values(text)
     if len(bad) != 1 or not bad <= values.keys():
         return finding
-    (value,) = (values[key] for key in bad)
+    (value,) = (_made_for_it(text, values[key]) for key in bad)
     given = {a.arg for f in text.functions for a in f.args.args}
     right = _names_in(*(v for key, v in values.items() if key not in bad))
-    if not _names_in(value) & text.stored <= right | given:
+    own = {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and _is_stored(n)}
+    if not _names_in(value) & text.stored - own <= right | given:
         return finding
     where = Where(last_right=None, first_wrong=value.lineno, how=ALONE)
     statement = text.statement(value.lineno)
     return replace(finding, where=where, line=value.lineno, statement=statement)
+
+
+def _made_for_it(text: Text, value: ast.expr) -> ast.expr:
+    """What a variable gets that is made once and read in this one place; else the value itself."""
+    while isinstance(value, ast.Name):
+        own = [n for n in text.nodes if isinstance(n, ast.Name) and n.id == value.id]
+        made = [n for n in text.nodes if isinstance(n, ast.Assign) and n.targets == own[:1]]
+        if len(made) != 1 or len(own) != 2:
+            break
+        value = made[0].value
+    return value
+
+
+def _is_stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
 
 
 def _differ(got: Mapping, wanted: Mapping, key, rtol: float) -> bool:

@@ -41,6 +41,8 @@ def both(
     parts = _by_time(two, look)
     rest = first.message if is_nameless(first.check, exercise.task) else ""
     rest = rest.partition(TWO_AT_ONCE)[0].strip()
+    for known in (each.known for each in parts if each.known):  # its line has them
+        rest = re.sub(rf" ?Part \d{{1,3}} of the result: {re.escape(known)}", "", rest)
     message = f"Two things are wrong. {_listed(parts)} {rest}".strip()
     line = parts[0].shown
     told = placed.where is not None and placed.where.first_wrong == line

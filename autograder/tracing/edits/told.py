@@ -76,7 +76,9 @@ def _told(first: Finding, placed: Finding, asked: WrongAnswer, look: Look | None
     one = search.one()
     of_known, two = _two(first, placed, search, one, known)
     if not (two or one or settled or known):
-        two = by_parts(search, pair)
+        two = by_parts(search)
+    if not (two or one or settled) and placed.where is None:
+        two = Pairs(search).of_all()
     if two and one:  # two slips in their places, for one step that could be missing anywhere
         one = []
     if settled and one:

@@ -12,11 +12,11 @@ from collections.abc import Callable
 
 import torch
 
-from autograder.course.steps.traces import LEAF
+from autograder.course.steps.traces import LEAF, Step
 from autograder.tracing.alike import HIDDEN, plain
 from autograder.tracing.first_wrong import EXTREMES, Judged, is_shifted, taken_for_another
 from autograder.tracing.names import Slip
-from autograder.tracing.proof.standing import FILLS, factor_of
+from autograder.tracing.proof.standing import FILLS, changes_nothing, factor_of
 from autograder.tracing.say import is_root
 from autograder.tracing.text import Text, callee, function_around, own_nodes
 
@@ -34,6 +34,7 @@ def made_elsewhere(slip: Slip, line: int, text: Text) -> int | None:
         return changed
     made = _picked(slip, line, text) or _number_or_mask(slip, line, text)
     made = made or _without_a_number(slip, line, text) or _handed_over(slip, line, text)
+    made = made or _changes_nothing_before(slip, line, text) or _by_one_call(slip, line, text)
     return made or _kept_as_it_is(slip, line, text)
 
 
@@ -119,6 +120,41 @@ def _kept_as_it_is(slip: Slip, line: int, text: Text) -> int | None:
     read = [n for n in inside if isinstance(n.ctx, ast.Load) and [n.id] == names]
     kept = [n for n in own_nodes(function) if isinstance(n, ast.Assign) and n.value in read]
     return kept[0].lineno if len(read) == len(kept) == 1 else None
+
+
+def _changes_nothing_before(slip: Slip, line: int, text: Text) -> int | None:
+    """The line before that makes what a step takes, where that leaves it as it was in all rounds,
+    and a known mistake leaves out what should change it: a factor that is 1."""
+    judged, steps = slip.judged, slip.judged.steps
+    for source in steps[slip.number].inputs if slip.cause is not None else ():
+        made = text.line(steps[source])
+        rounds = [i for i, s in enumerate(steps) if _key(s) == _key(steps[source])]
+        several = any(steps[i].value.unique().numel() > 1 for i in rounds)
+        idle = several and all(changes_nothing(judged, i) for i in rounds)
+        if idle and made is not None and made < line:
+            return made
+    return None
+
+
+def _by_one_call(slip: Slip, line: int, text: Text) -> int | None:
+    """The line that calls a helper of the student's with what is wrong, where another call of it
+    comes out right: of a statement that takes what the helper was given."""
+    judged, step, helper = slip.judged, slip.judged.steps[slip.number], function_around(text, line)
+    others = (i for i, s in enumerate(judged.steps) if _key(s) == _key(step))
+    others = {i for i in others if judged.steps[i].outer != step.outer} - judged.bad
+    right = any(judged.made_of(i) & judged.right for i in others)
+    if not (right and step.outer and helper is not None):
+        return None
+    inside = [n for n in own_nodes(helper) if isinstance(n, ast.Name)]
+    made = {n.id for n in inside if isinstance(n.ctx, ast.Store)}
+    given = {a.arg for a in helper.args.args} - {"self"} - made
+    taken = any(n.id in given for n in ast.walk(text.around(line)) if isinstance(n, ast.Name))
+    caller = text.around(step.outer[0])
+    return caller.lineno if taken and caller is not None else None
+
+
+def _key(step: Step) -> tuple:
+    return step.place, step.op
 
 
 def _handed_over(slip: Slip, line: int, text: Text) -> int | None:

@@ -10,6 +10,7 @@ from autograder.tracing.edits.kinds.brackets import of_brackets
 from autograder.tracing.edits.kinds.calls import of_calls, of_filled
 from autograder.tracing.edits.kinds.conditions import of_conditions
 from autograder.tracing.edits.kinds.counts import of_counts
+from autograder.tracing.edits.kinds.elsewhere import of_what_stands_elsewhere
 from autograder.tracing.edits.kinds.indices import of_indices
 from autograder.tracing.edits.kinds.left_out import of_what_is_left_out
 from autograder.tracing.edits.kinds.missing import of_what_is_missing
@@ -32,6 +33,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_what_is_left_out,
     of_indices,
     of_names,
+    of_what_stands_elsewhere,
     of_statements,
     of_moves,
     of_brackets,

@@ -78,6 +78,7 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_pairs(source, node)
         yield from _of_joined(source, node)
         yield from _of_whole_numbers(source, node)
+        yield from _of_heads_as_items(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if node.attr in ("T", "mT", "data"):
             how = f"`{source.shown(node)}` turns what should stay as it is"
@@ -149,6 +150,17 @@ def _none(source: Source, node: ast.Call) -> Iterator[Edit]:
     elif node.args and not isinstance(node.args[0], ast.Starred):
         kept = node.args[2] if name == "where" and len(node.args) == 3 else node.args[0]
         yield replace(source.with_expression(node, source.of(kept), how, 2), takes=True)
+
+
+def _of_heads_as_items(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """An average over the second axis, where that is joined with the first."""
+    function = node.func
+    axes = [*map(number, node.args), *(number(k.value) for k in node.keywords if k.arg == "dim")]
+    if callee(node) != "mean" or axes != [1] or of_library(function):
+        return
+    how = f"`{source.shown(node)}` averages over an axis that is to be joined with the first"
+    if isinstance(function, ast.Attribute):
+        yield source.with_expression(node, f"{source.of(function.value)}.flatten(0, 1)", how, 2)
 
 
 def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:

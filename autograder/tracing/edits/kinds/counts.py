@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Iterator
 
@@ -14,6 +15,8 @@ COUNTS = ("len", "numel", "size", "sum")
 HALF, LAYER = 0.5, "Linear"
 HEADS = re.compile(r"^(?:num|n|nr)?_?heads?$")
 LATE = 3  # how unlikely one of many counts is
+IN_TURN = "deals them out in turn, where neighbours belong together"
+MOST_SIZES = 6  # that are tried in the place of one sum
 
 
 def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -24,9 +27,14 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         )
         function = source.function(node)
         if function is not None and _is_count(source, function, below):
+            yield from _of_its_sum(source, above, below)
             yield from _others(source, function, above, below)
+        elif function is not None:
+            yield from _of_a_size(source, function, above, below)
     elif isinstance(node, ast.BinOp):
         yield from _of_neighbours(source, node)
+    elif isinstance(node, ast.Compare):
+        yield from _of_neighbours_on_both_sides(source, node)
     elif isinstance(node, ast.Assign):
         yield from _up_to_it(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "len" and len(node.args) == 1:
@@ -103,15 +111,34 @@ def _of_one_head(source: Source, node: ast.Name) -> Iterator[Edit]:
 
 def _of_neighbours(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     """Places that are dealt out in turn, `i % n`, where neighbours belong together."""
+    how = f"`{source.shown(node)}` {IN_TURN}"
+    for new in _as_neighbours(source, node):
+        yield source.with_expression(node, new, how, 1)
+
+
+def _of_neighbours_on_both_sides(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    """The same of two places that are compared."""
+    how = f"`{source.shown(node)}` {IN_TURN}"
+    for one, other in itertools.pairwise((node.left, *node.comparators)):
+        between = source.text[source.span(one)[1] : source.span(other)[0]]
+        span = source.span(one)[0], source.span(other)[1]
+        pairs = zip(_as_neighbours(source, one), _as_neighbours(source, other), strict=False)
+        for pair in pairs:
+            yield source.with_span(node, span, between.join(pair), how, 1)
+
+
+def _as_neighbours(source: Source, node: ast.expr) -> list[str]:
+    """`i // (size // n)` for `i % n`, with each size that the function knows."""
     function = source.function(node)
-    if not isinstance(node.op, ast.Mod) or function is None or isinstance(node.left, ast.Constant):
-        return
+    if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mod) or function is None:
+        return []
+    if isinstance(node.left, ast.Constant):
+        return []
     counted = sizes(source, function)
     known = names_of(source, function, node.lineno)
     right, left = source.of(node.right), source.in_brackets(node.left)
-    how = f"`{source.shown(node)}` deals them out in turn, where neighbours belong together"
-    for other in [n for n in known if n in counted and n != right][:4]:
-        yield source.with_expression(node, f"{left} // ({other} // {right})", how, 1)
+    others = [n for n in known if n in counted and n != right][:4]
+    return [f"{left} // ({other} // {right})" for other in others]
 
 
 def _is_under_a_root(source: Source, node: ast.expr) -> bool:
@@ -177,3 +204,33 @@ def _others(
             for new in (f"len({name})", f"{name}.numel()", f"(len({name}) - 1)", f"{name}.sum()"):
                 if new != source.of(below):
                     yield source.with_text(below, new, how, LATE)
+
+
+def _of_its_sum(source: Source, above: ast.expr, below: ast.expr) -> Iterator[Edit]:
+    """A number of values, where their sum belongs: that of what is divided, or of what is counted,
+    which may be True and False."""
+    how = f"`{source.shown(below)}` is not what `{source.shown(above)}` is divided by"
+    if isinstance(above, ast.Name):
+        yield source.with_text(below, f"{above.id}.sum()", how, 2)
+        yield source.with_text(below, f"{above.id}.sum(-1, keepdim=True)", how, 2)
+    counts = isinstance(below, ast.Call) and isinstance(below.func, ast.Attribute)
+    if counts and callee(below) in ("numel", "size"):
+        yield source.with_text(below, f"{source.of(below.func.value)}.sum()", how, 1)
+
+
+def _of_a_size(
+    source: Source, function: ast.FunctionDef, above: ast.expr, below: ast.expr
+) -> Iterator[Edit]:
+    """A sum of what is there, where the number of all belongs."""
+    root = below.value if isinstance(below, ast.Subscript) else below
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
+    own = [n.value for n in made if source.of(n.targets[0]) == source.of(root)]
+    if len(own) != 1 or not isinstance(own[0], ast.Call) or callee(own[0]) != "sum":
+        return
+    how = f"`{source.shown(below)}` is not what `{source.shown(above)}` is divided by"
+    shapes = [n for n in source.inside(function) if isinstance(n, ast.Subscript)]
+    shapes = [source.of(n) for n in shapes if source.of(n.value).endswith(".shape")]
+    known = names_of(source, function, below.lineno)
+    found = [*shapes, *(name for name in known if name in sizes(source, function))]
+    for new in [*dict.fromkeys(found)][:MOST_SIZES]:
+        yield source.with_text(below, new, how, 2)

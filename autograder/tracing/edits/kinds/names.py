@@ -100,7 +100,8 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
             if other not in read or {node.id, other} <= counted:  # made, it belongs somewhere
                 rank = 1
             edit = source.with_text(node, other, how, rank)
-            yield replace(edit, by_name=True, unsure=unsure)
+            made = unsure and _is_read_beside(source, function, other, node.id)
+            yield replace(edit, by_name=True, unsure=unsure and not made)
     if renamed:
         return
     handed = isinstance(parent, ast.Call | ast.Tuple | ast.keyword)
@@ -165,6 +166,8 @@ def _alike(source: Source, function: ast.FunctionDef, one: str, other: str) -> b
         return True
     if one in given and one in made_from(source, function, other):
         return True  # what it was before something was made of it
+    if other in given and _is_read_beside(source, function, other, one):
+        return True
     if len(one) > 2 and len(other) > 2 and (one[:3] == other[:3] or one[-3:] == other[-3:]):
         return True
     groups = (ast.Tuple, ast.For, ast.comprehension)
@@ -181,6 +184,15 @@ def made_from(source: Source, function: ast.FunctionDef, name: str) -> set[str]:
         if isinstance(node, ast.Assign) and [source.of(t) for t in node.targets] == [name]:
             return {n.id for n in source.names(node.value)}
     return set()
+
+
+def _is_read_beside(source: Source, function: ast.FunctionDef, name: str, made: str) -> bool:
+    """Whether a variable is made of another one that is read elsewhere, too: that it is made shows
+    that both are wanted."""
+    if name not in made_from(source, function, made):
+        return False
+    read = [n for n in source.names(function) if n.id == name and isinstance(n.ctx, ast.Load)]
+    return len({source.statement(n) for n in read}) > 1
 
 
 def _is_a_share(source: Source, node: ast.Name) -> bool:
@@ -221,8 +233,11 @@ def _read_in(source: Source, function: ast.FunctionDef) -> set[str]:
 
 
 def sizes(source: Source, function: ast.FunctionDef) -> set[str]:
-    """The names that hold a whole number, as far as the text tells."""
-    return source.once(("sizes", function), lambda: _sizes(source, function))
+    """The names that hold a whole number, as far as the text tells; in the function around this
+    one, too."""
+    outer = [n for n in source.around(function) if isinstance(n, ast.FunctionDef)][:1]
+    around = sizes(source, outer[0]) if outer else set()
+    return around | source.once(("sizes", function), lambda: _sizes(source, function))
 
 
 def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
@@ -335,7 +350,8 @@ def _is_a_number(source: Source, node: ast.Name) -> bool:
 
 
 def names_of(source: Source, function: ast.FunctionDef, line: int) -> list[str]:
-    """The names that a function has before a line, the last first."""
+    """The names that a function has before a line, the last first; those of the one around it come
+    behind its own."""
     return source.once(("names", function, line), lambda: _names_of(source, function, line))
 
 
@@ -345,7 +361,9 @@ def _names_of(source: Source, function: ast.FunctionDef, line: int) -> list[str]
     stored = [n for n in source.names(function) if isinstance(n.ctx, ast.Store)]
     before = (n for n in stored if n.lineno <= line)
     found += [n.id for n in sorted(before, key=lambda n: (n.lineno, n.col_offset))]
-    return [n for n in dict.fromkeys(reversed(found)) if n not in ("self", "_")]
+    outer = [n for n in source.around(function) if isinstance(n, ast.FunctionDef)][:1]
+    around = names_of(source, outer[0], function.lineno) if outer else []
+    return [n for n in dict.fromkeys([*reversed(found), *around]) if n not in ("self", "_")]
 
 
 def _of_attribute(source: Source, node: ast.Attribute) -> Iterator[Edit]:

@@ -247,6 +247,7 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
             cut = all(isinstance(each, ast.Subscript) for each in pair)
             counted = named and _counts_backwards(source, *pair)
             rank = 0 if isinstance(parent, ast.Subscript) and (counted or not named) else 1
+            rank += named and _counts_backwards(source, *reversed(pair))  # as the loops lie
             edit = source.with_span(node, (begins, ends), new, how, rank)
             returned = isinstance(parent, ast.Return) and named
             sure = cut or returned or counted or _is_layout(source, node)

@@ -34,6 +34,7 @@ OTHERS = {
     "|": ("&",),
     "**": ("*",),
 }
+ALIAS = 5  # how unlikely it is that a statement was to give another name alone
 ORDERED = ("-", "/", "//", "%", "**", "@")
 COMPARED = {
     ast.Lt: "<",
@@ -127,11 +128,23 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         how = f"`{sign} {_in_brackets(source, node.right)}` does not belong there"
     else:
         how = f"the power `{sign} {_in_brackets(source, node.right)}` does not belong there"
-    yield replace(source.with_expression(node, source.of(node.left), how, 2), takes=True)
+    rank = ALIAS if _would_be_an_alias(source, node, node.left) else 2
+    yield replace(source.with_expression(node, source.of(node.left), how, rank), takes=True)
     if sign in ("+", "*", "-", "//"):
         sign_too = "-" if sign == "-" else ""
         how = f"`{_in_brackets(source, node.left)} {sign}` does not belong there"
         yield replace(source.with_expression(node, f"{sign_too}{right}", how, 2), takes=True)
+
+
+def _would_be_an_alias(source: Source, node: ast.BinOp, left: ast.expr) -> bool:
+    """Whether nothing but another name for a variable is left of a statement, and that variable is
+    read again behind it: then the statement was meant, and another takes what it gives."""
+    statement, function = source.parent[node], source.function(node)
+    if not isinstance(statement, ast.Assign) or not isinstance(left, ast.Name) or function is None:
+        return False
+    own = [n for n in source.names(function) if n.id == left.id and n.lineno > node.lineno]
+    other = [source.of(target) for target in statement.targets] != [left.id]
+    return other and any(isinstance(n.ctx, ast.Load) for n in own)
 
 
 def _of_half(source: Source, node: ast.BinOp) -> Iterator[Edit]:

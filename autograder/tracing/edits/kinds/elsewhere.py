@@ -1,0 +1,77 @@
+"""Slips by which part of a tensor is taken: another one that the program names, the middle of two
+neighbours, or in later rounds what is new alone."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autograder.tracing.edits.kinds.names import made_from
+from autograder.tracing.edits.kinds.source import Edit, Source
+
+MOST = 4  # other parts that are tried in one place
+FROM, UNTIL = "1:", ":-1"
+
+
+def of_what_stands_elsewhere(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of one part, or of what one is taken of."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield from _of_another_part(source, node)
+    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        yield from _of_the_middle(source, node)
+    elif isinstance(node, ast.Call):
+        yield from _of_what_is_new(source, node)
+
+
+def _of_another_part(source: Source, node: ast.Name) -> Iterator[Edit]:
+    """`query`, which is `inputs[i]`, where `inputs[j]` belongs."""
+    function = source.function(node)
+    if function is None or not isinstance(source.parent[node], ast.BinOp | ast.Call):
+        return
+    of = made_from(source, function, node.id)
+    around = [n for n in source.around(node) if isinstance(n, ast.For)]
+    rounds = {n.id for loop in around for n in source.names(loop.target)}
+    others = [
+        n
+        for n in source.inside(function)
+        if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name) and n.value.id in of
+        if isinstance(n.slice, ast.Name) and n.slice.id in rounds
+    ]
+    shown = source.shown(source.parent[node])
+    how = f"`{node.id}` is taken where another part of what it is taken of belongs, in `{shown}`"
+    for text in [*dict.fromkeys(map(source.of, others))][:MOST]:
+        yield replace(source.with_text(node, text, how, 2), by_name=True)
+
+
+def _of_the_middle(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """The first or the second of each two neighbours, where the middle between them belongs."""
+    text = source.of(node.slice).replace(" ", "")
+    if text not in (FROM, UNTIL):
+        return
+    of = source.of(node.value)
+    how = f"`{source.shown(node)}` takes one of each two neighbours, and not the middle between"
+    yield source.with_expression(node, f"({of}[{UNTIL}] + {of}[{FROM}]) / 2", how, 2)
+
+
+def _of_what_is_new(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """All that there is so far, where a call that is given what earlier rounds left takes the last
+    place alone."""
+    first = node.args[0] if node.args else None
+    in_a_loop = any(isinstance(n, ast.For | ast.While) for n in source.around(node))
+    left = [k.value for k in node.keywords if isinstance(k.value, ast.Name)]
+    if not isinstance(first, ast.Name) or not in_a_loop:
+        return
+    for past in [name for name in left if _begins_with_none(source, name)]:
+        how = f"`{first.id}` holds what `{past.id}` has already, in `{source.shown(node)}`"
+        new = f"{first.id} if {past.id} is None else {first.id}[:, -1:]"
+        yield source.with_expression(first, new, how, 1)
+
+
+def _begins_with_none(source: Source, name: ast.Name) -> bool:
+    """Whether a variable is None before the rounds of a loop give it a value."""
+    function = source.function(name)
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)] if function else []
+    own = [n.value for n in made if name.id in [source.of(target) for target in n.targets]]
+    nothing = [isinstance(v, ast.Constant) and v.value is None for v in own]
+    return any(nothing) and not all(nothing)
