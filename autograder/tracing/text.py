@@ -247,6 +247,17 @@ def _may_give(value: ast.expr | None, count: int) -> bool:
     return len(value.elts) == count if isinstance(value, ast.Tuple | ast.List) else bool(value)
 
 
+def made_in(node: ast.Assign) -> list[tuple[str, ast.expr]]:
+    """The variables that a statement gives values, each with its own where both are written out."""
+    found = []
+    for target in node.targets:
+        both = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+        both = both and len(target.elts) == len(node.value.elts)
+        pairs = zip(target.elts, node.value.elts, strict=True) if both else [(target, node.value)]
+        found += [(own.id, value) for own, value in pairs if isinstance(own, ast.Name)]
+    return found
+
+
 def root_of(node: ast.expr) -> str:
     """The variable that a chain of methods, indices and attributes begins with."""
     while isinstance(node, ast.Call | ast.Attribute | ast.Subscript):

@@ -9,6 +9,7 @@ from tests.tracing.fresh import (
     AGAIN_COUNTED,
     AGAIN_LOOKED_AT,
     COUNTED,
+    EIGHTH,
     FIFTH,
     FOURTH,
     FOURTH_COUNTED,
@@ -89,7 +90,7 @@ def test_where_names_leave_it_open_no_line_is_told(program):
 TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "S38")]
 
 
-MENDED = [*SIXTH, *SEVENTH]
+MENDED = [*SIXTH, *SEVENTH, *EIGHTH]
 
 
 @pytest.mark.parametrize("program", MENDED, ids=[p.what for p in MENDED])

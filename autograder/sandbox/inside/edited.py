@@ -30,6 +30,7 @@ MAX_ITEMS = 100_000  # of all lists of one version that are written as a loop in
 COUNTER, ITEMS = "_round_of_a_loop", "_items_of_a_list"
 EACH, ONCE_MORE = "_each_round", "_once_more"
 FILE = "<cell another version>"
+EIGENVALUES = ("eig", "eigvals", "eigh", "eigvalsh")
 DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 LOOP = re.compile(r"\b(?:for|while)\b")
 OF_ITS_CLASS = re.compile(r"\b__\w+(?<!__)\b")  # names that mean something else outside of a class
@@ -292,9 +293,31 @@ def _quiet():
     """Nothing that a version prints is shown, and no warning."""
     nowhere = io.StringIO()
     out, err = contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere)
-    with out, err, warnings.catch_warnings():
+    with out, err, warnings.catch_warnings(), _without_crashes():
         warnings.simplefilter("ignore")
         yield
+
+
+@contextlib.contextmanager
+def _without_crashes() -> Iterator:
+    """Eigenvalues of what holds NaN raise: some builds of LAPACK end the process there."""
+    kept = {name: getattr(torch.linalg, name) for name in EIGENVALUES}
+
+    def guarded(of: Callable) -> Callable:
+        def only_of_numbers(matrix, *args, **more):
+            if not torch.isfinite(matrix).all():
+                raise ValueError("eigenvalues of what holds NaN or infinity")
+            return of(matrix, *args, **more)
+
+        return only_of_numbers
+
+    for name, of in kept.items():
+        setattr(torch.linalg, name, guarded(of))
+    try:
+        yield
+    finally:
+        for name, of in kept.items():
+            setattr(torch.linalg, name, of)
 
 
 def _define(tree: ast.Module, namespace: dict, bound: _Rounds) -> None:

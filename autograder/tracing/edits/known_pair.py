@@ -47,6 +47,9 @@ def of_a_known_pair(pairs: Pairs, message: str) -> tuple[Mended, ...]:
         late = lines.index(None)
         own[late] = _after(pairs, own[late], own[1 - late])
         lines[late] = _line(pairs, own[late], own[1 - late])
+    made = [each.edit and pairs.where_it_is_made(each.edit) for each in own]
+    own = [replace(each, edit=edit) for each, edit in zip(own, made, strict=True)]
+    lines = [each.edit.line if each.edit else line for line, each in zip(lines, own, strict=True)]
     said = [_mended(line, each, pairs) for line, each in zip(lines, own, strict=True)]
     return tuple(sorted(said, key=lambda each: each.line is None)) if any(lines) else ()
 

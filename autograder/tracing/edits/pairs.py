@@ -17,7 +17,13 @@ from autograder.judging.difference import matches
 from autograder.tracing.edits.distance import all_one, are_apart, distance, mark, may_match
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
-from autograder.tracing.edits.kinds.source import NATURAL, Edit, is_about
+from autograder.tracing.edits.kinds.source import (
+    NATURAL,
+    Edit,
+    is_about,
+    is_read_at,
+    lines_that_make,
+)
 from autograder.tracing.edits.parts import wrong_parts
 from autograder.tracing.edits.search import SURVIVE, Search
 from autograder.tracing.look import Told
@@ -260,7 +266,25 @@ class Pairs:
     def _told(self, one: Edit, two: Edit) -> tuple[Mended, ...]:
         """Two changes that together make all right, as they are told."""
         pairs = (one, two), (two, one)
-        return tuple(Mended.by(own, self._named(own, other)) for own, other in pairs)
+        return tuple(
+            Mended.by(self.where_it_is_made(own), self._named(own, other)) for own, other in pairs
+        )
+
+    def where_it_is_made(self, edit: Edit) -> Edit:
+        """The change of the line that makes a variable for this one place, where that gives the
+        same as another name there."""
+        start, end = edit.place
+        source, old = self.wrong.source, self.wrong.source[start:end]
+        if not edit.by_name or not is_read_at(old, edit.line, source):
+            return edit
+        made = lines_that_make(old, source, edit.line)[-1:]
+        gave = dict(zip((e.source for e in self.search.tried), self.search.gave, strict=True))
+        came = gave.get(edit.source)
+        for other in self.search.tried if made and came is not None else ():
+            natural = other.line in made and other.rank <= NATURAL and not other.missing
+            if natural and gave[other.source] and matches(gave[other.source], came, self.rtol):
+                return other
+        return edit
 
     def _doubts(self, one: Edit, other: Edit) -> tuple[int, float, int]:
         """How unlikely two changes are that do as well as others: those of lines that the steps

@@ -26,8 +26,9 @@ def looked_at(
     rtol: float,
     pair: Sequence[str] = (),
 ) -> int | None:
-    """The place of the call, None where there is none: one that stops and should not, shows both of two known
-    mistakes, leaves nothing to chance and is no training, as far as there is such; the smallest.
+    """The place of the call, None where there is none: one that stops and should not, shows both of
+    two known mistakes, leaves nothing to chance and is no training, as far as there is such; the
+    smallest.
 
     pair: the known mistakes that together explain all, if it is known which.
     """

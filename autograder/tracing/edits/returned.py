@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
 
 from autograder.course.asking import Finding, Verdict, Where
-from autograder.judging.difference import difference
-from autograder.tracing.edits.parts import ALONE
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.text import Text, callee, function_around, own_nodes, root_of, stored_in
 
@@ -123,72 +120,6 @@ def _of_a_key(text: Text, got, wanted) -> tuple[int, str] | None:
     lines = [n.lineno for n in text.nodes if isinstance(n, ast.Constant) and n.value in more]
     found = len(more) == len(lines) == 1
     return (lines[0], NO_KEY.format(*more)) if found else None
-
-
-def at_its_key(finding: Finding, asked: WrongAnswer) -> Finding:
-    """A finding without a line, with that of the one key whose value is wrong, where that is made
-    of nothing that right ones are not made of too."""
-    if finding.where is not None or finding.verdict != Verdict.WRONG:
-        return finding
-    pairs = zip(asked.outcomes, asked.known.expected, strict=True)
-    both = [(got.value, want.value) for got, want in pairs if want.error is None]
-    if not all(isinstance(v, Mapping) for pair in both for v in pair):
-        return finding
-    keys = {key for pair in both for v in pair for key in v}
-    bad = {k for k in keys if any(_differ(g, w, k, asked.exercise.rtol) for g, w in both)}
-    text = Text(asked.source)
-    values = _values(text)
-    if len(bad) != 1 or not bad <= values.keys():
-        return finding
-    (value,) = (_made_for_it(text, values[key]) for key in bad)
-    given = {a.arg for f in text.functions for a in f.args.args}
-    right = _names_in(*(v for key, v in values.items() if key not in bad))
-    own = {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and _is_stored(n)}
-    if not _names_in(value) & text.stored - own <= right | given:
-        return finding
-    where = Where(last_right=None, first_wrong=value.lineno, how=ALONE)
-    statement = text.statement(value.lineno)
-    return replace(finding, where=where, line=value.lineno, statement=statement)
-
-
-def _made_for_it(text: Text, value: ast.expr) -> ast.expr:
-    """What a variable gets that is made once and read in this one place; else the value itself."""
-    while isinstance(value, ast.Name):
-        own = [n for n in text.nodes if isinstance(n, ast.Name) and n.id == value.id]
-        made = [n for n in text.nodes if isinstance(n, ast.Assign) and n.targets == own[:1]]
-        if len(made) != 1 or len(own) != 2:
-            break
-        value = made[0].value
-    return value
-
-
-def _is_stored(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
-
-
-def _differ(got: Mapping, wanted: Mapping, key, rtol: float) -> bool:
-    both = key in got and key in wanted
-    return not both or difference(got[key], wanted[key], rtol) is not None
-
-
-def _values(text: Text) -> dict[str, ast.expr]:
-    """By key what is put there, of those that are written out once."""
-    found: list[tuple[ast.expr | str | None, ast.expr]] = []
-    for node in text.nodes:
-        if isinstance(node, ast.Dict):
-            found += zip(node.keys, node.values, strict=True)
-        elif isinstance(node, ast.Call) and callee(node) == "dict":
-            found += [(each.arg, each.value) for each in node.keywords]
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-            found.append((node.targets[0].slice, node.value))
-    named = [(getattr(key, "value", key), value) for key, value in found]
-    named = [(key, value) for key, value in named if isinstance(key, str)]
-    often = Counter(key for key, _ in named)
-    return {key: value for key, value in named if often[key] == 1}
-
-
-def _names_in(*nodes: ast.AST) -> set[str]:
-    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _is_layer(text: Text, func: ast.expr) -> bool:

@@ -15,6 +15,7 @@ from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import (
     Edit,
+    conditions_of,
     is_read_at,
     is_slice,
     lines_that_feed,
@@ -60,10 +61,13 @@ class Search:
         self.wrong, self.likely, self.pair = wrong, likely, tuple(pair)
         self.parts = parts_of(wrong)
         turned = self.parts is not None and self.parts.turned
-        self.told = frozenset([*told, self.parts.last] if turned else told)
+        told = {*told, self.parts.last} if turned else {*told}
+        self.told = frozenset(told | conditions_of(told, wrong.source))
         feeding = lines_that_feed(self.told, wrong.source)
         self.feeding = {line for line in feeding if likely.get(line, 1) < SURELY_RIGHT}
+        self.feeding |= conditions_of(self.feeding, wrong.source)
         self.only_there: set[int] = set()
+        self.few = FEEDS
         self.versions = Versions(wrong, self.pair)
         self.place, self.rtol = self.versions.place, self.versions.rtol
         self.by_chance = self.versions.by_chance
@@ -84,6 +88,8 @@ class Search:
             self.feeding |= {error["line"], *lines_that_feed({error["line"]}, wrong.source)}
         if self.place is not None:
             self.only_there = self.versions.lines_only_where_wrong
+            self.few = TOLD if len(self.only_there) <= FEW_LINES else FEEDS
+            self.only_there |= conditions_of(self.only_there, wrong.source)
             trace = self.versions.steps(self.place)
             steps = len(trace.steps) if trace is not None else 0
             self.cost += steps // 2 + OF_A_CLASS * (wrong.calls[self.place].init is not None)
@@ -173,7 +179,6 @@ class Search:
         much = TOLD_TO_LACK if edit.missing else TOLD
         told = much * (edit.line in self.told or edit.line in self.draws)
         if not (told or edit.missing):
-            few = TOLD if len(self.only_there) <= FEW_LINES else FEEDS
-            told = few * (edit.line in self.only_there) or FEEDS * (edit.line in self.feeding)
+            told = self.few * (edit.line in self.only_there) or FEEDS * (edit.line in self.feeding)
         shared = self.parts is not None and self.parts.is_shared(edit.line)
         return 2 * edit.rank + self.likely.get(edit.line, 1) - told + shared

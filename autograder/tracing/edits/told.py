@@ -13,6 +13,7 @@ from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import LEAF
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
+from autograder.tracing.edits.by_keys import at_its_key
 from autograder.tracing.edits.by_parts import by_parts
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import NATURAL, Edit
@@ -20,7 +21,6 @@ from autograder.tracing.edits.known_pair import of_a_known_pair
 from autograder.tracing.edits.pairs import Mended, Pairs
 from autograder.tracing.edits.parts import at_its_part
 from autograder.tracing.edits.returned import (
-    at_its_key,
     at_its_return,
     at_what_it_names,
     beside_a_key,
@@ -77,8 +77,7 @@ def _told(first: Finding, placed: Finding, asked: WrongAnswer, look: Look | None
     of_known, two = _two(first, placed, search, one, known)
     if not (two or one or settled or known):
         two = by_parts(search)
-    if not (two or one or settled) and placed.where is None:
-        two = Pairs(search).of_all()
+        two = two or (Pairs(search).of_all() if placed.where is None else ())
     if two and one:  # two slips in their places, for one step that could be missing anywhere
         one = []
     if settled and one:
@@ -297,7 +296,7 @@ def _said(
     there = [edit for edit in found if edit.line == told]
     if told is not None and not there:  # what the steps tell by name, if it can be mended there
         there = search.at(told) if told in search.told else []
-        there = [e for e in there if not found or _is_as_good(e, found[0])]
+        there = [e for e in there if not found or _is_as_good(e, found[0], search)]
         given = set() if there or look is None else _given_at(look, told)
         found = [e for e in found if not (e.missing and e.rank)]  # of what has no step at all: told
         found = [e for e in found if not (e.by_name and given & _names(e))]
@@ -338,9 +337,13 @@ def _said(
     return replace(placed, message=message, where=where, line=edit.at, statement=statement)
 
 
-def _is_as_good(edit: Edit, best: Edit) -> bool:
-    """Whether a change of the line that is told is nearly as natural as the best of another."""
-    return edit.rank <= best.rank + NATURAL and (best.missing or best.by_name or not edit.missing)
+def _is_as_good(edit: Edit, best: Edit, search: Search) -> bool:
+    """Whether a change of the line that is told is nearly as natural as the best of another; as
+    natural as one of a line that makes what it takes."""
+    feeds = best.line in search.feeding | search.only_there
+    return edit.rank <= best.rank + (0 if feeds else NATURAL) and (
+        best.missing or best.by_name or not edit.missing
+    )
 
 
 def _is_another(first: Finding, placed: Finding, known: Answers) -> bool:

@@ -23,6 +23,7 @@ from autograder.tracing.text import Text, callee, function_around, own_nodes
 ADDS = ("add", "radd", "iadd", "sub", "rsub")
 SUBTRACTS, ATTENTION = ("sub", "rsub"), "scaled_dot_product_attention"
 MANY = 6  # steps of one expression: a model's
+PICKS = ("__getitem__", "gather", "index_select", "take_along_dim", "embedding")
 SETS_WEIGHTS = ("copy_", "load_state_dict", "set_")
 ROOTS = ("sqrt", "0.5", "rsqrt", ".5")  # what takes a root in a statement
 
@@ -32,7 +33,9 @@ def made_elsewhere(slip: Slip, line: int, text: Text) -> int | None:
     changed = _changed_by_another(slip, line, text)
     if changed is not None:
         return changed
-    made = _picked(slip, line, text) or _number_or_mask(slip, line, text)
+    made = (
+        _picked(slip, line, text) or _places(slip, line, text) or _number_or_mask(slip, line, text)
+    )
     made = made or _without_a_number(slip, line, text) or _handed_over(slip, line, text)
     made = made or _changes_nothing_before(slip, line, text) or _by_one_call(slip, line, text)
     return made or _kept_as_it_is(slip, line, text)
@@ -95,6 +98,22 @@ def _picked(slip: Slip, line: int, text: Text) -> int | None:
     made = [n for n in made if [text.of(t) for t in n.targets] == wrong]
     silent = made and made[-1].lineno not in {text.line(each) for each in judged.steps}
     return made[-1].lineno if silent and isinstance(made[-1].value, ast.Subscript) else None
+
+
+def _places(slip: Slip, line: int, text: Text) -> int | None:
+    """The line before that made the places at which a step picks, where what it picks of is what
+    the answer takes there, too."""
+    judged, should, step = slip.judged, slip.wrong.should, slip.judged.steps[slip.number]
+    places = [i for i in step.inputs if judged.steps[i].kind == "int"]
+    others = [judged.like.get(i) for i in step.inputs if i not in places]
+    if step.op not in PICKS or len(places) != 1 or None in others or should is None:
+        return None
+    own = judged.own
+    wanted = [own.of_step.get(i) for i in own.trace.steps[should.place].inputs]
+    made, function = text.line(judged.steps[places[0]]), function_around(text, line)
+    if made is None or made >= line or function_around(text, made) is not function:
+        return None
+    return made if all(any(each.known is own for own in wanted) for each in others) else None
 
 
 def _without_a_number(slip: Slip, line: int, text: Text) -> int | None:

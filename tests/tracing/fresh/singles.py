@@ -410,7 +410,7 @@ change(
     ARENA,
     (
         '        W_O = self.mix.weight.view(-1, self.cfg["n_heads"], self.cfg["d_head"])\n',
-        '        W_O = self.mix.weight.view(-1, self.cfg["d_head"], self.cfg["n_heads"])\n',
+        '        W_O = self.mix.weight.view(-1, self.cfg["d_head"], self.cfg["n_heads"])  # <-\n',
     ),
     (
         '        attn_out = torch.einsum("bqnh,mnh->bqm", z, W_O) + self.mix.bias\n',

@@ -19,6 +19,7 @@ from autograder.tracing.edits.kinds.names import of_names
 from autograder.tracing.edits.kinds.numbers import of_numbers
 from autograder.tracing.edits.kinds.operators import of_identity, of_operators
 from autograder.tracing.edits.kinds.sharing import of_sharing
+from autograder.tracing.edits.kinds.slices import of_slices
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.edits.kinds.statements import of_statements
 from autograder.tracing.edits.kinds.sums import of_sums
@@ -26,6 +27,7 @@ from autograder.tracing.edits.kinds.unread import of_what_is_read
 
 KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_numbers,
+    of_slices,
     of_operators,
     of_identity,
     of_calls,

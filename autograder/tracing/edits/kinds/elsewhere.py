@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import made_from
 from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.text import made_in
 
 MOST = 4  # other parts that are tried in one place
 FROM, UNTIL = "1:", ":-1"
@@ -22,6 +23,8 @@ def of_what_stands_elsewhere(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_the_middle(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_what_is_new(source, node)
+    elif isinstance(node, ast.Assign | ast.AugAssign):
+        yield from _of_rounds_exchanged(source, node)
 
 
 def _of_another_part(source: Source, node: ast.Name) -> Iterator[Edit]:
@@ -42,6 +45,27 @@ def _of_another_part(source: Source, node: ast.Name) -> Iterator[Edit]:
     how = f"`{node.id}` is taken where another part of what it is taken of belongs, in `{shown}`"
     for text in [*dict.fromkeys(map(source.of, others))][:MOST]:
         yield replace(source.with_text(node, text, how, 2), by_name=True)
+
+
+def _of_rounds_exchanged(source: Source, node: ast.Assign | ast.AugAssign) -> Iterator[Edit]:
+    """The numbers of two loops in each other's places: in a whole statement, or in all of it but
+    what is taken of one tensor."""
+    loops = [n.target for n in source.around(node) if isinstance(n, ast.For)]
+    rounds = [target.id for target in loops if isinstance(target, ast.Name)][:2]
+    own = [n for n in source.names(node) if n.id in rounds]
+    if len(rounds) < 2 or len({n.id for n in own}) < 2:
+        return
+    parts = [n for n in source.inside(node) if isinstance(n, ast.Subscript)]
+    how = f"`{rounds[1]}` and `{rounds[0]}` have changed places in `{source.shown(node)}`"
+    start, end = source.span(node)
+    for stays in (None, *dict.fromkeys(source.of(part) for part in parts)):
+        kept = {n for part in parts if source.of(part) == stays for n in source.names(part)}
+        text = source.text[start:end]
+        for name in sorted(set(own) - kept, key=source.span, reverse=True):
+            first, last = (place - start for place in source.span(name))
+            other = rounds[1 - rounds.index(name.id)]
+            text = text[:first] + other + text[last:]
+        yield source.with_text(node, text, how, 2 if stays else 3)
 
 
 def _of_the_middle(source: Source, node: ast.Subscript) -> Iterator[Edit]:
@@ -72,6 +96,6 @@ def _begins_with_none(source: Source, name: ast.Name) -> bool:
     """Whether a variable is None before the rounds of a loop give it a value."""
     function = source.function(name)
     made = [n for n in source.inside(function) if isinstance(n, ast.Assign)] if function else []
-    own = [n.value for n in made if name.id in [source.of(target) for target in n.targets]]
+    own = [value for n in made for given, value in made_in(n) if given == name.id]
     nothing = [isinstance(v, ast.Constant) and v.value is None for v in own]
     return any(nothing) and not all(nothing)

@@ -49,6 +49,8 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` makes one new axis too few"
         for axis in dict.fromkeys((source.of(node.args[-1]), "-2")):
             yield source.with_text(node, f"{source.of(node)}.unsqueeze({axis})", how, 2)
+    elif isinstance(node, ast.Call) and callee(node) == "gather":
+        yield from _of_the_way_back(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "range":
         for each in node.args:
             how = f"`{source.shown(node)}` runs over other numbers than it should"
@@ -282,6 +284,19 @@ def _of_sorted(source: Source, node: ast.Name) -> Iterator[Edit]:
             places = source.of(target.elts[1])
             new = f"{node.id}.gather(-1, {places}.argsort(-1))"
             yield source.with_expression(node, new, how, 1)
+
+
+def _of_the_way_back(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """Places by which something was sorted, by which it is to be put back."""
+    places = node.args[-1] if node.args else None
+    function = source.function(node)
+    if not isinstance(places, ast.Name) or function is None:
+        return
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
+    made = [n for n in made if _called(n.value) in ("sort", "argsort")]
+    if any(places.id in {n.id for t in each.targets for n in source.names(t)} for each in made):
+        how = f"`{source.shown(node)}` puts in order once more what is to be put back"
+        yield source.with_text(places, f"{places.id}.argsort(-1)", how, 1)
 
 
 def _called(node: ast.expr) -> str:

@@ -48,6 +48,7 @@ SETTINGS = {
     "argsort": [("descending", "True", "puts the smallest first")],
     "sort": [("descending", "True", "puts the smallest first")],
     "topk": [("largest", "False", "takes the largest")],
+    "normalize": [("p", "1", "divides by the length of each row, and not by its sum")],
 }
 MAPS = ("average_attn_weights", "False", "gives one map for all heads")
 GELUS = dict.fromkeys(("ReLU", "Tanh", "Sigmoid", "SiLU"), "torch.nn.GELU")

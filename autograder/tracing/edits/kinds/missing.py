@@ -169,6 +169,8 @@ def _first_operand(node: ast.AST) -> ast.expr | None:
 def _of_tensors_in_a_set(source: Source, node: ast.Call) -> Iterator[Edit]:
     """Tensors in a set, each of which is an object of its own whatever its number."""
     given = node.args[0] if len(node.args) == 1 and not node.keywords else None
+    if isinstance(given, ast.GeneratorExp | ast.ListComp) and isinstance(given.elt, ast.Name):
+        given = given.generators[0].iter
     if given is None or isinstance(given, ast.Starred | ast.GeneratorExp):
         return
     ways = {"set": ".tolist()", "frozenset": ".tolist()", "Counter": ".tolist()", "add": ".item()"}

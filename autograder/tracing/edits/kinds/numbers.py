@@ -38,8 +38,6 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         how = f"`{source.shown(_named(source, node))}` is not what belongs there"
         yield source.with_text(node, str(not node.value), how, 2)
-    elif isinstance(node, ast.Slice):
-        yield from _of_slice(source, node)
     elif isinstance(node, ast.Tuple) and len(node.elts) > 1 and isinstance(node.ctx, ast.Load):
         yield from _of_tuple(source, node)
         yield from _of_signs(source, node)
@@ -135,68 +133,6 @@ def apart(source: Source, triangle: ast.Call) -> list[str]:
     return [f"{columns} - {rows}"]
 
 
-def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
-    parts = [source.of(p) if p is not None else "" for p in (node.lower, node.upper, node.step)]
-    around = source.parent[node]
-    around = source.parent[around] if isinstance(around, ast.Tuple) else around
-    start, end, step = parts
-    how = f"`{source.shown(around)}` takes another part than it should"
-    ways = []
-    if start and end:
-        ways += [(end, start, step), ("", end, step), (start, "", step)]
-    elif start:
-        ways += [("", start, step), ("", "", step), (f"({start}) + 1", "", step)]
-        ways += [(f"({start}) - 1", "", step)]
-    elif end:
-        ways += [(end, "", step), ("", "", step), ("", f"({end}) + 1", step)]
-        ways += [("", f"({end}) - 1", step)]
-    if start and end:
-        length = f"(({end}) - ({start}))"
-        ways += [(end, f"({end}) + {length}", step), (f"({start}) - {length}", start, step)]
-        ways += [(f"({start}) {s} 1", f"({end}) {s} 1", step) for s in "+-"]
-        ways += [(f"({start}) {s} 1", end, step) for s in "+-"]
-        ways += [(start, f"({end}) {s} 1", step) for s in "+-"]
-    if end and not start:
-        ways += [("1", "", step), ("1", f"({end}) + 1", step)]
-    width = _width(source, node)
-    if width:  # the blocks of a loop lie one behind the other
-        ways += [(f"{start} * ({width})", f"({start} + 1) * ({width})", step)]
-    for other in _slices_beside(source, node):
-        parts = (p if p is None else source.of(p) for p in (other.lower, other.upper, other.step))
-        ways += [tuple(part or "" for part in parts)]
-    if end and not start:  # from the end, and from behind what was cut off
-        ways += [(end[1:], "", step)] if end.startswith("-") else [(f"-({end})", "", step)]
-    if start and not end and not start.startswith("-"):
-        ways += [("", f"-({start})", step)]
-    if step:
-        ways += [(start, end, "")]
-    elif not (start or end) and isinstance(source.parent[node], ast.Tuple):
-        ways += [("1", "", ""), ("", "-1", "")]
-    for lower, upper, by in ways:
-        new = f"{lower}:{upper}" + (f":{by}" if by else "")
-        yield source.with_text(node, new, how, 1)
-    if end and not step and around.slice is node:  # as many, but every other one
-        new = f"{source.of(around.value)}[{start}::2][:{end}]"
-        yield source.with_expression(around, new, how, 2)
-
-
-def _width(source: Source, node: ast.Slice) -> str:
-    """The `d` of a slice `h:h + d`; '' of any other."""
-    end = node.upper
-    if not isinstance(end, ast.BinOp) or not isinstance(end.op, ast.Add):
-        return ""
-    is_name = isinstance(node.lower, ast.Name) and source.of(end.left) == node.lower.id
-    return source.of(end.right) if is_name else ""
-
-
-def _slices_beside(source: Source, node: ast.Slice) -> list[ast.Slice]:
-    """The slices of the same statement that begin somewhere, where this one does not."""
-    if node.lower is not None or node.upper is None:
-        return []
-    others = [n for n in source.inside(source.statement(node)) if isinstance(n, ast.Slice)]
-    return [n for n in others if n.lower is not None][:2]
-
-
 def _of_a_count(source: Source, node: ast.expr) -> Iterator[Edit]:
     """As many numbers as between two places, counted from 0 and not from the first of them."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
@@ -247,7 +183,6 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
             cut = all(isinstance(each, ast.Subscript) for each in pair)
             counted = named and _counts_backwards(source, *pair)
             rank = 0 if isinstance(parent, ast.Subscript) and (counted or not named) else 1
-            rank += named and _counts_backwards(source, *reversed(pair))  # as the loops lie
             edit = source.with_span(node, (begins, ends), new, how, rank)
             returned = isinstance(parent, ast.Return) and named
             sure = cut or returned or counted or _is_layout(source, node)

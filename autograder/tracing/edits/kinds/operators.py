@@ -116,6 +116,11 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         yield source.with_expression(node, f"{right} - {left}", how, 1)
     yield from _of_what_is_left_over(source, node)
     if sign == "@":
+        turned = [turned_back(each) for each in (node.right, node.left)]
+        if None not in turned:
+            how = f"`{shown}` is the transpose of what belongs there"
+            new = " @ ".join(source.in_brackets(each) for each in turned)
+            yield source.with_expression(node, new, how)
         yield from _on_the_other_side(source, node)
         for each, side in ((node.left, "left"), (node.right, "right")):
             text = source.in_brackets(each)

@@ -231,6 +231,15 @@ def is_about(line: int, message: str, text: str) -> bool:
     return any(means(name, word) for name in names for word in words)
 
 
+def conditions_of(lines: Collection[int], text: str) -> set[int]:
+    """The lines of the `if`s that decide on the statements of some lines alone; of a text that can
+    be read."""
+    found = (
+        (n for n in Source(text).nodes() if isinstance(n, ast.If) and not n.orelse) if lines else ()
+    )
+    return {n.lineno for n in found if len(n.body) == 1 and n.body[0].lineno in lines}
+
+
 def lines_that_feed(lines: Collection[int], text: str) -> set[int]:
     """The lines that make the variables and attributes which some lines read; of a text that can be
     read."""

@@ -91,7 +91,14 @@ def _later(source: Source, node: ast.stmt) -> Iterator[Edit]:
     how = f"it runs before line {other.lineno}, and belongs behind it"
     new = source.of(other) + between + source.of(node)
     rank = -2 if _is_kept_too_late(source, node, other) else 3
+    rank = 0 if _takes_away(other) else rank
     yield source.with_span(node, (start, end), new, how, rank)
+
+
+def _takes_away(node: ast.stmt) -> bool:
+    """Whether a statement takes a hook away: `handle.remove()`."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(call, ast.Call) and callee(call) == "remove" and not call.args
 
 
 def _is_kept_too_late(source: Source, node: ast.stmt, other: ast.stmt) -> bool:

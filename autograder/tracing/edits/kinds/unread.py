@@ -30,12 +30,24 @@ def _of_what_was_made_of_it(source: Source, node: ast.Assign, value: ast.Name) -
     if any(n.value.id == target for n in aliases):
         return
     how = f"`{value.id}` is taken as it is, and not what was made of it"
+    for text in _kept_before(source, node, value.id):
+        yield source.with_text(value, text, how, 1)
     for other in _before(source, node):
         read = [n.id for n in source.names(other.value) if isinstance(n.ctx, ast.Load)]
         if value.id in read and not isinstance(other.value, ast.Name):
             made = [t for t in other.targets if isinstance(t, ast.Name | ast.Subscript)]
             for text in dict.fromkeys(map(source.of, (*made, other.value))):
                 yield source.with_text(value, text, how, 1)
+
+
+def _kept_before(source: Source, node: ast.Assign, name: str) -> list[str]:
+    """What was made of a variable alone and put into a list, in the same block before a statement:
+    `states.append(torch.tanh(raw))`."""
+    body = getattr(source.parent[node], "body", [])
+    kept = [n.value for n in body if isinstance(n, ast.Expr) and n.lineno < node.lineno]
+    kept = [n.args[0] for n in kept if isinstance(n, ast.Call) and len(n.args) == 1]
+    own = [n for n in kept if isinstance(n, ast.Call)]
+    return [source.of(n) for n in own if name in {each.id for each in source.names(n)}][:MOST]
 
 
 def _before(source: Source, node: ast.Assign) -> list[ast.Assign]:

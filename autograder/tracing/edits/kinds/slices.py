@@ -1,0 +1,105 @@
+"""Slips in which part of an axis is taken: the ends of a slice."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.text import callee
+
+
+def of_slices(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of one slice."""
+    if isinstance(node, ast.Slice):
+        yield from _of_slice(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "slice":
+        yield from _of_slice_object(source, node)
+
+
+def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
+    parts = [source.of(p) if p is not None else "" for p in (node.lower, node.upper, node.step)]
+    around = source.parent[node]
+    around = source.parent[around] if isinstance(around, ast.Tuple) else around
+    start, end, step = parts
+    how = f"`{source.shown(around)}` takes another part than it should"
+    ways = []
+    if start and end:
+        ways += [(end, start, step), ("", end, step), (start, "", step)]
+    elif start:
+        ways += [("", start, step), ("", "", step), (f"({start}) + 1", "", step)]
+        ways += [(f"({start}) - 1", "", step)]
+    elif end:
+        ways += [(end, "", step), ("", "", step), ("", f"({end}) + 1", step)]
+        ways += [("", f"({end}) - 1", step)]
+    if start and end:
+        length = f"(({end}) - ({start}))"
+        ways += [(end, f"({end}) + {length}", step), (f"({start}) - {length}", start, step)]
+        ways += [(f"({start}) {s} 1", f"({end}) {s} 1", step) for s in "+-"]
+        ways += [(f"({start}) {s} 1", end, step) for s in "+-"]
+        ways += [(start, f"({end}) {s} 1", step) for s in "+-"]
+    if end and not start:
+        ways += [("1", "", step), ("1", f"({end}) + 1", step)]
+    width = _width(source, node)
+    if width:  # the blocks of a loop lie one behind the other
+        ways += [(f"{start} * ({width})", f"({start} + 1) * ({width})", step)]
+    if start and end:  # the next one of each
+        others = [source.of(n.lower) for n in _slices_of_the_same(source, node, around)]
+        ways += [(f"({other}) + 1", f"({other}) + 1 + {length}", step) for other in others]
+    for other in _slices_beside(source, node):
+        parts = (p if p is None else source.of(p) for p in (other.lower, other.upper, other.step))
+        ways += [tuple(part or "" for part in parts)]
+    if end and not start:  # from the end, and from behind what was cut off
+        ways += [(end[1:], "", step)] if end.startswith("-") else [(f"-({end})", "", step)]
+    if start and not end and not start.startswith("-"):
+        ways += [("", f"-({start})", step)]
+    if step:
+        ways += [(start, end, "")]
+    elif not (start or end) and isinstance(source.parent[node], ast.Tuple):
+        ways += [("1", "", ""), ("", "-1", "")]
+    for lower, upper, by in ways:
+        new = f"{lower}:{upper}" + (f":{by}" if by else "")
+        yield source.with_text(node, new, how, 1)
+    if end and not step and around.slice is node:  # as many, but every other one
+        new = f"{source.of(around.value)}[{start}::2][:{end}]"
+        yield source.with_expression(around, new, how, 2)
+
+
+def _of_slice_object(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`slice(h, h + d)`, where the blocks of a loop lie one behind the other."""
+    start, end = [*node.args, None, None][:2]
+    if isinstance(start, ast.Name) and end is not None:
+        width = _width(source, ast.Slice(start, end))
+        if width:
+            how = f"`{source.shown(node)}` takes another part than it should"
+            new = f"{start.id} * ({width}), ({start.id} + 1) * ({width})"
+            span = source.span(start)[0], source.span(end)[1]
+            yield source.with_span(node, span, new, how, 1)
+
+
+def _width(source: Source, node: ast.Slice) -> str:
+    """The `d` of a slice `h:h + d`; '' of any other."""
+    end = node.upper
+    if not isinstance(end, ast.BinOp) or not isinstance(end.op, ast.Add):
+        return ""
+    is_name = isinstance(node.lower, ast.Name) and source.of(end.left) == node.lower.id
+    return source.of(end.right) if is_name else ""
+
+
+def _slices_of_the_same(source: Source, node: ast.Slice, around: ast.Subscript) -> list[ast.Slice]:
+    """Other slices of the same variable in the function, with both of their ends."""
+    function = source.function(node)
+    parts = source.inside(function) if function is not None else []
+    parts = [n for n in parts if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Slice)]
+    same = [
+        n.slice for n in parts if n is not around and source.of(n.value) == source.of(around.value)
+    ]
+    return [n for n in same if n.lower is not None and n.upper is not None][:2]
+
+
+def _slices_beside(source: Source, node: ast.Slice) -> list[ast.Slice]:
+    """The slices of the same statement that begin somewhere, where this one does not."""
+    if node.lower is not None or node.upper is None:
+        return []
+    others = [n for n in source.inside(source.statement(node)) if isinstance(n, ast.Slice)]
+    return [n for n in others if n.lower is not None][:2]
