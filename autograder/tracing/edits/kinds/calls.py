@@ -15,6 +15,7 @@ from autograder.tracing.text import callee
 # Functions that are taken for one another.
 KINDS = (
     "sum mean",
+    "mean amax",
     "amax amin max min",
     "argmax argmin",
     "max argmax",

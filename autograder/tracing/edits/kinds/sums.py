@@ -8,11 +8,15 @@ from collections.abc import Iterator
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
+BENDS = ("log", "exp", "sqrt", "square", "abs")  # of each number by itself
+REDUCES = ("mean", "sum")
+
 
 def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of what is added up."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         yield from _up_to_each_place(source, node)
+        yield from _of_each_number_first(source, node)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield from _each_time(source, node)
 
@@ -26,6 +30,25 @@ def _up_to_each_place(source: Source, node: ast.Call) -> Iterator[Edit]:
         text = source.of(node.args[0] if of_all else node.func.value)
         how = f"`{source.shown(node)}` adds up all places, what comes later too"
         yield source.with_expression(node, f"({text}).cumsum({source.of(axes[0])})", how, 1)
+
+
+def _of_each_number_first(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`log(x.mean())`, where the logarithms are to be averaged, or the other way round."""
+    of_all = getattr(node.func.value, "id", "") in ("torch", "math")
+    inner = (node.args[0] if node.args else None) if of_all else node.func.value
+    if not isinstance(inner, ast.Call) or not isinstance(inner.func, ast.Attribute):
+        return
+    one, other = callee(node), callee(inner)
+    if {one in BENDS, other in BENDS} != {True, False} or {one, other} - {*BENDS, *REDUCES}:
+        return
+    within = getattr(inner.func.value, "id", "") == "torch"
+    of = source.of(inner.args[0] if within and inner.args else inner.func.value)
+    axes = source.of(inner.args[0]) if inner.args and not within else ""
+    how = f"`{other}` comes before `{one}` in `{source.shown(node)}`"
+    if one in BENDS:
+        yield source.with_expression(node, f"({of}).{one}().{other}({axes})", how, 1)
+    elif not (node.args and not of_all) and not node.keywords:
+        yield source.with_expression(node, f"({of}).{one}().{other}()", how, 1)
 
 
 def _each_time(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
