@@ -61,6 +61,7 @@ JOINS = ("reshape", "view", "flatten", "unflatten")
 PAIRS = ("max", "min", "topk", "sort", "median", "mode", "kthvalue")
 WHOLE = ("round", "int", "math.floor", "math.ceil", "floor", "ceil")  # what makes whole numbers
 CEIL = "-int(-({}) // 1)"
+INVERSES = ("inv", "pinv", "inverse")
 LIBRARIES = ("torch", "F", "math", "np", "nn")
 
 
@@ -80,6 +81,9 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_joined(source, node)
         yield from _of_whole_numbers(source, node)
         yield from _of_heads_as_items(source, node)
+        if callee(node) in INVERSES:
+            how = f"the axes of `{source.shown(node)}` stand the wrong way round"
+            yield source.with_expression(node, f"{source.of(node)}.mT", how, 1)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if node.attr in ("T", "mT", "data"):
             how = f"`{source.shown(node)}` turns what should stay as it is"

@@ -220,8 +220,11 @@ def _is_for_later(source: Source, node: ast.Assign, target: ast.expr) -> bool:
     that are the same in each of its rounds."""
     loops = [n for n in source.around(node) if isinstance(n, ast.For | ast.While)]
     if isinstance(target, ast.Subscript) and loops:
-        stored = {n.id for n in source.names(loops[0]) if isinstance(n.ctx, ast.Store)}
-        return len(loops) > 1 and not stored & {n.id for n in source.names(target.slice)}
+        places = {n.id for n in source.names(target.slice)}
+        inner = {n.id for n in source.names(loops[0]) if isinstance(n.ctx, ast.Store)}
+        heads = [each.target if isinstance(each, ast.For) else each.test for each in loops[1:]]
+        outer = {n.id for head in heads for n in source.names(head)}
+        return len(loops) > 1 and not (inner & places and outer & places)
     if not loops or not isinstance(target, ast.Name):
         return False
     inside = source.inside(loops[-1])
