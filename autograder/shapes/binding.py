@@ -170,8 +170,12 @@ class Scope:
         all if only `here` is asked.
         """
         said = self.confirmed.of(execution.config, names.normal(name))
-        own = said.get(self.lookup(execution)(name), set()) - {line}
+        size = self.lookup(execution)(name)
+        own = said.get(size, set()) - {line}
         others = sum(map(len, said.values())) - len(own)
+        if own:  # with `n + 1`, where `n` is told too
+            parts = self.confirmed.parts.get((execution.config, names.normal(name)), {})
+            own = own | parts.get(size, set()) - {line}
         here = here or 4 * others > len(own) + 4 or self._of_another_call(name, execution.unit[0])
         return sum(self.lines[0] <= n <= self.lines[1] or not here for n in own)
 

@@ -17,6 +17,7 @@ from autograder.shapes.doubts.facts import NEAR, evidence, unlike
 from autograder.shapes.match import Matcher, flat, pairs, positional, results
 from autograder.shapes.missing import as_many, lacking, needs_one
 from autograder.shapes.places.attach import Sighting, sightings
+from autograder.shapes.places.docstrings import of_class
 from autograder.shapes.places.layout import MAKES
 from autograder.shapes.places.meant import (
     beside_a_true_one,
@@ -154,13 +155,14 @@ class _Room:
     """The comments of one function."""
 
     def __init__(self, source: _Source, function: Function):
-        self.source, self.function = source, function
+        self.source, self.function = source, function = source, of_class(function, source.source)
         self.stmts = {s.id: s for s in source.of(function)}
         self.runs = {i: source.runs(s) for i, s in self.stmts.items()}
         self.units = different_units(self.runs)[:MAX_UNITS]
         self.runs = {i: [e for e in r if e.unit in self.units] for i, r in self.runs.items()}
         making = [(s, self.runs[s.id]) for s in self.stmts.values() if s.kind in MAKES]
         self.makers = {s.id for s, runs in making if any(results(s, e) for e in runs)}
+        self.heads = {i for i, s in self.stmts.items() if s.kind == "def"}
         every = [e for i in self.stmts for e in source.seen.executions.get(i, [])]
         made, sizes = names_seen(every)
         vocabulary = Vocabulary(made, sizes | set(source.plan.roles))
@@ -313,6 +315,7 @@ class _Room:
         many = len(claim.stages[-1].terms[-1].dims) if joined else 0
         tries = [(self.stmts[i], runs) for i, runs in joined]
         tries = [(s, r) for s, r in tries if {len(x) for e in r for x in results(s, e)} == {many}]
+        tries = [(s, r) for s, r in tries if s.id not in self.told]  # it has a comment of its own
         ends = [(s, r) for s, r in tries if self.case(claim, sighting, s, r).ends_right()]
         tries = ends[:1] or [(stmt, None), *tries]
         found = [self.decide(claim, sighting, s, true, runs) for s, runs in tries]

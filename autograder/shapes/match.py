@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
@@ -22,6 +23,7 @@ from autograder.shapes.text.reader import Claim, Stage
 from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Node, Stmt, Traced, flat
 
+KEYED = re.compile(r"^\s*(?:[\"'][^\"']*[\"']\s*:|\w+\s*=(?!=))\s*")  # `"h": h`, `dim=1`
 MOST_TURNED = 5  # dimensions of an operand that may be written in another order
 
 NOTHING = Node(-1, -1, "", 0, 0, "")
@@ -52,6 +54,13 @@ def unpacks(stmt: Stmt) -> bool:
     return stmt.kind == "assign" and any(isinstance(t, list) for t in stmt.targets)
 
 
+def part_of(stmt: Stmt, execution: Execution, node: int) -> tuple[Stmt, Execution]:
+    """A statement as if it were only one of its expressions, and what ran up to that."""
+    end = max(i for i, (n, _) in enumerate(execution.events) if n == node)
+    part = replace(stmt, value=node, targets=[], receiver=None)
+    return part, replace(execution, events=execution.events[: end + 1])
+
+
 class Matcher:
     """Compares claims with executions, in the scope of one function."""
 
@@ -66,11 +75,24 @@ class Matcher:
         """Whether the claim, or one of its alternatives, is what happened."""
         lookup = self.scope.lookup(execution)
         inside = sighting.place in ("inner", "link")
+        item = self.item(sighting, execution)
+        if item is not None and tensors(execution.last(item)):
+            stmt, execution = part_of(stmt, execution, item)
+            inside = False
         inner = self._inner(sighting, stmt, execution) if inside else []
         if term := of_another(claim, sighting, stmt, execution):
             return self._labelled(term, stmt, execution, lookup)
         claims = (claim, *claim.others)
         return any(self._chain(c, stmt, execution, lookup, inner) for c in claims)
+
+    def item(self, sighting: Sighting, execution: Execution) -> int | None:
+        """The expression that has the comment's line inside a statement for itself."""
+        if sighting.place != "inner" or not sighting.code:
+            return None
+        code = KEYED.sub("", sighting.code).rstrip(", ")
+        nodes = (self.traced.nodes[n] for n, _ in execution.events)
+        lines = (sighting.line, sighting.line)
+        return next((n.id for n in nodes if (n.line, n.end_line) == lines and n.text == code), None)
 
     def _inner(self, sighting: Sighting, stmt: Stmt, execution: Execution) -> list[Shape]:
         """What came about on the line of a comment that stands inside a statement."""
@@ -150,6 +172,7 @@ class Matcher:
             shape_fits(claim.stages[0].terms[0].dims, shape, lookup)
             for node, value in execution.events
             if self.traced.nodes[node].operands and node != stmt.value
+            if self.traced.nodes[node].kind not in ("List", "Tuple")  # nothing new
             for shape in tensors(value)
         )
 

@@ -12,7 +12,7 @@ from autograder.shapes.match import Matcher, columns, results
 from autograder.shapes.places.attach import Sighting
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.text import names
-from autograder.shapes.text.dims import aligned, alone, shape_fits, shape_names
+from autograder.shapes.text.dims import aligned, alone, counted, shape_fits, shape_names
 from autograder.shapes.text.limits import Clock
 from autograder.shapes.text.reader import Claim
 from autograder.shapes.tracer import Stmt
@@ -78,9 +78,9 @@ class Solver:
                         self._vote(term.dims, vectors, self.runs[stmt_id][0], votes)
         given = [self.scope.sizes(c, self.unit[0]) for c in self.scope.configs]
         usual = [tuple(sizes[role] for sizes in given) for role in given[0]]
-        for counted in votes.values():
+        for votes_for in votes.values():
             for vector in (*usual, *(v for v, _ in seen.most_common(4))):
-                counted[vector] += 0
+                votes_for[vector] += 0
         return votes
 
     def _vote(self, dims, vectors, execution: Execution, votes: dict[str, Counter]) -> None:
@@ -188,3 +188,7 @@ class Solver:
                     found = [names.normal(n) for n in alone(term.dims[d]) if lookup(n) == shape[s]]
                     for name in (*found, *whole):
                         self.scope.confirmed.note(execution.config, name, shape[s], line)
+                    if (name := counted(term.dims[d])) and (size := lookup(name)):
+                        self.scope.confirmed.note(
+                            execution.config, names.normal(name), size, line, True
+                        )

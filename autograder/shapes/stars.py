@@ -17,6 +17,9 @@ def commas_for_stars(sighting: Sighting, stmts: dict[int, Stmt], runs: dict) -> 
     """With `b * t * d` as three dimensions, where all that is made has more than one."""
     found = [(e, stmts[i]) for i in sighting.stmts for e in runs[i]]
     made_ = [w for e, s in found for w in (results(s, e), *wholes(e.last(s.value))[1:])]
+    labels = {t.label for c in sighting.claims for t in c.terms()} - {""}
+    heads = [{**e.before, **e.after} for e, s in found if s.kind == "def"]
+    made_ += [w for head in heads for n in labels & set(head) for w in wholes(head[n])]
     ranks = {len(s) for of in made_ for s in of}
     if not ranks or min(ranks) < 2:
         return sighting

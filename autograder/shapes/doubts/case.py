@@ -26,12 +26,13 @@ from autograder.shapes.text.dims import (
 )
 from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.text.limits import Clock
+from autograder.shapes.text.lines import ends_in_arrow
 from autograder.shapes.text.reader import Claim
 from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, flat
 
-KEYED = re.compile(r"^\s*(?:[\"'][^\"']*[\"']\s*:|\w+\s*=(?!=))\s*")  # `"h": h`, `dim=1`
 QUOTED = re.compile("[\"'][^\"']*[\"']")
+SAYS = ("is", "minus", "shape")  # between a word and its shape
 OFTEN = 3  # true comments with a letter, from which on it means nothing else
 
 
@@ -148,9 +149,22 @@ class Case:
     @property
     def led_to(self) -> bool:
         """`transpose to [b, d, t]`: whether words lead to the only shape of the claim."""
-        lead = plain(self.sighting.text).rpartition(self.last.text)[0]
-        arrow = [t.kind for t in tokens(lead)[-1:]] == ["arrow"]
+        arrow = ends_in_arrow(self.sighting.text, self.last.text)
         return arrow and len(self.claim.stages) == 1
+
+    @property
+    def is_output(self) -> bool:
+        """`q is now [b, d, t]`: whether a word before the shape says that it is what comes out."""
+        lead = plain(self.sighting.text).rpartition(self.last.text)[0]
+        said = [t.kind for t in tokens(lead) if t.kind not in SAYS][-1:]
+        return self.claim.role == "output" and said == ["output"]
+
+    def explained_behind(self) -> bool:
+        """`[b, t] : the last step`, `[b, n] where n = h * w`: what the shape, or a name, is."""
+        rest = tokens(plain(self.sighting.text).rpartition(self.last.text)[2])
+        legend = [t.text for t in rest[:1]] == ["where"] and any(t.kind == "is" for t in rest)
+        colon = [t.text for t in rest[:1]] == [":"] and rest[1:2] != [] and rest[1].kind == "name"
+        return legend or (colon and not self.tensors & {t.text for t in rest})
 
     @property
     def becomes(self) -> bool:
@@ -186,12 +200,7 @@ class Case:
     @cached_property
     def argument(self) -> int | None:
         """The expression that has a line inside a statement for itself: `x,  # [b, t, d]`."""
-        if self.sighting.place != "inner":
-            return None
-        line, code = self.sighting.line, KEYED.sub("", self.sighting.code).rstrip(", ")
-        found = (n for e in self.runs[:1] for n, _ in e.events)
-        nodes = [self.matcher.traced.nodes[n] for n in found]
-        return next((n.id for n in nodes if n.line == n.end_line == line and n.text == code), None)
+        return next((self.matcher.item(self.sighting, e) for e in self.runs), None)
 
     def at(self, stmt: Stmt) -> list[Execution]:
         """The executions of another statement of the function."""
@@ -229,11 +238,8 @@ class Case:
         if len(name.rstrip("'")) > 1 or not self.scope.free(name, execution):
             return False
         local = {**execution.before, **execution.after}
-        lookup = self.scope.lookup(execution)
-        spoken = any(
-            lookup(n) == size and self.lines_with(n, execution)
-            for n in self.scope.bound.get(execution.unit, {})
-        )
+        lines = self.scope.confirmed.lines_of(execution.config, size)  # `n + 1` is a name, too
+        spoken = bool(lines - {self.sighting.line})
         named = size == 1 or any(v == size for n, v in local.items() if "." not in n)
         return self.lines_with(name, execution) < OFTEN or not (spoken or named)
 

@@ -25,6 +25,7 @@ from autograder.shapes.places.layout import MAKES
 from autograder.shapes.recording import Execution, Weight, hides, tensors
 from autograder.shapes.text.dims import (
     Dims,
+    factors,
     shape_fits,
     shape_names,
     without,
@@ -37,6 +38,7 @@ from autograder.shapes.tracer import flat
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
 ANOTHER_CASE = {"case", "or", "input", "power", "after", "below", "with"}  # behind a shape
 REASONS, BREAKS = (".", "because", "since"), ("comma", "minus")  # a clause ends at them
+NOT = ("not", "no longer", "instead of", "rather than", "unlike")
 TURNS = {"permute", "transpose", "reshape", "view", "flatten", "rearrange", "unsqueeze", "squeeze"}
 WEIGHTS = ("w", "weight", "weights", "bias")
 
@@ -46,8 +48,9 @@ def written_as_a_shape(case: Case) -> str:
     """Brackets, crosses or commas; no list of shapes, and no remark in round brackets."""
     for term in case.claim.terms():
         crossed = any(t.cross for t in tokens(term.text))
-        if crossed and len(term.dims) > 1 and all(d[0] == "*" for d in term.dims):
-            return "it may be a list of shapes"  # `[b x t, b x t]`
+        least = 1 if crossed else 2  # `[b x t, b x t]`, `(b * t * 1, b * t * d)`
+        if len(term.dims) > 1 and all(len(factors(d)) > least for d in term.dims):
+            return "it may be a list of shapes"
         letters = all(len(n) <= 2 for n in case.names())  # `part (b, c) of the figure`
         most = 2 if case.claim.tail and letters else REMARK
         moved = len(term.dims) > 2 and not case.claim.tail and case.exchanged()  # in another order
@@ -55,6 +58,7 @@ def written_as_a_shape(case: Case) -> str:
         numbers = [d for d in term.dims if d[0] == "num" and d[1] > 1]
         if not shape_names(term.dims) and not all(map(case.told_again, numbers)):
             most = -1 if term.label else 0  # `crop (3, 64, 64)`
+        sure = sure or case.sighting.place == "docstring"
         if term.style in ("(", "{", "<") and case.claim.words > most and not sure:
             return "it may be a remark, and no shape"
     return ""
@@ -85,6 +89,8 @@ def not_set_aside(case: Case) -> str:
     if called or any({t.kind, t.text} & ANOTHER_CASE for t in next_):  # `[t, b] in keras`
         return "it is true of another case perhaps"
     told = case.claim.told and "or" in words
+    if case.sighting.place == "docstring":  # it describes what it names: `the previous step (b, d)`
+        before = [t for t in before if t.text in NOT]
     clause = itertools.takewhile(lambda t: t.kind not in BREAKS and t.text not in REASONS, behind)
     aside = any(t.kind == "aside" for t in (*before, *clause))
     if aside or item or if_so or told:  # `[t, d] for each sample`
@@ -244,9 +250,18 @@ def placed_beside_it(case: Case) -> str:
     one = place == "above" and not any(_apart(case, s) for s in case.sighting.block)
     if (one and below <= above) or (place != "below" and case.begins_here()):
         return ""
-    if case.always_there():
+    if case.always_there() or (place == "between" and not _near(case)):
         return ""
     return "it may be about another line"
+
+
+def _near(case: Case) -> bool:
+    """Whether a tensor around has the shape, or would for some size of what is not proven."""
+    dims = opened(case.last.dims, {*case.unproven, *case.foreign, *case.lengths}, case)
+    every = [(s, e) for s, runs in case.near for e in runs]
+    made_ = (x for s, e in every for _, v in e.events for x in tensors(v))
+    find = case.scope.lookup(case.runs[0])
+    return case.alive(dims, None) or any(shape_fits(dims, x, find) for x in set(made_))
 
 
 def _tells_of_more(case: Case) -> bool:
@@ -329,7 +344,7 @@ def _made_near(dims: Dims, sure: bool, case: Case) -> bool:
     `return x` makes none. In the paragraph below always; else only where nobody can be sure which
     line is meant.
     """
-    begun = not case.below and case.begins_here()  # then no line before is meant
+    begun = not case.below and (case.begins_here() or case.led_to)  # then no line before is meant
     for stmt, runs in case.near:
         before = begun and stmt.line < case.stmt.line
         asked = stmt.id in case.sighting.block or not (sure or begun)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from autograder.shapes.binding import CODE
-from autograder.shapes.doubts.case import Case, made
+from autograder.shapes.doubts.case import OFTEN, Case, made
 from autograder.shapes.doubts.chains import at_odds
 from autograder.shapes.plan import numbers_of
 from autograder.shapes.recording import Execution, tensors
@@ -86,7 +86,10 @@ def may_be_two(dim: Expr, size: int) -> bool:
 
 def _of_many_uses(dim: Expr, execution: Execution, case: Case) -> bool:
     """Whether its names are letters, or words for a length that the code does not have."""
-    return all(
+    rare = all(
+        names.may_be_length(n) or case.lines_with(n, execution) < OFTEN for n in names_of(dim)
+    )
+    return rare and all(
         (len(names.normal(n).rstrip("'")) <= 2 and not names.concept(n))  # `bs` means one thing
         or (names.may_be_length(n) and case.scope.free(n, execution))
         for n in names_of(dim) or {"one"}
@@ -128,6 +131,8 @@ def _nameless(size: int, used: set[str], execution: Execution, case: Case) -> bo
         for s, lines in said.items()
         if config == execution.config and name not in own and lines - {case.sighting.line} and s
     }
+    if size == 1 and not any(names.counts(n) or names.may_be_length(n) for n in used):
+        return False  # a 1 is told as a 1
     if all(case.scope.free(n, execution) and not execution.size(f"self.{n}") for n in used):
         return size not in sizes  # `[tokens, d]`, where the tokens are those of all sequences
     every = sizes | {case.scope.lookup(execution)(n) for n in used}

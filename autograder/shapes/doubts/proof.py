@@ -10,11 +10,15 @@ from autograder.shapes.doubts.other_sizes import numbers_that_hold
 from autograder.shapes.text.dims import (
     aligned,
     evaluate,
+    fits,
     names_of,
     shape_fits,
     without,
 )
 from autograder.shapes.text.flat import clash
+from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.names import ENOUGH
+from autograder.shapes.tracer import flat
 
 
 def names_are_proven(case: Case) -> str:
@@ -23,7 +27,14 @@ def names_are_proven(case: Case) -> str:
         return ""
     unproven = case.unproven
     free = set(unproven)
-    ways = (_exchanged(case, free), _twice(case), _false_whatever(case, free), at_odds(case))
+    ways = (
+        _exchanged(case, free),
+        _twice(case),
+        _false_whatever(case, free),
+        at_odds(case),
+        _misnamed(case),
+        _copied(case),
+    )
     if unproven and not any(ways):
         return f"nothing proves what `{unproven[0]}` stands for"
     return ""
@@ -41,6 +52,38 @@ def _exchanged(case: Case, unproven: set[str]) -> bool:
         if apart or len(known) < least or known - Counter(shape):
             return False
     return True
+
+
+def _misnamed(case: Case) -> bool:
+    """Whether each wrong name stands for another size in a true comment here, and two comments
+    have another name for the size that it is put for."""
+    found = False
+    for e, lookup, shape in case.seen():
+        pairs = aligned(case.last.dims, len(shape))
+        if pairs is None:
+            return False
+        for i, j in pairs:
+            dim = case.last.dims[i]
+            if fits(dim, shape[j], lookup):
+                continue
+            name = str(dim[1]) if dim[0] == "name" and "." not in dim[1] else ""
+            other = case.scope.confirmed.called(e.config, shape[j], name, case.scope.lines)
+            if not name or other < ENOUGH or not case.lines_with(name, e):
+                return False
+            found = True
+    return found
+
+
+def _copied(case: Case) -> bool:
+    """Whether it repeats what a line before is told, which this one works on, and changes."""
+    read = {t.text.split(".")[0] for t in tokens(case.matcher.node(case.stmt).text)}
+    return case.sighting.place == "end" and any(
+        sighting.trailing
+        and stmt.line < case.stmt.line
+        and read & set(flat(stmt.targets))
+        and [c.terms()[-1].dims for c in sighting.claims if c.stages] == [case.last.dims]
+        for sighting, stmt in case.twins
+    )
 
 
 def _twice(case: Case) -> bool:

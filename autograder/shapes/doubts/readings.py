@@ -27,7 +27,7 @@ from autograder.shapes.text.dims import (
     without,
 )
 from autograder.shapes.text.flat import instead, pieces_of, runs_over, segments_of, spaced, starred
-from autograder.shapes.text.lexer import plain, tokens
+from autograder.shapes.text.lexer import WORDS, plain, tokens
 from autograder.shapes.tracer import flat
 
 REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
@@ -84,7 +84,8 @@ def nothing_on_the_way(case: Case) -> str:
     """Where words stand around, or above a line, the shape of something on the way counts."""
     claim, last = case.claim, case.last
     many = last.count.isdecimal() or case.scope.fixed(last.count, case.runs[0])[1]
-    wordy = claim.told or claim.tail or claim.words > REMARK or many
+    tail = claim.tail and not case.explained_behind()
+    wordy = claim.told or tail or claim.words > REMARK or many
     comes = wordy and not case.led_to  # `split to [..]` is no word on what comes in
     hold = case.matcher.passes if comes else case.matcher.made_on_the_way
     chain = len(claim.stages) > 1  # it may stop before dimensions are joined
@@ -93,9 +94,10 @@ def nothing_on_the_way(case: Case) -> str:
     asked = wordy or not (case.sighting.trailing or always)
     asked = asked and not (case.part or case.sighting.place == "docstring")  # it is named
     was = case.runs and last.label in case.runs[0].before  # `x = f(x)  # x: [..]`
-    asked = asked and not (last.label in flat(case.stmt.targets) and not was)
+    own = last.label in flat(case.stmt.targets) and not (comes and was)
+    asked = asked and not own and not case.is_output
     so_far = asked and all(case.matcher.goes_before(claim, case.stmt, e) for e in case.runs)
-    if len(claim.stages) > 1 and (claim.tail or so_far):  # `[..] -> [..], then transposed`
+    if len(claim.stages) > 1 and (tail or so_far):  # `[..] -> [..], then transposed`
         claim = replace(claim, stages=claim.stages[-1:], others=())
     there = asked and all(hold(claim, case.stmt, e) for e in case.runs)
     there = there or all(_spread_over_it(case, e) for e in case.runs)
@@ -304,6 +306,7 @@ def no_letter_is_of_the_chain(case: Case) -> str:
     both = [i for i, d in enumerate(last) if d[0] == "name" and len(d[1]) < 3 and d in first]
     for e, lookup, shape in case.seen():
         free = [i for i in both if case.scope.fixed(last[i][1], e)[1] != CODE]
+        free = [i for i in free if shape[i : i + 1] != (lookup(last[i][1]),)]
         anew = [instead(lookup, {last[i][1]: shape[i]}) for i in free if len(last) == len(shape)]
         if not any(
             shape_fits(last, shape, find)
@@ -331,6 +334,9 @@ def not_as_for_an_argument(case: Case) -> str:
 
 def not_the_operands(case: Case) -> str:
     """`(b, t, d) (d, n)`: where each of several shapes is of something that comes in."""
+    word = WORDS.get(case.subject()) == "input"  # `input:`, where an argument is called so, too
+    if word and all(case.matcher.passes(case.claim, case.stmt, e) for e in case.runs):
+        return "it may be what comes in"
     if case.subject() or case.part:
         return ""  # it is compared with what is named
     claims = [c for c in case.sighting.claims if c.stages]

@@ -5,6 +5,7 @@ Two axes exchanged, one dropped or added, one name for another, or a stage that 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 
@@ -24,9 +25,12 @@ from autograder.shapes.text.dims import (
     options,
     shape_fits,
     shape_names,
+    wild,
 )
-from autograder.shapes.text.flat import one_more
+from autograder.shapes.text.flat import instead, one_more
 from autograder.shapes.text.shapes_in_text import Term
+
+SMALL = 4  # a number that may be told as it is
 
 
 def explained_by_a_slip(case: Case) -> str:
@@ -97,17 +101,24 @@ def slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -
 
 def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) -> bool:
     lookup = case.scope.lookup(execution)
+    if len(dims) == 1 and case.last.style == "*" and dims[0][0] == "*":
+        dims = _row(dims[0])  # `b * t * d` without brackets
     if any(d[0] == "..." for d in dims):
         pairs = aligned(dims, len(shape)) or ()
         less = (dims[:i] + dims[i + 1 :] for i in range(len(dims)) if not is_dots(dims, i))
         one = sum(not fits(dims[i], shape[j], lookup) for i, j in pairs) == 1
         return one or any(len(d) > 1 and shape_fits(d, shape, lookup) for d in less)
-    sizes = [None if d[0] == "any" else evaluate(d, lookup) for d in dims]
-    if any(size is None and d[0] != "any" for size, d in zip(sizes, dims, strict=True)):
+    sizes = [None if wild(d) else evaluate(d, lookup) for d in dims]
+    if any(size is None and not wild(d) for size, d in zip(sizes, dims, strict=True)):
         return False
     known = [int(s) for s in sizes if s is not None]
     if len(known) == len(dims) and math.prod(known) == math.prod(shape) and min(known, default=1):
         return True  # the same numbers in another order, or split and joined
+    if any(
+        shape_fits(dims, shape, instead(lookup, {a: lookup(b), b: lookup(a)}))
+        for a, b in itertools.combinations(sorted(shape_names(dims)), 2)
+    ):
+        return True  # two names in the place of each other
     was = any(shape_fits(dims, s, lookup) for _, v in execution.events for s in tensors(v))
     if len(dims) != len(shape):
         return was or one_more(sizes, list(shape)) or one_more(list(shape), sizes)
@@ -116,7 +127,10 @@ def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) 
     wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
     right = {d for i, d in enumerate(dims) if i not in wrong}
     named = all(
-        dims[i] in right or nameable(shape[i], execution, case) or _is_number(dims[i], case)
+        dims[i] in right
+        or nameable(shape[i], execution, case)
+        or _is_number(dims[i], case)
+        or _a_part_is_wrong(dims[i], shape[i], execution, case)
         for i in wrong
     )
     reused = any(
@@ -126,6 +140,23 @@ def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) 
         for n in names_of(dims[i])
     )
     return (was or (named and len({dims[i] for i in wrong}) == 1)) and not reused
+
+
+def _row(expr: Expr) -> Dims:
+    """`b * t * (2 * d)` as a row of three."""
+    return (*_row(expr[1]), expr[2]) if expr[0] == "*" else (expr,)
+
+
+def _a_part_is_wrong(dim: Expr, size: int, execution: Execution, case: Case) -> bool:
+    """Whether a factor is left out, or put in, or one name in a sum or a product is another."""
+    lookup = case.scope.lookup(execution)
+    value = evaluate(dim, lookup)
+    if value is not None and min(value, size) > SMALL and 0 in (size % value, value % size):
+        return True
+    if dim[0] == "name":
+        return False
+    other = _known(execution, case)
+    return any(evaluate(dim, instead(lookup, {n: k})) == size for n in names_of(dim) for k in other)
 
 
 def _once_only(dims: Dims, i: int, size: int) -> bool:
@@ -141,14 +172,20 @@ def _is_number(dim: Expr, case: Case) -> bool:
 
 def nameable(size: int, execution: Execution, case: Case) -> bool:
     """Whether a name would be right for a size, a product of two, or a small number."""
-    scope = case.scope
-    if size <= 4 or scope.confirmed.lines_of(execution.config, size) - {case.sighting.line}:
+    confirmed = case.scope.confirmed.lines_of(execution.config, size)
+    if size <= SMALL or confirmed - {case.sighting.line}:
         return True
+    known = _known(execution, case)
+    if size in known:
+        return True
+    return any(size % n == 0 and size // n in known for n in known | {2, 3, 4} if n > 1)
+
+
+def _known(execution: Execution, case: Case) -> set[int]:
+    """The sizes that a name is known for."""
+    scope = case.scope
     words = [*scope.bound.get(execution.unit, {}), *(execution.after or execution.before)]
     words += [*scope.sizes(execution.config, execution.unit[0]), *scope.constants]
     words += scope.arguments.get(execution.config, {})
     find = scope.lookup(execution)
-    known = {value for word in words if (value := find(word)) is not None and value > 0}
-    if size in known:
-        return True
-    return any(size % n == 0 and size // n in known for n in known | {2, 3, 4} if n > 1)
+    return {value for word in words if (value := find(word)) is not None and value > 0}

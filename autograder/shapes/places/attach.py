@@ -15,7 +15,7 @@ from autograder.shapes.places.layout import NEAR, Layout, named_twice
 from autograder.shapes.text.comments import Comment
 from autograder.shapes.text.dims import shape_names
 from autograder.shapes.text.lexer import tokens
-from autograder.shapes.text.lines import Rows, numbered, sentence
+from autograder.shapes.text.lines import Rows, ends_in_arrow, numbered, sentence
 from autograder.shapes.text.reader import Claim, read
 from autograder.shapes.text.shapes_in_text import Vocabulary
 from autograder.shapes.tracer import Function, Node, Stmt, Traced
@@ -80,9 +80,12 @@ class Sighting:
         return [c.line for c in self.claims].count(claim.line) == 1 < len(self.claims)
 
     def led_to(self, claim: Claim) -> bool:
-        """Whether an arrow in front of a line says that it tells what comes of the others."""
+        """Whether an arrow in front of it says that a line tells what comes of the others."""
         row = next((text for line, text in self.rows if line == claim.line), "")
-        return [t.kind for t in tokens(row[:20])[:1]] == ["arrow"] and self.alone(claim)
+        arrow = [t.kind for t in tokens(row[:20])[:1]] == ["arrow"]
+        last = "".join(t.text for t in claim.terms()[-1:])
+        arrow = arrow or (len(claim.terms()) == 1 and ends_in_arrow(row, last))
+        return arrow and self.alone(claim)
 
     def only(self, claim: Claim, tensors: Collection[str]) -> Sighting:
         """With what is said in one sentence with the claim alone."""
@@ -139,7 +142,7 @@ def docstring(
     if head is None:
         return []
     rows = {s.id: _row(traced.nodes[s.value]) for s in returns if s.value is not None}
-    names = set().union(*(row for row in rows.values() if row))
+    names = list(dict.fromkeys(n for row in rows.values() for n in row or ()))
     several = any(row is not None for row in rows.values())
     told = [(c, (head,), row) for c, row in of_arguments(function, vocabulary)]
     for claim, line in of_result(function, names if several else None, vocabulary) if rows else ():

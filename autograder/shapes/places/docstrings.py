@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import ast
+from collections.abc import Sequence
+from dataclasses import replace
 
 from autograder.shapes.places.layout import of_argument
 from autograder.shapes.text.lexer import Token, tokens
@@ -15,6 +17,17 @@ MAX_DOC = 4_000  # characters of a docstring that are read
 FIELDS = (":", "@")  # before `param`, `return`
 
 Told = tuple[Claim, tuple[int, str]]  # what is claimed, and the line that says it
+
+
+def of_class(function: Function, source: str) -> Function:
+    """With the docstring of its class, where what a module is called with has none of its own."""
+    if function.docstring or function.name not in ("forward", "__call__") or not function.owner:
+        return function
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ClassDef) and node.name == function.owner and node.body:
+            text = ast.get_docstring(node, clean=False) or ""
+            return replace(function, docstring=text, doc_line=node.body[0].lineno)
+    return function
 
 
 def of_arguments(function: Function, vocabulary: Vocabulary) -> list[Told]:
@@ -31,12 +44,13 @@ def of_arguments(function: Function, vocabulary: Vocabulary) -> list[Told]:
 
 
 def of_result(
-    function: Function, names: Collection[str] | None, vocabulary: Vocabulary
+    function: Function, names: Sequence[str] | None, vocabulary: Vocabulary
 ) -> list[Told]:
     """`Returns: (b, t, c)`, `:return: [b, t, c]`, `Output shape: (b, t, c)`.
 
     names: those in the rows that are returned, None where that is no row. Of several tensors only
-    those are told that the docstring calls by these names.
+    those are told that the docstring calls by these names; or each, in order, where it has its own
+    name for every one.
     """
     found = [
         (claim, (line, text.strip()))
@@ -46,7 +60,11 @@ def of_result(
     ]
     found = [(c, row) for c, row in found if _single(c) and not c.aside]
     if names is not None:
-        return [(c, row) for c, row in found if c.terms()[0].label in names]
+        lines = [n for n, text, results in _lines(function) if results and _names_one(text)]
+        each = dict(zip(lines, names, strict=True)) if len(lines) == len(names) else {}
+        told = [(c, row, c.terms()[0].label) for c, row in found]
+        told = [(c, row, label if label in names else each.get(c.line)) for c, row, label in told]
+        return [(of_argument(c, label), row) for c, row, label in told if label]
     return [(of_argument(c, ""), row) for c, row in found] if len(found) == 1 else []
 
 
@@ -58,12 +76,20 @@ def _lines(function: Function) -> list[tuple[int, str, str]]:
         field = bool(words) and words[0].text in FIELDS
         words = words[field:]
         begins = _begins(words, field) if described(text)[0] not in function.parameters else None
-        other = len(words) == 1 or (len(words) > 1 and (field or words[0].kind == "input"))
+        other = (len(words) == 1 and words[0].word) or (
+            len(words) > 1 and (field or words[0].kind == "input")
+        )
         other = other or [t.text for t in words[1:]] == [":"]
         results = begins is not None or (results and not other)
         rest = text if begins is None else text[begins:]
         found.append((line, text, rest if results else ""))
     return found
+
+
+def _names_one(text: str) -> bool:
+    """Whether a line begins with the name of one result; `Returns:` is none."""
+    name = described(text)[0]
+    return bool(name) and not name.lower().startswith("return")
 
 
 def _begins(words: list[Token], field: bool) -> int | None:
@@ -77,4 +103,4 @@ def _begins(words: list[Token], field: bool) -> int | None:
 
 
 def _single(claim: Claim) -> bool:
-    return len(claim.stages) == len(claim.terms()) == 1
+    return len(claim.stages) == 1 and len(claim.terms()) == 1

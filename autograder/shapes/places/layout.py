@@ -145,7 +145,8 @@ class Layout:
             if branch.startswith("if ") and label in branch.replace(".", " ").split():
                 continue
             below = self.beside(group[-1].line + 1, 1) if group[0].own else []
-            again = [i for i in below if arrow or label in flat(self.stmts[i].targets)]
+            becomes = bool(arrow) and len(claims) == 1
+            again = [i for i in below if becomes or label in flat(self.stmts[i].targets)]
             found.append((of_argument(claim, label), (headers[0].id, *again)))
         return found, tuple(rest)
 

@@ -48,20 +48,22 @@ def side_of(votes: Mapping[str, int]) -> str:
 
 
 def on_its_side(sighting: Sighting, side: str, room) -> Sighting:
-    """A comment between two lines that make tensors, about the one on the side that is meant.
+    """A comment between lines that make tensors, or the same names, about the side that is meant.
 
     One that is true of the other line alone stays with both, where that line has no comment of its
     own.
     """
     above = side == "above"
     mine = tuple(i for i in sighting.stmts if (room.stmts[i].line > sighting.line) == above)
-    if sighting.place != "between" or not side or not set(mine) & room.makers:
+    apart = sighting.place == "between" or (sighting.place == "named" and len(mine) == 1)
+    if not apart or not side or not set(mine) & room.makers or room.heads & {*sighting.stmts}:
         return sighting
     of = {i: room.tellers.get(i, []) for i in sighting.stmts}
     alone = [i for i in set(sighting.stmts) - set(mine) if of[i] == [sighting]]
     if alone and not any(sighting in of[i] for i in mine):
         return sighting
-    return replace(sighting, stmts=mine, place=side, block=sighting.block * above)
+    place = side if sighting.place == "between" else "named"
+    return replace(sighting, stmts=mine, place=place, block=sighting.block * above)
 
 
 # --- the statement --------------------------------------------------------------------------------
@@ -69,8 +71,10 @@ def likeliest(sighting: Sighting, votes: Mapping[str, int], room) -> int:
     """The statement that a comment is about, where it is true of none."""
     stmts = room.stmts
     labels = {t.label for c in sighting.claims for t in c.terms() if t.label}
+    up = votes.get("below", 0) > votes.get("above", 0)
     own = [i for i in sighting.stmts if labels & set(flat(stmts[i].targets))]
     if own and stmts[sighting.stmts[0]].kind != "def":  # what comes in is told first
+        own.sort(key=lambda i: (stmts[i].line < sighting.line) != up)
         after = {i: [e.after.get(n) for e in room.runs[i] for n in labels] for i in own}
         one = [i for i in own if any(len(tensors(v)) == 1 for v in after[i])]
         return (one or own)[0]
@@ -78,11 +82,10 @@ def likeliest(sighting: Sighting, votes: Mapping[str, int], room) -> int:
         return sighting.stmts[-1]
     asked = [*sighting.stmts]
     if sighting.place == "between":
-        up = votes.get("below", 0) > votes.get("above", 0)
         asked.sort(key=lambda i: (stmts[i].line < sighting.line) != up)
-    elif sighting.place != "above" or all(len(c.stages) < 2 for c in sighting.claims):
+    elif sighting.place != "above":
         return asked[0]
-    else:  # `[b, t, d] -> [..]` above `b, t, d = x.shape`
+    else:  # `[b, t, h, d]` above `b, t, d = x.shape`
         asked += sighting.block
     return next((i for i in asked if not _takes_sizes(i, room)), asked[0])
 
@@ -166,4 +169,6 @@ def beside_a_true_one(claim: Claim, sighting: Sighting, stmt: Stmt, known) -> bo
         return False
     if sighting.comes_in(claim):
         return True
+    if sighting.led_to(claim):
+        return False
     return not alone and claim.role != "output" and not own

@@ -183,10 +183,12 @@ def _is_statement(node: ast.stmt) -> bool:
             return True
         case ast.Assign():
             nested = getattr(node.targets[0], "elts", [])[:1]  # `(b, t), t = 5`
-            if isinstance(node.value, ast.List | ast.Tuple | ast.Set) or any(
-                isinstance(n, ast.Tuple | ast.List) for n in nested
-            ):
+            if any(isinstance(n, ast.Tuple | ast.List) for n in nested):
                 return False
+            if isinstance(node.value, ast.List | ast.Tuple | ast.Set):
+                return bool(node.value.elts) and all(
+                    isinstance(e, ast.Call) and _has_call(e) for e in node.value.elts
+                )
             return _has_call(node.value) or not isinstance(node.value, ast.BinOp | ast.Name)
         case ast.AnnAssign():
             return node.value is not None and _has_call(node.value)

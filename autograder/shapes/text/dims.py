@@ -8,6 +8,7 @@ names for one dimension.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 
@@ -21,7 +22,7 @@ Lookup = Callable[[str], int | None]
 MAX_DIMS, MAX_TOKENS, MAX_DEPTH, MAX_OPTIONS = 9, 60, 5, 16
 MAX_BASE = 7  # parts of what has a power: `(2r + 1)^2`
 CALLED = ("len", "max", "min", "int", "sum", "ceil", "floor", "round")
-ANY = ("*", "_", "?", "-1", ":", "-", "...")
+ANY = ("*", "_", "?", "-1", ":", "-", "...", "None")
 _PROSE = """
     as is of to it we by an at or so if be the same and for not are was with than like then this
     that from on see also e.g i.e vs etc but
@@ -172,13 +173,19 @@ class _Reader:
             token = self.peek()
             if token.kind == "over" or (token.kind == "times" and self.peek(1).kind != "end"):
                 self.take()
-                left = ("/" if token.kind == "over" else "*", left, self.power())
+                left = ("/" if token.kind == "over" else "*", left, self.counted())
             elif left[0] == "num" and token.kind == "name":
                 left = ("*", left, self.power())  # `3 d`, `2h`
             elif left[0] == "name" and token.text == "(":  # `B (batch)`: two names of one thing
                 left = ("alt", left, self.power())
             else:
                 return left
+
+    def counted(self) -> Expr:
+        """A factor: `2h` in `b * 2h`."""
+        left = self.power()
+        close = self.peek().kind == "name" and self.peek().glued
+        return ("*", left, self.power()) if left[0] == "num" and close else left
 
     def power(self) -> Expr:
         base = self.atom()
@@ -296,11 +303,27 @@ def fits(expr: Expr, size: int, lookup: Lookup) -> bool:
     if kind == "name":  # by far the most frequent
         return lookup(expr[1]) == size
     value = evaluate(expr, lookup)
+    if kind == "*" and value is None:  # `heads * ?`
+        known = [evaluate(f, lookup) for f in factors(expr) if f[0] != "any"]
+        product = math.prod(n or 0 for n in known)
+        return 0 < len(known) < len(factors(expr)) and product > 0 and size % product == 0
     if kind == "/" and (value is None or value.denominator != 1):
         up = expr[2][0] == "num"  # `L // 2`, as Python divides; or what a stride makes
         rounded = value is not None and size in (int(value), int(value) + up)
         return rounded or fits(expr[1], size, lookup) or fits(expr[2], size, lookup)  # 'S/T'
     return value == size
+
+
+def counted(expr: Expr) -> str:
+    """The name in `n + 1`, `2 * n`, `n / 4`: a number tells its size as if it stood alone."""
+    signed = len(expr) == 3 and expr[0] in ("+", "-", "*", "/")
+    kinds = {part[0]: part for part in expr[1:]} if signed else {}
+    return kinds["name"][1] if set(kinds) == {"name", "num"} else ""
+
+
+def wild(expr: Expr) -> bool:
+    """Whether it may be any size, or any multiple of one: `?`, `heads * ?`."""
+    return expr[0] == "any" or any(wild(e) for e in expr[1:] if isinstance(e, tuple))
 
 
 def uneven(expr: Expr, lookup: Lookup) -> bool:
@@ -333,8 +356,10 @@ def aligned(dims: Dims, rank: int) -> list[tuple[int, int]] | None:
 
 def _with_stars_for_commas(expr: Expr, rank: int) -> Dims:
     """`batch * seq * hidden`; of fewer dimensions the last ones, and in front of them a product, as
-    in `(batch * seq) * hidden`."""
+    in `(batch * seq) * hidden`. A 1 is a dimension: nobody multiplies by it."""
     every = factors(expr)
+    if ("num", 1) in every:
+        return every
     dims: Dims = ()
     while len(every) > rank > len(dims) + 1 and expr[0] == "*":
         expr, dims = expr[1], (expr[2], *dims)

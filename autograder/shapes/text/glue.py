@@ -28,7 +28,7 @@ class Glue:
 
 def last_sentence(glue: list[Token]) -> list[Token]:
     """What stands behind the last full stop: `the scores from the paper. [b, t, t]`."""
-    ends = [i for i, t in enumerate(glue) if t.text == "."]
+    ends = [i for i, t in enumerate(glue) if t.text in (".", ";")]
     return glue[ends[-1] + 1 :] if ends else glue
 
 
@@ -48,6 +48,11 @@ def roles_in(glue: list[Token]) -> list[Token]:
         if token.kind == "output" or (token.kind == "input" and near):
             found.append(token)
     return found
+
+
+def says(token: Token) -> bool:
+    """Whether a sign parts a label from its shape: `q: [b, t]`, `q -- (b, t)`."""
+    return token.text in LABELS or (token.kind == "minus" and not token.glued)
 
 
 def is_arrow(token: Token) -> bool:
@@ -103,7 +108,7 @@ def kind_of(glue: list[Token], first: bool, equals: bool) -> Glue:
 
 def led_by_words(glue: list[Token]) -> bool:
     """`the rows of [b, t]`: several words, or one of another language, and no sign behind them."""
-    ends = [i for i, t in enumerate(glue) if t.kind == "minus" or leads_on(t) or t.text in LABELS]
+    ends = [i for i, t in enumerate(glue) if says(t) or leads_on(t) or t.text in ("-", ";")]
     last = glue[ends[-1] + 1 :] if ends else glue
     words = [t.text for t in last if t.word and t.kind != "shape"]
     words = [w for w in words if w.lower() not in ("the", "a", "an")]
@@ -121,7 +126,8 @@ def labelled(term: Term, glue: list[Token], op: str, kind: str, first: bool) -> 
     if term.label:
         return term
     rest = list(glue)
-    named = False
+    named = len(rest) == 2 and rest[0].kind == "name" and says(rest[1])  # `q -- (b, t)`
+    rest = rest[:1] if named else rest
     while rest and (rest[-1].kind in ("is", "shape") or rest[-1].text == "of"):
         named = named or rest[-1].kind == "is" or rest[-1].kind == "shape"
         rest.pop()

@@ -287,9 +287,10 @@ def _sign(piece: str) -> tuple[str, str]:
 
 
 def _is_listed(found: list[Token], i: int) -> bool:
-    """Whether a word stands alone between commas or brackets, as a size does."""
+    """Whether a word stands alone between commas, crosses or brackets, as a size does."""
     sides = [t.text for t in (*found[max(0, i - 1) : i], *found[i + 1 : i + 2])]
-    return len(sides) == 2 and sides[0] in (",", "(", "[") and sides[1] in (",", ")", "]")
+    left, right = (",", "x", "×", "(", "["), (",", "x", "×", ")", "]")
+    return len(sides) == 2 and sides[0] in left and sides[1] in right
 
 
 def _phrases(found: list[Token]) -> list[Token]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.shapes.text.lexer import Token, tokens
+from autograder.shapes.text.lexer import Token, plain, tokens
 
 Rows = tuple[tuple[int, str], ...]  # numbers of lines, and their texts
 SHORT = 5  # letters of a word, below which a full stop may shorten it: `prev.`
@@ -67,7 +67,7 @@ def _part(text: str, shape: str) -> str:
     parts = []
     for word, stop, after in zip(found, found[1:], found[2:], strict=False):
         if (
-            stop.text in (".", "#")
+            stop.text in (".", "#", ";")
             and not after.glued
             and not (word.word and len(word.text) < SHORT)
         ):
@@ -79,16 +79,24 @@ def _part(text: str, shape: str) -> str:
 
 def described(text: str) -> tuple[str, str]:
     """The name that a line of a docstring begins with, and what follows it; type left out."""
-    found = [t for t in tokens(text) if t.text not in ("-", "*", "**", "@", "param")]
-    if found and found[0].text == ":":
-        found = found[1:]
+    found = [t for t in tokens(text) if t.text not in ("-", "*", "**", "param")]
+    if found and found[0].text in (":", "@"):
+        found = found[2:] if [t.text for t in found[3:4]] == [":"] else found[1:]  # `:arg x: ..`
     if len(found) < 3 or not found[0].word or found[1].text not in (":", "("):
         return "", ""
     rest = found[1].end if found[1].text == ":" else found[1].start
+    if found[2].kind == "shape" and [t.text for t in found[3:4]] == ["("]:
+        return found[0].text, text[found[3].start :]  # `x (Tensor(b, t, c)): ..`
     end = next((i for i, t in enumerate(found) if t.text == ")"), 0)
     if found[1].text == "(" and any(t.kind == "shape" for t in found[2:end]):
         rest = found[end].end  # `x (torch.Tensor, optional): ..`
     return found[0].text, text[rest:].lstrip(" :*")
+
+
+def ends_in_arrow(text: str, shape: str) -> bool:
+    """Whether an arrow leads to a shape: `transpose to [b, d, t]`, `x -> Shape: [b, d, t]`."""
+    lead = tokens(plain(text).rpartition(shape)[0])
+    return [t.kind for t in lead if t.kind not in ("shape", "is")][-1:] == ["arrow"]
 
 
 def becoming(text: str) -> str:

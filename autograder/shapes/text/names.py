@@ -218,9 +218,11 @@ class Confirmed:
 
     def __init__(self):
         self.found: dict[tuple[int, str], dict[int, set[int]]] = {}
+        self.parts: dict[tuple[int, str], dict[int, set[int]]] = {}  # as in `n + 1`, `2 * n`
 
-    def note(self, run: int, name: str, size: int, line: int) -> None:
-        self.found.setdefault((run, name), {}).setdefault(size, set()).add(line)
+    def note(self, run: int, name: str, size: int, line: int, part: bool = False) -> None:
+        found = self.parts if part else self.found
+        found.setdefault((run, name), {}).setdefault(size, set()).add(line)
 
     def of(self, run: int, name: str) -> dict[int, set[int]]:
         """The lines in which a name stands for each of its sizes."""

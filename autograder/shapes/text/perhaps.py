@@ -41,10 +41,11 @@ def perhaps_one(found: list[Token], vocabulary: Vocabulary) -> bool:
 
 
 def _sentences(found: list[Token]) -> list[list[Token]]:
-    """The whole comment, and what stands between full stops and colons; without its brackets."""
+    """The whole comment, and what stands between full stops, colons and equals signs; without its
+    brackets."""
     while found and found[-1].text in (".", "!", ";", ","):
         found = found[:-1]
-    parts = split(found, lambda t: t.text in (".", ":") or (t.kind == "minus" and not t.glued))
+    parts = split(found, lambda t: t.text in (".", ":", "=") or (t.kind == "minus" and not t.glued))
     inner = [p[1:-1] for p in parts if len(p) > 4 and pairs_of(p).get(0) == len(p) - 1]
     names_one = (p for p in parts[-8:] if len(p) > 1 or p == found[-1:])  # `NCHW`, and no `LSTM:`
     return [p for p in (found, *names_one, *inner[-2:]) if p]

@@ -8,6 +8,7 @@ of an operation, an arrow, a word. Which signs and words these are is in the lex
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 
 from autograder.shapes.text.dims import Expr, alone, names_of, split
@@ -22,6 +23,7 @@ from autograder.shapes.text.glue import (
     leads_on,
     led_by_words,
     roles_in,
+    says,
     without_calls,
 )
 from autograder.shapes.text.lexer import MAX_TEXT, Token, plain, tokens
@@ -44,6 +46,7 @@ from autograder.shapes.text.shapes_in_text import (
 )
 
 FORWARDS = Token("arrow", "->", 0, 0)
+COLUMN = 3  # spaces, at least, between a shape and a remark in a column of its own
 BEFORE = ("before", "original", "originally", "input", "inputs")  # behind a shape
 
 
@@ -165,7 +168,7 @@ def _named(found: list[Token], vocabulary: Vocabulary) -> list[Token]:
         replace(t, kind="name")
         if t.text in vocabulary.tensors
         and (
-            (t.kind in ("input", "output") and after.text in LABELS)
+            (t.kind in ("input", "output") and says(after))
             or (t.kind == "input" and after.kind == "shape")
         )
         else t
@@ -177,6 +180,9 @@ def _bare_end(found: list[Token], end: int, text: str, vocabulary: Vocabulary) -
     """`[b, t, d] -> b, t`: behind the last arrow there may be a shape without brackets."""
     if end < len(found) and found[end].kind == "arrow" and not found[end].word:
         rest = found[end + 1 :]
+        terms = bare_terms(rest, text, "", vocabulary, chain=True)
+        if len(terms) == 1:
+            return [Span(end + 1, len(found), replace(terms[0], sure=True))]
         name = rest[0].text if len(rest) == 1 and rest[0].kind == "name" else ""
         if name and vocabulary.known(name) and name not in vocabulary.tensors:  # `(t, n) -> n`
             one = Term((("name", name),), name, sure=True, style=",")
@@ -195,8 +201,13 @@ def _bare(found: list[Token], text: str, vocabulary: Vocabulary) -> Claim | None
     """`b x s x h`, `batch, seq, hidden` or `b s (n d) -> b s n d`, and no more than a remark."""
     while found and found[-1].text in (".", "!", ";", ","):
         found = found[:-1]
-    for start in _labels_in_prose(found):
+    apart = [i for i in _far_apart(found) if all(t.word for t in found[:i])][:1]
+    if all(vocabulary.known(t.text) for i in apart for t in found[:i]):
+        apart = []
+    for start in (*apart, *_labels_in_prose(found)):
         claim = _bare_whole(found[start:], text, vocabulary)
+        if claim and start in apart:
+            return replace(claim, words=start)
         if claim and claim.terms()[0].style == "x":
             in_words = found[start - 1].kind == "shape"
             return replace(claim, told=True, words=start) if in_words else claim
@@ -235,8 +246,15 @@ def _labels_in_prose(found: list[Token]) -> list[int]:
     return [i - 1 for i in last[-1:] if found[i - 1].word] + told[-1:]
 
 
+def _far_apart(found: list[Token]) -> list[int]:
+    """Where a word stands far behind another, as in a column of its own."""
+    pairs = enumerate(itertools.pairwise(found), start=1)
+    return [i for i, (a, b) in pairs if b.start - a.end >= COLUMN and a.word and b.word]
+
+
 def _remarks(found: list[Token]) -> list[int]:
     """Where a remark may begin: `b x t x c, c = n * d`, `b x t x t (t x t is broadcast)`."""
+    columns = _far_apart(found)
     cuts, depth, crossed, listed = [], 0, False, False
     last = max((i for i, t in enumerate(found) if t.cross or t.kind == "arrow"), default=0)
     for i, token in enumerate(found):
@@ -245,7 +263,7 @@ def _remarks(found: list[Token]) -> list[int]:
             defines = sign in ("=", "==") and token.text in (",", ";", "where", "with", "and")
             aside = token.text == "(" and not token.glued
             aside = aside or (token.text == "," and crossed and i > last)  # `b x 1 x t, a mask`
-            if defines or aside or token.text == ";":
+            if defines or aside or token.text == ";" or i in columns:
                 cuts.append(i)
         if depth == 0 and (token.text == "," or token.kind == "arrow"):
             listed = token.text == ","
@@ -272,7 +290,8 @@ def _bare_whole(
             segment = segment[:-1]
         if not segment and i == 0 and len(segments) > 1:
             continue
-        terms = bare_terms(segment, text, label if i == 0 else "", vocabulary, times)
+        label_ = label if i == 0 else ""
+        terms = bare_terms(segment, text, label_, vocabulary, times, len(segments) > 1)
         if not terms:
             return None
         sign = times if any(t.text == times for t in segment) else ","

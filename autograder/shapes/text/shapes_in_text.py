@@ -305,9 +305,17 @@ def _names(token: Token) -> bool:
 
 
 def bare_terms(
-    found: list[Token], text: str, label: str, vocabulary: Vocabulary, times: str = "@"
+    found: list[Token],
+    text: str,
+    label: str,
+    vocabulary: Vocabulary,
+    times: str = "@",
+    chain: bool = False,
 ) -> tuple[Term, ...]:
-    """One shape, or several: `b h s d, b h d s`, `b,s,h @ b,h,s`; a star stands apart then."""
+    """One shape, or several: `b h s d, b h d s`, `b,s,h @ b,h,s`; a star stands apart then.
+
+    chain: whether an arrow says that shapes are meant: `b * t -> b * t * 512`.
+    """
     inside = spans(found, text, vocabulary)
     if len(inside) == 1 and all(
         t.kind in LEADS or t.text in ("[", "(", "]", ")")
@@ -317,9 +325,9 @@ def bare_terms(
     several = split(found, lambda t: t.text == ",")
     listed = len(several) > 1 and all(len(crosses(p)) > 1 for p in several)  # `b x t, b x d`
     starred = times == "*" and any(t.text == times and not t.glued for t in found)
-    read = None if listed or starred else _bare_dims(found, vocabulary)
+    read = None if listed or starred else _bare_dims(found, vocabulary, chain)
     size = bool(read) and read[1] == "*" and label and label not in vocabulary.tensors
-    if read and not size:  # `N = b * t` says what a size is
+    if read and not (size and (not chain or vocabulary.known(label))):  # `N = b * t` is a size
         return (_bare_term(read, found, text, label),)
     for sign in (times, ","):
         parts = split(found, lambda t, s=sign: t.text == s and not (t.glued and s == "*"))
@@ -336,7 +344,9 @@ def _bare_term(read: tuple[Dims, str], found: list[Token], text: str, label: str
     return Term(read[0], shown, label, bool(label), "", read[1])
 
 
-def _bare_dims(found: list[Token], vocabulary: Vocabulary) -> tuple[Dims, str] | None:
+def _bare_dims(
+    found: list[Token], vocabulary: Vocabulary, chain: bool = False
+) -> tuple[Dims, str] | None:
     """Dimensions, and the sign that stands between them."""
     if not found or len(found) > 40 or any(t.text in ("[", "]", "{", "}", "@") for t in found):
         return None
@@ -347,8 +357,8 @@ def _bare_dims(found: list[Token], vocabulary: Vocabulary) -> tuple[Dims, str] |
         found = [t for t, after in kept if not (t.text == after.text == "," and t is not after)]
     style = "," if commas else "x" if len(crosses(found)) > 1 else " "
     words = [t.text for t in found if t.word and t.kind != "times"]
-    if any(w.lower() in PROSE for w in words):
-        return None
+    if any(w.lower() in PROSE and not (style == "x" and w.istitle()) for w in words):
+        return None  # `n x To x h` has a length
     if style == " " and not _spaced_names(found, words, vocabulary):
         return None
     if commas and found[0].text == "(" and found[-1].text == ")":
@@ -359,7 +369,15 @@ def _bare_dims(found: list[Token], vocabulary: Vocabulary) -> tuple[Dims, str] |
         return None
     used = shape_names(dims)
     apart = factors(dims[0]) if len(dims) == 1 else ()
-    if len(used) > 1 and (len(apart) > 2 or (len(apart) == 2 and used <= set(vocabulary.sizes))):
+    begun = bool(apart) and apart[0][0] == "name"  # `n * 196 * 512`
+    if (
+        len(apart) > (1 if chain else 2)
+        and begun
+        or (
+            len(used) > 1
+            and (len(apart) > 2 or (len(apart) == 2 and used <= set(vocabulary.sizes)))
+        )
+    ):
         style = "*"  # `bs * n * sl`
     elif len(dims) < 2:
         return None
@@ -375,8 +393,9 @@ def _bare_dims(found: list[Token], vocabulary: Vocabulary) -> tuple[Dims, str] |
 
 
 def _spaced_names(found: list[Token], words: list[str], vocabulary: Vocabulary) -> bool:
-    if len(words) < 2 or not all(map(vocabulary.known, words)):
+    stars = any(t.text == "*" for t in found)
+    if len(words) < (1 if stars else 2) or not all(map(vocabulary.known, words)):
         return False
     short = sum(len(w) <= 2 for w in words)
     grouped = any(t.text == "(" for t in found) or any("_" in w for w in words)
-    return short >= max(2, len(words) - 1) or grouped or any(t.text == "*" for t in found)
+    return short >= max(2, len(words) - 1) or grouped or stars

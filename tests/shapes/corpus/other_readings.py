@@ -432,7 +432,7 @@ def twice(x, vocab):
     y = nn.Linear(d, vocab)(x)  # (z, t, vocab)
     z = torch.cat(
         [
-            x.mT,  # (b, t, d)
+            x.mT,  # (b, t, d)  #! false
             x.mT,  # (b, d, t)
         ],
         0,
