@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from autograder.shapes.places.layout import of_argument
 from autograder.shapes.text.lexer import Token, tokens
@@ -21,13 +22,21 @@ Told = tuple[Claim, tuple[int, str]]  # what is claimed, and the line that says 
 
 def of_class(function: Function, source: str) -> Function:
     """With the docstring of its class, where what a module is called with has none of its own."""
-    if function.docstring or function.name not in ("forward", "__call__") or not function.owner:
+    if function.docstring or function.name not in ("forward", "__call__"):
         return function
+    text, line = _of_classes(source).get(function.owner, ("", 0))
+    return replace(function, docstring=text, doc_line=line) if text else function
+
+
+@lru_cache(maxsize=4)
+def _of_classes(source: str) -> dict[str, tuple[str, int]]:
+    """The docstrings of the classes of a text by their names, each with its line."""
+    found: dict[str, tuple[str, int]] = {}
     for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ClassDef) and node.name == function.owner and node.body:
+        if isinstance(node, ast.ClassDef):
             text = ast.get_docstring(node, clean=False) or ""
-            return replace(function, docstring=text, doc_line=node.body[0].lineno)
-    return function
+            found.setdefault(node.name, (text, node.body[0].lineno))
+    return found
 
 
 def of_arguments(function: Function, vocabulary: Vocabulary) -> list[Told]:
