@@ -74,7 +74,8 @@ def likeliest(sighting: Sighting, votes: Mapping[str, int], room) -> int:
     up = votes.get("below", 0) > votes.get("above", 0)
     own = [i for i in sighting.stmts if labels & set(flat(stmts[i].targets))]
     if own and stmts[sighting.stmts[0]].kind != "def":  # what comes in is told first
-        own.sort(key=lambda i: (stmts[i].line < sighting.line) != up)
+        if sighting.place == "named":
+            own.sort(key=lambda i: (stmts[i].line < sighting.line) != up)
         after = {i: [e.after.get(n) for e in room.runs[i] for n in labels] for i in own}
         one = [i for i in own if any(len(tensors(v)) == 1 for v in after[i])]
         return (one or own)[0]
@@ -83,9 +84,11 @@ def likeliest(sighting: Sighting, votes: Mapping[str, int], room) -> int:
     asked = [*sighting.stmts]
     if sighting.place == "between":
         asked.sort(key=lambda i: (stmts[i].line < sighting.line) != up)
-    elif sighting.place != "above":
+    elif sighting.place != "above" or (
+        len(sighting.block) != 2 and all(len(c.stages) < 2 for c in sighting.claims)
+    ):
         return asked[0]
-    else:  # `[b, t, h, d]` above `b, t, d = x.shape`
+    else:  # `[b, t, h, d]` above `b, t, d = x.shape` and one more line
         asked += sighting.block
     return next((i for i in asked if not _takes_sizes(i, room)), asked[0])
 
