@@ -28,7 +28,7 @@ from autograder.tracing.layers import and_twice, of_training, with_lines
 from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
 from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan
 from autograder.tracing.raised import nothing, plainly, stopped, with_the_error, without_advice
-from autograder.tracing.say import NO_CAUSE, keeps
+from autograder.tracing.say import NO_CAUSE, keeps, listed, sentence
 from autograder.tracing.text import Text
 
 # A number that is made of the length of an axis, as changed operations are told.
@@ -214,11 +214,8 @@ def _beside_what_it_names(finding: Finding, text: Text) -> Finding:
     call, where = the_call_named(finding.message, text), finding.where
     if call is None or where is None or not where.how or call.lineno == where.first_wrong:
         return finding
-    how = f"{where.how[:1].upper()}{where.how[1:]}."
-    parts = sorted([(where.first_wrong, how), (call.lineno, finding.message)])
-    listed = " ".join(f"Line {line}: {words}" for line, words in parts)
-    said = f"Two things are wrong. {listed} Mend line {parts[0][0]} first."
-    return replace(finding, message=said)
+    parts = sorted([(where.first_wrong, sentence(where.how)), (call.lineno, finding.message)])
+    return replace(finding, message=f"Two things are wrong. {listed(parts)}")
 
 
 def _by_its_operation(

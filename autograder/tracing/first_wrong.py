@@ -238,7 +238,7 @@ class Judged:
         step, steps, own = self.steps[number], self.steps, self.own.trace.steps
         if not gives_ones(step, steps) or any(gives_ones(each, own) for each in own):
             return False
-        rounds = (s for s in steps if (s.place, s.op) == (step.place, step.op))
+        rounds = (s for s in steps if s.spot == step.spot)
         return all(gives_ones(each, steps) for each in rounds)
 
     def _tells(self, number: int) -> bool:
@@ -293,7 +293,7 @@ def _is_sound(judged: Judged, number: int, first: int) -> bool:
     """Whether a step is equal to one of the answer's, or an earlier round of the first wrong one's
     statement, or made of such a round."""
     step, wrong = judged.steps[number], judged.steps[first]
-    if (step.place, step.op) == (wrong.place, wrong.op):
+    if step.spot == wrong.spot:
         return True
     if any(i in judged.unsure and _is_sound(judged, i, first) for i in step.inputs):
         return True

@@ -262,7 +262,7 @@ class Look:
         wanted = [self.own.trace.steps[i].value for i in self.own.trace.returned]
         if len(back) != len(wanted) or len(set(back)) < 2 or back[-1] >= len(self.judged.steps):
             return None
-        if len({(steps[i].place, steps[i].op) for i in back}) != 1:
+        if len({steps[i].spot for i in back}) != 1:
             return None
 
         def in_order(numbers: Sequence[int]) -> bool:
@@ -348,7 +348,7 @@ class Look:
         with the same statement, and nothing was made of those."""
         steps, like = self.trace.steps, self.judged.like
         step = steps[number]
-        rounds = [i for i, s in enumerate(steps) if (s.place, s.op) == (step.place, step.op)]
+        rounds = [i for i, s in enumerate(steps) if s.spot == step.spot]
         own = [like.get(i) for i in rounds]
         known = like[number].known
         if len(rounds) < 2 or number != rounds[-1] or step.place is None or not self.judged.whole:

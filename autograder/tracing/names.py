@@ -144,7 +144,7 @@ def _where_places_are_left(slip: Slip, text: Text) -> Slip | None:
     step = judged.steps[number]
     if step.op != "__setitem__" or step.place is None:
         return None
-    last = max(i for i, s in enumerate(judged.steps) if (s.place, s.op) == (step.place, step.op))
+    last = max(i for i, s in enumerate(judged.steps) if s.spot == step.spot)
     value, should = judged.steps[last].value, slip.wrong.should
     loops = [n for n in text.nodes if isinstance(n, ast.For) and step.place[0] in lines_of(n)]
     for right in should.shapes if should is not None and loops else ():

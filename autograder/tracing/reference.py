@@ -89,7 +89,7 @@ class Reference:
         if self.of_step.get(number) is not one or steps[number].place is None:
             return None
         for later in range(number + 1, len(steps)):
-            same = (steps[later].place, steps[later].op) == (steps[number].place, steps[number].op)
+            same = steps[later].spot == steps[number].spot
             if same and later in self.of_step and id(one) in self._made_of[later]:
                 return self.of_step[later]
         return None

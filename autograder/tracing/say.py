@@ -6,12 +6,13 @@ in the course's own answer; one without a name is not called anything.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
 
 from autograder.course.asking import Finding, Where
-from autograder.course.steps.traces import LEAF, Step, Trace
+from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, of_below_zero, sums
 from autograder.tracing.first_wrong import COPIES, LAYOUT, PARTS, Judged
@@ -56,7 +57,7 @@ def where(slip: Slip, text: Text, as_it_ran: Trace | None = None) -> Where | Non
         return Where(None, first, how="it hides nothing")
     last, line, landmark = _last_right(judged, slip, text) if slip.line is None else NOWHERE
     if line is not None and line != first and (wrong := _wrong_there(judged, line, text)):
-        if any(_key(judged.steps[i]) == _key(judged.steps[last]) for i in wrong):
+        if any(judged.steps[i].spot == judged.steps[last].spot for i in wrong):
             return Where(last_right=None, first_wrong=line)  # right in this round of a loop alone
         line, landmark = None, ""
     own = [judged.like[i].known for i in (last, slip.number) if i in judged.like]
@@ -76,10 +77,6 @@ def _hides_nothing(judged: Judged, number: int) -> bool:
 def _wrong_there(judged: Judged, line: int, text: Text) -> list[int]:
     """The steps of a line that are wrong although all that they were made of is right."""
     return [i for i in judged.frontier() if text.line(judged.steps[i]) == line]
-
-
-def _key(step: Step) -> tuple:
-    return step.place, step.op
 
 
 def _last_right(judged: Judged, slip: Slip, text: Text) -> tuple[int, int | None, str]:
@@ -105,6 +102,18 @@ def _last_right(judged: Judged, slip: Slip, text: Text) -> tuple[int, int | None
         if number > best[0] and (found is not None or best[1] is None):
             best = (number, line, called(found.known if found else None))
     return best
+
+
+def sentence(how: str) -> str:
+    """How a line goes wrong, as a sentence of its own."""
+    return f"{how[:1].upper()}{how[1:]}."
+
+
+def listed(parts: Sequence[tuple[int, str]]) -> str:
+    """What is wrong, line by line in the order given, and what to mend first."""
+    said = [f"Line {line}: {words}" for line, words in parts]
+    first, last = parts[0][0], parts[-1][0]
+    return " ".join([*said, *([f"Mend line {first} first."] if first != last else [])])
 
 
 def as_it_was(judged: Judged, number: int) -> str:
@@ -359,7 +368,7 @@ def _right_ones(judged: Judged, slip: Slip) -> list[tuple[torch.Tensor, torch.Te
     """What a line gave, in each round of a loop, and what belongs there, where that is known."""
     step, should, mended = judged.steps[slip.number], slip.wrong.should, slip.mended
     if mended is not None:
-        rounds = [i for i, s in enumerate(judged.steps) if (s.place, s.op) == (step.place, step.op)]
+        rounds = [i for i, s in enumerate(judged.steps) if s.spot == step.spot]
         pairs = [(judged.steps[i].value, mended.steps[i].value) for i in rounds or [slip.number]]
         pairs = [(one, two) for one, two in pairs if one.shape == two.shape]
         pairs = [(one, two) for one, two in pairs if not torch.equal(one, two)]

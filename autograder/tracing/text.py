@@ -81,6 +81,12 @@ class Text:
         found = self.around(step.place[0])
         return found.lineno if found is not None else step.place[0]
 
+    def made(self, name: str) -> list[ast.expr]:
+        """What a variable is set to, each time."""
+        statements = [n for n in self.nodes if isinstance(n, ast.Assign)]
+        pairs = (pair for n in statements for pair in made_in(n))
+        return [value for target, value in pairs if getattr(target, "id", "") == name]
+
     def statement(self, line: int) -> str:
         """A statement's text, in one line and shortened."""
         found = self.around(line)
@@ -247,15 +253,15 @@ def _may_give(value: ast.expr | None, count: int) -> bool:
     return len(value.elts) == count if isinstance(value, ast.Tuple | ast.List) else bool(value)
 
 
-def made_in(node: ast.Assign) -> list[tuple[str, ast.expr]]:
-    """The variables that a statement gives values, each with its own where both are written out."""
-    found = []
+def made_in(node: ast.Assign) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What a statement gives values, each with its own where both are written out side by side,
+    else with that of the whole."""
     for target in node.targets:
-        both = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-        both = both and len(target.elts) == len(node.value.elts)
-        pairs = zip(target.elts, node.value.elts, strict=True) if both else [(target, node.value)]
-        found += [(own.id, value) for own, value in pairs if isinstance(own, ast.Name)]
-    return found
+        parts = getattr(target, "elts", [target])
+        values = node.value.elts if isinstance(node.value, ast.Tuple) else []
+        if len(parts) != len(values) or any(isinstance(p, ast.Starred) for p in parts):
+            values = [node.value] * len(parts)
+        yield from zip(parts, values, strict=True)
 
 
 def root_of(node: ast.expr) -> str:

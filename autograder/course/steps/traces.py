@@ -58,6 +58,11 @@ class Step:
     outer: tuple[int, ...] = ()
     calls: tuple[Done, ...] | None = None
 
+    @property
+    def spot(self) -> tuple:
+        """Where it stands in the text, and its operation: the same in all rounds of a loop."""
+        return self.place, self.op
+
 
 @dataclass(frozen=True)
 class Stopped:

@@ -15,7 +15,8 @@ from autograder.judging.difference import difference
 from autograder.tracing.edits.parts import ALONE, is_part_of
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.look import TWO_AT_ONCE
-from autograder.tracing.text import Text, callee, made_in
+from autograder.tracing.say import listed, sentence
+from autograder.tracing.text import Text, callee
 
 
 def at_its_key(finding: Finding, asked: WrongAnswer) -> Finding:
@@ -42,13 +43,12 @@ def at_its_key(finding: Finding, asked: WrongAnswer) -> Finding:
 
 def _both(message: str, lines: Mapping[str, int], asked: WrongAnswer) -> str:
     """What is wrong with two keys, line by line."""
-    said = []
+    parts = []
     for key, line in sorted(lines.items(), key=lambda each: each[1]):
         words = (m for _, m, gives in asked.known.mistakes if is_part_of(key, asked, gives))
-        said.append(f"Line {line}: {next(words, '') or f'{ALONE[:1].upper()}{ALONE[1:]}.'}")
+        parts.append((line, next(words, "") or sentence(ALONE)))
     rest = message.partition(TWO_AT_ONCE)[0].strip()
-    first = f"Mend line {min(lines.values())} first."
-    return f"Two things are wrong. {' '.join(said)} {first} {rest}".strip()
+    return f"Two things are wrong. {listed(parts)} {rest}".strip()
 
 
 def _line_of(text: Text, key: str, bad: set[str]) -> int | None:
@@ -59,16 +59,16 @@ def _line_of(text: Text, key: str, bad: set[str]) -> int | None:
     value = _made_for_it(text, values[key])
     given = {a.arg for f in text.functions for a in f.args.args}
     right = _names_in(*(v for each, v in values.items() if each not in bad))
-    own = {n.id for n in ast.walk(value) if isinstance(n, ast.Name) and _is_stored(n)}
-    made = _names_in(value) & text.stored - own
+    names = [n for n in ast.walk(value) if isinstance(n, ast.Name)]
+    own = {n.id for n in names if isinstance(n.ctx, ast.Store)}  # of a comprehension
+    made = {n.id for n in names} & text.stored - own
     alone = all(_is_made_of(text, name, given) for name in made - right - given)
     return value.lineno if alone else None
 
 
 def _is_made_of(text: Text, name: str, given: set[str]) -> bool:
     """Whether a variable is made once, as a part of what was given: `weight = model.weight`."""
-    statements = [n for n in text.nodes if isinstance(n, ast.Assign)]
-    own = [value for n in statements for made, value in made_in(n) if made == name]
+    own = text.made(name)
     inside = [n for value in own for n in ast.walk(value)]
     computed = any(isinstance(n, ast.Call | ast.BinOp) for n in inside)
     return len(own) == 1 and not computed and _names_in(*own) <= given
@@ -77,16 +77,12 @@ def _is_made_of(text: Text, name: str, given: set[str]) -> bool:
 def _made_for_it(text: Text, value: ast.expr) -> ast.expr:
     """What a variable gets that is made once and read in this one place; else the value itself."""
     while isinstance(value, ast.Name):
-        own = [n for n in text.nodes if isinstance(n, ast.Name) and n.id == value.id]
-        made = [n for n in text.nodes if isinstance(n, ast.Assign) and n.targets == own[:1]]
-        if len(made) != 1 or len(own) != 2:
+        often = sum(isinstance(n, ast.Name) and n.id == value.id for n in text.nodes)
+        made = text.made(value.id)
+        if len(made) != 1 or often != 2:
             break
-        value = made[0].value
+        (value,) = made
     return value
-
-
-def _is_stored(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
 
 
 def _differ(got: Mapping, wanted: Mapping, key, rtol: float) -> bool:

@@ -14,10 +14,10 @@ from autograder.tracing.edits.kinds.source import NATURAL, Edit
 from autograder.tracing.edits.pairs import Mended
 from autograder.tracing.edits.parts import ALONE, Parts, is_part_of, of_parts, wrong_parts
 from autograder.tracing.edits.search import Search
+from autograder.tracing.proof.mends import JOINS
 from autograder.tracing.say import NO_CAUSE
 from autograder.tracing.text import Text, callee
 
-JOINS = ("stack", "cat", "concat")
 MOST = 3  # results that are wrong
 TRIED = 3  # changes that are asked for in all calls
 
@@ -66,11 +66,11 @@ def _at_one_line(search: Search, parts: Parts, key: object) -> tuple[int | None,
     """The line that only one result is made with, or the one line of it that the steps tell."""
     line = parts.only({key})
     wrong = [each for each in parts.may[key] if search.likely.get(each, 1) == 0]
-    alone = wrong[0] if len(wrong) == 1 and not _only_joins(search, wrong[0]) else None
+    alone = wrong[0] if len(wrong) == 1 and not _joins(search, wrong[0]) else None
     return (line, ALONE) if line is not None else (alone, NO_CAUSE)
 
 
-def _only_joins(search: Search, line: int) -> bool:
+def _joins(search: Search, line: int) -> bool:
     """Whether a line joins what rounds of a loop made, so that their order may be what is wrong."""
     statement = Text(search.wrong.source).around(line)
     calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if statement else []

@@ -17,7 +17,7 @@ from autograder.course.calls import Outcome
 from autograder.judging.difference import difference
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.say import MISSING
-from autograder.tracing.text import Text, callee, own_nodes, root_of
+from autograder.tracing.text import Text, callee, made_in, own_nodes, root_of
 
 ALONE = "it has a part in what is wrong, and none in what is right"
 NEW = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Constant)
@@ -280,12 +280,7 @@ def _targets(node: ast.stmt) -> Iterator[tuple[ast.expr, set[str]]]:
     elif isinstance(node, ast.AnnAssign) and node.value is not None:
         yield node.target, _read(node.value)
     elif isinstance(node, ast.Assign):
-        for target in node.targets:
-            parts = getattr(target, "elts", [target])
-            values = node.value.elts if isinstance(node.value, ast.Tuple) else []
-            if len(parts) != len(values) or any(isinstance(p, ast.Starred) for p in parts):
-                values = [node.value] * len(parts)
-            yield from ((p, _read(v)) for p, v in zip(parts, values, strict=True))
+        yield from ((target, _read(value)) for target, value in made_in(node))
 
 
 def _makes_a_new_one(value: ast.expr) -> bool:

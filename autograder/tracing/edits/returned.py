@@ -15,6 +15,7 @@ import torch
 
 from autograder.course.asking import Finding, Verdict, Where
 from autograder.tracing.edits.versions import WrongAnswer
+from autograder.tracing.say import listed, sentence
 from autograder.tracing.text import Text, callee, function_around, own_nodes, root_of, stored_in
 
 AS_IT_CAME = "`{}` comes back as it was given"
@@ -105,10 +106,8 @@ def beside_a_key(finding: Finding, asked: WrongAnswer, place: int | None) -> Fin
     told = _of_a_key(text, asked.outcomes[place].value, asked.known.expected[place].value)
     if told is None or told[0] == where.first_wrong:
         return finding
-    parts = sorted([(where.first_wrong, where.how), told])
-    said = " ".join(f"Line {line}: {how[:1].upper()}{how[1:]}." for line, how in parts)
-    first = f"Mend line {parts[0][0]} first."
-    message = f"Two things are wrong. {said} {first} {finding.message}"
+    parts = [(line, sentence(how)) for line, how in sorted([(where.first_wrong, where.how), told])]
+    message = f"Two things are wrong. {listed(parts)} {finding.message}"
     return replace(finding, message=message)
 
 

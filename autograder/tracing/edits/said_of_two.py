@@ -9,6 +9,7 @@ from autograder.course.asking import Exercise, Finding, Where
 from autograder.judging.difference import is_nameless
 from autograder.tracing.edits.pairs import Mended
 from autograder.tracing.look import TWO_AT_ONCE, Look
+from autograder.tracing.say import listed, sentence
 from autograder.tracing.text import function_around
 
 LINE = re.compile(r"\bLine (\d{1,6}): ")
@@ -70,10 +71,7 @@ def _by_time(two: tuple[Mended, ...], look: Look | None) -> list[Mended]:
 
 def _listed(parts: list[Mended]) -> str:
     """What is wrong, line by line, and what to mend first."""
-    said = [f"Line {p.shown}: {p.known or f'{p.how[:1].upper()}{p.how[1:]}.'}" for p in parts]
-    first, last = parts[0].shown, parts[-1].shown
-    said += [f"Mend line {first} first."] if first != last else []
-    return " ".join(said)
+    return listed([(each.shown, each.known or sentence(each.how)) for each in parts])
 
 
 def _when(line: int, look: Look | None) -> tuple[int, int]:

@@ -269,9 +269,9 @@ def _likely(look: Look | None) -> dict[int, float]:
     called: dict[tuple, set[tuple]] = {}
     for number in judged.right:
         step = judged.steps[number]
-        called.setdefault((step.place, step.op), set()).add(step.outer)
+        called.setdefault(step.spot, set()).add(step.outer)
     for number, step in enumerate(judged.steps):
-        elsewhere = called.get((step.place, step.op), set()) - {step.outer}
+        elsewhere = called.get(step.spot, set()) - {step.outer}
         like = judged.like.get(number)
         given = like is not None and judged.own.trace.steps[like.known.place].op == LEAF
         own = 0 if number in judged.bad else 1

@@ -57,7 +57,7 @@ def may_be_handed_in(judged: Judged, number: int, text: Text, proved: bool) -> b
     is right in another call of its function; or it makes a tensor of a variable's numbers, or calls
     what was given. proved: whether all is right with the step mended."""
     step, steps = judged.steps[number], judged.steps
-    same = [i for i, s in enumerate(steps) if (s.place, s.op) == (step.place, step.op)]
+    same = [i for i, s in enumerate(steps) if s.spot == step.spot]
     if any(steps[i].outer != step.outer and i in judged.right for i in same):
         return True
     line = text.line(step)
@@ -84,7 +84,7 @@ def called_too_early(judged: Judged, number: int, text: Text) -> int | None:
     step = judged.steps[number]
     handed = []
     for other in judged.steps:
-        if (other.place, other.op) == (step.place, step.op):
+        if other.spot == step.spot:
             own = [n for n in other.inputs if n in judged.like and judged.steps[n].op != LEAF]
             handed += [n for n in own if judged.steps[n].outer == other.outer[1:]]
     if not step.outer or not handed:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import torch
 
-from autograder.course.steps.traces import LEAF, Step
+from autograder.course.steps.traces import LEAF
 from autograder.tracing.alike import HIDDEN, plain
 from autograder.tracing.first_wrong import EXTREMES, Judged, is_shifted, taken_for_another
 from autograder.tracing.names import Slip
@@ -147,7 +147,7 @@ def _changes_nothing_before(slip: Slip, line: int, text: Text) -> int | None:
     judged, steps = slip.judged, slip.judged.steps
     for source in steps[slip.number].inputs if slip.cause is not None else ():
         made = text.line(steps[source])
-        rounds = [i for i, s in enumerate(steps) if _key(s) == _key(steps[source])]
+        rounds = [i for i, s in enumerate(steps) if s.spot == steps[source].spot]
         several = any(steps[i].value.unique().numel() > 1 for i in rounds)
         idle = several and all(changes_nothing(judged, i) for i in rounds)
         if idle and made is not None and made < line:
@@ -159,7 +159,7 @@ def _by_one_call(slip: Slip, line: int, text: Text) -> int | None:
     """The line that calls a helper of the student's with what is wrong, where another call of it
     comes out right: of a statement that takes what the helper was given."""
     judged, step, helper = slip.judged, slip.judged.steps[slip.number], function_around(text, line)
-    others = (i for i, s in enumerate(judged.steps) if _key(s) == _key(step))
+    others = (i for i, s in enumerate(judged.steps) if s.spot == step.spot)
     others = {i for i in others if judged.steps[i].outer != step.outer} - judged.bad
     right = any(judged.made_of(i) & judged.right for i in others)
     if not (right and step.outer and helper is not None):
@@ -170,10 +170,6 @@ def _by_one_call(slip: Slip, line: int, text: Text) -> int | None:
     taken = any(n.id in given for n in ast.walk(text.around(line)) if isinstance(n, ast.Name))
     caller = text.around(step.outer[0])
     return caller.lineno if taken and caller is not None else None
-
-
-def _key(step: Step) -> tuple:
-    return step.place, step.op
 
 
 def _handed_over(slip: Slip, line: int, text: Text) -> int | None:

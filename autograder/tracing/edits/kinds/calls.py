@@ -81,9 +81,7 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_joined(source, node)
         yield from _of_whole_numbers(source, node)
         yield from _of_heads_as_items(source, node)
-        if callee(node) in INVERSES:
-            how = f"the axes of `{source.shown(node)}` stand the wrong way round"
-            yield source.with_expression(node, f"{source.of(node)}.mT", how, 1)
+        yield from _of_inverses(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if node.attr in ("T", "mT", "data"):
             how = f"`{source.shown(node)}` turns what should stay as it is"
@@ -166,6 +164,13 @@ def _of_heads_as_items(source: Source, node: ast.Call) -> Iterator[Edit]:
     how = f"`{source.shown(node)}` averages over an axis that is to be joined with the first"
     if isinstance(function, ast.Attribute):
         yield source.with_expression(node, f"{source.of(function.value)}.flatten(0, 1)", how, 2)
+
+
+def _of_inverses(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """An inverse, where its transpose belongs."""
+    if callee(node) in INVERSES:
+        how = f"the axes of `{source.shown(node)}` stand the wrong way round"
+        yield source.with_expression(node, f"{source.of(node)}.mT", how, 1)
 
 
 def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -30,10 +30,10 @@ def of_what_stands_elsewhere(source: Source, node: ast.AST) -> Iterator[Edit]:
 def _of_another_part(source: Source, node: ast.Name) -> Iterator[Edit]:
     """`query`, which is `inputs[i]`, where `inputs[j]` belongs."""
     function = source.function(node)
-    if function is None or not isinstance(source.parent[node], ast.BinOp | ast.Call):
+    around = [n for n in source.around(node) if isinstance(n, ast.For)]
+    if not around or not isinstance(source.parent[node], ast.BinOp | ast.Call) or function is None:
         return
     of = made_from(source, function, node.id)
-    around = [n for n in source.around(node) if isinstance(n, ast.For)]
     rounds = {n.id for loop in around for n in source.names(loop.target)}
     others = [
         n
@@ -96,6 +96,6 @@ def _begins_with_none(source: Source, name: ast.Name) -> bool:
     """Whether a variable is None before the rounds of a loop give it a value."""
     function = source.function(name)
     made = [n for n in source.inside(function) if isinstance(n, ast.Assign)] if function else []
-    own = [value for n in made for given, value in made_in(n) if given == name.id]
+    own = [v for n in made for t, v in made_in(n) if getattr(t, "id", "") == name.id]
     nothing = [isinstance(v, ast.Constant) and v.value is None for v in own]
     return any(nothing) and not all(nothing)

@@ -180,10 +180,17 @@ def _alike(source: Source, function: ast.FunctionDef, one: str, other: str) -> b
 
 def made_from(source: Source, function: ast.FunctionDef, name: str) -> set[str]:
     """The names in the statement that makes a variable first."""
+    return source.once(("made from", function), lambda: _made_from(source, function)).get(
+        name, set()
+    )
+
+
+def _made_from(source: Source, function: ast.FunctionDef) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
     for node in source.inside(function):
-        if isinstance(node, ast.Assign) and [source.of(t) for t in node.targets] == [name]:
-            return {n.id for n in source.names(node.value)}
-    return set()
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            found.setdefault(source.of(node.targets[0]), {n.id for n in source.names(node.value)})
+    return found
 
 
 def _is_read_beside(source: Source, function: ast.FunctionDef, name: str, made: str) -> bool:
@@ -235,14 +242,13 @@ def _read_in(source: Source, function: ast.FunctionDef) -> set[str]:
 def sizes(source: Source, function: ast.FunctionDef) -> set[str]:
     """The names that hold a whole number, as far as the text tells; in the function around this
     one, too."""
-    outer = [n for n in source.around(function) if isinstance(n, ast.FunctionDef)][:1]
-    around = sizes(source, outer[0]) if outer else set()
-    return around | source.once(("sizes", function), lambda: _sizes(source, function))
+    return source.once(("sizes", function), lambda: _sizes(source, function))
 
 
 def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
-    given = (a.arg for a in function.args.args)
-    found = {a for a in given if a.startswith(("num_", "n_")) or a.endswith(("_len", "_size"))}
+    outer, given = source.function(function), (a.arg for a in function.args.args)
+    found = set(sizes(source, outer)) if outer is not None else set()
+    found |= {a for a in given if a.startswith(("num_", "n_")) or a.endswith(("_len", "_size"))}
     for node in source.inside(function):
         if isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Call):
             called, target = callee(node.iter), node.target
@@ -361,8 +367,8 @@ def _names_of(source: Source, function: ast.FunctionDef, line: int) -> list[str]
     stored = [n for n in source.names(function) if isinstance(n.ctx, ast.Store)]
     before = (n for n in stored if n.lineno <= line)
     found += [n.id for n in sorted(before, key=lambda n: (n.lineno, n.col_offset))]
-    outer = [n for n in source.around(function) if isinstance(n, ast.FunctionDef)][:1]
-    around = names_of(source, outer[0], function.lineno) if outer else []
+    outer = source.function(function)
+    around = names_of(source, outer, function.lineno) if outer is not None else []
     return [n for n in dict.fromkeys([*reversed(found), *around]) if n not in ("self", "_")]
 
 
