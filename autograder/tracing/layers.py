@@ -13,21 +13,23 @@ from dataclasses import replace
 
 from autograder.course.asking import Finding, Verdict, Where
 from autograder.judging.look_again import MISSING, PREFIX
-from autograder.tracing.text import Text, callee, function_around
+from autograder.tracing.text import Text, callee, function_around, own_nodes
 
+PLAIN = "not registered"
 KINDS = (
     MISSING,
     "wrong width",
     "shape",
     "lost bias",
     "plain list",
-    "not registered",
+    PLAIN,
     "stored",
     "not stored",
     "is a parameter",
 )  # how checks about layers may end
 # Checks on what dropout is applied to: it is applied, but in the wrong place.
 DROPPED_ELSEWHERE = ("dropout.on the scores", "dropout.not on the weights", "dropout.on features")
+BEGINS = "start."  # checks on the numbers that parameters begin with
 OF_ITS_OWN = "dropout.share"  # another share is dropped than was asked for
 DROPPED_BEHIND = ("dropout.not on the weights", "dropout.on features", "dropout.on the output")
 LAYER = r"`(\w[\w.]*)`"
@@ -87,6 +89,8 @@ def _placed(finding: Finding, text: Text) -> Finding:
     if finding.check in (*DROPPED_ELSEWHERE, *DROPPED_BEHIND) and finding.line is None:
         twice = _with_both(finding, text) if finding.check in DROPPED_BEHIND else None
         return twice or _where_it_drops(finding, text)
+    if finding.check.startswith(BEGINS) and finding.line is None:
+        return _where_it_begins(finding, text)
     if finding.check == OF_ITS_OWN and finding.line is None:
         return _with_its_share(finding, text)
     kind = finding.check.rpartition(" + ")[2].split(".")[-1]
@@ -95,12 +99,37 @@ def _placed(finding: Finding, text: Text) -> Finding:
     said, how, lines = _spoken_of(finding.message, text)
     if said is None or finding.line is not None:  # an error has a place of its own
         return finding
+    lines = _in_their_helper(text, lines, kind == PLAIN)
     others = [str(n) for n in sorted({*lines}) if n != min(lines)]
     last = " and ".join(filter(None, [", ".join(others[:-1]), *others[-1:]]))
     more = f", and so in line{'s' * (len(others) > 1)} {last}" if others else ""
     where = Where(last_right=None, first_wrong=min(lines), how=f"{how}{more}")
     statement = text.statement(min(lines))
     return replace(finding, where=where, line=min(lines), statement=statement)
+
+
+def _in_their_helper(text: Text, lines: Sequence[int], plain: bool) -> Sequence[int]:
+    """The line of the one `return` of a function of the student's that makes all of some layers and
+    nothing that is as it should be, else the lines that ask it for them. plain: whether nothing
+    that it makes is as it should be, whatever else asks for it."""
+    made = [getattr(text.around(line), "value", None) for line in lines]
+    names = {callee(value) for value in made if isinstance(value, ast.Call)}
+    helpers = [f for f in text.functions if {f.name} == names]
+    calls = [n for n in text.nodes if isinstance(n, ast.Call) and {callee(n)} == names]
+    if len(helpers) != 1 or not (plain or len(calls) == len(made)):
+        return lines
+    ends = [n for n in own_nodes(helpers[0]) if isinstance(n, ast.Return)]
+    return [ends[0].lineno] if len(ends) == 1 else lines
+
+
+def _where_it_begins(finding: Finding, text: Text) -> Finding:
+    """A finding of the numbers that a parameter begins with, with the line that makes it."""
+    names = re.findall(r"`(\w+)`", finding.message.partition(" begin")[0])[-1:]
+    made = [line for line in (_made_in(text, name) for name in names) if line is not None]
+    for line in _in_their_helper(text, made, plain=True) if made else ():
+        where = Where(None, line, how="what is made here begins with other numbers than asked for")
+        return replace(finding, where=where, line=line, statement=text.statement(line))
+    return finding
 
 
 def _where_it_drops(finding: Finding, text: Text) -> Finding:

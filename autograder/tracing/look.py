@@ -24,7 +24,7 @@ from autograder.tracing.proof.around_softmax import (
     sets_zeros_before,
 )
 from autograder.tracing.proof.handed import may_be_handed_in, reordered_by_the_return
-from autograder.tracing.proof.made import comes_from_outside, made_elsewhere
+from autograder.tracing.proof.made import comes_from_outside, lines_of_hooks, made_elsewhere
 from autograder.tracing.proof.standing import is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, multiple, reference
 from autograder.tracing.say import MISSING, as_it_was, called, one_place, taken_for_another, where
@@ -323,9 +323,11 @@ class Look:
             how = as_it_was(judged, number)
             where = Where(first_wrong=line, how=how, **self.right_before(line))
             return Told(where, self.text.statement(line), None, number, number) if how else None
-        name = called(found.known)
+        name, step = called(found.known), self.trace.steps[number]
+        before = {self.text.line(self.trace.steps[i]) for i in (number, *step.inputs)}
+        if found.known is not wanted and before & lines_of_hooks(self.text):
+            return None  # what it was told to keep may be wrong
         if found.known is wanted:
-            step = self.trace.steps[number]
             laid_out = step.op in (*LAYOUT, *COPIES)  # then its line may be the wrong one
             other = step.value.shape != shape and (judged is not self.judged or not laid_out)
             if not (found.turned or other):

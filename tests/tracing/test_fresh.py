@@ -16,6 +16,7 @@ from tests.tracing.fresh import (
     FOURTH_LOOKED_AT,
     LOOKED_AT,
     MISNAMED,
+    NINTH,
     PROGRAMS,
     PROVOKED,
     RIGHT,
@@ -90,7 +91,7 @@ def test_where_names_leave_it_open_no_line_is_told(program):
 TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "S38")]
 
 
-MENDED = [*SIXTH, *SEVENTH, *EIGHTH]
+MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH]
 
 
 @pytest.mark.parametrize("program", MENDED, ids=[p.what for p in MENDED])

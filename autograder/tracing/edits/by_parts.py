@@ -29,6 +29,9 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
         return ()
     found = {}
     for key in parts.wrong:
+        others = set().union(*(parts.may[each] for each in parts.may.keys() - {key}))
+        for line in sorted(parts.may[key] - others)[:MOST]:
+            search.at(line)
         edit = _that_mends(search, parts, key)
         line, how = _at_one_line(search, parts, key)
         if edit is not None:

@@ -229,10 +229,12 @@ class Pairs:
             (outcomes,) = self.versions.on_all([one.source])
             if outcomes is not None:
                 wrong = replace(self.wrong, source=one.source, outcomes=outcomes)
-                found = Search(wrong, {}).one()
+                behind = Search(wrong, {})
+                found = behind.one()
                 moved = bool(found) and one.takes and found[0].missing  # a step elsewhere
                 if found and found[0].line != one.line and not moved:
-                    return Mended.by(one), Mended.by(found[0])
+                    other = behind.made_for_it(found[0]) or found[0]
+                    return Mended.by(self.where_it_is_made(one)), Mended.by(other)
         return ()
 
     def _beside_a_known_one(self, nearest: list[Edit]) -> tuple[Mended, ...]:
@@ -272,7 +274,10 @@ class Pairs:
 
     def where_it_is_made(self, edit: Edit) -> Edit:
         """The change of the line that makes a variable for this one place, where that gives the
-        same as another name there."""
+        same as another name there, or something else is put there."""
+        made = self.search.made_for_it(edit)
+        if made is not None:
+            return made
         start, end = edit.place
         source, old = self.wrong.source, self.wrong.source[start:end]
         if not edit.by_name or not is_read_at(old, edit.line, source):

@@ -185,6 +185,7 @@ class _Flow:
         self.anew: Counter[str] = Counter()  # how often a variable gets a new value
         self.under: set[int] = set()  # lines that run in rounds, or under a condition
         self.read: set[str] = set()
+        self.loops: set[int] = set()
         for statement in function.body:
             self._add(statement, set(), set())
         for name, found in self.changed.items():
@@ -213,7 +214,11 @@ class _Flow:
         """Adds a statement, which runs as some variables in the headers around it say."""
         self.all.add(node.lineno)
         self.under |= {node.lineno} if headers else set()
+        self.loops |= {node.lineno} if isinstance(node, ast.For | ast.While) else set()
         heads = {f"line {line}" for line in headers} | control
+        if isinstance(node, ast.Break | ast.Continue):  # what says so has a part in all its rounds
+            loop = max(headers & self.loops)
+            self.made[f"line {loop}"].append((node.lineno, heads))
         if isinstance(node, ast.For | ast.While | ast.If | ast.With):
             read = self._header(node, heads)
             self.made[f"line {node.lineno}"] = [(node.lineno, read | heads)]

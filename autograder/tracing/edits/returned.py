@@ -23,6 +23,7 @@ THROWN_AWAY = "`{}` makes a new tensor, which is kept nowhere"
 NO_TENSOR = "`{}` comes back where a tensor belongs"
 NO_KEY = "`{}` is no key that is asked for"
 CALLED = "`{}` is the call that this is about"
+QUOTED = "`{}` is what this is about"
 TAKEN_AWAY = "`{}` takes the hook away before the model runs"
 # A name in a sentence: in backticks, or written as code alone is.
 NAMED = re.compile(r"`(?:\w{1,40}\.){0,4}(\w{1,40})(?:\([^`]{0,80}\))?`|\b(\w{1,20}_\w{1,20})\b")
@@ -58,19 +59,33 @@ def at_what_it_names(finding: Finding, asked: WrongAnswer) -> Finding:
     if finding.where is not None or finding.verdict != Verdict.WRONG:
         return finding
     text = Text(asked.source)
-    call = the_call_named(finding.message, text)
-    if call is None:
+    found = the_call_named(finding.message, text) or _the_text_named(finding.message, text)
+    if found is None:
         return finding
-    line = call.lineno
-    where = Where(last_right=None, first_wrong=line, how=CALLED.format(text.of(call)))
+    line, how = found.lineno, CALLED if isinstance(found, ast.Call) else QUOTED
+    where = Where(last_right=None, first_wrong=line, how=how.format(text.of(found)))
     return replace(finding, where=where, line=line, statement=text.statement(line))
 
 
 def the_call_named(words: str, text: Text) -> ast.Call | None:
     """The only call of what a sentence names; None where there are more, or none."""
     named = {one or other for one, other in NAMED.findall(words)}
-    calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) in named]
+    aliases = {
+        target.id
+        for n in text.nodes
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Attribute)
+        for target in n.targets
+        if isinstance(target, ast.Name) and n.value.attr in named and len(text.made(target.id)) == 1
+    }
+    calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) in named | aliases]
     return calls[0] if len(calls) == 1 else None
+
+
+def _the_text_named(words: str, text: Text) -> ast.Constant | None:
+    """The only text in quotes that is a name in a sentence, in a line with no call of that name."""
+    named = {other for _, other in NAMED.findall(words)} - {""}  # in backticks stand variables
+    texts = [n for n in text.nodes if isinstance(n, ast.Constant) and n.value in named]
+    return texts[0] if len(texts) == 1 else None
 
 
 def _removed_too_early(text: Text) -> tuple[int, str] | None:

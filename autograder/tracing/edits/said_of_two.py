@@ -58,7 +58,8 @@ def one_of_both(placed: Finding, two: tuple[Mended, ...], look: Look | None) -> 
         return placed  # the steps tell both
     one, other = two
     rest = placed.message.partition(TWO_AT_ONCE)[0].strip()
-    said = f"Two things are wrong. Line {one.shown}: {one.known} And: {other.known}"
+    words = one.known or sentence(one.how)
+    said = f"Two things are wrong. Line {one.shown}: {words} And: {other.known}"
     where, statement = _of_the_line(one, look), statement_of(one.line, look)
     message = f"{said} {rest}".strip()
     return replace(placed, message=message, where=where, line=one.shown, statement=statement)

@@ -127,6 +127,9 @@ class Search:
         source, old = self.wrong.source, self.wrong.source[start:end]
         if edit.by_name or old == edit.new:
             return None
+        alone = self.made_for_it(edit)
+        if alone is not None:
+            return alone
         stays = old in edit.new
         for name in names_in(old):
             alone = is_slice(old) and is_read_at(name, edit.line, source)
@@ -141,6 +144,17 @@ class Search:
                     if own:
                         return own[0]
         return None
+
+    def made_for_it(self, edit: Edit) -> Edit | None:
+        """A change that puts something else in the place of a variable, told of the line that makes
+        the variable for this one place."""
+        start, end = edit.place
+        source, old = self.wrong.source, self.wrong.source[start:end]
+        if edit.by_name or not old.isidentifier() or old in names_in(edit.new):
+            return None
+        made = lines_that_make(old, source, edit.line) if is_read_at(old, edit.line, source) else ()
+        known = [line for line in made if self.likely.get(line, 1) < SURELY_RIGHT]
+        return edit.told_of(made[0]) if len(made) == len(known) == 1 else None
 
     def _that_mend(self, group: list[Edit]) -> list[Edit]:
         """Those of some changes that make all right; what each gives is kept."""

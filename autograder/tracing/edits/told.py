@@ -62,21 +62,25 @@ def by_its_edit(
     number = next((i for i, f in enumerate(placed) if f.fails), None)
     if number is None or first[number].check.startswith(PREFIX):  # of layers the text alone tells
         return placed
-    said = _told(first[number], placed[number], asked, look)
+    alone = sum(each.fails for each in first) == 1  # else it does not explain all that came back
+    said = _told(first[number], placed[number], asked, look, alone)
     return [*placed[:number], said, *placed[number + 1 :]]
 
 
-def _told(first: Finding, placed: Finding, asked: WrongAnswer, look: Look | None) -> Finding:
-    """One finding, with what one change proves, or two."""
-    settled, named = _is_settled(first, placed), _is_one(first, asked.exercise)
+def _told(
+    first: Finding, placed: Finding, asked: WrongAnswer, look: Look | None, alone: bool
+) -> Finding:
+    """One finding, with what one change proves, or two. alone: whether it is all that is found."""
+    settled, named = _is_settled(first, placed), alone and _is_one(first, asked.exercise)
     known = named and _is_known(first, asked.known)
     pair = first.check.split(" + ") if " + " in first.check else ()
     lines, own_line = _told_by_name(placed, asked.known), named and placed.where is not None
     search = Search(asked, _likely(look), settled or own_line, lines, pair)
     one = search.one()
     of_known, two = _two(first, placed, search, one, known)
-    if not (two or one or settled or known):
-        two = by_parts(search)
+    if not (one or settled or known) and (not two or two[-1].line is None):
+        apart = by_parts(search)
+        of_known, two = (False, apart) if apart else (of_known, two)
         two = two or (Pairs(search).of_all() if placed.where is None else ())
     if two and one:  # two slips in their places, for one step that could be missing anywhere
         one = []
@@ -87,7 +91,8 @@ def _told(first: Finding, placed: Finding, asked: WrongAnswer, look: Look | None
     elif one:
         said = _said(first, placed, one, search, look)
     elif two and two[-1].line is None:
-        said = one_of_both(placed, two, look)
+        by_key = at_its_key(replace(placed, where=None), asked)
+        said = by_key if by_key.where is not None else one_of_both(placed, two, look)
     else:
         two = tuple(_by_its_name(each, placed, asked.known) for each in two)
         tells = (
@@ -107,7 +112,7 @@ def _two(
     """Two changes that together make all right, where none alone does or it may stand anywhere; and
     whether they undo two known mistakes that are said to be there."""
     pairs = Pairs(search)
-    if one:
+    if one and not (_is_anywhere(one) and search.pair):
         return False, pairs.two_natural() if _is_anywhere(one) else ()
     found = of_a_known_pair(pairs, first.message)
     found = tuple(_with_its_line(each, placed, search) for each in found)
@@ -133,7 +138,8 @@ def _where_it_must_be(
 
 def _is_anywhere(found: list[Edit]) -> bool:
     """Whether all that could be wrong is a step that could be missing on several lines."""
-    return all(edit.missing for edit in found) and len({edit.line for edit in found}) > 1
+    anywhere = any(edit.rank >= ANYWHERE for edit in found) or len({e.line for e in found}) > 1
+    return all(edit.missing for edit in found) and anywhere
 
 
 def _told_by_name(placed: Finding, known: Answers) -> list[int]:

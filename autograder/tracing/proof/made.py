@@ -12,18 +12,27 @@ from collections.abc import Callable
 
 import torch
 
-from autograder.course.steps.traces import LEAF
+from autograder.course.steps.traces import LEAF, Step
 from autograder.tracing.alike import HIDDEN, plain
-from autograder.tracing.first_wrong import EXTREMES, Judged, is_shifted, taken_for_another
+from autograder.tracing.first_wrong import (
+    EXTREMES,
+    LAYOUT,
+    PARTS,
+    Judged,
+    is_shifted,
+    taken_for_another,
+)
 from autograder.tracing.names import Slip
 from autograder.tracing.proof.standing import FILLS, changes_nothing, factor_of
 from autograder.tracing.say import is_root
 from autograder.tracing.text import Text, callee, function_around, own_nodes
 
+EMPTY = ("zeros", "ones", "empty", "full", "__setitem__")  # what numbers are put into
 ADDS = ("add", "radd", "iadd", "sub", "rsub")
 SUBTRACTS, ATTENTION = ("sub", "rsub"), "scaled_dot_product_attention"
 MANY = 6  # steps of one expression: a model's
 PICKS = ("__getitem__", "gather", "index_select", "take_along_dim", "embedding")
+ALIKE = ("detach", "clone", "float", "double", "contiguous", "to")  # the same numbers
 SETS_WEIGHTS = ("copy_", "load_state_dict", "set_")
 ROOTS = ("sqrt", "0.5", "rsqrt", ".5")  # what takes a root in a statement
 
@@ -38,6 +47,7 @@ def made_elsewhere(slip: Slip, line: int, text: Text) -> int | None:
     )
     made = made or _without_a_number(slip, line, text) or _handed_over(slip, line, text)
     made = made or _changes_nothing_before(slip, line, text) or _by_one_call(slip, line, text)
+    made = made or _the_whole(slip, line, text)
     return made or _kept_as_it_is(slip, line, text)
 
 
@@ -49,7 +59,9 @@ def comes_from_outside(slip: Slip, text: Text) -> bool:
     given = any(judged.steps[i].op == LEAF and judged.steps[i].kind == "float" for i in before)
     if step.outer and not given:
         return True
-    if {text.line(judged.steps[i]) for i in step.inputs} & _lines_of_hooks(text):
+    if _is_of_numbers_made_before(step, judged, text):
+        return True
+    if {text.line(judged.steps[i]) for i in step.inputs} & lines_of_hooks(text):
         return True
     weights = any(
         isinstance(n, ast.Call) and callee(n) in SETS_WEIGHTS
@@ -60,11 +72,34 @@ def comes_from_outside(slip: Slip, text: Text) -> bool:
     return weights and slip.wrong.instead is not None
 
 
-def _lines_of_hooks(text: Text) -> set[int]:
+def _is_of_numbers_made_before(step: Step, judged: Judged, text: Text) -> bool:
+    """Whether numbers that are no tensor become one or are put into one, and come from a variable
+    or from a function of the student's own."""
+    line = text.line(step)
+    node = text.around(line) if line is not None else None
+    before = (judged.steps[i].op.removeprefix("new_").removesuffix("_like") for i in step.inputs)
+    if node is None or any(op not in EMPTY for op in before):
+        return False
+    if step.op == "__setitem__":
+        given = [getattr(node, "value", node)]
+    else:
+        calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+        given = [n.args[0] for n in calls if callee(n) == step.op == "tensor" and n.args]
+    own = {f.name for f in text.functions}
+    inside = [n for each in given for n in (each, getattr(each, "left", each))]
+    return any(
+        isinstance(n, ast.Name) or (isinstance(n, ast.Call) and callee(n) in own) for n in inside
+    )
+
+
+def lines_of_hooks(text: Text) -> set[int]:
     """The lines of the functions that a model is given as hooks."""
     calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n).endswith("_hook")]
-    hooks = {each.id for n in calls for each in n.args if isinstance(each, ast.Name)}
+    given = [each for n in calls for each in n.args]
+    hooks = {each.id for each in given if isinstance(each, ast.Name)}
+    hooks |= {callee(each) for each in given if isinstance(each, ast.Call)}  # that make one
     own = [n for n in text.nodes if isinstance(n, ast.FunctionDef) and n.name in hooks]
+    own += [each for each in given if isinstance(each, ast.Lambda)]
     return {line for f in own for line in range(f.lineno, (f.end_lineno or f.lineno) + 1)}
 
 
@@ -103,7 +138,7 @@ def _picked(slip: Slip, line: int, text: Text) -> int | None:
 def _places(slip: Slip, line: int, text: Text) -> int | None:
     """The line before that made the places at which a step picks, where what it picks of is what
     the answer takes there, too."""
-    judged, should, step = slip.judged, slip.wrong.should, slip.judged.steps[slip.number]
+    judged, should, step = slip.judged, slip.wrong.should, _picks(slip.judged, slip.number)
     places = [i for i in step.inputs if judged.steps[i].kind == "int"]
     others = [judged.like.get(i) for i in step.inputs if i not in places]
     if step.op not in PICKS or len(places) != 1 or None in others or should is None:
@@ -116,6 +151,32 @@ def _places(slip: Slip, line: int, text: Text) -> int | None:
     return made if all(any(each.known is own for own in wanted) for each in others) else None
 
 
+def _the_whole(slip: Slip, line: int, text: Text) -> int | None:
+    """The line before that made all of what a step takes a part of, where that part is what a known
+    mistake gives: for all parts at once what the answer makes of each."""
+    judged, number = slip.judged, slip.number
+    if slip.cause is None or judged.steps[number].op not in PARTS:
+        return None
+    whole = _whole_of(judged, number)
+    made = text.line(judged.steps[whole]) if whole not in judged.right else None
+    return made if made is not None and made < line else None
+
+
+def _whole_of(judged: Judged, number: int) -> int:
+    """The step that made all of what a step is a part of, and nothing else."""
+    whole = number
+    while judged.steps[whole].op in (*PARTS, *ALIKE, *LAYOUT) and len(judged.steps[whole].inputs):
+        whole = judged.steps[whole].inputs[0]
+    return whole if judged.steps[whole].op != LEAF else number
+
+
+def _picks(judged: Judged, number: int) -> Step:
+    """A step, or the one of which it is a copy."""
+    while judged.steps[number].op in ALIKE and judged.steps[number].inputs:
+        number = judged.steps[number].inputs[0]
+    return judged.steps[number]
+
+
 def _without_a_number(slip: Slip, line: int, text: Text) -> int | None:
     """The line that made what a step takes, to which a number should have been added; not where the
     step's own line adds it to what it takes beside."""
@@ -125,7 +186,7 @@ def _without_a_number(slip: Slip, line: int, text: Text) -> int | None:
         return None
     beside = [judged.steps[i] for i in judged.steps[slip.number].inputs]
     adds = any(text.line(each) == line and each.op.strip("_") in ADDS for each in beside)
-    return text.line(judged.steps[maker]) if not adds else None
+    return text.line(judged.steps[_whole_of(judged, maker)]) if not adds else None
 
 
 def _kept_as_it_is(slip: Slip, line: int, text: Text) -> int | None:
@@ -215,6 +276,8 @@ def _number_or_mask(slip: Slip, line: int, text: Text) -> int | None:
         return _maker(judged, line, text, _parts(text, line, _is_filled))
     made, function = text.line(judged.steps[mask]), function_around(text, line)
     own = made is not None and function_around(text, made) is function
+    if judged.steps[mask].op == "__setitem__":
+        return made if own and made < line else None
     name = text.target(judged.steps[mask])
     return made if own and made < line and _is_read_there(name, line, function) else None
 

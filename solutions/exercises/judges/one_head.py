@@ -18,8 +18,13 @@ def fair_start(sight: Sight, *, judge: Callable[[Sight], list[Finding]]) -> list
     """As `judge` finds the values; and each matrix begins normal, of spread 1/sqrt(input_size)."""
     places = range(len(sight.calls))
     found = judge(sight.only(i for i in places if sight.calls[i].method != FRESH))
-    if found:
+    if any(each.verdict == Verdict.ERROR for each in found):
         return found
+    return [*found, *_unfair_start(sight)]
+
+
+def _unfair_start(sight: Sight) -> list[Finding]:
+    """What is wrong with the first starting values that are not fair."""
     for call, got, expected in zip(sight.calls, sight.outcomes, sight.expected, strict=True):
         if call.method != FRESH or got.error is not None or not isinstance(got.value, dict):
             continue

@@ -11,6 +11,7 @@ from autograder.tracing.edits.kinds.calls import of_calls, of_filled
 from autograder.tracing.edits.kinds.conditions import of_conditions
 from autograder.tracing.edits.kinds.counts import of_counts
 from autograder.tracing.edits.kinds.elsewhere import of_what_stands_elsewhere
+from autograder.tracing.edits.kinds.hooks import of_hooks
 from autograder.tracing.edits.kinds.indices import of_indices
 from autograder.tracing.edits.kinds.left_out import of_what_is_left_out
 from autograder.tracing.edits.kinds.missing import of_what_is_missing
@@ -38,6 +39,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_what_stands_elsewhere,
     of_statements,
     of_moves,
+    of_hooks,
     of_brackets,
     of_conditions,
     of_counts,

@@ -20,6 +20,7 @@ def of_brackets(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_part(source, node)
         yield from _of_an_early_norm(source, node)
         yield from _of_one_term(source, node)
+        yield from _of_a_whole_sum(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_narrower(source, node)
         yield from _of_nested(source, node)
@@ -87,6 +88,42 @@ def _of_one_term(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         by = source.in_brackets(node.right)
         yield source.with_expression(node, f"{one} {sign} {by} {inner} {other}", how, 1)
         yield source.with_expression(node, f"{one} {inner} {other} {sign} {by}", how, 2)
+
+
+def _of_a_whole_sum(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`a * (b + c + d) * e` for `a * b + c + d * e`, or with one of the two factors alone."""
+    if not _is_sum(node) or _is_sum(source.parent[node]):
+        return
+    terms, signs = _terms(node)
+    texts = [source.of(each) for each in terms]
+    how = f"the brackets of `{source.shown(node)}` do not stand where they belong"
+    first, last = (terms[i] if _is_product(terms[i]) else None for i in (0, -1))
+    for one, two in ((first, None), (None, last), (first, last)):
+        if one is None and two is None:
+            continue
+        own = [*texts]
+        if one is not None:
+            own[0] = source.of(one.right)
+        if two is not None:
+            own[-1] = source.of(two.left)
+        inner = own[0] + "".join(f" {s} {t}" for s, t in zip(signs, own[1:], strict=True))
+        front = f"{source.of(one.left)} {SIGNS[type(one.op)]} " if one is not None else ""
+        behind = (
+            f" {SIGNS[type(two.op)]} {source.in_brackets(two.right)}" if two is not None else ""
+        )
+        yield source.with_expression(node, f"{front}({inner}){behind}", how, 1)
+
+
+def _terms(node: ast.expr) -> tuple[list[ast.expr], list[str]]:
+    """What a sum is made of, and the signs between."""
+    if not _is_sum(node):
+        return [node], []
+    terms, signs = _terms(node.left)
+    return [*terms, node.right], [*signs, SIGNS[type(node.op)]]
+
+
+def _is_product(node: ast.AST) -> bool:
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div)
 
 
 def _is_sum(node: ast.AST) -> bool:

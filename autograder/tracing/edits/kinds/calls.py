@@ -199,7 +199,19 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
             before = source.text.rfind(",", 0, start)
             if before > source.span(node.func)[1]:
                 how = f"`{source.shown(keyword)}` does not belong into `{source.shown(node)}`"
-                yield replace(source.with_span(node, (before, end), "", how, 3), takes=True)
+                edit = source.with_span(node, (before, end), "", how, 3)
+                yield replace(edit, takes=True).told_of(_made_for_it(source, keyword.value))
+
+
+def _made_for_it(source: Source, node: ast.expr) -> int | None:
+    """The line that makes a variable for this one place."""
+    function = source.function(node)
+    if function is None or not isinstance(node, ast.Name):
+        return None
+    own = [n for n in source.names(function) if n.id == node.id]
+    made = [n for n in own if isinstance(n.ctx, ast.Store)]
+    alone = len(made) == 1 and len(own) == 2
+    return source.statement(made[0]).lineno if alone else None
 
 
 def _is_given(source: Source, node: ast.Name) -> bool:

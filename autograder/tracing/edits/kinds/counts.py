@@ -37,6 +37,8 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_neighbours_on_both_sides(source, node)
     elif isinstance(node, ast.Assign):
         yield from _up_to_it(source, node)
+        yield from _of_one_of_many(source, node)
+        yield from _of_a_term_beside(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "len" and len(node.args) == 1:
         how = f"another axis than the first belongs into `{source.shown(node)}`"
         for axis in (1, -1):
@@ -171,6 +173,59 @@ def _up_to_it(source: Source, node: ast.Assign) -> Iterator[Edit]:
     if isinstance(value, ast.Name) or _is_indexed(source, function, node.targets[0]):
         how = f"`{source.shown(value)}` is one number, where all up to it belong"
         yield source.with_text(value, f"torch.arange({source.of(value)})", how, 1)
+
+
+def _of_one_of_many(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """A count by which something is divided, where there are several of what is counted."""
+    function, target = source.function(node), node.targets[0]
+    if function is None or not isinstance(target, ast.Name):
+        return
+    if not _is_count(source, function, node.value) or not _divides(source, function, target.id):
+        return
+    own = {n.id for n in source.names(node.value)} | {target.id}
+    known = [n for n in names_of(source, function, node.lineno) if n not in own]
+    how = f"`{source.shown(node.value)}` counts one of them, and there are several"
+    for name in [n for n in known if n in sizes(source, function)][:MOST_SIZES]:
+        yield source.with_text(node.value, f"{source.in_brackets(node.value)} * {name}", how, 2)
+
+
+def _of_a_term_beside(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """A sum of sizes that lacks one which a sum beside it has."""
+    function, value = source.function(node), node.value
+    if function is None or not _is_sum_of_sizes(source, function, value):
+        return
+    own = {n.id for n in source.names(value)}
+    sums = [n.value for n in source.inside(function) if isinstance(n, ast.Assign) and n is not node]
+    sums = [each for each in sums if _is_sum_of_sizes(source, function, each)]
+    terms = [t.id for each in sums for t in (each.left, each.right) if isinstance(t, ast.Name)]
+    how = f"`{source.shown(value)}` lacks a part of what is to be counted"
+    for name in [n for n in dict.fromkeys(terms) if n not in own][:MOST_SIZES]:
+        yield source.with_text(value, f"{source.of(value)} + {name}", how, 1)
+
+
+def _is_sum_of_sizes(source: Source, function: ast.FunctionDef, node: ast.expr) -> bool:
+    counted = sizes(source, function)
+    is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+    return is_sum and all(
+        n.id in counted or _is_made_of(source, function, n.id, counted) for n in source.names(node)
+    )
+
+
+def _is_made_of(source: Source, function: ast.FunctionDef, name: str, counted: set[str]) -> bool:
+    """Whether a variable is given, or made of sizes and numbers alone."""
+    given = {a.arg for a in function.args.args}
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
+    made = [n for n in made if source.of(n.targets[0]) == name]
+    return name in given or any(
+        {n.id for n in source.names(m.value)} <= counted | given for m in made
+    )
+
+
+def _divides(source: Source, function: ast.FunctionDef, name: str) -> bool:
+    """Whether something is divided by a variable, or by that and a number."""
+    quotients = [n for n in source.inside(function) if isinstance(n, ast.BinOp)]
+    below = [n.right for n in quotients if isinstance(n.op, ast.Div)]
+    return any(each.id == name for side in below for each in source.names(side))
 
 
 def _is_count_of_one(node: ast.expr) -> bool:

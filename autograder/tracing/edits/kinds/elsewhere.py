@@ -25,6 +25,8 @@ def of_what_stands_elsewhere(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_what_is_new(source, node)
     elif isinstance(node, ast.Assign | ast.AugAssign):
         yield from _of_rounds_exchanged(source, node)
+    if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+        yield from _of_parts_exchanged(source, node)
 
 
 def _of_another_part(source: Source, node: ast.Name) -> Iterator[Edit]:
@@ -66,6 +68,19 @@ def _of_rounds_exchanged(source: Source, node: ast.Assign | ast.AugAssign) -> It
             other = rounds[1 - rounds.index(name.id)]
             text = text[:first] + other + text[last:]
         yield source.with_text(node, text, how, 2 if stays else 3)
+
+
+def _of_parts_exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """`x[1:]` and `y[:-1]` in one statement, each cut where the other should be."""
+    parts = [n for n in source.inside(node) if isinstance(n, ast.Slice) and (n.lower or n.upper)]
+    if len(parts) != 2 or len({*map(source.of, parts)}) < 2:
+        return
+    one, other = sorted(parts, key=source.span)
+    (start, middle), (again, end) = source.span(one), source.span(other)
+    new = source.of(other) + source.text[middle:again] + source.of(one)
+    both = f"`{source.of(one)}` and `{source.of(other)}`"
+    how = f"{both} have changed places in `{source.shown(node)}`"
+    yield source.with_span(node, (start, end), new, how, 1)
 
 
 def _of_the_middle(source: Source, node: ast.Subscript) -> Iterator[Edit]:

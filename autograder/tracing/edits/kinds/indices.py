@@ -32,6 +32,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_neighbours(source, node)
         yield from _of_one_too_many(source, node)
         yield from _of_rows(source, node)
+        yield from _of_the_last_axis(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
         yield from _of_blocks(source, node)
     elif isinstance(node, ast.ListComp) or isinstance(getattr(node, "left", None), ast.List):
@@ -162,7 +163,7 @@ def _of_a_later_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     same = [n for n in source.inside(statement) if isinstance(n, ast.Subscript)]
     same = [n for n in same if source.of(n) == text]
     if same[0] is not node or not isinstance(
-        node.slice, ast.Name | ast.Constant | ast.BinOp | ast.Slice
+        node.slice, ast.Name | ast.Constant | ast.UnaryOp | ast.BinOp | ast.Slice
     ):
         return
     how = f"`{source.shown(node)}` takes from the first axis what belongs to another"
@@ -180,6 +181,15 @@ def _of_a_later_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
             first, last = (place - start for place in source.span(each.slice))
             changed = f"{changed[:first]}:, {index}{changed[last:]}"
         yield source.with_span(node, (start, end), changed, how, 2)
+
+
+def _of_the_last_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`x[i, n:]` for `x[i, :, n:]`: what is cut of an axis, cut of the one behind it."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+    if len(parts) > 1 and isinstance(parts[-1], ast.Slice) and isinstance(parts[-2], ast.Name):
+        how = f"`{source.shown(node)}` cuts of one axis what belongs to the next"
+        start = source.span(parts[-1])[0]
+        yield source.with_span(node, (start, start), ":, ", how, 0)
 
 
 def _of_one_in_a_loop(source: Source, node: ast.Subscript) -> Iterator[Edit]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.kinds.calls import of_library
 from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.numbers import apart
 from autograder.tracing.edits.kinds.operators import turned_back
@@ -53,6 +54,7 @@ SETTINGS = {
 MAPS = ("average_attn_weights", "False", "gives one map for all heads")
 GELUS = dict.fromkeys(("ReLU", "Tanh", "Sigmoid", "SiLU"), "torch.nn.GELU")
 GELUS |= dict.fromkeys(("relu", "sigmoid", "silu"), "torch.nn.functional.gelu")
+HALVES = ("real", "imag")
 MADE = ("zeros", "ones", "empty", "randn", "rand")
 ALIGNED = ("gather", "scatter", "scatter_", "masked_fill", "masked_fill_", "where")
 
@@ -61,6 +63,7 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes that put in what a call or an operation may lack."""
     if isinstance(node, ast.Call):
         yield from _of_axes(source, node)
+        yield from _of_what_is_drawn(source, node)
         yield from _of_truth_values(source, node)
         yield from _of_products(source, node)
         yield from _of_itself(source, node)
@@ -79,8 +82,23 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_lists(source, node)
     if isinstance(node, ast.Call | ast.Subscript):
         yield from _of_parts(source, node)
+    if isinstance(node, ast.Attribute) and node.attr in HALVES and isinstance(node.ctx, ast.Load):
+        how = f"`{source.shown(node)}` leaves out half of each complex number"
+        yield source.with_expression(node, source.of(node.value), how, 1)
     if isinstance(node, ast.Assign | ast.Return):
         yield from _of_rows(source, node)
+
+
+def _of_what_is_drawn(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`bernoulli(p)` draws with p what is lost, where what stays is to be drawn; or the other way
+    round."""
+    if callee(node) not in ("bernoulli", "bernoulli_"):
+        return
+    own = isinstance(node.func, ast.Attribute) and not of_library(node.func)
+    of = node.args[0] if node.args else node.func.value if own else None
+    if of is not None:
+        how = f"`{source.shown(node)}` draws the others, with this share"
+        yield source.with_expression(of, f"1 - {source.in_brackets(of)}", how, -1)
 
 
 def _with(source: Source, node: ast.Call, more: str, how: str, rank: int) -> Edit:

@@ -9,17 +9,36 @@ from collections.abc import Iterator
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.edits.kinds.statements import PLAIN, block_of, moved, rows_of
 
+JUMPS = (ast.Break, ast.Continue)
 FAR = 4  # statements that lie between at most
 
 
 def of_moves(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of where a statement stands."""
+    if isinstance(node, ast.If):
+        yield from _jumps_too_early(source, node)
     if not isinstance(node, PLAIN):
         return
     yield from _behind_what_it_reads(source, node)
     yield from _behind_what_changes_it(source, node)
     yield from _into_a_loop_behind(source, node)
     yield from _last_of_its_block(source, node)
+
+
+def _jumps_too_early(source: Source, node: ast.If) -> Iterator[Edit]:
+    """`if ...: break` in front of what the last round still has to do."""
+    block = block_of(source, node)
+    behind = block[block.index(node) + 1 :]
+    if node.orelse or not isinstance(node.body[-1], JUMPS) or not 0 < len(behind) <= FAR:
+        return
+    start, middle = rows_of(source, node)
+    for other in (behind[0], behind[-1]):
+        end = rows_of(source, other)[1]
+        rest = source.text[middle:end]
+        new = rest + ("" if rest.endswith("\n") else "\n") + source.text[start:middle].rstrip("\n")
+        new += "\n" if rest.endswith("\n") else ""
+        how = f"it leaves the loop before line {other.lineno}, and belongs behind it"
+        yield source.with_span(node, (start, end), new, how, 1)
 
 
 def _behind_what_it_reads(source: Source, node: ast.stmt) -> Iterator[Edit]:

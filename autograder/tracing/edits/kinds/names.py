@@ -232,7 +232,10 @@ def of_one_type(source: Source, node: ast.Name, other: str) -> bool:
 
 
 def _read_in(source: Source, function: ast.FunctionDef) -> set[str]:
-    """The names that a function reads."""
+    """The names that a function reads, or one around it."""
+    outer = source.function(function)
+    if outer is not None:
+        return _read_in(source, outer)
     return source.once(
         ("read", function),
         lambda: {n.id for n in source.names(function) if isinstance(n.ctx, ast.Load)},

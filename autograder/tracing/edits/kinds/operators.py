@@ -107,6 +107,8 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         if isinstance(each, ast.Name | ast.Attribute):
             how = f"`{source.shown(each)}` is not squared in `{shown}`"
             yield source.with_text(each, f"{source.of(each)} ** 2", how, 3)
+    if sign == "*":
+        yield from _of_two_squares(source, node)
     if sign == "+" and isinstance(node.left, ast.BinOp) and isinstance(node.left.op, ast.Add):
         first, last = source.in_brackets(node.left.left), source.in_brackets(node.left.right)
         how = f"`+` is not the operation that belongs in front of `{source.shown(node.right)}`"
@@ -163,6 +165,19 @@ def _of_half(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             sign = SIGNS[type(inner.op)]
             yield source.with_expression(node, f"{source.of(inner.left)} {sign} {last}", how, 1)
         yield source.with_expression(node, f"{source.in_brackets(inner)} ** {power}", how, 1)
+
+
+def _of_two_squares(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """Two factors whose names begin alike, where the squares of both belong."""
+    left = node.left.right if isinstance(node.left, ast.BinOp) else node.left
+    both = left, node.right
+    if not (all(isinstance(n, ast.Name) for n in both) and left.id[:1] == node.right.id[:1]):
+        return
+    one, other = (f"{n.id} ** 2" for n in both)
+    between = source.text[source.span(left)[1] : source.span(node.right)[0]]
+    span = source.span(left)[0], source.span(node.right)[1]
+    how = f"`{left.id}` and `{node.right.id}` are not squared in `{source.shown(node)}`"
+    yield source.with_span(node, span, f"{one}{between}{other}", how, 2)
 
 
 def _of_shares(source: Source, node: ast.BinOp) -> Iterator[Edit]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
+IN_TURN = "takes places that lie apart, where neighbours belong together"
+
 
 def of_slices(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of one slice."""
@@ -60,14 +62,41 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
     for lower, upper, by in ways:
         new = f"{lower}:{upper}" + (f":{by}" if by else "")
         yield source.with_text(node, new, how, 1)
+    yield from _of_blocks(source, node, around, start, end, step)
     if end and not step and around.slice is node:  # as many, but every other one
         new = f"{source.of(around.value)}[{start}::2][:{end}]"
         yield source.with_expression(around, new, how, 2)
 
 
+def _of_blocks(
+    source: Source, node: ast.Slice, around: ast.Subscript, start: str, end: str, step: str
+) -> Iterator[Edit]:
+    """Every third one from a place on, `[i::3]`, where the i-th of three blocks belongs."""
+    if start and step and not end and (around.slice is node or around.slice.elts[-1] is node):
+        axis = 0 if around.slice is node or around.slice.elts[0] is node else -1
+        how = f"`{source.shown(around)}` {IN_TURN}"
+        new = _block(start, f"({source.of(around.value)}).shape[{axis}]", step)
+        yield source.with_text(node, new.replace(", ", ":"), how, 1)
+
+
+def _block(place: str, size: str, count: str) -> str:
+    """Where one of some blocks of an axis begins and ends."""
+    return f"({place}) * ({size} // ({count})), (({place}) + 1) * ({size} // ({count}))"
+
+
 def _of_slice_object(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """`slice(h, h + d)`, where the blocks of a loop lie one behind the other."""
+    """`slice(h, h + d)`, where the blocks of a loop lie one behind the other; `slice(i, None, 3)`
+    that is used for what lies in three blocks."""
     start, end = [*node.args, None, None][:2]
+    around, step = source.parent[node], node.args[-1] if len(node.args) == 3 else None
+    if step is not None and isinstance(around, ast.Assign) and source.of(end) == "None":
+        name = source.of(around.targets[0])
+        parts = [n for n in source.inside(source.tree) if isinstance(n, ast.Subscript)]
+        used = [source.of(n.value) for n in parts if source.of(n.slice) == name]
+        for whole in used[:1]:
+            new = _block(source.of(start), f"({whole}).shape[0]", source.of(step))
+            span = source.span(start)[0], source.span(step)[1]
+            yield source.with_span(node, span, new, f"`{source.shown(node)}` {IN_TURN}", 1)
     if isinstance(start, ast.Name) and end is not None:
         width = _width(source, ast.Slice(start, end))
         if width:

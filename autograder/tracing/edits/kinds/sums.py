@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.statements import block_of
 from autograder.tracing.text import callee
 
 BENDS = ("log", "exp", "sqrt", "square", "abs")  # of each number by itself
@@ -19,6 +20,8 @@ def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_each_number_first(source, node)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield from _each_time(source, node)
+    if isinstance(node, ast.Assign | ast.AugAssign):
+        yield from _of_a_rescaled_one_beside(source, node)
 
 
 def _up_to_each_place(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -49,6 +52,42 @@ def _of_each_number_first(source: Source, node: ast.Call) -> Iterator[Edit]:
         yield source.with_expression(node, f"({of}).{one}().{other}({axes})", how, 1)
     elif not (node.args and not of_all) and not node.keywords:
         yield source.with_expression(node, f"({of}).{one}().{other}()", how, 1)
+
+
+def _of_a_rescaled_one_beside(source: Source, node: ast.Assign | ast.AugAssign) -> Iterator[Edit]:
+    """`out = out + b` beside `total = total * factor + a`: the factor belongs to both."""
+    own = _grown(source, node)
+    if own is None or isinstance(own[0], ast.BinOp):
+        return
+    for other in block_of(source, node):
+        grown = _grown(source, other) if isinstance(other, ast.Assign) else None
+        old = grown[0] if grown is not None else None
+        if other is node or not isinstance(old, ast.BinOp) or not isinstance(old.op, ast.Mult):
+            continue
+        names = [source.of(each) for each in (old.left, old.right)]
+        factors = [name for name in names if name != source.of(other.targets[0])]
+        name = source.of(own[0])
+        how = (
+            f"`{name}` is not rescaled as `{source.of(other.targets[0])}` is in line {other.lineno}"
+        )
+        for factor in factors[:1]:
+            for much in (factor, f"({factor})[..., None]", f"({factor})[..., 0]"):
+                new = f"{name} = {name} * {much} + {source.in_brackets(own[1])}"
+                yield source.with_text(node, new, how, 1)
+
+
+def _grown(source: Source, node: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
+    """Of a sum that grows what it was before, perhaps times something, and what is added."""
+    if isinstance(node, ast.AugAssign):
+        named = isinstance(node.target, ast.Name) and isinstance(node.op, ast.Add)
+        return (node.target, node.value) if named else None
+    target, value = getattr(node, "targets", [None])[0], getattr(node, "value", None)
+    if not isinstance(target, ast.Name) or not isinstance(value, ast.BinOp):
+        return None
+    first = value.left
+    parts = [first.left, first.right] if isinstance(first, ast.BinOp) else [first]
+    own = isinstance(value.op, ast.Add) and target.id in map(source.of, parts)
+    return (first, value.right) if own else None
 
 
 def _each_time(source: Source, node: ast.AugAssign) -> Iterator[Edit]:

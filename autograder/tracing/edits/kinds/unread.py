@@ -7,14 +7,18 @@ import ast
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.text import made_in
 
 MOST = 4  # names or expressions that are put in one place
 
 
 def of_what_is_read(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of what a statement reads, or of the name that it gives."""
+    if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
+        yield from _of_older_states(source, node)
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return
+    yield from _as_an_argument(source, node, node.targets[0])
     if isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Name):
         yield from _of_what_was_made_of_it(source, node, node.value)
     elif isinstance(node.targets[0], ast.Name):
@@ -38,6 +42,45 @@ def _of_what_was_made_of_it(source: Source, node: ast.Assign, value: ast.Name) -
             made = [t for t in other.targets if isinstance(t, ast.Name | ast.Subscript)]
             for text in dict.fromkeys(map(source.of, (*made, other.value))):
                 yield source.with_text(value, text, how, 1)
+
+
+def _of_older_states(source: Source, node: ast.Tuple) -> Iterator[Edit]:
+    """`(k, v)`, where what was made of each belongs: `keys` and `values`."""
+    if len(node.elts) < 2 or not all(isinstance(n, ast.Name) for n in node.elts):
+        return
+    function = source.function(node)
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)] if function else []
+    before = [n for n in made if n.lineno < node.lineno]
+    pairs = [(t, v) for n in before for t, v in made_in(n) if isinstance(t, ast.Name)]
+    later = []
+    for each in node.elts:
+        own = [t.id for t, v in pairs if each.id in {n.id for n in source.names(v)}]
+        later.append([name for name in dict.fromkeys(own) if name != each.id])
+    if all(later):
+        how = f"`{source.shown(node)}` is taken as it was, and not what was made of it"
+        for names in zip(*later, strict=False):
+            span = source.span(node.elts[0])[0], source.span(node.elts[-1])[1]
+            yield source.with_span(node, span, ", ".join(names), how, 1)
+
+
+def _as_an_argument(source: Source, node: ast.Assign, target: ast.expr) -> Iterator[Edit]:
+    """`past = out.past`, which nothing reads: it goes on as the argument of that name."""
+    function = source.function(node)
+    if not (isinstance(target, ast.Name) and isinstance(node.value, ast.Attribute)) or not function:
+        return
+    name, argument = target.id, node.value.attr
+    if any(n.id == name and isinstance(n.ctx, ast.Load) for n in source.names(function)):
+        return
+    begun = [n for n in source.names(function) if n.id == name and n.lineno < node.lineno]
+    for call in [n for n in source.inside(function) if isinstance(n, ast.Call)]:
+        if not call.args and not call.keywords or argument in {k.arg for k in call.keywords}:
+            continue
+        own = any(isinstance(n, ast.Assign) and n.value is call for n in source.around(call))
+        if own and (begun or call.lineno > node.lineno):
+            how = f"`{source.shown(call)}` does not take `{name}`, which nothing reads"
+            last = [*call.args, *(k.value for k in call.keywords)][-1]
+            end = source.span(last)[1]
+            yield source.with_span(call, (end, end), f", {argument}={name}", how)
 
 
 def _kept_before(source: Source, node: ast.Assign, name: str) -> list[str]:

@@ -1,0 +1,56 @@
+"""Slips with hooks: one that nothing takes away again."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.statements import block_of, rows_of
+from autograder.tracing.text import callee
+
+HANDLE, HANDLES, RESULT = "_the_hook", "_the_hooks", "_the_result"
+SURE = -1  # what keeps a hook in is wrong wherever something runs after it
+
+
+def of_hooks(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """A hook that stays in, taken away at the end of the block that puts it in; where that is a
+    loop which does no more, at the end of the block around it."""
+    if not isinstance(node, ast.Expr | ast.Assign) or not isinstance(node.value, ast.Call):
+        return
+    if not callee(node.value).endswith("_hook") or "remove" in source.called:
+        return
+    loop, end = source.parent[node], source.span(node)[1]
+    first = source.starts[node.lineno - 1]
+    if source.text[first : source.span(node)[0]].strip():
+        return  # it stands behind something in its line
+    block = block_of(source, node)
+    how = f"`{source.shown(node.value)}` puts in a hook that nothing takes away"
+    call = source.of(node.value)
+    one = source.of(node.targets[0]) if isinstance(node, ast.Assign) else HANDLE
+    if len(block) > 1 or not isinstance(loop, ast.For):
+        text = f"{' ' * node.col_offset}{one} = {call}"
+        yield _with(source, node, block[-1], (first, text, end), f"{one}.remove()", how)
+        return
+    around = block_of(source, loop)
+    begin, indent = rows_of(source, loop)[0], " " * loop.col_offset
+    head = source.text[begin : source.span(node)[0]]
+    text = f"{indent}{HANDLES} = []\n{head}{one} = {call}; {HANDLES}.append({one})"
+    away = f"[each.remove() for each in {HANDLES}]"
+    yield _with(source, node, around[-1], (begin, text, end), away, how)
+
+
+def _with(
+    source: Source, node: ast.stmt, last: ast.stmt, put: tuple[int, str, int], away: str, how: str
+) -> Edit:
+    """What is put in from one place to another, and what takes it away behind the last statement of
+    a block, or before what that returns is handed back."""
+    begin, text, end = put
+    indent, stop = " " * last.col_offset, rows_of(source, last)[1]
+    if isinstance(last, ast.Return) and last.value is not None:
+        start = source.span(last)[0]
+        rest = f"{RESULT} = {source.of(last.value)}\n{indent}{away}\n{indent}return {RESULT}\n"
+        new = text + source.text[end:start] + rest
+    else:
+        new = (text + source.text[end:stop]).rstrip("\n") + f"\n{indent}{away}\n"
+    return source.with_span(node, (begin, stop), new, how, SURE)
