@@ -16,6 +16,7 @@ from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import (
     Edit,
     conditions_of,
+    is_alias,
     is_read_at,
     is_slice,
     lines_that_feed,
@@ -147,10 +148,11 @@ class Search:
 
     def made_for_it(self, edit: Edit) -> Edit | None:
         """A change that puts something else in the place of a variable, told of the line that makes
-        the variable for this one place."""
+        the variable for this one place; one of a variable that is another name for something, too."""
         start, end = edit.place
         source, old = self.wrong.source, self.wrong.source[start:end]
-        if edit.by_name or not old.isidentifier() or old in names_in(edit.new):
+        kept = old in names_in(edit.new) and not is_alias(old, source)
+        if edit.by_name or not old.isidentifier() or kept:
             return None
         made = lines_that_make(old, source, edit.line) if is_read_at(old, edit.line, source) else ()
         known = [line for line in made if self.likely.get(line, 1) < SURELY_RIGHT]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.source import Edit, Source
-from autograder.tracing.text import callee
+from autograder.tracing.text import callee, made_in
 
 # What the name of a mask says of its True: that the place is seen, or that it is hidden.
 SEEN = {"keep", "kept", "keeps", "real", "seen", "sees", "visible", "allowed", "allow", "valid"}
@@ -188,8 +188,8 @@ def made_from(source: Source, function: ast.FunctionDef, name: str) -> set[str]:
 def _made_from(source: Source, function: ast.FunctionDef) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for node in source.inside(function):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            found.setdefault(source.of(node.targets[0]), {n.id for n in source.names(node.value)})
+        for target, value in made_in(node) if isinstance(node, ast.Assign) else ():
+            found.setdefault(source.of(target), {n.id for n in source.names(value)})
     return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from autograder.tracing.text import LONGEST, callee, means
+from autograder.tracing.text import LONGEST, callee, made_in, means
 
 SIMPLE = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple)
 NATURAL = 2  # the rank of a slip up to which it is easily made
@@ -219,6 +219,14 @@ def is_read_at(name: str, line: int, text: str) -> bool:
     source = Source(text)
     read = (n for n in source.names(source.tree) if n.id == name and isinstance(n.ctx, ast.Load))
     return {source.statement(n).lineno for n in read} == {line}
+
+
+def is_alias(name: str, text: str) -> bool:
+    """Whether a variable is nothing but another name for one: `x = y`."""
+    made = [n for n in Source(text).nodes() if isinstance(n, ast.Assign)]
+    pairs = [(ast.unparse(target), value) for n in made for target, value in made_in(n)]
+    own = [value for target, value in pairs if target == name]
+    return len(own) == 1 and isinstance(own[0], ast.Name)
 
 
 def is_about(line: int, message: str, text: str) -> bool:
