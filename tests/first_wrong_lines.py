@@ -25,8 +25,9 @@ mistake is recognised by the numbers of that very step, so that a second one beh
 as well. Where the evidence is not strict, no line is told. No expected value ever is.
 
 Below are twenty wrong programs with what is said of them, on the card, in the JSON
-(`findings[].where`) and on the feedback page. `<--` marks the line that is told. This page was
-written from what came out: `python -m tests.first_wrong_lines`.
+(`findings[].where`) and on the feedback page. `<--` marks the line that is told. Lines are those of
+the cell, from 1: of a statement over several lines it is the one on which the wrong part stands.
+This page was written from what came out: `python -m tests.first_wrong_lines`.
 
 An author does nothing for it. A step of the answer goes by the name of the variable that holds it
 there (`scaled_scores`: the scaled scores); a step without a name, or with one of less than three

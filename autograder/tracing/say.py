@@ -29,6 +29,7 @@ from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
 MISSING = "a step is missing before what is returned"
+IN_ORDER = "Mend them in this order."  # of two things on one line
 NO_CAUSE = "what it gives is not right"  # of a line, where no more is known
 RANDOM = ("rand", "rand_like", "randn", "bernoulli", "uniform", "dropout", "multinomial")
 NOWHERE: tuple[int, int | None, str] = (-1, None, "")
@@ -113,7 +114,11 @@ def listed(parts: Sequence[tuple[int, str]]) -> str:
     """What is wrong, line by line in the order given, and what to mend first."""
     said = [f"Line {line}: {words}" for line, words in parts]
     first, last = parts[0][0], parts[-1][0]
-    return " ".join([*said, *([f"Mend line {first} first."] if first != last else [])])
+    return " ".join([*said, *([mend_first(first)] if first != last else [])])
+
+
+def mend_first(line: int) -> str:
+    return f"Mend line {line} first."
 
 
 def as_it_was(judged: Judged, number: int) -> str:

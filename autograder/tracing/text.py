@@ -90,8 +90,10 @@ class Text:
     def statement(self, line: int) -> str:
         """A statement's text, in one line and shortened."""
         found = self.around(line)
-        if found is not None:
-            return self.of(found)
+        return self.of(found) if found is not None else self.line_alone(line)
+
+    def line_alone(self, line: int) -> str:
+        """The text of a line, shortened."""
         lines = self.source.split("\n")
         text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
         return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
