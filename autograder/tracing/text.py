@@ -331,6 +331,13 @@ def _called(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
+def ends_in_a_comma(value: ast.expr | None, source: str) -> bool:
+    """Whether an expression is a tuple of one thing that a comma makes of it, without brackets."""
+    if not isinstance(value, ast.Tuple) or len(value.elts) != 1:
+        return False
+    return (ast.get_source_segment(source, value) or "").endswith(",")
+
+
 def half_power(text: Text) -> tuple[int, str] | None:
     """Where `x ** 1/2` stands, which is half of x: (line, text)."""
     for node in text.nodes:
