@@ -43,6 +43,12 @@ class Where:
     how: str = ""
 
 
+def is_plural(landmark: str) -> bool:
+    """Whether a landmark is called by a plural: 'the keys', and not 'the bias'."""
+    noun = landmark.partition(" of ")[0]
+    return noun.endswith("s") and not noun.endswith(("ss", "bias"))
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing found in an answer.
