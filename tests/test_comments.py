@@ -46,7 +46,7 @@ def test_what_it_costs_is_said_beside_the_task_with_the_comments(graded):
     assert not init.findings and init.points == 1
     (false,) = [f for f in forward.findings if f.verdict == "false"]
     (taken,) = forward.taken
-    assert taken.message == f"1 point off for shape comments: line {false.line}"
+    assert taken.message == f"1 point off for shape comments: line {false.line}."
     assert taken.line == false.line and forward.points == 2
 
 

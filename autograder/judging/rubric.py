@@ -109,9 +109,11 @@ def _comments(comments: list[Finding], widths: bool) -> Iterable[Finding]:
     ]
     if not costly:
         return []
-    line = costly[0].line
-    first = replace(costly[0], message=f"line {line}") if line else costly[0]
-    return [_deduction(first, "shape comments", len(costly) - 1)]
+    first, more = costly[0], len(costly) - 1
+    if first.line:
+        others = f" and {more} more" if more else ""
+        first, more = replace(first, message=f"line {first.line}{others}."), 0
+    return [_deduction(first, "shape comments", more)]
 
 
 def _take_one(results: list[Result], deduction: Finding, task: str = "") -> list[Result]:
