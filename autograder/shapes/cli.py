@@ -31,7 +31,7 @@ SKIPPED = {"build", "dist", "node_modules", "__pycache__", "venv", "env", "site-
 MARK = "Shapes:"
 NEARBY = "a tensor near this line has that shape"  # a doubt
 NAME = re.compile(r"[^\W\d]\w*")
-LIST = re.compile(r"[\[(]\d+(, ?\d+)*,?[\])]")  # sizes and nothing else
+LIST = re.compile(r"[\[(]\d+(, ?\d+)*,?[\])]")  # sizes alone
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,8 @@ def _facts(verdict: Verdict, report: Report) -> dict[str, str]:
     made = " and ".join(str(list(shape)) for shape in shapes)
     sizes = {**given, **code}
     text = NAME.sub(lambda n: str(sizes.get(n[0], n[0])), verdict.comment)
-    read = [int(n) for n in re.findall(r"\d+", text)] if LIST.fullmatch(text) else None
+    lists = [found[0] for found in LIST.finditer(text)]
+    read = [int(n) for n in re.findall(r"\d+", lists[0])] if len(lists) == 1 else None
     near = [s.line for s, first in seen if read and tuple(read) in results(s, first)]
     near = min(near, key=lambda line: abs(line - stmt.line), default=None)
     where = ", ".join(f"{name} = {size}" for name, size in given.items())
