@@ -25,8 +25,9 @@ mistake is recognised by the numbers of that very step, so that a second one beh
 as well. Where the evidence is not strict, no line is told. No expected value ever is.
 
 Below are twenty wrong programs with what is said of them, on the card, in the JSON
-(`findings[].where`) and on the feedback page. `<--` marks the line that is told. This page was
-written from what came out: `python -m tests.first_wrong_lines`.
+(`findings[].where`) and on the feedback page. `<--` marks the line that is told. Lines are those of
+the cell, from 1: of a statement over several lines it is the one on which the wrong part stands.
+This page was written from what came out: `python -m tests.first_wrong_lines`.
 
 An author does nothing for it. A step of the answer goes by the name of the variable that holds it
 there (`scaled_scores`: the scaled scores); a step without a name, or with one of less than three
@@ -36,14 +37,14 @@ letters, is compared all the same and not called anything.
 
 The steps show where the numbers go wrong. What proves a cause best is a change of the program
 itself: another axis, another number, operator, comparison or letter; two sides, arguments or names
-in each other's places; a call, a factor or a line too many; brackets elsewhere; axes exchanged
-before a reshape; a line earlier or later, in a loop or behind it; an object of its own for each of
-two names; what was given or made and is nowhere used; at last a step that is missing, such as a
-root, a copy or a layer. Each such change is made by itself (`autograder/tracing/edits/kinds`), the
-likeliest first, and the student's own definitions run with it, in the same throw-away process.
-Where every call comes out right with one of them, that is what is wrong: its line is told, what
-stands there, and that everything else is right; not what would be right. A known mistake keeps its
-own words and gets the line.
+in each other's places; a call, a factor, a comma or a line too many; brackets elsewhere; axes
+exchanged before a reshape; a line earlier or later, in a loop or behind it; an object of its own
+for each of two names; what was given or made and is nowhere used; at last a step that is missing,
+such as a root, a copy or a layer. Each such change is made by itself
+(`autograder/tracing/edits/kinds`), the likeliest first, and the student's own definitions run with
+it, in the same throw-away process. Where every call comes out right with one of them, that is what
+is wrong: its line is told, what stands there, and that everything else is right; not what would be
+right. A known mistake keeps its own words and gets the line.
 
 A change is tried on one call, where the function that it changes alone is put in its place and an
 object built without it is used again; what survives is tried as it stands, on all calls. What runs

@@ -38,6 +38,28 @@ def test_a_false_comment_costs_one_point_and_is_named(graded):
     assert false.statement.startswith("probs = ")
 
 
+def test_what_it_costs_is_said_beside_the_task_with_the_comments(graded):
+    """What is wrong with a comment stands with the comment, and once."""
+    old = "# [batch_size, seq_len, seq_len]\n        return"
+    report = graded("self_attention", old, "# [batch_size, seq_len, hidden]\n        return")
+    init, forward = (report.result(f"self_attention.{t}") for t in ("init", "forward"))
+    assert not init.findings and init.points == 1
+    (false,) = [f for f in forward.findings if f.verdict == "false"]
+    (taken,) = forward.taken
+    assert taken.message == f"1 point off for shape comments: line {false.line}."
+    assert taken.line == false.line and forward.points == 2
+
+
+def test_the_comments_stand_with_a_task_that_has_no_points_left(graded):
+    old = "# [batch_size, seq_len, seq_len]\n        return"
+    new = "# [batch_size, seq_len, hidden]\n        return -"
+    report = graded("self_attention", old, new)
+    init, forward = (report.result(f"self_attention.{t}") for t in ("init", "forward"))
+    assert "false" in [f.verdict for f in forward.findings]
+    assert [f.verdict for f in init.findings] == ["deduction"]
+    assert (init.points, forward.points) == (0, 0)
+
+
 def test_one_missing_comment_is_named_and_costs_nothing(graded):
     report = graded(
         "self_attention", "q = self.q(x)  # [batch_size, seq_len, hidden]", "q = self.q(x)"

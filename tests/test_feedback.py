@@ -144,6 +144,11 @@ def graded(task: str, kind: str, score: float, most: float, **facts) -> nbformat
         ("code", {}, "mend what the check says;"),
         ("code", {"by_hand": True}, "a person gave this mark: read the comment on your answer"),
         ("markdown", {"comment": "Why?"}, "read the comment, and write the answer anew."),
+        (
+            "markdown",
+            {"comment": "No response."},
+            "not answered yet: write your answer below the question.",
+        ),
         ("markdown", {}, "read the question again, and write the answer anew."),
     ],
 )

@@ -3,12 +3,14 @@
 import io
 import json
 
+import pytest
 from rich.console import Console
 
 from autograder.course.asking import Finding
+from autograder.grading.notebooks import cause
 from autograder.intake.who import Student
 from autograder.reports.cards import Card
-from autograder.reports.class_table import Row, happened, print_class
+from autograder.reports.class_table import Row, first_sentence, happened, print_class
 from autograder.reports.findings import rows, told_once
 from autograder.reports.report import Report, Result, print_report
 
@@ -207,10 +209,36 @@ def test_columns_that_say_nothing_are_left_out():
 def test_a_sentence_that_only_counts_is_followed_by_what_it_counts():
     text = "Two things at once. There is no relu. And: It is not scaled. The result has NaN."
     one = report(Result("a", 0, 1, False, findings=(Finding("x + y", "wrong", text),)))
-    assert happened(one) == "Two things at once. There is no relu. (a)"
-    text = "Two things are wrong. Line 4: There is no relu. Line 7: It is not scaled."
-    one = report(Result("a", 0, 1, False, findings=(Finding("x + y", "wrong", text),)))
-    assert happened(one) == "Two things are wrong. Line 4: There is no relu. (a)"
+    assert happened(one) == "Two things at once. There is no relu. And: It is not scaled. (a)"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (
+            "Two things are wrong. Line 4: There is no relu. It follows the sum. Line 7: It is not "
+            "scaled. Its root is. Mend line 4 first. The result has NaN.",
+            "Two things are wrong. Line 4: There is no relu. Line 7: It is not scaled.",
+        ),
+        (
+            "Line 4: TypeError: no. One side is None. Line 7 is wrong, too: it is not scaled.",
+            "Line 4: TypeError: no. Line 7 is wrong, too: it is not scaled.",
+        ),
+        (
+            "Line 4: TypeError: no. One side is None. And where it does not stop: No relu. See it.",
+            "Line 4: TypeError: no. And where it does not stop: No relu.",
+        ),
+        (
+            "1 point off for the scale: Two things are wrong. Line 4: No relu. Line 7: No scale.",
+            "1 point off for the scale: Two things are wrong. Line 4: No relu. Line 7: No scale.",
+        ),
+        ("Part 1 of the result is 0. Part 2 of the result: no.", None),
+        ("There is no relu. It follows the sum.", "There is no relu."),
+    ],
+)
+def test_each_mistake_of_a_finding_is_told_where_it_is_shortened(text, kept):
+    assert first_sentence(text) == (kept or text)
+    assert cause([Finding("x", "wrong", text)]) == (kept or text)
 
 
 def test_layers_of_two_classes_are_told_apart():

@@ -38,10 +38,10 @@ from autograder.grading.nbgrader_plugin import configure
 from autograder.grading.notebooks import GRADED, as_text, bonus, filled
 from autograder.grading.records import Record
 from autograder.intake.repair import rebuild
+from autograder.reports.plain import UNCHANGED
 
 PATIENCE = 120  # seconds that a database may be away
 PAUSE = 2.0
-UNCHANGED = "No response."  # nbgrader's own comment on a cell that nobody changed
 # What passes by itself, in the words of SQLite and of PostgreSQL's driver.
 PASSING = ("locked", "connection", "server closed", "terminating", "starting up", "shutting down")
 

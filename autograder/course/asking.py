@@ -43,14 +43,21 @@ class Where:
     how: str = ""
 
 
+def is_plural(landmark: str) -> bool:
+    """Whether a landmark is called by a plural: 'the keys', and not 'the bias'."""
+    noun = landmark.partition(" of ")[0]
+    return noun.endswith("s") and not noun.endswith(("ss", "bias"))
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing found in an answer.
 
-    A verdict of wrong or error fails the question. line and statement point into the student's
-    cell. points: what a rubric adds for it, below zero for a deduction. mistake: the name of the
-    known mistake that was recognised; empty where it is none.
-    where: where it goes wrong; None where nothing can be said for sure.
+    A verdict of wrong or error fails the question. line: the line of the student's cell, from 1,
+    on which what is meant stands, as all lines of findings and sentences are; statement: what is
+    written there, of a statement over several lines that line alone. points: what a rubric adds for
+    it, below zero for a deduction. mistake: the name of the known mistake that was recognised;
+    empty where it is none. where: where it goes wrong; None where nothing can be said for sure.
     """
 
     check: str

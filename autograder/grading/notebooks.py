@@ -45,7 +45,11 @@ def filled(
                     continue
                 cell.outputs = outputs(results[task], report, cell.metadata.nbgrader.points)
                 cell.metadata.course["taken"] = [
-                    {"verdict": f.verdict, "message": f.message, "points": f.points}
+                    {
+                        "verdict": f.verdict,
+                        "message": first_sentence(f.message),
+                        "points": f.points,
+                    }
                     for f in taken(results[task])
                 ]
                 cell.metadata.course["isolation"] = report.isolation

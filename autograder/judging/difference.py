@@ -182,11 +182,18 @@ def _tensor_difference(
     wrong = int(((g - e).abs()[finite] > allowed).sum())
     text = f"{where} has the right shape, but {wrong} of {g.numel()} values differ"
     if g.dim() == 0:
-        text = f"{where} is another number than expected"
+        text = f"{where} is {_which(got, g, e)}"
     if exact or g.numel() == 1:  # here the difference would give the value away
         return Difference("values", text, shape(expected), "another value")
     far = _short(largest)
     return Difference("values", text, shape(expected), f"largest difference {far}")
+
+
+def _which(got, g, e) -> str:
+    """How a number differs, without the one that was asked for."""
+    if got.dtype == torch.bool or not (g.isfinite() and e.isfinite()):
+        return "another one than asked for"
+    return f"too {'large' if g > e else 'small'}"
 
 
 def _not_finite(g, e, expected, got, where: str) -> Difference | None:

@@ -31,7 +31,8 @@ def apply(
     """The results of one exercise's tasks after deductions and bonus.
 
     source: the student's cell; released: the cell as handed out; comments: verdicts on its shape
-    comments, of which those that say 'deduction' by `deducts` cost a point.
+    comments, of which those that say 'deduction' by `deducts` cost a point. They stand with the
+    first task that is not about the layers alone.
     """
     if not results:
         return results
@@ -39,10 +40,14 @@ def apply(
     for task, deduction in owed:
         results = _take_one(results, deduction, task)
     results = _bonus(rubric, results, source)
-    results = [replace(results[0], findings=(*results[0].findings, *comments)), *results[1:]]
+    at = next((i for i, r in enumerate(results) if r.task != rubric.layers), 0)
+    own = replace(results[at], findings=(*results[at].findings, *comments))
+    results = [*results[:at], own, *results[at + 1 :]]
     widths = any(f.check in WIDTHS for r in results for f in r.findings)
-    for deduction in [*_style(source, released), *_comments(comments, widths)]:
+    for deduction in _style(source, released):
         results = _take_one(results, deduction)
+    for deduction in _comments(comments, widths):
+        results = _take_one(results, deduction, own.task)
     return results
 
 
@@ -92,14 +97,23 @@ def _style(source: str, released: str) -> Iterable[Finding]:
 
 
 def _comments(comments: list[Finding], widths: bool) -> Iterable[Finding]:
-    """widths: whether a layer of a wrong width is charged already. It makes comments false that
-    would be true of the right one, so that they cost nothing more."""
+    """What comments cost, with their line: the comment itself says what is wrong with it.
+
+    widths: whether a layer of a wrong width is charged already. It makes comments false that would
+    be true of the right one, so that they cost nothing more.
+    """
     costly = [
         f
         for f in comments
         if f.verdict == Verdict.MISSING or f.verdict == Verdict.FALSE and not widths
     ]
-    return [_deduction(costly[0], "shape comments", len(costly) - 1)] if costly else []
+    if not costly:
+        return []
+    first, more = costly[0], len(costly) - 1
+    if first.line:
+        others = f" and {more} more" if more else ""
+        first, more = replace(first, message=f"line {first.line}{others}."), 0
+    return [_deduction(first, "shape comments", more)]
 
 
 def _take_one(results: list[Result], deduction: Finding, task: str = "") -> list[Result]:

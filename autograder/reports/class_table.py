@@ -29,6 +29,12 @@ MOST_SENTENCES = 4
 MOST_TASKS = 4  # named in one sentence
 _NEXT_SENTENCE = re.compile(r"[.!?] (?=[A-Z`])")
 _COUNTS = re.compile(r"((Two|Three) things (at once|are wrong)\. )?")
+MOST_MORE = 3  # sentences of one finding behind the first
+# How a sentence begins that names another mistake than the one before it.
+_ANOTHER = re.compile(
+    r"(Line \d{1,6}( is wrong, too| goes wrong before)?|And( [a-z ]{1,40})?"
+    r"|Part \d{1,3} of the result): |(Two|Three) things are wrong\."
+)
 
 
 @dataclass(frozen=True)
@@ -145,9 +151,14 @@ def _first_sentence(cause: Finding | None) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a message, shortened where it is long; two where one only counts."""
-    end = _NEXT_SENTENCE.search(text, len(_COUNTS.match(text)[0]))
-    return _shortened(text[: end.start() + 1] if end else text)
+    """The first sentence of a message, shortened where it is long; of a message that names several
+    mistakes the first one of each."""
+    behind = _NEXT_SENTENCE.finditer(text, len(_COUNTS.match(text)[0]))
+    starts = [0, *(found.start() + 2 for found in behind)]
+    ends = [*(start - 1 for start in starts[1:]), len(text)]
+    sentences = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    others = [each for each in sentences[1:] if _ANOTHER.match(each)][:MOST_MORE]
+    return " ".join(map(_shortened, [sentences[0], *others]))
 
 
 def _shortened(text: str) -> str:

@@ -26,7 +26,7 @@ from pygments.lexers import PythonLexer
 
 from autograder.course.asking import Verdict
 from autograder.reports.formulas import Formulas, in_html, without_marks
-from autograder.reports.plain import ISOLATION, SCHEME, descriptions, plain
+from autograder.reports.plain import ISOLATION, SCHEME, UNCHANGED, descriptions, plain
 
 PNG = b"\x89PNG\r\n\x1a\n"
 _TEXT_TAGS = {
@@ -286,6 +286,8 @@ def _advice(cell, earned: float, taken: list) -> str:
     data, task = cell.metadata.get("nbgrader", {}), cell.metadata.get("course", {}).get("task", "")
     if not data.get("grade") or data.get("open"):
         return ""
+    if earned < data["points"] and data.get("comment") == UNCHANGED:
+        return "not answered yet: write your answer below the question."
     if earned < data["points"] and cell.cell_type != "code":
         read = "comment" if data.get("comment") else "question again"
         return f"read the {read}, and write the answer anew."

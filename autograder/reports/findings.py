@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from autograder.course.asking import STOPS, Finding, Verdict
+from autograder.course.asking import STOPS, Finding, Verdict, is_plural
 
 SHAPES = "shape_comments"
 TAKEN = (Verdict.DEDUCTION, Verdict.BONUS)  # verdicts of what a rubric takes and gives
@@ -48,10 +48,10 @@ def where_in_words(finding: Finding) -> str:
     landmark, how = finding.where.landmark, finding.where.how
     start = ""
     if last is not None and last < first:
-        are = "these are" if landmark.endswith("s") else "this is"
+        are = "these are" if is_plural(landmark) else "this is"
         start = f"Line {last} is right so far{f': {are} {landmark}' if landmark else ''}. "
     elif last is not None and landmark:
-        comes = "come" if landmark.endswith("s") else "comes"
+        comes = "come" if is_plural(landmark) else "comes"
         start = f"Within line {last}, {landmark} {comes} out right. "
     if how == STOPS:  # nobody knows whether all lines before it are right
         return f"{start}Line {first} stops with an error."

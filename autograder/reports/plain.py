@@ -11,6 +11,7 @@ import re
 from autograder.intake.magics import plain_python
 
 ISOLATION = "isolation: {}\n"  # what stands under each check, for who marks
+UNCHANGED = "No response."  # nbgrader's own comment on a cell that nobody changed
 MAX_OUTPUT = 20_000  # characters of text shown for one output
 SCHEME = "scheme-"  # how the ids of cells begin that are for the grader only
 LONGEST_SOURCE = 20_000  # characters of a cell that is looked through for alternative texts

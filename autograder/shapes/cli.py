@@ -8,16 +8,19 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import re
 import sys
 import tomllib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autograder.shapes.judge import ACCUSES, Verdict, judge
+from autograder.shapes.match import results
 from autograder.shapes.missing import write_missing
 from autograder.shapes.plan import Plan, PlanError, plan
-from autograder.shapes.recording import prepare
-from autograder.shapes.tracer import trace
+from autograder.shapes.recording import Execution, prepare, read_recording
+from autograder.shapes.tracer import Stmt, trace
+from autograder.shapes.wording import UNKNOWN
 
 CLEAN, FOUND, UNREADABLE = 0, 1, 2
 NO_CALL = (
@@ -26,6 +29,9 @@ NO_CALL = (
 )
 SKIPPED = {"build", "dist", "node_modules", "__pycache__", "venv", "env", "site-packages"}
 MARK = "Shapes:"
+NEARBY = "a tensor near this line has that shape"  # a doubt
+NAME = re.compile(r"[^\W\d]\w*")
+LIST = re.compile(r"[\[(]\d+(, ?\d+)*,?[\])]")  # sizes alone
 
 
 @dataclass(frozen=True)
@@ -64,11 +70,15 @@ class Source:
 
 @dataclass
 class Report:
-    """What came of one source."""
+    """What came of one source. written: the comments that it lacked and now has. asked and
+    recording: how it was called, and what was seen then."""
 
     source: Source
     verdicts: list[Verdict] = field(default_factory=list)
     errors: list[tuple[int, str]] = field(default_factory=list)  # line and sentence
+    written: list[Verdict] = field(default_factory=list)
+    asked: Plan | None = None
+    recording: dict = field(default_factory=dict)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -118,11 +128,15 @@ def _check(source: Source, strict: bool, missing: bool, write: bool) -> Report:
         report.errors.append((getattr(error, "lineno", None) or 0, f"{error}"))
         return report
     report.errors = _raised(source, asked, recording)
+    report.asked, report.recording = asked, recording
     if not recording["problem"]:
         report.verdicts = [v for v in verdicts if v.verdict != "missing" or missing]
     if write and not report.errors and source.path.suffix == ".py":
         text = write_missing(source.text, verdicts)
         source.path.write_text(text, encoding="utf-8")
+        known = [v for v in verdicts if v.verdict == "missing" and UNKNOWN not in v.proposal]
+        report.written = known
+        report.verdicts = [v for v in report.verdicts if v not in known]
     return report
 
 
@@ -196,21 +210,93 @@ def _print(reports: list[Report], form: str, explain: bool, skipped: int) -> Non
             elif shown:
                 print(f"{report.source.place(verdict.line)}: {_sentence(verdict)}")
             if shown and explain and form == "text":
-                _explain(verdict)
+                _explain(verdict, report)
+        for verdict in report.written if form == "text" else ():
+            print(f"{report.source.place(verdict.line)}: written: {verdict.proposal}")
     true = sum(v.verdict == "true" for v in every)
     unsure = sum(v.verdict == "cannot tell" for v in every)
     if form == "text" and (reports or skipped):
         print(
             f"{true} of {len(every)} shape comments and statements are true; {unsure} cannot tell"
         )
+        if written := sum(len(r.written) for r in reports):
+            print(f"{written} comment{'s are' if written > 1 else ' is'} written")
         if skipped:
             print(f"{skipped} files have no call and were passed over", file=sys.stderr)
 
 
-def _explain(verdict: Verdict) -> None:
-    """The facts that were asked, and the one that doubts."""
-    for condition, fact, doubt in verdict.evidence:
-        print(f"    {'no ' if doubt else 'yes'}  {condition}: {doubt or fact}")
+def _explain(verdict: Verdict, report: Report) -> None:
+    """Each condition of an accusation with what it rests on, up to the first that is in doubt."""
+    said, doubts = _facts(verdict, report), {c: doubt for c, _, doubt in verdict.evidence if doubt}
+    for condition in dict.fromkeys(condition for condition, *_ in verdict.evidence):
+        if condition not in doubts:
+            print(f"    yes  {condition}: {said[condition]}")
+    for condition, doubt in doubts.items():
+        more = f" ({said[NEARBY]})" if doubt == NEARBY and NEARBY in said else ""
+        print(f"    no   {condition}: {doubt}{more}")
+
+
+def _facts(verdict: Verdict, report: Report) -> dict[str, str]:
+    """By condition what was seen: the comment, a line and what it made, sizes of names."""
+    seen = _seen(report)
+    own = [(s, run) for s, run in seen if s.line <= verdict.line <= s.end_line]
+    if not own:
+        return dict.fromkeys((c for c, *_ in verdict.evidence), "nothing was seen that doubts it")
+    (stmt, run), configs = max(own, key=lambda pair: pair[0].line), report.asked.sizes
+    given = configs[run.config] if run.config < len(configs) else {}
+    names = dict.fromkeys(NAME.findall(verdict.comment))
+    code = {n: run.size(n) for n in names if n not in given and run.size(n) is not None}
+    known = [
+        f"{', '.join(f'{n} = {sizes[n]}' for n in names if n in sizes)} by the {by}"
+        for by, sizes in (("call", given), ("code", code))
+        if names.keys() & sizes.keys()
+    ]
+    shapes = list(dict.fromkeys(results(stmt, run)))
+    made = " and ".join(str(list(shape)) for shape in shapes)
+    sizes = {**given, **code}
+    text = NAME.sub(lambda n: str(sizes.get(n[0], n[0])), verdict.comment)
+    lists = [found[0] for found in LIST.finditer(text)]
+    read = [int(n) for n in re.findall(r"\d+", lists[0])] if len(lists) == 1 else None
+    near = [s.line for s, first in seen if read and tuple(read) in results(s, first)]
+    near = min(near, key=lambda line: abs(line - stmt.line), default=None)
+    where = ", ".join(f"{name} = {size}" for name, size in given.items())
+    line = f"line {_line(report, stmt.line)} makes {made}"
+    said = {
+        "surely a shape": f"`{verdict.comment}`",
+        "surely about this tensor": f"{line} where {where}" if where else line,
+        "every name is proven": "; ".join(known) or "by the other comments",
+        "every reading is false": f"{f'it says {read} there, and ' if read else ''}none is {made}",
+        "a slip explains it": _slip(read, shapes),
+    }
+    return said | ({NEARBY: f"line {_line(report, near)} makes {read}"} if near else {})
+
+
+def _slip(read: list[int] | None, shapes: list[tuple[int, ...]]) -> str:
+    """How what a comment says differs from what was made."""
+    if read is None or len(shapes) != 1:
+        return "it is near to what is made"
+    (made,) = shapes
+    if sorted(read) == sorted(made):
+        return "the same sizes in another order"
+    if len(read) == len(made):
+        others = [str(i + 1) for i, (a, b) in enumerate(zip(read, made, strict=True)) if a != b]
+        return f"another size stands in place {' and '.join(others)}"
+    more = len(read) - len(made)
+    return f"{abs(more)} dimension{'s' * (abs(more) > 1)} too {'many' if more > 0 else 'few'}"
+
+
+def _seen(report: Report) -> list[tuple[Stmt, Execution]]:
+    """The statements that made a tensor, each in its first run."""
+    if report.asked is None or not report.recording:
+        return []
+    traced, asked = trace(report.source.text), report.asked
+    runs = read_recording(report.recording, traced, len(asked.sizes) + bool(asked.public))
+    first = [(s, runs.executions[s.id][0]) for s in traced.stmts if runs.executions.get(s.id)]
+    return [(s, run) for s, run in first if results(s, run)]
+
+
+def _line(report: Report, line: int) -> str:
+    return report.source.place(line).rpartition(":")[2]
 
 
 def _sentence(verdict: Verdict) -> str:
@@ -264,9 +350,14 @@ def _parser() -> argparse.ArgumentParser:
         "--format", choices=("text", "json", "github"), default="text", help="default: text"
     )
     parser.add_argument("--json", action="store_true", help="the same as --format json")
-    parser.add_argument("--explain", action="store_true", help="the evidence of each verdict")
+    parser.add_argument("--explain", action="store_true", help="what each verdict rests on")
     parser.add_argument("--skip", action="store_true", help="pass over files without a call")
-    parser.add_argument("--write", action="store_true", help="write the comments that are missing")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write the comments that are missing into .py files; those that cannot be written "
+        "are named",
+    )
     parser.add_argument("--strict", action="store_true", help="name skipped steps too")
     return parser
 

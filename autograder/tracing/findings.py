@@ -24,11 +24,12 @@ from autograder.tracing.binding import kept_between_calls
 from autograder.tracing.edits.returned import the_call_named
 from autograder.tracing.edits.told import by_its_edit
 from autograder.tracing.edits.versions import WrongAnswer
+from autograder.tracing.edits.within import at_its_own_line, in_source_order
 from autograder.tracing.layers import and_twice, of_training, with_lines
 from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
 from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan
 from autograder.tracing.raised import nothing, plainly, stopped, with_the_error, without_advice
-from autograder.tracing.say import NO_CAUSE, keeps, listed, sentence
+from autograder.tracing.say import IN_ORDER, NO_CAUSE, keeps, listed, mend_first, sentence
 from autograder.tracing.text import Text
 
 # A number that is made of the length of an axis, as changed operations are told.
@@ -128,16 +129,17 @@ def with_where(
     asked: how versions of the answer with a small change are asked, where they can be.
     """
     try:
-        look = None
+        look, text = None, Text(source)
         if steps is not None and known.bank is not None:
-            look = Look(steps.trace, known.bank, steps.place, Text(source))
-        placed = _with_where(found, steps, look, known, exercise)
+            look = Look(steps.trace, known.bank, steps.place, text)
+        placed, told = _with_where(found, steps, look, known, exercise)
         if asked is not None:
             placed = by_its_edit(found, placed, asked, look)
-        placed = with_lines(placed, Text(source))
-        placed = placed if steps is not None else of_training(placed, Text(source))
+        placed = with_lines(placed, text)
+        placed = placed if steps is not None else of_training(placed, text)
         placed = [_by_chance(f) if f.fails else f for f in placed]
-        return placed if exercise.stages else and_twice(placed, known.mistakes, Text(source))
+        placed = placed if exercise.stages else and_twice(placed, known.mistakes, text)
+        return [at_its_own_line(f, told, look, text) if f.fails else f for f in placed]
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         logging.getLogger(__name__).exception("looking at the steps failed")
         return found
@@ -158,10 +160,11 @@ def _with_where(
     look: Look | None,
     known: Answers,
     exercise: Exercise,
-) -> list[Finding]:
+) -> tuple[list[Finding], list[Told]]:
+    """The same by the steps alone, and what they tell."""
     number = next((i for i, f in enumerate(found) if f.fails), None)
     if number is None or look is None:
-        return found
+        return found, []
     finding = found[number]
     named = _is_named(finding, exercise)
     pair = _pair(finding, known)
@@ -185,7 +188,7 @@ def _with_where(
     elif observed and told and told[-1].last and all(each.cause for each in told):
         named = False  # what the steps prove says more than what a judge saw
     alone = pair and _one_change(told)
-    told = _of_the_pair(told, pair, look) if pair and not alone else told
+    told = in_source_order(_of_the_pair(told, pair, look) if pair and not alone else told, look)
     if pair and not _all_show(pair, known, steps.place, exercise.rtol):  # no line mends both
         told = [replace(each, last=False) for each in told]
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None
@@ -205,7 +208,7 @@ def _with_where(
         own = any(each.cause and each.cause[0] == finding.check for each in told)
         said = said if own or pair or not named else _beside_what_it_names(said, look.text)
         said = cut_short(said, look) if said.where is None and not named else said
-    return [*found[:number], said, *found[number + 1 :]]
+    return [*found[:number], said, *found[number + 1 :]], told
 
 
 def _beside_what_it_names(finding: Finding, text: Text) -> Finding:
@@ -409,6 +412,6 @@ def _causes(told: list[Told], habit: str, message: str) -> str:
     count = {2: "Two", 3: "Three"}[len(told)]
     first = told[0].where.first_wrong
     others = {each.where.first_wrong for each in told} - {first}
-    order = f" Mend line {first} first." if others else " Mend them in this order."
+    order = f" {mend_first(first) if others else IN_ORDER}"
     rest = message.partition(TWO_AT_ONCE)[0].strip()  # without what the lines say already
     return f"{count} things are wrong. {' '.join(parts)}{order} {rest}"

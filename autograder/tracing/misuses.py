@@ -14,7 +14,14 @@ from dataclasses import dataclass
 
 import torch
 
-from autograder.tracing.text import Text, callee, function_around, gives_back, overwritten
+from autograder.tracing.text import (
+    Text,
+    callee,
+    ends_in_a_comma,
+    function_around,
+    gives_back,
+    overwritten,
+)
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,24 @@ def a_list(error: Error) -> str:
     name = next((name for name, value in error.names() if isinstance(value, makes)), "")
     what = f"`{name}` is a Python list" if name else "One side is a Python list"
     return f"{what}: `torch.stack(...)` makes one tensor of a list of tensors of one shape."
+
+
+def a_comma(error: Error) -> str:
+    """A tuple that a comma at the end of a line has made."""
+    used = {error.text.of(n) for n in error.nodes() if isinstance(n, ast.Name | ast.Attribute)}
+    called = {callee(n) for n in error.nodes() if isinstance(n, ast.Call)}
+    made = [n for n in error.text.statements if isinstance(n, ast.Assign | ast.Return)]
+    for node in made:
+        function = function_around(error.text, node.lineno)
+        if not ends_in_a_comma(node.value, error.text.source):
+            continue
+        end = f"the comma at the end of line {node.value.end_lineno}"
+        if isinstance(node, ast.Assign) and {*map(error.text.of, node.targets)} & used:
+            name = next(t for t in map(error.text.of, node.targets) if t in used)
+            return f"`{name}` is a tuple: {end} makes one of it."
+        if isinstance(node, ast.Return) and function is not None and function.name in called:
+            return f"`{function.name}` returns a tuple: {end} makes one of it."
+    return ""
 
 
 def a_none(error: Error) -> str:
@@ -354,6 +379,8 @@ IN_PLACE = ("append", "extend", "insert", "sort", "reverse")  # of a list, which
 _OPERANDS = r"unsupported operand type\(s\) for [^:]{1,9}: .*"
 # (the error's type or '', a pattern in its text, what is said)
 MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
+    ("TypeError", r"\btuple\b(?! of)", a_comma),
+    ("AttributeError", r"'tuple' object has no attribute", a_comma),
     ("AttributeError", r"before Module\.__init__\(\) call", no_super),
     ("TypeError", r"(\w+)\(\) takes \d+ positional arguments? but \d+ (was|were) given", no_self),
     ("TypeError", _OPERANDS + r"'list'", a_list),

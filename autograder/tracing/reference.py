@@ -30,8 +30,12 @@ from autograder.tracing.alike import (
 PRODUCTS = ("matmul", "__matmul__", "__rmatmul__", "bmm", "mm", "mv", "dot", "einsum", "linear")
 TERMS = ("add", "radd", "iadd", "sub", "rsub", "isub")
 SHORTEST = 3  # letters of a name that is a word; shorter ones are the author's own affair
-# Words that are no names of a tensor: "these are the kept" tells nobody anything.
+# Words that are no names of a tensor: "these are the kept" tells nobody anything, and "this is the
+# token" no more, of what each round of a loop takes.
 NO_NOUNS = {"new", "old", "own", "kept", "past", "first", "last", "mixed", "grown", "tmp", "res"}
+NO_NOUNS |= {"after", "all", "before", "below", "clean", "each", "entering", "every", "flat"}
+NO_NOUNS |= {"found", "fresh", "fused", "one", "ordered", "read", "said", "scaled", "token"}
+NO_NOUNS |= {"written"}
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,7 @@ def _known(trace: Trace) -> tuple[list[Known], dict[int, Known]]:
             found = Known(number, [])
             known.append(found)
         found.add(step.value)
-        is_word = len(step.name) >= SHORTEST and step.name not in NO_NOUNS
+        is_word = len(step.name) >= SHORTEST and step.name.split("_")[-1] not in NO_NOUNS
         if is_word and not found.name and step.op != LEAF:
             found.name = step.name
         if step.name and step.op != LEAF and step.name not in found.called:

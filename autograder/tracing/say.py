@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import torch
 
-from autograder.course.asking import Finding, Where
+from autograder.course.asking import Finding, Where, is_plural
 from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known, near, plain
 from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, of_below_zero, sums
@@ -29,11 +29,13 @@ from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
 MISSING = "a step is missing before what is returned"
+IN_ORDER = "Mend them in this order."  # of two things on one line
 NO_CAUSE = "what it gives is not right"  # of a line, where no more is known
 RANDOM = ("rand", "rand_like", "randn", "bernoulli", "uniform", "dropout", "multinomial")
 NOWHERE: tuple[int, int | None, str] = (-1, None, "")
 REDUCES = ("amax", "max", "amin", "min", "mean", "norm", "logsumexp", "std", "var")
-IN_FULL = {"out": "output", "outs": "outputs", "probs": "probabilities"}
+IN_FULL = {"out": "output", "outs": "outputs", "probs": "probabilities", "var": "variances"}
+IN_FULL |= {"cos": "cosines", "sin": "sines", "grad": "gradient"}
 CHANCE = (OTHER_ZEROS, "there are zeros where values were expected")
 
 
@@ -41,7 +43,11 @@ def called(known: Known | None) -> str:
     """A landmark in words: `the scaled scores`; '' where it has no name."""
     if known is None or not known.name:
         return ""
-    return "the " + " ".join(IN_FULL.get(word, word) for word in known.name.strip("_").split("_"))
+    first, *rest = (IN_FULL.get(word, word) for word in known.name.strip("_").split("_"))
+    if first == "gradient" and rest:
+        what = " ".join(rest)
+        return f"the gradient of {what if len(what) == 1 else f'the {what}'}"
+    return " ".join(("the", first, *rest))
 
 
 def where(slip: Slip, text: Text, as_it_ran: Trace | None = None) -> Where | None:
@@ -113,7 +119,11 @@ def listed(parts: Sequence[tuple[int, str]]) -> str:
     """What is wrong, line by line in the order given, and what to mend first."""
     said = [f"Line {line}: {words}" for line, words in parts]
     first, last = parts[0][0], parts[-1][0]
-    return " ".join([*said, *([f"Mend line {first} first."] if first != last else [])])
+    return " ".join([*said, *([mend_first(first)] if first != last else [])])
+
+
+def mend_first(line: int) -> str:
+    return f"Mend line {line} first."
 
 
 def as_it_was(judged: Judged, number: int) -> str:
@@ -163,7 +173,7 @@ def _taken(one: Known, other: Known) -> str:
     taken, wanted = called(one), called(other)
     if not taken or not wanted or taken == wanted:
         return ""
-    are, belong = "are" if _many(taken) else "is", "belong" if _many(wanted) else "belongs"
+    are, belong = "are" if is_plural(taken) else "is", "belong" if is_plural(wanted) else "belongs"
     return f"{taken} {are} taken where {wanted} {belong}"
 
 
@@ -376,11 +386,6 @@ def _right_ones(judged: Judged, slip: Slip) -> list[tuple[torch.Tensor, torch.Te
             return pairs
     known = should.shapes if should is not None else []
     return [(step.value, v) for v in known if v.shape == step.value.shape][:1]
-
-
-def _many(words: str) -> bool:
-    """Whether a landmark's words are a plural: `the keys`."""
-    return words.endswith("s") and not words.endswith("ss")
 
 
 def _last_two(order: tuple[int, ...] | None) -> bool:

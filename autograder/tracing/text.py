@@ -90,8 +90,10 @@ class Text:
     def statement(self, line: int) -> str:
         """A statement's text, in one line and shortened."""
         found = self.around(line)
-        if found is not None:
-            return self.of(found)
+        return self.of(found) if found is not None else self.line_alone(line)
+
+    def line_alone(self, line: int) -> str:
+        """The text of a line, shortened."""
         lines = self.source.split("\n")
         text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
         return text if len(text) <= LONGEST else text[:LONGEST] + " ..."
@@ -327,6 +329,13 @@ def thrown_away(text: Text, before: int) -> tuple[int, str] | None:
 
 def _called(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def ends_in_a_comma(value: ast.expr | None, source: str) -> bool:
+    """Whether an expression is a tuple of one thing that a comma makes of it, without brackets."""
+    if not isinstance(value, ast.Tuple) or len(value.elts) != 1:
+        return False
+    return (ast.get_source_segment(source, value) or "").endswith(",")
 
 
 def half_power(text: Text) -> tuple[int, str] | None:

@@ -269,13 +269,14 @@ def padded_weights(scores, lengths, behind=torch.ge, first=0, own=torch.clone,
 
 padded_weights.wrong("padding.rows hidden",
                      "Rows are hidden instead of columns: padding must not be looked *at*. A row "
-                     "with no key left says nothing of any: hidden by minus infinity it is NaN, by "
-                     "a large number it has equal shares.",
+                     "with no key left has nothing to share out: filled with minus infinity it "
+                     "becomes NaN, filled with a large negative number it gives each key the same.",
                      hide=lambda padding: padding[:, :, None])
 padded_weights.wrong(
     "padding.rows hidden",
-    "Rows are hidden as well as columns. A row with no key left says nothing of any: hidden by "
-    "minus infinity it is NaN, by a large number it has equal shares. Hide keys alone.",
+    "Rows are hidden as well as columns. A row with no key left has nothing to share out: filled "
+    "with minus infinity it becomes NaN, filled with a large negative number it gives each key the "
+    "same. Hide keys alone.",
     hide=lambda padding: padding[:, :, None] | padding[:, None])
 padded_weights.wrong(
     "padding.inverted", "The real tokens are hidden and the padding is kept.", behind=torch.lt)

@@ -66,6 +66,25 @@ def test_comments_that_are_written_are_then_judged_true(write, capsys):
     assert "3 of 3" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("more", [[], ["--missing"]])
+def test_what_is_written_is_told_and_no_longer_missing(write, capsys, more):
+    path = write(HALF)
+    assert main([str(path), "--call", CALL, "--write", *more]) == 0
+    assert lines(capsys) == [
+        f"{path}:3: written: [batch_size, batch_size]",
+        f"{path}:4: written: [batch_size, batch_size]",
+        "1 of 1 shape comments and statements are true; 0 cannot tell",
+        "2 comments are written",
+    ]
+
+
+def test_what_cannot_be_written_is_named(write, capsys):
+    made = "torch.ones(7 * x.shape[0] + 3 * x.shape[1])"
+    path = write(f"import torch\n\n\ndef f(x):\n    return {made}\n")
+    assert main([str(path), "--call", CALL, "--write", "--missing"]) == 1
+    assert f":5: `return {made}` makes a tensor" in capsys.readouterr().out
+
+
 def test_a_skipped_step_is_named_where_it_is_asked_for(write, capsys):
     path, call = write(SLIP), "Net(input_size, num_heads, head_size)(x[bs, seq, input_size])"
     assert main([str(path), "--call", call]) == 0
@@ -246,11 +265,24 @@ def test_annotations_for_github(write, capsys):
     assert line.startswith(f"::error file={path},line=2::what is returned is [batch_size, seq_len]")
 
 
-def test_the_evidence_is_explained(write, capsys):
-    code = "def f(x):\n    y = x.mT  # [u, v]\n    return x * 2  # [seq_len, batch_size]\n"
+def test_each_condition_is_explained_by_what_was_seen(write, capsys):
+    code = "def f(x):\n    n = x.shape[0]\n    return x * 2  # [seq_len, n]\n"
     main([str(write(code)), "--call", CALL, "--explain"])
-    out = capsys.readouterr().out
-    assert "yes  every name is proven" in out and "a slip explains it" in out
+    said = [line.strip() for line in lines(capsys)[1:-1]]
+    assert said == [
+        "yes  surely about this tensor: line 3 makes [3, 5] where batch_size = 3, seq_len = 5",
+        "yes  surely a shape: `[seq_len, n]`",
+        "yes  every name is proven: seq_len = 5 by the call; n = 3 by the code",
+        "yes  every reading is false: it says [5, 3] there, and none is [3, 5]",
+        "yes  a slip explains it: the same sizes in another order",
+    ]
+
+
+def test_what_is_in_doubt_is_explained_with_the_line_that_raises_it(write, capsys):
+    code = "def f(x):\n    y = x @ x.mT  # {0}\n    # {0}\n    z = y @ x\n    return z\n"
+    code = code.format("[batch_size, batch_size]")
+    main([str(write(code)), "--call", CALL, "--explain"])
+    assert "has that shape (line 2 makes [3, 3])" in capsys.readouterr().out
 
 
 def test_dicts_tuples_whole_numbers_and_lengths_may_be_given(write):

@@ -66,8 +66,8 @@ def one_of_both(placed: Finding, two: tuple[Mended, ...], look: Look | None) -> 
 
 
 def _by_time(two: tuple[Mended, ...], look: Look | None) -> list[Mended]:
-    """What is wrong, in the order in which it runs."""
-    return sorted(two, key=lambda each: _when(each.line, look))
+    """What is wrong, in the order in which it runs; within a statement as it is written."""
+    return sorted(two, key=lambda each: (*_when(each.line, look), each.shown))
 
 
 def _listed(parts: list[Mended]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from autograder.tracing.edits.kinds.brackets import of_brackets
 from autograder.tracing.edits.kinds.calls import of_calls, of_filled
+from autograder.tracing.edits.kinds.commas import of_commas
 from autograder.tracing.edits.kinds.conditions import of_conditions
 from autograder.tracing.edits.kinds.counts import of_counts
 from autograder.tracing.edits.kinds.elsewhere import of_what_stands_elsewhere
@@ -41,6 +42,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_moves,
     of_hooks,
     of_brackets,
+    of_commas,
     of_conditions,
     of_counts,
     of_sharing,

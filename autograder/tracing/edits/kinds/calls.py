@@ -198,7 +198,7 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
             start, end = source.span(keyword)
             before = source.text.rfind(",", 0, start)
             if before > source.span(node.func)[1]:
-                how = f"`{source.shown(keyword)}` does not belong into `{source.shown(node)}`"
+                how = f"`{source.shown(keyword)}` does not belong in `{source.shown(node)}`"
                 edit = source.with_span(node, (before, end), "", how, 3)
                 yield replace(edit, takes=True).told_of(_made_for_it(source, keyword.value))
 

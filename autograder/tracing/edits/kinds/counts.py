@@ -40,7 +40,7 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_one_of_many(source, node)
         yield from _of_a_term_beside(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "len" and len(node.args) == 1:
-        how = f"another axis than the first belongs into `{source.shown(node)}`"
+        how = f"another axis than the first belongs in `{source.shown(node)}`"
         for axis in (1, -1):
             new = f"{source.in_brackets(node.args[0])}.shape[{axis}]"
             yield source.with_text(node, new, how, 1)

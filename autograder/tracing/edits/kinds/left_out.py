@@ -366,7 +366,7 @@ def _of_another_size(source: Source, node: ast.Call) -> Iterator[Edit]:
         return
     given = [a.arg for a in function.args.args if a.arg != "self"]
     for each in (a for a in node.args if isinstance(a, ast.Name | ast.Call | ast.Subscript)):
-        how = f"`{source.shown(each)}` is not the size that belongs into `{source.shown(node)}`"
+        how = f"`{source.shown(each)}` is not the size that belongs in `{source.shown(node)}`"
         for name in given:
             for axis in (-1, 0, 1):
                 yield source.with_text(each, f"{name}.shape[{axis}]", how, 3)

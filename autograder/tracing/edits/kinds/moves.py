@@ -96,7 +96,7 @@ def _into_a_loop_behind(source: Source, node: ast.stmt) -> Iterator[Edit]:
     start, end = rows_of(source, node)
     head = source.starts[inside.lineno - 1]
     text = moved(source.text[start:end], inside.col_offset - node.col_offset)
-    how = f"it runs outside of the loop of line {loops[0].lineno}, and belongs into it"
+    how = f"it runs outside of the loop of line {loops[0].lineno}, and belongs inside it"
     yield source.with_span(node, (start, head), source.text[end:head] + text, how, 2)
 
 

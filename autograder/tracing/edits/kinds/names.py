@@ -106,7 +106,7 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         return
     handed = isinstance(parent, ast.Call | ast.Tuple | ast.keyword)
     if handed and node.id in sizes(source, function):
-        how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
+        how = f"`{node.id}` is not the number that belongs in `{_shown(source, node)}`"
         for other in sorted(sizes(source, function) & set(known) - {node.id})[:3]:
             yield source.with_text(node, f"{node.id} - {other}", how, 3)
     if _is_a_share(source, node):
@@ -114,7 +114,7 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         yield source.with_expression(node, f"1 - {node.id}", how, int(not _is_kept(node)))
     # A number that should be one more or less, or its root.
     if _is_a_number(source, node):
-        how = f"`{node.id}` is not the number that belongs into `{_shown(source, node)}`"
+        how = f"`{node.id}` is not the number that belongs in `{_shown(source, node)}`"
         for new in (f"{node.id} + 1", f"{node.id} - 1", f"{node.id} ** 0.5"):
             yield source.with_expression(node, new, how, 3)
 

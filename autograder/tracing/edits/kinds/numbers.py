@@ -85,7 +85,7 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
         call = next(
             (n for n in source.around(node) if isinstance(n, ast.Call | ast.Subscript)), node
         )
-        how = f"another axis than this belongs into `{source.shown(call)}`"
+        how = f"another axis than this belongs in `{source.shown(call)}`"
         axes = FROM_THE_FRONT if value >= 0 else FROM_THE_END
         if isinstance(call, ast.Call) and callee(call) in TURNS:
             beside = [number(each) for each in call.args]

@@ -159,7 +159,7 @@ def _last_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
     if not isinstance(after, (*PLAIN, ast.If)) or node.body[0].lineno == node.lineno:
         return
     start, end = rows_of(source, after)
-    how = f"it runs once, and belongs into the loop of line {node.lineno}"
+    how = f"it runs once, and belongs inside the loop of line {node.lineno}"
     new = moved(source.text[start:end], node.body[0].col_offset - after.col_offset)
     yield source.with_span(after, (start, end), new, how, 2)
 
@@ -176,7 +176,7 @@ def _first_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
     own = moved(source.text[start:end], node.body[0].col_offset - before.col_offset)
     between = source.text[end:head_start]
     new = between + source.text[head_start:head_end] + own
-    how = f"it runs once, and belongs into each round of the loop of line {node.lineno}"
+    how = f"it runs once, and belongs in each round of the loop of line {node.lineno}"
     yield source.with_span(before, (start, head_end), new, how, 2)
 
 
