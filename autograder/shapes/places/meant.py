@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from autograder.shapes.places.attach import Sighting
 from autograder.shapes.recording import Execution, tensors
-from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.text.reader import Claim
 from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, flat
@@ -164,8 +164,9 @@ def left_open(sighting: Sighting, case, true: list[Claim], room) -> str:
     """Why it is open which line a claim is about, where others of its comment are true or not."""
     claim, stmt = case.claim, case.stmt
     told = true and beside_a_true_one(claim, sighting, stmt, room.tensors)
-    thought = true and claim.words > SENTENCE and not sighting.trailing
-    if thought or (told and not (sighting.alone(claim) and case.nowhere)):
+    if sighting.on_a_line and in_a_sentence(sighting, case):
+        return "the words around it leave open what is meant"
+    if told and not (sighting.alone(claim) and case.nowhere):
         return "another shape in this comment is true"
     if sighting.on_a_line and stmt.id in room.told and case.looser():
         return "the line has a comment of its own"
@@ -174,6 +175,17 @@ def left_open(sighting: Sighting, case, true: list[Claim], room) -> str:
     if sighting.place == "loose" and case.looser():
         return "it may be about another line"
     return ""
+
+
+def in_a_sentence(sighting: Sighting, case) -> bool:
+    """Whether many words lead to a shape in its line, and no name or word for a shape: it may tell
+    of what was, will be or could be."""
+    first = case.claim.stages[0].terms[0]
+    row = next((text for line, text in sighting.rows if line == case.claim.line), "")
+    words = [t for t in tokens(plain(row).partition(first.text)[0]) if t.word]
+    named = case.stmt.kind == "def" or case.last.label in flat(case.stmt.targets)
+    sure = named or any(t.sure for t in case.claim.terms())
+    return min(len(words), case.claim.words) >= SENTENCE and not sure
 
 
 def in_prose(sighting: Sighting, case) -> bool:

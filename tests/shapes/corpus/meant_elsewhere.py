@@ -131,3 +131,20 @@ class Vote(nn.Module):
         # => y.size = [batch, votes, parts, width]
         y = torch.matmul(self.kernel, x[:, None, :, :, None]).squeeze(-1)  #! cannot tell
         return y.softmax(1)  # [batch, votes, parts, width]
+
+# %% a sentence with a shape in it | Say(width)(x[batch, steps, width])
+class Say(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x):
+        batch, steps, width = x.shape
+        # norm over the last one, then turn to (batch, width, steps)
+        y = self.norm(x)  #! cannot tell
+        y = torch.tanh(y)  # (batch, steps, width)
+        # what is left here has shape (batch, width, steps)
+        y = y * y  #! false
+        # y with all of its parts: (batch, width, steps)
+        y = y + x  #! false
+        return torch.tanh(y)  # (batch, steps, width)
