@@ -166,7 +166,8 @@ def left_open(sighting: Sighting, case, true: list[Claim], room) -> str:
     told = true and beside_a_true_one(claim, sighting, stmt, room.tensors)
     if sighting.on_a_line and in_a_sentence(sighting, case):
         return "the words around it leave open what is meant"
-    if told and not (sighting.alone(claim) and case.nowhere):
+    thought = true and claim.words > SENTENCE and not sighting.trailing
+    if thought or (told and not (sighting.alone(claim) and case.nowhere)):
         return "another shape in this comment is true"
     if sighting.on_a_line and stmt.id in room.told and case.looser():
         return "the line has a comment of its own"
