@@ -9,7 +9,7 @@ its names are proven.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -38,6 +38,7 @@ class Scope:
     of the function. confirmed: the lines of the true comments of all functions in which a name
     stands alone for a size; told: those of a first look. lines: the first and the last of the
     function. comments: the names in each. strangers: names of other functions, put for its own.
+    building: whether it builds an object. called: what variables of the source are called so.
     """
 
     plan: Plan
@@ -54,6 +55,8 @@ class Scope:
     comments: list[set[str]] = field(default_factory=list)
     solvers: dict[Unit, Solver] = field(default_factory=dict)
     strangers: set[str] = field(default_factory=set)
+    building: bool = False
+    called: dict[tuple[int, str], set[int]] = field(default_factory=dict)
 
     def lookup(self, execution: Execution) -> Callable[[str], int | None]:
         """Sizes by name, as they are while this execution runs."""
@@ -191,6 +194,8 @@ class Scope:
         plain = names.normal(name)
         size = self.lookup(execution)(name)
         others = self.lines_with(name, execution, line)
+        if proof == CALL and self.building:  # what the object is called with is not there yet
+            return self.lines_with(name, execution, line, here=True) >= names.ENOUGH
         sure = proof not in (CALL, CONSTANT) or (proof == CALL and len(plain) > 2)
         alike = names.spelled_like(name, {**execution.before, **execution.after})
         product = "." in name and self.lookup(execution)(name.split(".")[0]) is not None
@@ -243,3 +248,13 @@ class Scope:
         """The sizes that a name has in most of the true comments of the source."""
         sizes = [self.told.usual(config, plain) for config in self.configs]
         return [] if None in sizes else [tuple(sizes)]
+
+
+def whole_numbers(executions: Iterable[Execution]) -> dict[tuple[int, str], set[int]]:
+    """The whole numbers that variables and attributes of a name are, by run and name."""
+    found: dict[tuple[int, str], set[int]] = {}
+    for execution in executions:
+        for name, value in [*execution.before.items(), *execution.after.items()]:
+            if isinstance(value, int):
+                found.setdefault((execution.config, names.normal(name)), set()).add(value)
+    return found

@@ -431,13 +431,15 @@ def _notebook(raw: str) -> tuple[str, tuple[int, ...], str]:
 
 
 def _surroundings(path: Path, setup: str) -> str:
-    """Code that makes the imports of a file work: of its neighbours, and relative ones."""
+    """Code that makes a file know its place, and its imports work: of neighbours, and relative."""
     folder, package = path.resolve().parent, []
     while (folder / "__init__.py").exists() and folder.name.isidentifier():
         package.insert(0, folder.name)
         folder = folder.parent
     places = [str(path.resolve().parent), str(folder)]
     lines = ["import sys", *(f"sys.path.insert(0, {p!r})" for p in dict.fromkeys(places))]
+    if path.suffix == ".py":  # a notebook has no such name
+        lines.append(f"__file__ = {str(path.resolve())!r}")
     if package:
         lines.append(f"__package__ = {'.'.join(package)!r}")
     return "\n".join([*lines, setup])

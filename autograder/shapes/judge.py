@@ -11,16 +11,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from autograder.shapes.binding import Scope
+from autograder.shapes.binding import Scope, whole_numbers
 from autograder.shapes.doubts.case import Case
 from autograder.shapes.doubts.facts import NEAR, evidence, unlike
-from autograder.shapes.match import Matcher, flat, pairs, positional, results
+from autograder.shapes.match import Matcher, flat, results
 from autograder.shapes.missing import as_many, lacking, needs_one
 from autograder.shapes.places.attach import Sighting, sightings
 from autograder.shapes.places.docstrings import of_class
 from autograder.shapes.places.layout import MAKES
 from autograder.shapes.places.meant import (
-    beside_a_true_one,
+    left_open,
     likeliest,
     on_its_side,
     operations,
@@ -42,6 +42,7 @@ from autograder.shapes.recording import (
     read_recording,
     tensors,
 )
+from autograder.shapes.several import pairs, positional
 from autograder.shapes.solver import Solver
 from autograder.shapes.stars import commas_for_stars
 from autograder.shapes.text import names
@@ -60,7 +61,6 @@ from autograder.shapes.wording import (
 
 ACCUSES = ("false", "missing")
 MAX_UNITS = 8  # calls of one function that are looked at
-SENTENCE = 4  # words before a shape, from which on it may be a thought about another
 MAX_LEGENDS = 4_000  # characters of comments in which legends are looked for
 
 
@@ -144,6 +144,11 @@ class _Source:
     def runs(self, stmt: Stmt) -> list[Execution]:
         return [e for e in self.seen.executions.get(stmt.id, []) if e.config in self.configs]
 
+    @cached_property
+    def called(self) -> dict[tuple[int, str], set[int]]:
+        """The whole numbers that variables of the source are, by run and name."""
+        return whole_numbers(e for s in self.traced.stmts for e in self.runs(s))
+
     def built_with(self, owner: str) -> dict[int, dict[str, int]]:
         """The integers that a class was built with, and what it worked out, if always alike."""
         built = [f.id for f in self.traced.functions if f.owner == owner and f.name == "__init__"]
@@ -176,6 +181,8 @@ class _Room:
             constants=source.seen.constants,
             loops=frozenset(loops),
             lines=(function.line, function.end_line),
+            building=function.name == "__init__",
+            called=source.called,
         )
         told = legends(source.text, vocabulary) | legends(function.docstring[:2_000], vocabulary)
         self.scope.legend = {names.normal(k): v for k, v in told.items()}
@@ -330,17 +337,8 @@ class _Room:
         if claim.unreadable or not claim.stages:
             why = claim.unreadable or "the comment is not readable as a shape"
             return cannot_tell(line, text, sighting.text, why)
-        why = ""
         case = self.case(claim, sighting, stmt, runs)
-        told = true and beside_a_true_one(claim, sighting, stmt, self.tensors)
-        thought = true and claim.words > SENTENCE and not sighting.trailing
-        if thought or (told and not (sighting.alone(claim) and case.nowhere)):
-            why = "another shape in this comment is true"
-        elif sighting.on_a_line and stmt.id in self.told and case.looser():
-            why = "the line has a comment of its own"
-        elif sighting.place == "loose" and case.looser():
-            why = "it may be about another line"
-        if why:
+        if why := left_open(sighting, case, true, self):
             return cannot_tell(line, text, sighting.text, why)
         facts = evidence(case)
         doubt = facts[-1][2]

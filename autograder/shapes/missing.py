@@ -68,8 +68,9 @@ def lacking(described: set[int], room) -> list[Verdict]:
 
 
 def _is_it(after: Stmt, stmt: Stmt, room) -> bool:
-    """Whether the next line returns what this one makes, and nothing else: `return x  # [b, t]`."""
-    touches = after.kind == "return" and after.line == stmt.end_line + 1
+    """Whether what follows returns what this one makes, and nothing else: `return x  # [b, t]`."""
+    between = room.source.lines[stmt.end_line : after.line - 1]
+    touches = after.kind == "return" and not any(map(str.strip, between))
     return touches and [room.matcher.node(after).text] == stmt.targets
 
 
@@ -85,9 +86,14 @@ def covered(stmt: Stmt, room) -> bool:
     """Whether a comment of its own line may be about this statement too."""
     for sighting in (*room.sightings, *room.homeless):
         if sighting.place == "docstring" and room.stmts[sighting.stmts[0]].kind == "return":
+            text = room.source.lines[sighting.line - 1].strip()
+            if stmt.id in sighting.stmts and text not in room.source.given.lines:
+                return True  # `Returns: [b, t, d]`
             continue
         if sighting.trailing or not _in_a_row(sighting, stmt, room):
             if sighting.trailing and stmt.line <= sighting.line <= stmt.end_line:
+                return True
+            if not sighting.trailing and _of_its_name(sighting, stmt, room):
                 return True
             continue
         about = (*sighting.stmts, *sighting.block)
@@ -102,6 +108,17 @@ def covered(stmt: Stmt, room) -> bool:
             if (named or not labels - own) and room.holds(claim, sighting, stmt.id):
                 return True
     return False
+
+
+def _of_its_name(sighting: Sighting, stmt: Stmt, room) -> bool:
+    """Whether a line below, before the name is made again, tells what the statement has made by its
+    name: `x: [b, t]`."""
+    own = set(flat(stmt.targets))
+    told = [c for c in sighting.claims if c.stages and {t.label for t in c.terms()} & own]
+    between = [s for s in room.order if stmt.end_line < s.line < sighting.line]
+    again = any(own & set(flat(s.targets)) for s in between)
+    below = stmt.end_line < sighting.line and not again
+    return below and any(room.holds(c, sighting, stmt.id) for c in told)
 
 
 def as_many(sighting: Sighting, stmt: Stmt, room) -> bool:

@@ -22,6 +22,7 @@ from autograder.shapes.text.names import concept
 RUNS = 3
 IMAGE, LARGEST, ROUNDS = 4, 20_000, 3  # axes of an image; numbers of a tensor; tries for fewer
 SMALL = 256  # a size up to which no run is slow
+SLOW, NAMES, WAYS = 500_000, 5, 24  # numbers of a tensor that make a run slow; what is tried then
 PRIMES = (3, 5, 7, 11, 13, 17, 19, 2, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 LARGE = (97, 89, 101, 103, 107, 109)  # room for every sequence: a block size, a context length
 # How often something is done, one time after the other.
@@ -118,7 +119,7 @@ def _of_tensors(tree: object) -> set[str]:
 
 def _with_little_work(free: tuple[str, ...], derived: dict[str, str], calls: list) -> tuple:
     """Sizes with which the calls take little time: the smallest ones for how many layers there are,
-    for images, and for what makes a tensor large."""
+    for images, and for what makes a tensor large. Where one stays large, there are two runs."""
     images = (dims for dims in _dims_of(calls) if len(dims) >= IMAGE)
     work = {n for n in free if LAYERS.search(n)}
     work |= {n for dims in images for dim in dims[2:] for n in names_in(dim)}
@@ -139,9 +140,32 @@ def _with_little_work(free: tuple[str, ...], derived: dict[str, str], calls: lis
                     large |= {n for d in dims for n in _needed(d, derived)}
             large |= {n for d in derived if run[d] > SMALL for n in _needed(d, derived)}
         if large <= work:
-            return sizes
+            break
         work |= large
+    few = tuple(n for n in free if n in work)
+    if max(_numbers(run, calls) for run in sizes) > SLOW and len(few) <= NAMES:
+        return _two_runs(free, rules, few, sizes, calls) or sizes
     return sizes
+
+
+def _numbers(run: dict[str, int], calls: list) -> int:
+    """How many numbers the tensors of the calls have in a run."""
+    return sum(math.prod(value_of(dim, run) for dim in dims) for dims in _dims_of(calls))
+
+
+def _two_runs(
+    free: tuple[str, ...], rules: tuple, few: tuple[str, ...], sizes: tuple, calls: list
+) -> tuple[dict[str, int], ...]:
+    """Two runs with the smallest primes for a few names, in the order that makes the least work of
+    those that leave no two expressions alike; none where there is no such order."""
+    dealt = list(itertools.permutations(sorted(PRIMES)[: len(few) + 1], len(few)))
+    ways = []
+    for run in sizes[:2]:
+        every = (_followed({**run, **dict(zip(few, p, strict=True))}, rules) for p in dealt)
+        apart = [r for r in every if len({r[n] for n in free}) == len(free)]
+        ways.append(sorted(apart, key=lambda r: _numbers(r, calls))[:WAYS])
+    pairs = sorted(itertools.product(*ways), key=lambda p: sum(_numbers(r, calls) for r in p))
+    return next((p for p in pairs if not collisions(free, list(p))), ())
 
 
 def _needed(dim: str, derived: dict[str, str]) -> set[str]:

@@ -8,9 +8,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from autograder.shapes.binding import Scope, Unit, Vector
-from autograder.shapes.match import Matcher, columns, results
+from autograder.shapes.match import Matcher, results
 from autograder.shapes.places.attach import Sighting
 from autograder.shapes.recording import Execution, tensors
+from autograder.shapes.several import columns
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import aligned, alone, counted, shape_fits, shape_names
 from autograder.shapes.text.limits import Clock

@@ -297,6 +297,14 @@ def test_dicts_tuples_whole_numbers_and_lengths_may_be_given(write):
     assert main([str(write(code)), "--call", call]) == 0
 
 
+def test_a_file_knows_where_it_stands(write, capsys):
+    place = "from pathlib import Path\nHERE = Path(__file__).parent\n"
+    known = "FOUND = (HERE / 'code.py').exists()\n"
+    code = "def f(x):\n    return x[int(FOUND) :]  # [batch - 1, seq]\n"
+    assert main([str(write(place + known + code)), "--call", "f(x[batch, seq])", "--strict"]) == 0
+    assert "1 of 1" in capsys.readouterr().out
+
+
 def test_setup_runs_before_the_file(write):
     code = "def f(x):\n    return helper(x)  # [batch_size, seq_len]\n"
     setup = "helper = lambda t: t * 2"

@@ -125,6 +125,7 @@ def test_an_attribute_of_one_letter_does_not_bind_the_letter():
     [
         "F(input_size, hidden)(x[batch_size, seq_len, input_size])",
         "F(input_size, hidden, num_heads)(x[batch_size, seq_len, input_size])",
+        "f(x[b, n, 3, 224, 224], y[b, m, 3, 224, 224])",
     ],
 )
 def test_the_sizes_of_the_runs_cannot_be_confused(call):
@@ -133,6 +134,11 @@ def test_the_sizes_of_the_runs_cannot_be_confused(call):
     assert collisions(free, list(asked.sizes)) == []
     for sizes in asked.sizes:
         assert len(set(sizes.values())) == len(sizes)
+
+
+def test_images_of_a_large_size_run_twice_and_are_few():
+    asked = plan("f(x[b, n, 3, 224, 224], y[b, m, 3, 224, 224])")
+    assert sum(s["b"] * (s["n"] + s["m"]) for s in asked.sizes) < 50 and len(asked.sizes) == 2
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from autograder.shapes.places.layout import MAKES
 from autograder.shapes.recording import Execution, Weight, hides, tensors
 from autograder.shapes.text.dims import (
     Dims,
+    crossed,
     factors,
     shape_fits,
     shape_names,
@@ -47,9 +48,9 @@ WEIGHTS = ("w", "weight", "weights", "bias")
 def written_as_a_shape(case: Case) -> str:
     """Brackets, crosses or commas; no list of shapes, and no remark in round brackets."""
     for term in case.claim.terms():
-        crossed = any(t.cross for t in tokens(term.text))
-        least = 1 if crossed else 2  # `[b x t, b x t]`, `(b * t * 1, b * t * d)`
-        if len(term.dims) > 1 and all(len(factors(d)) > least for d in term.dims):
+        signed = any(t.cross for t in tokens(term.text))  # `(b * t * 1, b * t * d)`
+        listed = all(crossed(d) if signed else len(factors(d)) > 2 for d in term.dims)
+        if len(term.dims) > 1 and listed:  # `[b x t, b x t / 2]`
             return "it may be a list of shapes"
         letters = all(len(n) <= 2 for n in case.names())  # `part (b, c) of the figure`
         most = 2 if case.claim.tail and letters else REMARK
@@ -240,7 +241,7 @@ def placed_beside_it(case: Case) -> str:
         return ""
     if {t.label for t in case.claim.terms()} & set(flat(case.stmt.targets)):
         return ""
-    one = case.claim.role == "output" and len(case.sighting.block) < 2
+    one = (case.claim.role == "output" or case.led_to) and len(case.sighting.block) < 2
     if len({c.line for c in case.sighting.claims}) > 1 and not one:
         return "it may tell of several steps"
     if place == "inner":

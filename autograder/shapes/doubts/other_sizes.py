@@ -28,7 +28,7 @@ from autograder.shapes.text.dims import (
     shape_names,
     without,
 )
-from autograder.shapes.text.flat import may_be
+from autograder.shapes.text.flat import instead, may_be
 
 KEPT = 1_024  # expressions whose slices are kept
 
@@ -256,27 +256,27 @@ def no_product_of_another(case: Case) -> str:
     return "a name may stand for more in this function" if wrong and all(wrong) else ""
 
 
-def no_layer_calls_it_so(case: Case) -> str:
-    """`nn.GRU(hidden_size=half)`: the layer's `hidden_size` is another than that of the class."""
-    handed = case.matcher.traced.handed
-    used = sorted(n for n in case.names() if names.normal(n) in handed)
-    for name in used:
-        for given in sorted(handed[names.normal(name)]):
-            if all(_fits_with(name, given, case, e) for e in case.runs):
-                return "a name may stand for two sizes"
+def no_other_line_calls_it_so(case: Case) -> str:
+    """`nn.GRU(hidden_size=half)`: the layer's `hidden_size` is another than that of the class.
+
+    So is what a later line, or another function, has by that name, where this line has none.
+    """
+    for name in sorted(case.names()) if not case.ends_right() else ():
+        handed = case.matcher.traced.handed.get(names.normal(name), ())
+        if all(_fits_with(name, sorted(handed), case, e) for e in case.runs):
+            return "a name may stand for two sizes"
     return ""
 
 
-def _fits_with(name: str, given: str, case: Case, execution: Execution) -> bool:
-    """Whether the last shape is right where a name stands for what is handed over under it."""
-    lookup, size = case.scope.lookup(execution), execution.size(given)
-    if size is None:
-        return False
-
-    def find(word: str) -> int | None:
-        return size if word == name else lookup(word)
-
-    return any(shape_fits(case.last.dims, s, find) for s in made(case, execution))
+def _fits_with(name: str, handed: list[str], case: Case, execution: Execution) -> bool:
+    """Whether the last shape is right where a name stands for what is handed over under it, or for
+    what is called so elsewhere."""
+    lookup, sizes = case.scope.lookup(execution), set(map(execution.size, handed)) - {None}
+    if case.scope.fixed(name, execution)[1] != CODE:
+        sizes |= case.scope.called.get((execution.config, names.normal(name)), set())
+    finds = [instead(lookup, {name: size}) for size in sizes]
+    shapes = made(case, execution)
+    return any(shape_fits(case.last.dims, s, find) for find in finds for s in shapes)
 
 
 def _each_wrong(case: Case, may) -> bool:
@@ -421,5 +421,5 @@ OTHER_SIZES = (
     no_slice_is_left_out,
     no_batch_is_folded,
     no_product_of_another,
-    no_layer_calls_it_so,
+    no_other_line_calls_it_so,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from autograder.shapes.binding import CALL
 from autograder.shapes.doubts.case import Case, made, opened
 from autograder.shapes.doubts.chains import at_odds
 from autograder.shapes.doubts.other_sizes import numbers_that_hold
@@ -25,7 +26,8 @@ def names_are_proven(case: Case) -> str:
     """Each name is of the code, of the call, or confirmed by two other comments."""
     if not case.names() and case.last.dims and not numbers_that_hold(case):
         return ""
-    unproven = case.unproven
+    sure = case.sighting.trailing or case.exchanged()
+    unproven = [*case.unproven, *([] if sure else _only_of_the_call(case))]
     free = set(unproven)
     ways = (
         _exchanged(case, free),
@@ -40,13 +42,27 @@ def names_are_proven(case: Case) -> str:
     return ""
 
 
+def _only_of_the_call(case: Case) -> list[str]:
+    """The names in what is wrong that the call gives, and no true comment has: the words of the
+    call are not those of the file. Behind a line they are told of it all the same."""
+    found: set[str] = set()
+    for e, lookup, shape in case.seen():
+        pairs = aligned(case.last.dims, len(shape))
+        wrong = case.last.dims
+        if pairs is not None:
+            wrong = tuple(wrong[i] for i, j in pairs if not fits(wrong[i], shape[j], lookup))
+        used = {n for d in wrong for n in names_of(d)}
+        found |= {n for n in used if case.scope.fixed(n, e)[1] == CALL}
+    return sorted(n for n in found if not any(case.lines_with(n, e) for e in case.runs))
+
+
 def _exchanged(case: Case, unproven: set[str]) -> bool:
     """Whether the proven names are all of this tensor, and stand elsewhere: `[b, h, s]`."""
     dims = without(case.last.dims, unproven)
     if not case.next_to_it:
         return False
     for _, lookup, shape in case.seen():
-        known = Counter(evaluate(d, lookup) for d in dims if names_of(d))
+        known = Counter(evaluate(d, lookup) for d in dims if names_of(d) or d == ("num", 1))
         apart = len(shape) != len(dims) or shape_fits(dims, shape, lookup)
         least = 1 if case.sighting.place == "end" else 2
         if apart or len(known) < least or known - Counter(shape):

@@ -11,12 +11,13 @@ from dataclasses import replace
 
 from autograder.shapes.places.attach import Sighting
 from autograder.shapes.recording import Execution, tensors
-from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.lexer import plain, tokens
 from autograder.shapes.text.reader import Claim
 from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, flat
 
 STEPS = 4  # statements that a chain above them may go through
+FEW, SENTENCE = 2, 4  # words before a shape that are no sentence, and that may be a thought
 
 
 # --- the side -------------------------------------------------------------------------------------
@@ -157,6 +158,55 @@ def of_another(claim: Claim, sighting: Sighting, stmt: Stmt, execution: Executio
     term = claim.stages[0].terms[0]
     known = tensors(execution.before.get(term.label)) and term.label not in flat(stmt.targets)
     return term if known else None
+
+
+def left_open(sighting: Sighting, case, true: list[Claim], room) -> str:
+    """Why it is open which line a claim is about, where others of its comment are true or not."""
+    claim, stmt = case.claim, case.stmt
+    told = true and beside_a_true_one(claim, sighting, stmt, room.tensors)
+    if sighting.on_a_line and in_a_sentence(sighting, case):
+        return "the words around it leave open what is meant"
+    thought = true and claim.words > SENTENCE and not sighting.trailing
+    if thought or (told and not (sighting.alone(claim) and case.nowhere)):
+        return "another shape in this comment is true"
+    if sighting.on_a_line and stmt.id in room.told and case.looser():
+        return "the line has a comment of its own"
+    if in_prose(sighting, case):
+        return "it may tell of several steps"
+    if sighting.place == "loose" and case.looser():
+        return "it may be about another line"
+    return ""
+
+
+def in_a_sentence(sighting: Sighting, case) -> bool:
+    """Whether many words lead to a shape in its line, and no name or word for a shape: it may tell
+    of what was, will be or could be."""
+    first = case.claim.stages[0].terms[0]
+    row = next((text for line, text in sighting.rows if line == case.claim.line), "")
+    words = [t for t in tokens(plain(row).partition(first.text)[0]) if t.word]
+    named = case.stmt.kind == "def" or case.last.label in flat(case.stmt.targets)
+    sure = named or any(t.sure for t in case.claim.terms())
+    return min(len(words), case.claim.words) >= SENTENCE and not sure
+
+
+def in_prose(sighting: Sighting, case) -> bool:
+    """Whether a comment of several lines may tell a thought, or several steps.
+
+    Not where one line of it has shapes, with few words; nor where a line has a name for its shape,
+    or tells what comes out. A chain beside other shapes, with a right end, may be of an item.
+    """
+    claim, stmt = case.claim, case.stmt
+    of_it = stmt.kind == "def" or case.part or sighting.place == "loose"  # by its name
+    if not sighting.on_a_line or len(sighting.rows) == 1 or of_it:
+        return False
+    plain = not claim.tail and claim.words <= FEW
+    if len({c.line for c in sighting.claims if c.stages}) == 1:
+        return not plain
+    if len(claim.stages) > 1 and case.ends_right():
+        return True
+    named = all(t.label for t in claim.terms()) and plain and sighting.alone(claim)
+    named = named or sighting.by_itself(claim, case.tensors) or claim.role == "output"
+    return not named and case.last.label not in flat(stmt.targets)
 
 
 def beside_a_true_one(claim: Claim, sighting: Sighting, stmt: Stmt, known) -> bool:

@@ -371,6 +371,11 @@ def factors(expr: Expr) -> Dims:
     return (*factors(expr[1]), *factors(expr[2])) if expr[0] == "*" else (expr,)
 
 
+def crossed(expr: Expr) -> bool:
+    """Whether an expression may be a shape written with crosses: `b x c x h / 4`."""
+    return expr[0] == "*" or (expr[0] == "/" and crossed(expr[1]))
+
+
 def is_dots(dims: Dims, i: int) -> bool:
     """An ellipsis, or the only star of a shape, stands for any number of dimensions."""
     if dims[i][0] == "...":

@@ -8,6 +8,8 @@ from autograder.shapes.text.lexer import Token
 from autograder.shapes.text.perhaps import sized
 from autograder.shapes.text.shapes_in_text import LARGEST, Span, Vocabulary, pairs_of
 
+ENDS = ("comma", "and", "input", "is", "open", "close", "arrow")  # of what a name is said to be
+
 
 def garbled(found: list[Token], shapes: list[Span], vocabulary: Vocabulary) -> bool:
     """Whether brackets that hold sizes cannot be read: `[batch, seq. hidden]`."""
@@ -82,14 +84,15 @@ def meanings(found: list[Token], vocabulary: Vocabulary) -> dict[str, Expr]:
             continue
         if i and found[i - 1].kind in ("times", "over", "plus", "minus", "power"):
             continue  # `heads * kdim = width`
-        words = []
+        words, end = [], ""
         for token in found[i + 2 : i + 12]:
-            if token.kind in ("comma", "and", "input", "is") or token.text in (".", "per", "for"):
-                break
-            if token.kind in ("open", "close", "arrow"):
+            end = token.kind
+            if end in ENDS or token.text in (".", "per", "for"):
                 break
             if token.text not in ("the", "a", "an"):
                 words.append(token)
+        if sign.text == ":" and end == "is":
+            continue  # `[b, n]: b is the batch` explains no n
         try:
             dims = read_dims(words)
         except NotADim:

@@ -89,5 +89,5 @@ class Parts(nn.Module):
         u = self.wide(x)  # (batch, steps, inner)
         v = self.down(u)  # (batch, steps, width)
         # Sum the parts together, in each map, to get a common representation (steps, batch, width)
-        v = v + self.both(u).mean()  #! false
+        v = v + self.both(u).mean()  #! cannot tell
         return v.sum(1)  # (batch, width)

@@ -52,7 +52,7 @@ class Heads(nn.Module):
         x = x.view(batch, steps, heads, size)  # (batch, steps, heads, size)
         # (heads, steps, steps)
         # (batch, heads, steps, size) @ (batch, heads, size, steps) -> (batch, heads, steps, steps)
-        scores = x.transpose(1, 2) @ x.permute(0, 2, 3, 1)  #! false
+        scores = x.transpose(1, 2) @ x.permute(0, 2, 3, 1)  #! cannot tell
         # (batch, heads, steps, steps)
         # (batch, heads, steps, steps) @ (batch, heads, steps, size) -> (batch, heads, steps, size)
         out = scores @ x.transpose(1, 2)  # (batch, heads, steps, size)
