@@ -148,7 +148,7 @@ class Search:
 
     def made_for_it(self, edit: Edit) -> Edit | None:
         """A change that puts something else in the place of a variable, told of the line that makes
-        the variable for this one place; one of a variable that is another name for something, too."""
+        it for this one place; or of the line that gives something this other name."""
         start, end = edit.place
         source, old = self.wrong.source, self.wrong.source[start:end]
         kept = old in names_in(edit.new) and not is_alias(old, source)
