@@ -69,6 +69,8 @@ def _line_of(text: Text, key: str, bad: set[str]) -> int | None:
 def _is_made_of(text: Text, name: str, given: set[str]) -> bool:
     """Whether a variable is made once, as a part of what was given: `weight = model.weight`."""
     own = text.made(name)
+    if any(isinstance(n, ast.AugAssign) and text.of(n.target) == name for n in text.nodes):
+        return False
     inside = [n for value in own for n in ast.walk(value)]
     computed = any(isinstance(n, ast.Call | ast.BinOp) for n in inside)
     return len(own) == 1 and not computed and _names_in(*own) <= given

@@ -23,6 +23,7 @@ THROWN_AWAY = "`{}` makes a new tensor, which is kept nowhere"
 NO_TENSOR = "`{}` comes back where a tensor belongs"
 NO_KEY = "`{}` is no key that is asked for"
 CALLED = "`{}` is the call that this is about"
+RUNS_NOT = "`{}` does not run where the model raises an error"
 QUOTED = "`{}` is what this is about"
 TAKEN_AWAY = "`{}` takes the hook away before the model runs"
 # A name in a sentence: in backticks, or written as code alone is.
@@ -49,6 +50,22 @@ def at_its_return(finding: Finding, asked: WrongAnswer, place: int | None) -> Fi
     line, how = told if told is not None else (alone.lineno if alone is not None else None, "")
     if line is None:
         return finding
+    where = Where(last_right=None, first_wrong=line, how=how)
+    return replace(finding, where=where, line=line, statement=text.statement(line))
+
+
+def at_its_remove(finding: Finding, asked: WrongAnswer) -> Finding:
+    """A finding without a line that a hook stays in, also where the model raises, with the one line
+    that takes hooks away, where that runs only if nothing is raised."""
+    text, message = Text(asked.source), finding.message
+    if finding.where is not None or not ("hook" in message and "finally" in message):
+        return finding
+    ends = {n for t in text.nodes if isinstance(t, ast.Try) for n in t.finalbody}
+    inside = {each for n in ends for each in ast.walk(n)}
+    calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) == "remove"]
+    if len(calls) != 1 or calls[0] in inside:
+        return finding
+    line, how = calls[0].lineno, RUNS_NOT.format(text.of(calls[0]))
     where = Where(last_right=None, first_wrong=line, how=how)
     return replace(finding, where=where, line=line, statement=text.statement(line))
 

@@ -14,11 +14,13 @@ from autograder.course.calls import Outcome
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import (
+    NATURAL,
     Edit,
     conditions_of,
     is_alias,
     is_read_at,
     is_slice,
+    is_strict,
     lines_that_feed,
     lines_that_make,
     names_in,
@@ -122,8 +124,9 @@ class Search:
     def where_it_is_made(self, edit: Edit) -> Edit | None:
         """A change of the lines that make what another one turns, inverts or adds to where it is
         read, which mends as much and is as natural; or of the line that makes a bound for this one
-        slice. Not of lines that are known to be right; where axes are exchanged, whose order is not
-        known, or an expression is changed and no variable, it is more natural."""
+        slice, or a threshold for this one comparison. Not of lines that are known to be right;
+        where axes are exchanged, whose order is not known, or an expression is changed and no
+        variable, it is more natural."""
         start, end = edit.place
         source, old = self.wrong.source, self.wrong.source[start:end]
         if edit.by_name or old == edit.new:
@@ -133,7 +136,8 @@ class Search:
             return alone
         stays = old in edit.new
         for name in names_in(old):
-            alone = is_slice(old) and is_read_at(name, edit.line, source)
+            threshold = is_strict(old)
+            alone = (is_slice(old) or threshold) and is_read_at(name, edit.line, source)
             more = int(TURNED in edit.new or not (old.isidentifier() or alone))
             for line in reversed(lines_that_make(name, source, edit.line)):
                 if not (stays or alone):
@@ -141,7 +145,8 @@ class Search:
                 if self.likely.get(line, 1) < SURELY_RIGHT:
                     own = [e for e in self.mending if e.line == line] + self.at(line)
                     own = [e for e in own if not (e.missing or e.by_name)]
-                    own = [e for e in own if e.rank <= edit.rank - more]
+                    most = NATURAL + 1 if threshold else edit.rank - more
+                    own = [e for e in own if e.rank <= most]
                     if own:
                         return own[0]
         return None

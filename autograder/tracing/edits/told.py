@@ -21,6 +21,7 @@ from autograder.tracing.edits.known_pair import of_a_known_pair
 from autograder.tracing.edits.pairs import Mended, Pairs
 from autograder.tracing.edits.parts import at_its_part
 from autograder.tracing.edits.returned import (
+    at_its_remove,
     at_its_return,
     at_what_it_names,
     beside_a_key,
@@ -126,6 +127,7 @@ def _where_it_must_be(
     finding: Finding, asked: WrongAnswer, search: Search, pair: Sequence[str], look: Look | None
 ) -> Finding:
     """A finding without a line, with the one that alone can be wrong."""
+    finding = at_its_remove(finding, asked)
     found = at_its_return(finding, asked, search.place)
     found = beside_a_key(found, asked, search.place) if found is finding else found
     found = at_its_key(found, asked)

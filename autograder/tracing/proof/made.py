@@ -86,10 +86,17 @@ def _is_of_numbers_made_before(step: Step, judged: Judged, text: Text) -> bool:
         calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
         given = [n.args[0] for n in calls if callee(n) == step.op == "tensor" and n.args]
     own = {f.name for f in text.functions}
-    inside = [n for each in given for n in (each, getattr(each, "left", each))]
+    inside = [n for each in given for n in (each, *_sides(each))]
     return any(
         isinstance(n, ast.Name) or (isinstance(n, ast.Call) and callee(n) in own) for n in inside
     )
+
+
+def _sides(node: ast.AST) -> list[ast.expr]:
+    """What an expression of numbers is made of."""
+    if not isinstance(node, ast.BinOp):
+        return [node]
+    return [*_sides(node.left), *_sides(node.right)]
 
 
 def lines_of_hooks(text: Text) -> set[int]:

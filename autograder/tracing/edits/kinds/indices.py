@@ -33,6 +33,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_one_too_many(source, node)
         yield from _of_rows(source, node)
         yield from _of_the_last_axis(source, node)
+        yield from _of_a_count(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
         yield from _of_blocks(source, node)
     elif isinstance(node, ast.ListComp) or isinstance(getattr(node, "left", None), ast.List):
@@ -190,6 +191,17 @@ def _of_the_last_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` cuts of one axis what belongs to the next"
         start = source.span(parts[-1])[0]
         yield source.with_span(node, (start, start), ":, ", how, 0)
+
+
+def _of_a_count(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """The k-th of some, `x[:, k]`: places are counted from 0."""
+    function = source.function(node)
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    given = {a.arg for a in function.args.args} if function is not None else set()
+    for each in parts:
+        if isinstance(each, ast.Name) and each.id in given and isinstance(node.ctx, ast.Load):
+            how = f"`{each.id}` is one more than the last place, in `{source.shown(node)}`"
+            yield source.with_text(each, f"{each.id} - 1", how, 1)
 
 
 def _of_one_in_a_loop(source: Source, node: ast.Subscript) -> Iterator[Edit]:

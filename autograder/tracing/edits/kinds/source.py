@@ -206,6 +206,15 @@ def names_in(text: str) -> list[str]:
     return []
 
 
+def is_strict(text: str) -> bool:
+    """Whether a text asks if one thing is more, or less, than another: as a threshold is used."""
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return False
+    return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt | ast.Gt)
+
+
 def is_slice(text: str) -> bool:
     """Whether a text stands for a part of an axis, `first:last`."""
     try:

@@ -35,8 +35,9 @@ def of_statements(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Expr | ast.Return) and _is_an_error(node.value):
         how = f"`{source.shown(node.value)}` is made there and not raised"
         yield source.with_text(node, f"raise {source.of(node.value)}", how)
-    if isinstance(node, ast.For):
+    if isinstance(node, ast.For | ast.While):
         yield from _last_into_the_loop(source, node)
+    if isinstance(node, ast.For):
         yield from _first_into_the_loop(source, node)
         yield from _first_out_of_the_loop(source, node)
     if isinstance(node, ast.FunctionDef):
@@ -151,7 +152,7 @@ def _out_of_its_block(source: Source, node: ast.stmt) -> Iterator[Edit]:
     yield source.with_span(node, (start, end), new, how, 2)
 
 
-def _last_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
+def _last_into_the_loop(source: Source, node: ast.For | ast.While) -> Iterator[Edit]:
     """The statement behind a loop, as its last one."""
     block = block_of(source, node)
     place = block.index(node)
@@ -161,7 +162,11 @@ def _last_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
     start, end = rows_of(source, after)
     how = f"it runs once, and belongs inside the loop of line {node.lineno}"
     new = moved(source.text[start:end], node.body[0].col_offset - after.col_offset)
-    yield source.with_span(after, (start, end), new, how, 2)
+    puts_in = any(
+        isinstance(n, ast.Call) and callee(n).endswith("_hook") for n in source.inside(node)
+    )
+    rank = -1 if puts_in and _takes_away(after) else 2  # it takes away the last hook alone
+    yield source.with_span(after, (start, end), new, how, rank)
 
 
 def _first_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:

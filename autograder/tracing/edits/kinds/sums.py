@@ -73,7 +73,7 @@ def _of_a_rescaled_one_beside(source: Source, node: ast.Assign | ast.AugAssign) 
         for factor in factors[:1]:
             for much in (factor, f"({factor})[..., None]", f"({factor})[..., 0]"):
                 new = f"{name} = {name} * {much} + {source.in_brackets(own[1])}"
-                yield source.with_text(node, new, how, 1)
+                yield source.with_text(node, new, how)
 
 
 def _grown(source: Source, node: ast.stmt) -> tuple[ast.expr, ast.expr] | None:
