@@ -52,7 +52,7 @@ def lacking(described: set[int], room) -> list[Verdict]:
         if not room.needs_one(stmt):
             continue
         room.source.needed += 1
-        if stmt.id in described or covered(stmt, room):
+        if stmt.id in described or covered(stmt, room) or _is_printed(stmt, room):
             continue
         if (after and after.id in described and _is_it(after, stmt, room)) or (
             last and last.id in described and _kept(last, stmt, room)
@@ -107,6 +107,21 @@ def covered(stmt: Stmt, room) -> bool:
             labels = {t.label.split(".")[0] for t in claim.terms()} & room.tensors
             if (named or not labels - own) and room.holds(claim, sighting, stmt.id):
                 return True
+    return False
+
+
+def _is_printed(stmt: Stmt, room) -> bool:
+    """Whether a line below, before the name is made again, holds a `print` of its shape that does
+    not run any more, with what it printed: `# print(x.size())  # torch.Size([2, 3])`."""
+    own = set(flat(stmt.targets))
+    again = [s.line for s in room.order if s.line > stmt.end_line and own & set(flat(s.targets))]
+    below = room.source.lines[stmt.end_line : min([*again, stmt.end_line + 2 * NEAR]) - 1]
+    asked = {f"{name}.{shape}" for name in own for shape in ("size", "shape")}
+    for line in (text.strip() for text in below):
+        found = tokens(line) if line.startswith("#") else []
+        printed = any(t.text == "print" for t in found[:2])
+        if printed and asked & {t.text for t in found} and any(t.kind == "number" for t in found):
+            return True
     return False
 
 

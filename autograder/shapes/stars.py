@@ -8,7 +8,7 @@ from autograder.shapes.match import results
 from autograder.shapes.places.attach import Sighting
 from autograder.shapes.recording import wholes
 from autograder.shapes.tables import Stmt
-from autograder.shapes.text.dims import factors
+from autograder.shapes.text.dims import factors, parts_of
 from autograder.shapes.text.reader import Claim
 from autograder.shapes.text.shapes_in_text import Term
 
@@ -26,6 +26,10 @@ def commas_for_stars(sighting: Sighting, stmts: dict[int, Stmt], runs: dict) -> 
 
     def read(term: Term) -> Term:
         apart = factors(term.dims[0]) if len(term.dims) == 1 else ()
+        if len(apart) > max(ranks):  # `(b * t) * d`: some of it is one dimension
+            apart = parts_of(term.dims[0], max(ranks))
+            if any(each[0] == "num" for each in factors(apart[0])):
+                return term  # nobody makes one dimension of `b * 1`
         return replace(term, dims=apart) if 1 < len(apart) <= max(ranks) else term
 
     def of(claim: Claim) -> Claim:

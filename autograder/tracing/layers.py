@@ -30,6 +30,7 @@ KINDS = (
 # Checks on what dropout is applied to: it is applied, but in the wrong place.
 DROPPED_ELSEWHERE = ("dropout.on the scores", "dropout.not on the weights", "dropout.on features")
 BEGINS = "start."  # checks on the numbers that parameters begin with
+DRAWN = ("start.all positive", "start.not normal")  # those that say how they are drawn
 OF_ITS_OWN = "dropout.share"  # another share is dropped than was asked for
 DROPPED_BEHIND = ("dropout.not on the weights", "dropout.on features", "dropout.on the output")
 LAYER = r"`(\w[\w.]*)`"
@@ -113,6 +114,7 @@ def _in_their_helper(text: Text, lines: Sequence[int], plain: bool) -> Sequence[
     nothing that is as it should be, else the lines that ask it for them. plain: whether nothing
     that it makes is as it should be, whatever else asks for it."""
     made = [getattr(text.around(line), "value", None) for line in lines]
+    made = [each for value in made for each in getattr(value, "elts", [value])]
     names = {callee(value) for value in made if isinstance(value, ast.Call)}
     helpers = [f for f in text.functions if {f.name} == names]
     calls = [n for n in text.nodes if isinstance(n, ast.Call) and {callee(n)} == names]
@@ -127,9 +129,18 @@ def _where_it_begins(finding: Finding, text: Text) -> Finding:
     names = re.findall(r"`(\w+)`", finding.message.partition(" begin")[0])[-1:]
     made = [line for line in (_made_in(text, name) for name in names) if line is not None]
     for line in _in_their_helper(text, made, plain=True) if made else ():
+        line = _where_it_draws(text, line) if finding.check in DRAWN else line
         where = Where(None, line, how="what is made here begins with other numbers than asked for")
         return replace(finding, where=where, line=line, statement=text.statement(line))
     return finding
+
+
+def _where_it_draws(text: Text, line: int) -> int:
+    """The one line of a function that draws numbers, where it is a function of its own."""
+    function = function_around(text, line)
+    inside = own_nodes(function) if function is not None and function.name != "__init__" else ()
+    drawn = {n.lineno for n in inside if isinstance(n, ast.Call) and "rand" in callee(n)}
+    return drawn.pop() if len(drawn) == 1 else line
 
 
 def _where_it_drops(finding: Finding, text: Text) -> Finding:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 
 from autograder.shapes.binding import CALL
@@ -28,6 +29,7 @@ def names_are_proven(case: Case) -> str:
         return ""
     sure = case.sighting.trailing or case.exchanged()
     unproven = [*case.unproven, *([] if sure else _only_of_the_call(case))]
+    unproven += _sides(case, unproven)
     free = set(unproven)
     ways = (
         _exchanged(case, free),
@@ -40,6 +42,14 @@ def names_are_proven(case: Case) -> str:
     if unproven and not any(ways):
         return f"nothing proves what `{unproven[0]}` stands for"
     return ""
+
+
+def _sides(case: Case, unproven: list[str]) -> list[str]:
+    """Of `h, w` side by side the one that is proven, where the other is not: height and width
+    belong together, whatever `h` is elsewhere."""
+    texts = [str(d[1]) if d[0] == "name" else "" for d in case.last.dims]
+    both = [p for p in itertools.pairwise(texts) if {n.lower() for n in p} == {"h", "w"}]
+    return [n for pair in both if {*pair} & {*unproven} for n in pair if n not in unproven]
 
 
 def _only_of_the_call(case: Case) -> list[str]:

@@ -371,6 +371,14 @@ def factors(expr: Expr) -> Dims:
     return (*factors(expr[1]), *factors(expr[2])) if expr[0] == "*" else (expr,)
 
 
+def parts_of(expr: Expr, count: int) -> Dims:
+    """The last factors of a product, one by one, and what is in front of them as a whole."""
+    parts = [expr]
+    while len(parts) < count and parts[0][0] == "*":
+        parts[:1] = parts[0][1:3]
+    return tuple(parts)
+
+
 def crossed(expr: Expr) -> bool:
     """Whether an expression may be a shape written with crosses: `b x c x h / 4`."""
     return expr[0] == "*" or (expr[0] == "/" and crossed(expr[1]))

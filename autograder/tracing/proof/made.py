@@ -261,11 +261,13 @@ def _number_or_mask(slip: Slip, line: int, text: Text) -> int | None:
     judged, step = slip.judged, slip.judged.steps[slip.number]
     factor = factor_of(judged, slip.number)
     if factor is not None:
-        takes_a_root = any(root in text.statement(line) for root in ROOTS)
         own = _parts(text, line, _are_factors)
-        if not (is_root(factor) and takes_a_root):
+        if not (is_root(factor) or (slip.cause is not None and "scale" in slip.cause.check)):
             return None
-        return _maker(judged, line, text, own) or _of_the_call(line, text, own)
+        made = _maker(judged, line, text, own)
+        if not any(root in text.statement(at or line) for at in (line, made) for root in ROOTS):
+            return None
+        return made or _of_the_call(line, text, own)
     if step.op.strip("_") not in FILLS:
         return None
     mask = _mask(judged, slip.number, line, text)
@@ -317,6 +319,8 @@ def _parts(text: Text, line: int, of: Callable[[ast.AST], list[ast.expr]]) -> se
 
 def _are_factors(node: ast.AST) -> list[ast.expr]:
     """What a quotient divides by; of a product the sides that take no part of a tensor."""
+    if isinstance(node, ast.Call) and callee(node).strip("_") in ("div", "mul", "multiply"):
+        return node.args
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult | ast.Div):
         return []
     sides = [node.right] if isinstance(node.op, ast.Div) else [node.left, node.right]

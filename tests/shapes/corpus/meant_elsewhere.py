@@ -148,3 +148,43 @@ class Say(nn.Module):
         # y with all of its parts: (batch, width, steps)
         y = y + x  #! false
         return torch.tanh(y)  # (batch, steps, width)
+
+# %% a product in brackets, times one more, with stars | Ask(width)(x[batch, steps, width])
+class Ask(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.key, self.one = nn.Linear(width, width), nn.Linear(width, 1)
+
+    def forward(self, x):
+        batch, steps, width = x.shape
+        y = torch.tanh(self.key(x))  # batch * steps * width
+        y = y.view(-1, width)  # (batch * steps) * width
+        score = self.one(y)  # (batch * steps) * 1
+        wrong = score + 1  # (batch * steps) * width  #! false
+        return wrong.view(-1, steps)  # batch * steps
+
+# %% a print that does not run any more, with what it printed | Say(width)(x[batch, steps, width])
+class Say(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.out = nn.Linear(width, 1)
+
+    def forward(self, x):
+        y = self.out(x)
+        # print(y.size())  # torch.Size([2, 7, 1])
+        y = y.squeeze(2)
+        # print("then", y.shape)  torch.Size([2, 7])
+        y = torch.tanh(y)  #! missing
+        return y.mean(1)  # (batch), how it is said
+
+# %% height and width beside a number of heads | Down(width, h)(x[batch, h * width, high, long])
+class Down(nn.Module):
+    def __init__(self, width, h):
+        super().__init__()
+        self.h, self.less = h, nn.Conv2d(h * width, h * width, 2, 2)
+
+    def forward(self, x):
+        batch, c, high, long = x.shape
+        heads = x.view(batch, self.h, -1, high, long)  # batch, h, width, high, long
+        x = self.less(heads.flatten(1, 2))  # batch, c, h, w  #! cannot tell
+        return x.flatten(2)  # batch, c, size

@@ -301,6 +301,9 @@ def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
         start, end = source.span(node.func)
         yield source.with_span(node, (end - len(name), end), "reshape", how)
     # The new axes in another order, and then exchanged.
+    if name in ("reshape", "view") and [*map(number, node.args)] == [-1, 1]:
+        how = f"`{source.shown(node)}` makes a table of whatever comes in"
+        yield source.with_expression(node, f"{source.of(node.func.value)}.unsqueeze(-1)", how, 1)
     if len(node.args) > 2 and name in ("reshape", "view"):
         texts = [source.of(each) for each in node.args]
         for i in range(len(texts) - 1):

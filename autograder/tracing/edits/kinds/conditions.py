@@ -19,6 +19,10 @@ def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
     if not isinstance(node, ast.If | ast.IfExp | ast.While):
         return
     test = node.test
+    if isinstance(node, ast.IfExp):
+        yield from _of_a_swallowed_sum(source, node)
+    elif isinstance(node, ast.While):
+        yield from _of_one_round_less(source, node)
     if not isinstance(test, ast.Constant):
         how = f"`{source.shown(test)}` is asked the other way round"
         yield source.with_expression(test, f"not ({source.of(test)})", how, 2)
@@ -30,6 +34,33 @@ def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
         runs = "always runs" if test.value else "never runs"
         how = f"what stands under `{source.shown(test)}` {runs}"
         yield source.with_text(test, str(not test.value), how, 3)
+
+
+def _of_a_swallowed_sum(source: Source, node: ast.IfExp) -> Iterator[Edit]:
+    """`a + b if c else 0`, which is 0 where `c` is not so, for `a + (b if c else 0)`."""
+    own = node.body
+    if isinstance(own, ast.BinOp) and isinstance(own.op, ast.Add | ast.Sub):
+        how = f"the `if` in `{source.shown(node)}` is about the whole sum, and not its last part"
+        front = source.text[source.span(own)[0] : source.span(own.right)[0]]
+        rest = source.text[source.span(own.right)[0] : source.span(node)[1]]
+        yield source.with_expression(node, f"{front}({rest})", how, 1)
+
+
+def _of_one_round_less(source: Source, node: ast.While) -> Iterator[Edit]:
+    """`while x < n: x = f(x)` stops behind `n`; for `while f(x) <= n` it stops in front of it."""
+    test, first = node.test, node.body[0]
+    is_plain = isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.Lt | ast.LtE)
+    target = getattr(first, "target", None) or next(iter(getattr(first, "targets", ())), None)
+    if not is_plain or target is None or source.of(target) != source.of(test.left):
+        return
+    if isinstance(first, ast.AugAssign) and isinstance(first.op, ast.Mult):
+        next_one = f"{source.of(target)} * {source.in_brackets(first.value)}"
+    elif isinstance(first, ast.Assign):
+        next_one = source.of(first.value)
+    else:
+        return
+    how = f"`{source.shown(test)}` goes on for one round too many"
+    yield source.with_text(test, f"({next_one}) <= {source.of(test.comparators[0])}", how, 1)
 
 
 def _of_running_sums(source: Source, node: ast.Compare) -> Iterator[Edit]:

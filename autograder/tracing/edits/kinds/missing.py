@@ -41,6 +41,7 @@ BENDS = ("torch.relu({})", "torch.nn.functional.gelu({})", "torch.tanh({})")
 PRODUCTS = ("matmul", "bmm", "mm", "einsum")
 LOGS = ("log", "log_softmax", "logsigmoid")
 VIEWS = ("view", "unflatten", "transpose", "permute", "squeeze", "unsqueeze", "detach", "view_as")
+NO_COPIES = ("contiguous", "detach", "to", "float", "double", "as_tensor", "asarray")
 ANYWHERE = 4  # their rank: each could stand around any value
 LEAST = ('float("-inf")', "-1e30")
 
@@ -199,6 +200,9 @@ def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
     if isinstance(value, ast.Call) and callee(value) in VIEWS and targets & changed:
         how = f"`{source.shown(value)}` has no numbers of its own: what changes one changes both"
         yield source.with_a_copy(value, f"{source.of(value)}.clone()", how, 1)
+    if isinstance(value, ast.Call) and callee(value) in NO_COPIES:
+        how = f"`{source.shown(value)}` is no copy where it is as asked for already"
+        yield source.with_a_copy(value, f"{source.of(value)}.clone()", how, 0)
     for each in parts:
         of = each.value if isinstance(each, ast.Subscript) else each
         if isinstance(each, ast.Name) or (isinstance(of, ast.Name) and of.id in changed):
