@@ -360,11 +360,18 @@ def _made_near(dims: Dims, sure: bool, case: Case) -> bool:
     return False
 
 
+def made_in_any_case(case: Case) -> str:
+    """Not of `a if asked else b`, which makes another tensor in another call."""
+    asks = case.matcher.node(case.stmt).kind == "IfExp"
+    return "the line makes something else where it is asked otherwise" if asks else ""
+
+
 FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("surely about this tensor", makes_a_tensor),
     ("surely a shape", written_as_a_shape),
     ("surely a shape", numbers_that_hold),
     ("surely about this tensor", not_set_aside),
+    ("surely about this tensor", made_in_any_case),
     ("surely about this tensor", labelled_as_it),
     ("surely about this tensor", one_shape),
     ("surely about this tensor", placed_beside_it),

@@ -188,3 +188,14 @@ class Down(nn.Module):
         heads = x.view(batch, self.h, -1, high, long)  # batch, h, width, high, long
         x = self.less(heads.flatten(1, 2))  # batch, c, h, w  #! cannot tell
         return x.flatten(2)  # batch, c, size
+
+# %% a line with two ways to make it | Mix(width)(x[batch, steps, width], scale[width])
+class Mix(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.into = nn.Linear(width, width)
+
+    def forward(self, x, scale):
+        y = self.into(x)  # batch, steps, width
+        scale = scale[:, None] if scale.dim() == 1 else scale  # width, steps  #! cannot tell
+        return y @ scale  # batch, steps, 1
