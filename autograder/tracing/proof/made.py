@@ -14,14 +14,7 @@ import torch
 
 from autograder.course.steps.traces import LEAF, Step
 from autograder.tracing.alike import HIDDEN, plain
-from autograder.tracing.first_wrong import (
-    EXTREMES,
-    LAYOUT,
-    PARTS,
-    Judged,
-    is_shifted,
-    taken_for_another,
-)
+from autograder.tracing.first_wrong import EXTREMES, Judged, is_shifted, taken_for_another
 from autograder.tracing.names import Slip
 from autograder.tracing.proof.standing import FILLS, changes_nothing, factor_of
 from autograder.tracing.say import is_root
@@ -47,7 +40,6 @@ def made_elsewhere(slip: Slip, line: int, text: Text) -> int | None:
     )
     made = made or _without_a_number(slip, line, text) or _handed_over(slip, line, text)
     made = made or _changes_nothing_before(slip, line, text) or _by_one_call(slip, line, text)
-    made = made or _the_whole(slip, line, text)
     return made or _kept_as_it_is(slip, line, text)
 
 
@@ -158,25 +150,6 @@ def _places(slip: Slip, line: int, text: Text) -> int | None:
     return made if all(any(each.known is own for own in wanted) for each in others) else None
 
 
-def _the_whole(slip: Slip, line: int, text: Text) -> int | None:
-    """The line before that made all of what a step takes a part of, where that part is what a known
-    mistake gives: for all parts at once what the answer makes of each."""
-    judged, number = slip.judged, slip.number
-    if slip.cause is None or judged.steps[number].op not in PARTS:
-        return None
-    whole = _whole_of(judged, number)
-    made = text.line(judged.steps[whole]) if whole not in judged.right else None
-    return made if made is not None and made < line else None
-
-
-def _whole_of(judged: Judged, number: int) -> int:
-    """The step that made all of what a step is a part of, and nothing else."""
-    whole = number
-    while judged.steps[whole].op in (*PARTS, *ALIKE, *LAYOUT) and len(judged.steps[whole].inputs):
-        whole = judged.steps[whole].inputs[0]
-    return whole if judged.steps[whole].op != LEAF else number
-
-
 def _picks(judged: Judged, number: int) -> Step:
     """A step, or the one of which it is a copy."""
     while judged.steps[number].op in ALIKE and judged.steps[number].inputs:
@@ -193,7 +166,7 @@ def _without_a_number(slip: Slip, line: int, text: Text) -> int | None:
         return None
     beside = [judged.steps[i] for i in judged.steps[slip.number].inputs]
     adds = any(text.line(each) == line and each.op.strip("_") in ADDS for each in beside)
-    return text.line(judged.steps[_whole_of(judged, maker)]) if not adds else None
+    return text.line(judged.steps[maker]) if not adds else None
 
 
 def _kept_as_it_is(slip: Slip, line: int, text: Text) -> int | None:
