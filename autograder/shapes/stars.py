@@ -9,8 +9,9 @@ from autograder.shapes.places.attach import Sighting
 from autograder.shapes.recording import wholes
 from autograder.shapes.tables import Stmt
 from autograder.shapes.text.dims import factors, parts_of
+from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.reader import Claim
-from autograder.shapes.text.shapes_in_text import Term
+from autograder.shapes.text.shapes_in_text import Term, pairs_of
 
 
 def commas_for_stars(sighting: Sighting, stmts: dict[int, Stmt], runs: dict) -> Sighting:
@@ -26,10 +27,8 @@ def commas_for_stars(sighting: Sighting, stmts: dict[int, Stmt], runs: dict) -> 
 
     def read(term: Term) -> Term:
         apart = factors(term.dims[0]) if len(term.dims) == 1 else ()
-        if len(apart) > max(ranks):  # `(b * t) * d`: some of it is one dimension
+        if len(apart) > max(ranks) and _holds_a_product(term.text):
             apart = parts_of(term.dims[0], max(ranks))
-            if any(each[0] == "num" for each in factors(apart[0])):
-                return term  # nobody makes one dimension of `b * 1`
         return replace(term, dims=apart) if 1 < len(apart) <= max(ranks) else term
 
     def of(claim: Claim) -> Claim:
@@ -38,3 +37,10 @@ def commas_for_stars(sighting: Sighting, stmts: dict[int, Stmt], runs: dict) -> 
         return replace(claim, stages=stages, others=tuple(map(of, claim.others)))
 
     return replace(sighting, claims=tuple(map(of, sighting.claims)))
+
+
+def _holds_a_product(text: str) -> bool:
+    """Whether brackets within a shape make one dimension of a product: `(b * t) * d`."""
+    found = tokens(text)
+    around = {0: len(found) - 1}
+    return any(j - i > 2 and around.get(i) != j for i, j in pairs_of(found).items())

@@ -12,6 +12,7 @@ from autograder.tracing.edits.kinds.numbers import TURNS
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
+FIXED = ("zeros", "ones", "full", "arange")  # how functions begin that make the same numbers
 # Functions that are taken for one another.
 KINDS = (
     "sum mean",
@@ -204,14 +205,15 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 
 def _made_for_it(source: Source, node: ast.expr) -> int | None:
-    """The line that makes a variable for this one place."""
+    """The line that makes a variable for this one place, of the same numbers whatever comes in."""
     function = source.function(node)
     if function is None or not isinstance(node, ast.Name):
         return None
     own = [n for n in source.names(function) if n.id == node.id]
-    made = [n for n in own if isinstance(n.ctx, ast.Store)]
-    alone = len(made) == 1 and len(own) == 2
-    return source.statement(made[0]).lineno if alone else None
+    made = [source.statement(n) for n in own if isinstance(n.ctx, ast.Store)]
+    value = getattr(made[0], "value", None) if len(made) == 1 and len(own) == 2 else None
+    fixed = isinstance(value, ast.Call) and callee(value).startswith(FIXED)
+    return made[0].lineno if fixed else None
 
 
 def _is_given(source: Source, node: ast.Name) -> bool:
