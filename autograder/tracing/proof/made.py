@@ -235,12 +235,10 @@ def _number_or_mask(slip: Slip, line: int, text: Text) -> int | None:
     factor = factor_of(judged, slip.number)
     if factor is not None:
         own = _parts(text, line, _are_factors)
-        if not (is_root(factor) or (slip.cause is not None and _is_of_two_sizes(factor))):
+        takes_a_root = any(root in text.statement(line) for root in ROOTS)
+        if not (is_root(factor) and takes_a_root):
             return None
-        made = _maker(judged, line, text, own)
-        if not any(root in text.statement(at or line) for at in (line, made) for root in ROOTS):
-            return None
-        return made or _of_the_call(line, text, own)
+        return _maker(judged, line, text, own) or _of_the_call(line, text, own)
     if step.op.strip("_") not in FILLS:
         return None
     mask = _mask(judged, slip.number, line, text)
@@ -262,12 +260,6 @@ def _number_or_mask(slip: Slip, line: int, text: Text) -> int | None:
         return made if own and made < line else None
     name = text.target(judged.steps[mask])
     return made if own and made < line and _is_read_there(name, line, function) else None
-
-
-def _is_of_two_sizes(factor: float) -> bool:
-    """Whether a factor is the root of one size by another: another size was taken."""
-    square = factor**2
-    return all(abs(each - round(each)) > 1e-3 for each in (square, 1 / square if square else 0.0))
 
 
 def _mask(judged: Judged, number: int, line: int, text: Text) -> int | None:
