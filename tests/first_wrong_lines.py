@@ -198,7 +198,7 @@ after those: of its pairs seven of ten are told. With what was mended for them A
 20 and 7 of 10, AM in 20 of 20 and 8 of 10, AN in 16 of 20 and 8 of 10. AP and AQ came after those,
 AR and AS when AP and AQ were mended, AT and AU, of what students misunderstand and of changes that
 are half done, when AR and AS were. All six together are 80 of 108 and 38 of 60, with 18 wrong lines
-in 168: in 12 of these the line that takes what another made. The one right program was refused for
+in 168: in 14 of these the line that takes what another made. The one right program was refused for
 its style, tiles that are joined by their logarithms, and no longer is. With what was mended for
 them the six give 99 of 108 and 46 of 60.
 
