@@ -23,6 +23,7 @@ THROWN_AWAY = "`{}` makes a new tensor, which is kept nowhere"
 NO_TENSOR = "`{}` comes back where a tensor belongs"
 NO_KEY = "`{}` is no key that is asked for"
 CALLED = "`{}` is the call that this is about"
+LEFT_IN = "hook left in"  # how a check ends that finds a hook in the model afterwards
 RUNS_NOT = "`{}` does not run where the model raises an error"
 QUOTED = "`{}` is what this is about"
 TAKEN_AWAY = "`{}` takes the hook away before the model runs"
@@ -57,8 +58,8 @@ def at_its_return(finding: Finding, asked: WrongAnswer, place: int | None) -> Fi
 def at_its_remove(finding: Finding, asked: WrongAnswer) -> Finding:
     """A finding without a line that a hook stays in, also where the model raises, with the one line
     that takes hooks away, where that runs only if nothing is raised."""
-    text, message = Text(asked.source), finding.message
-    if finding.where is not None or not ("hook" in message and "finally" in message):
+    text = Text(asked.source)
+    if finding.where is not None or not finding.check.endswith(LEFT_IN):
         return finding
     ends = {n for t in text.nodes if isinstance(t, ast.Try) for n in t.finalbody}
     inside = {each for n in ends for each in ast.walk(n)}
@@ -99,7 +100,7 @@ def the_call_named(words: str, text: Text) -> ast.Call | None:
 
 
 def _the_text_named(words: str, text: Text) -> ast.Constant | None:
-    """The only text in quotes that is a name in a sentence, in a line with no call of that name."""
+    """The only text in quotes that is a name in a sentence; None where there are more, or none."""
     named = {other for _, other in NAMED.findall(words)} - {""}  # in backticks stand variables
     texts = [n for n in text.nodes if isinstance(n, ast.Constant) and n.value in named]
     return texts[0] if len(texts) == 1 else None

@@ -6,11 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.source import Edit, Source
-from autograder.tracing.edits.kinds.statements import block_of, rows_of
+from autograder.tracing.edits.kinds.statements import SURE, block_of, rows_of
 from autograder.tracing.text import callee
 
 HANDLE, HANDLES, RESULT = "_the_hook", "_the_hooks", "_the_result"
-SURE = -1  # what keeps a hook in is wrong wherever something runs after it
 
 
 def of_hooks(source: Source, node: ast.AST) -> Iterator[Edit]:

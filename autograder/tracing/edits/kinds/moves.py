@@ -31,14 +31,17 @@ def _jumps_too_early(source: Source, node: ast.If) -> Iterator[Edit]:
     behind = block[block.index(node) + 1 :]
     if node.orelse or not isinstance(node.body[-1], JUMPS) or not 0 < len(behind) <= FAR:
         return
-    start, middle = rows_of(source, node)
     for other in (behind[0], behind[-1]):
-        end = rows_of(source, other)[1]
-        rest = source.text[middle:end]
-        new = rest + ("" if rest.endswith("\n") else "\n") + source.text[start:middle].rstrip("\n")
-        new += "\n" if rest.endswith("\n") else ""
         how = f"it leaves the loop before line {other.lineno}, and belongs behind it"
-        yield source.with_span(node, (start, end), new, how, 1)
+        yield source.with_span(node, *_behind(source, node, other), how, 1)
+
+
+def _behind(source: Source, node: ast.stmt, other: ast.stmt) -> tuple[tuple[int, int], str]:
+    """A part of the text from one statement to another, and the same with the first behind it."""
+    (start, middle), (_, end) = rows_of(source, node), rows_of(source, other)
+    rest = source.text[middle:end]
+    new = rest.rstrip("\n") + "\n" + source.text[start:middle].rstrip("\n")
+    return (start, end), new + "\n" * rest.endswith("\n")
 
 
 def _behind_what_it_reads(source: Source, node: ast.stmt) -> Iterator[Edit]:
@@ -106,10 +109,5 @@ def _last_of_its_block(source: Source, node: ast.stmt) -> Iterator[Edit]:
     in_a_loop = isinstance(source.parent[node], ast.For)
     if not isinstance(node, ast.Expr) or not in_a_loop or len(block) - block.index(node) < 3:
         return
-    start, end = rows_of(source, node)
-    last = rows_of(source, block[-1])[1]
-    rest = source.text[end:last]
-    new = rest + ("" if rest.endswith("\n") else "\n") + source.text[start:end].rstrip("\n")
-    new += "\n" if source.text[:last].endswith("\n") else ""
     how = f"it runs before line {block[-1].lineno}, and belongs behind it"
-    yield source.with_span(node, (start, last), new, how, 3)
+    yield source.with_span(node, *_behind(source, node, block[-1]), how, 3)

@@ -75,13 +75,14 @@ def _of_blocks(
     if start and step and not end and (around.slice is node or around.slice.elts[-1] is node):
         axis = 0 if around.slice is node or around.slice.elts[0] is node else -1
         how = f"`{source.shown(around)}` {IN_TURN}"
-        new = _block(start, f"({source.of(around.value)}).shape[{axis}]", step)
-        yield source.with_text(node, new.replace(", ", ":"), how, 1)
+        new = ":".join(_block(start, f"({source.of(around.value)}).shape[{axis}]", step))
+        yield source.with_text(node, new, how, 1)
 
 
-def _block(place: str, size: str, count: str) -> str:
+def _block(place: str, size: str, count: str) -> tuple[str, str]:
     """Where one of some blocks of an axis begins and ends."""
-    return f"({place}) * ({size} // ({count})), (({place}) + 1) * ({size} // ({count}))"
+    width = f"({size} // ({count}))"
+    return f"({place}) * {width}", f"(({place}) + 1) * {width}"
 
 
 def _of_slice_object(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -94,7 +95,7 @@ def _of_slice_object(source: Source, node: ast.Call) -> Iterator[Edit]:
         parts = [n for n in source.inside(source.tree) if isinstance(n, ast.Subscript)]
         used = [source.of(n.value) for n in parts if source.of(n.slice) == name]
         for whole in used[:1]:
-            new = _block(source.of(start), f"({whole}).shape[0]", source.of(step))
+            new = ", ".join(_block(source.of(start), f"({whole}).shape[0]", source.of(step)))
             span = source.span(start)[0], source.span(step)[1]
             yield source.with_span(node, span, new, f"`{source.shown(node)}` {IN_TURN}", 1)
     if isinstance(start, ast.Name) and end is not None:

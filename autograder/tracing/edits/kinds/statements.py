@@ -13,6 +13,7 @@ from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
+SURE = -1  # what keeps a hook in is wrong wherever something runs after it
 MOST_NAMES = 7
 SOON = 3  # statements in which what was overwritten may be needed
 BLOCKS = (ast.For, ast.If, ast.With)
@@ -165,7 +166,7 @@ def _last_into_the_loop(source: Source, node: ast.For | ast.While) -> Iterator[E
     puts_in = any(
         isinstance(n, ast.Call) and callee(n).endswith("_hook") for n in source.inside(node)
     )
-    rank = -1 if puts_in and _takes_away(after) else 2  # it takes away the last hook alone
+    rank = SURE if puts_in and _takes_away(after) else 2  # it takes away the last hook alone
     yield source.with_span(after, (start, end), new, how, rank)
 
 
