@@ -25,6 +25,7 @@ from autograder.tracing.edits.returned import the_call_named
 from autograder.tracing.edits.told import by_its_edit
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.within import at_its_own_line, in_source_order
+from autograder.tracing.idle import where_nothing_is_done
 from autograder.tracing.layers import and_twice, of_training, with_lines
 from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
 from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan
@@ -139,7 +140,8 @@ def with_where(
         placed = placed if steps is not None else of_training(placed, text)
         placed = [_by_chance(f) if f.fails else f for f in placed]
         placed = placed if exercise.stages else and_twice(placed, known.mistakes, text)
-        return [at_its_own_line(f, told, look, text) if f.fails else f for f in placed]
+        placed = [at_its_own_line(f, told, look, text) if f.fails else f for f in placed]
+        return [where_nothing_is_done(f, text) if f.fails else f for f in placed]
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         logging.getLogger(__name__).exception("looking at the steps failed")
         return found

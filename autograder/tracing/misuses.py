@@ -375,6 +375,13 @@ def not_unpacked(error: Error) -> str:
     )
 
 
+def stays_empty(error: Error) -> str:
+    for name, value in error.names():
+        if isinstance(value, ast.List) and not value.elts:
+            return f"`{name}` is the empty list of line {value.lineno} still: nothing is put in."
+    return ""
+
+
 IN_PLACE = ("append", "extend", "insert", "sort", "reverse")  # of a list, which return nothing
 _OPERANDS = r"unsupported operand type\(s\) for [^:]{1,9}: .*"
 # (the error's type or '', a pattern in its text, what is said)
@@ -421,6 +428,8 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("RuntimeError", r"a Tensor with \d+ elements cannot be converted to Scalar", no_number),
     ("ValueError", r"only one element tensors can be converted", no_number),
     ("IndexError", r"shape of the mask .* does not match the shape", mask_in_an_index),
+    ("RuntimeError", r"non-empty TensorList", stays_empty),
+    ("ValueError", r"not enough values to unpack .*got 0", stays_empty),
     ("ValueError", r"(not enough|too many) values to unpack", not_unpacked),
 ]  # fmt: skip
 

@@ -52,6 +52,7 @@ MOVES = ("__get__", "t", "transpose", "permute", "swapaxes", "movedim")
 OVER_AN_AXIS = ("sum", "mean", "amax", "amin", "max", "min", "norm", "logsumexp", "std", "var")
 # A guess at what was meant, where one change elsewhere may be what is wrong.
 MORE_AXES = re.compile(r" To meet each number of one with each of the other, [^.]{0,200}\.")
+UNSET = ("NameError", "UnboundLocalError")
 OPERANDS = 3  # that are told of
 MOVED = ("T", "mT", "H", "mH")  # attributes that are no tensors of their own
 
@@ -366,7 +367,9 @@ def stopped(finding: Finding, told: list[Told], look: Look, error: dict | None) 
         message = f"{without_advice(message)} {cause}"
     if finding.line is None:
         return replace(finding, message=message)
-    if told and told[0].where.first_wrong < finding.line and _came_of_it(told[0], look):
+    unset = error["type"] in UNSET  # it stops whatever is wrong before it
+    before = told and told[0].where.first_wrong < finding.line and not unset
+    if before and _came_of_it(told[0], look):
         first = told[0]
         what = first.cause[1] if first.cause else ""
         if not what and first.where.how:

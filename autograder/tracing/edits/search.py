@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from autograder.course.calls import Outcome
 from autograder.tracing.edits.kinds.all import edits
 from autograder.tracing.edits.kinds.missing import ANYWHERE
+from autograder.tracing.edits.kinds.put_in import put_in
 from autograder.tracing.edits.kinds.source import (
     NATURAL,
     Edit,
@@ -32,6 +33,7 @@ from autograder.tracing.edits.versions import Versions, WrongAnswer
 MOST = 25_000  # what all single changes may cost; a hundred take half a millisecond
 FEWEST = 30  # changes that are tried, whatever they cost, and at once
 MOST_OF_NAMED = 10_000  # the same where the mistake has a name already
+MOST_PUT_IN = 80_000  # the same for what is put into expressions
 MOST_OF_ONE_LINE = 6_000  # the same for a line that the steps tell
 OF_ONE = 60  # what it costs to try one, beside half of its steps
 OF_A_CLASS = 60  # and to make its object
@@ -113,6 +115,20 @@ class Search:
             if found or left:
                 return found
         return []
+
+    def missing(self) -> list[Edit]:
+        """The changes that put a step into an expression and make all right, after all others: the
+        likeliest first, of lines that are not known to be right."""
+        if self.place is None or self.by_chance:
+            return []
+        tried = {edit.source for edit in self.tried}
+        new = [e for e in self.in_order(put_in(self.wrong.source)) if e.source not in tried]
+        new = [e for e in new if self.may_be(e) and self.likely.get(e.line, 1) < SURELY_RIGHT]
+        self.most, found = self.spent + MOST_PUT_IN, []
+        while new and self.spent < self.most:
+            found += self._that_mend(new[:FEWEST])
+            new = new[FEWEST:]
+        return found
 
     def at(self, line: int) -> list[Edit]:
         """The single changes of one line that make all right; after `one`, which need not have

@@ -77,7 +77,7 @@ def _told(
     pair = first.check.split(" + ") if " + " in first.check else ()
     lines, own_line = _told_by_name(placed, asked.known), named and placed.where is not None
     search = Search(asked, _likely(look), settled or own_line, lines, pair)
-    one = search.one()
+    one = search.one() or _put_in(search, placed)
     of_known, two = _two(first, placed, search, one, known)
     if not (one or settled or known) and (not two or two[-1].line is None):
         apart = by_parts(search)
@@ -105,6 +105,15 @@ def _told(
             more = words if words not in said.message else ""  # else a line has them
             said = replace(said, message=f"{more} {said.message}".lstrip())
     return _where_it_must_be(said, asked, search, pair, look)
+
+
+def _put_in(search: Search, placed: Finding) -> list[Edit]:
+    """The steps that could be put into expressions, where they stand on one line, or on the one
+    that is told, too: else nobody knows which of them is missing."""
+    found = search.missing()
+    told = placed.where.first_wrong if placed.where is not None else None
+    there = [edit for edit in found if edit.line == told]
+    return there or (found if len({edit.line for edit in found}) == 1 else [])
 
 
 def _two(

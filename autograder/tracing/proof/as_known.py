@@ -19,6 +19,7 @@ from autograder.tracing.proof.meeting import is_right_but_for_its_sign, visible
 from autograder.tracing.proof.standing import FACTORS
 from autograder.tracing.reference import PRODUCTS, Reference, multiple
 
+PICKS = ("gather", "take_along_dim", "index_select", "__getitem__")  # by a tensor of places
 CUTS = ("view", "reshape", "unflatten")  # they may make several axes of one
 
 
@@ -172,6 +173,8 @@ def _same_step(judged: Judged, wrong: Shelf) -> int | None:
         left += [i for i in judged.steps[number].inputs if i not in passed]
     for number in (i for i in doubtful if i not in passed):
         step = judged.steps[number]
+        if _takes_the_right_places(judged, number) and judged.users[number]:
+            continue  # what is made of them is wrong
         if step.op == LEAF or step.place is None:
             return None
         key = step.place, step.op, step.outer
@@ -180,6 +183,17 @@ def _same_step(judged: Judged, wrong: Shelf) -> int | None:
         same = rounds and all(_is_one_of(judged, i, wrong) for i in rounds)
         return number if same else None
     return None
+
+
+def _takes_the_right_places(judged: Judged, number: int) -> bool:
+    """Whether a step takes parts of a right tensor, at places that the answer has, too."""
+    step = judged.steps[number]
+    places = [judged.steps[i].value for i in step.inputs if judged.steps[i].kind == "int"]
+    others = [i for i in step.inputs if judged.steps[i].kind == "float"]
+    if step.op not in PICKS or len(places) != 1 or not set(others) <= judged.right:
+        return False
+    own = (s.value for s in judged.own.trace.steps if s.kind == "int")
+    return any(torch.equal(places[0], value) for value in own if value.shape == places[0].shape)
 
 
 def _is_one_of(judged: Judged, number: int, wrong: Shelf) -> bool:

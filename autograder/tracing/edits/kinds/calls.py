@@ -83,6 +83,7 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_whole_numbers(source, node)
         yield from _of_heads_as_items(source, node)
         yield from _of_inverses(source, node)
+        yield from _of_signs(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if node.attr in ("T", "mT", "data"):
             how = f"`{source.shown(node)}` turns what should stay as it is"
@@ -122,6 +123,14 @@ def _another_function(source: Source, node: ast.Call) -> Iterator[Edit]:
         # The softmax of a log_softmax is a softmax: before a second one both would be right.
         rank = 4 if other == "log_softmax" else 0
         yield source.with_span(node, (end - len(name), end), other, how, rank)
+
+
+def _of_signs(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """The size of complex numbers whose real part is meant, which has a sign."""
+    if callee(node) == "abs" and isinstance(node.func, ast.Attribute) and not node.keywords:
+        of = node.args[0] if of_library(node.func) and node.args else node.func.value
+        how = f"`{source.shown(node)}` takes away the sign"
+        yield source.with_expression(node, f"{source.in_brackets(of)}.real", how, 2)
 
 
 def _of_triangles(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -28,6 +28,7 @@ OF_A_MODEL = (
     ("n_head", "n_layer", "n_embd"),
     ("hidden_states", "attentions"),
 )
+WITHIN = {"attn": ("c_attn", "c_proj"), "mlp": ("c_fc", "c_proj", "act")}
 SIZES_OF_A_MODEL = ("n_head", "n_layer", "n_embd")
 
 
@@ -55,6 +56,12 @@ def _of_a_model(source: Source, node: ast.Attribute) -> Iterator[Edit]:
     for other in (o for kind in OF_A_MODEL if node.attr in kind for o in kind if o != node.attr):
         yield source.with_text(node, f"{source.of(node.value)}.{other}", how, 2)
     function, around = source.function(node), source.parent[node]
+    if not isinstance(around, ast.Attribute):
+        for inner in WITHIN.get(node.attr, ()):
+            edit = source.with_text(node, f"{source.of(node)}.{inner}", how, 2)
+            yield replace(edit, by_name=True)
+        if node.attr in WITHIN.get(getattr(node.value, "attr", ""), ()):
+            yield replace(source.with_text(node, source.of(node.value), how, 2), by_name=True)
     if function is not None and isinstance(around, ast.BinOp) and node.attr in SIZES_OF_A_MODEL:
         counted = sizes(source, function)
         for other in [n for n in names_of(source, function, node.lineno) if n in counted]:

@@ -53,6 +53,7 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield source.with_expression(node, f"-{source.of(node)}", how, 1)
     elif isinstance(node, ast.Call) and callee(node) == "range":
         yield from _of_its_end(source, node)
+        yield from _of_the_other_pairs(source, node)
         yield from _of_its_start(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) > 1:
         yield from _of_its_start(source, node)
@@ -148,6 +149,24 @@ def _of_its_end(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` ends at another number than it should"
         for name in dict.fromkeys(n.id for n in source.inside(end) if isinstance(n, ast.Name)):
             yield source.with_text(end, name, how, 1)
+
+
+def _of_the_other_pairs(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`for j in range(i)` in the rounds of `for i in range(n)`, where the numbers behind `i` are
+    meant; and the other way round."""
+    loops = (n for n in source.around(node) if isinstance(n, ast.For) and n.iter is not node)
+    around = {source.of(n.target): n.iter for n in loops if isinstance(n.iter, ast.Call)}
+    texts = [source.of(each) for each in node.args]
+    how = f"`{source.shown(node)}` runs over the other pairs"
+    for name, outer in around.items():
+        if callee(outer) != "range" or not outer.args:
+            continue
+        end = source.of(outer.args[-1])
+        ways = {(name,): f"{name} + 1, {end}", (f"{name} + 1",): f"{name}, {end}"}
+        ways |= {(f"{name} + 1", end): name, (name, end): f"{name} + 1"}
+        if tuple(texts) in ways:
+            span = source.span(node.args[0])[0], source.span(node.args[-1])[1]
+            yield source.with_span(node, span, ways[tuple(texts)], how)
 
 
 def _of_its_start(source: Source, node: ast.Call) -> Iterator[Edit]:

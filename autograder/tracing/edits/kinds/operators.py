@@ -124,6 +124,7 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             new = " @ ".join(source.in_brackets(each) for each in turned)
             yield source.with_expression(node, new, how)
         yield from _on_the_other_side(source, node)
+        yield from _of_two_vectors(source, node)
         for each, side in ((node.left, "left"), (node.right, "right")):
             text = source.in_brackets(each)
             other = f"{text}.transpose(-2, -1)"
@@ -366,6 +367,15 @@ def _on_the_other_side(source: Source, node: ast.BinOp) -> Iterator[Edit]:
                 how = f"`{source.shown(bare)}` and `{source.shown(other)}` have changed places"
                 pair = f"{two} @ {one}" if turned is node.left else f"{one} @ {two}"
                 yield replace(source.with_expression(node, pair, how, 1), by_name=True)
+
+
+def _of_two_vectors(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`p @ p.T` of a vector, which is one number, and no table of all products."""
+    sides = [turned_back(each) or each for each in (node.left, node.right)]
+    if all(isinstance(each, ast.Name) for each in sides):
+        how = f"`{source.shown(node)}` adds up the products, and makes no table of them"
+        new = f"torch.outer({', '.join(map(source.of, sides))})"
+        yield source.with_expression(node, new, how, 1)
 
 
 def turned_back(node: ast.AST) -> ast.expr | None:

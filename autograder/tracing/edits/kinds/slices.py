@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import replace
 
+from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
@@ -15,8 +17,52 @@ def of_slices(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of one slice."""
     if isinstance(node, ast.Slice):
         yield from _of_slice(source, node)
+        yield from _of_all_its_names(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "slice":
         yield from _of_slice_object(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "pad":
+        yield from _of_a_shift(source, node)
+
+
+def _of_a_shift(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """What is moved by one place and filled up at the other end, to the wrong side:
+    `F.pad(x[:, 1:], (0, 1))` for `F.pad(x[:, :-1], (1, 0))`."""
+    of, by = node.args[:2] if len(node.args) > 1 else (None, None)
+    if not isinstance(of, ast.Subscript) or not isinstance(by, ast.Tuple) or len(by.elts) < 2:
+        return
+    parts = of.slice.elts if isinstance(of.slice, ast.Tuple) else [of.slice]
+    ends = [n for n in parts if isinstance(n, ast.Slice) and n.step is None]
+    ends = [n for n in ends if (n.lower is None) != (n.upper is None)]
+    if len(ends) != 1:
+        return
+    lower, upper = (source.of(n) if n is not None else "" for n in (ends[0].lower, ends[0].upper))
+    turned = f":-({lower})" if lower else f"-({upper}):"
+    numbers = [source.of(each) for each in by.elts]
+    pairs = [numbers[i + 1 - 2 * (i % 2)] for i in range(len(numbers) // 2 * 2)]
+    (start, end), (first, last) = source.span(ends[0]), source.span(by)
+    between = source.text[end:first]
+    how = f"`{source.shown(node)}` moves to the other side"
+    yield source.with_span(node, (start, last), f"{turned}{between}({', '.join(pairs)})", how, 1)
+
+
+def _of_all_its_names(source: Source, node: ast.Slice) -> Iterator[Edit]:
+    """A part of an axis that takes one number for another wherever it stands: `h * n:h * n + n`."""
+    function = source.function(node)
+    names = [n for n in source.names(node) if isinstance(n.ctx, ast.Load)]
+    counted = sizes(source, function) if function is not None else set()
+    start, end = source.span(node)
+    for name in dict.fromkeys(n.id for n in names):
+        own = [n for n in names if n.id == name]
+        if len(own) < 2 or name not in counted:
+            continue
+        how = f"`{name}` is taken where another belongs, in `{source.shown(source.parent[node])}`"
+        for other in names_of(source, function, source.statement(node).lineno):
+            if other in counted and other not in {n.id for n in names}:
+                text = source.text[start:end]
+                for each in reversed(own):
+                    first, last = (place - start for place in source.span(each))
+                    text = text[:first] + other + text[last:]
+                yield replace(source.with_text(node, text, how, 2), by_name=True)
 
 
 def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:

@@ -218,9 +218,10 @@ def is_strict(text: str) -> bool:
 def is_slice(text: str) -> bool:
     """Whether a text stands for a part of an axis, `first:last`."""
     try:
-        return isinstance(ast.parse(f"_[{text}]", mode="eval").body.slice, ast.Slice)
+        node = ast.parse(f"_[{text}]", mode="eval").body
     except (SyntaxError, ValueError):
         return False
+    return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
 
 
 def is_read_at(name: str, line: int, text: str) -> bool:

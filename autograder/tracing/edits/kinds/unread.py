@@ -7,7 +7,7 @@ import ast
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.source import Edit, Source
-from autograder.tracing.text import made_in
+from autograder.tracing.text import callee, made_in
 
 MOST = 4  # names or expressions that are put in one place
 
@@ -42,6 +42,19 @@ def _of_what_was_made_of_it(source: Source, node: ast.Assign, value: ast.Name) -
             made = [t for t in other.targets if isinstance(t, ast.Name | ast.Subscript)]
             for text in dict.fromkeys(map(source.of, (*made, other.value))):
                 yield source.with_text(value, text, how, 1)
+        how_whole = f"`{value.id}` is all of it, and not what was joined to it"
+        for text in _joined_to(source, other, value.id):
+            yield source.with_text(value, text, how_whole, 1)
+
+
+def _joined_to(source: Source, node: ast.Assign, name: str) -> list[str]:
+    """What a statement joins to a variable: `x` of `text = torch.cat((text, x), dim=1)`."""
+    call = node.value
+    if not isinstance(call, ast.Call) or callee(call) not in ("cat", "concat", "hstack"):
+        return []
+    parts = getattr(call.args[0], "elts", []) if call.args else []
+    own = [each for each in parts if isinstance(each, ast.Name) and each.id == name]
+    return [source.of(each) for each in parts if own and each not in own]
 
 
 def _of_older_states(source: Source, node: ast.Tuple) -> Iterator[Edit]:

@@ -1,0 +1,197 @@
+"""Steps that are missing inside of an expression: a factor, a term, a function of its value.
+
+There are many of them, and most are nothing that anybody leaves out. So they are tried last, where
+nothing else makes all right: first with what is made and read nowhere.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from autograder.tracing.edits.kinds.names import names_of, sizes
+from autograder.tracing.edits.kinds.source import NATURAL, Edit, Source, number
+from autograder.tracing.text import callee
+
+RANK = NATURAL + 1
+BESIDE = (
+    ("/", "`{}` is not divided by `{}`"),
+    ("*", "`{}` is not multiplied with `{}`"),
+    ("-", "`{1}` is not taken from `{0}`"),
+    ("+", "`{1}` is not added to `{0}`"),
+)
+PRODUCT = ("@", "`{}` is not multiplied with `{}`")
+AROUND = (
+    ("({}) ** 0.5", "the root of `{}` is not taken"),
+    ("({}) ** 2", "`{}` is not squared"),
+    ("-({})", "`{}` has the wrong sign"),
+    ("1 / ({})", "`{}` stands where one over it belongs"),
+    ("1 - ({})", "`{}` stands where what is left of 1 belongs"),
+    ("({}).exp()", "the exponential of `{}` is not taken"),
+    ("({}).log()", "the logarithm of `{}` is not taken"),
+    ("({}).real", "the real part of `{}` is not taken"),
+    ("torch.ones_like({})", "`{}` stands where ones of its shape belong"),
+    ("torch.zeros_like({})", "`{}` stands where zeros of its shape belong"),
+    ("({}).sum(-1, keepdim=True)", "the rows of `{}` are not added up"),
+    ("({}).sum(-1)", "the rows of `{}` are not added up"),
+    ("({}).sum(0)", "the numbers of `{}` are not added up along the first axis"),
+    ("({}).logsumexp(-1, keepdim=True)", "the exponentials of `{}` are not added up"),
+    ("({}).softmax(-1)", "the rows of `{}` are not normalised"),
+    ("({0}) / ({0}).sum(-1, keepdim=True)", "the rows of `{0}` do not sum to 1"),
+    ("({0}) / ({0}).sum()", "`{0}` does not sum to 1"),
+    ("({0}) - ({0}).logsumexp(-1, keepdim=True)", "the rows of `{0}` are not normalised"),
+    ("({0}) - ({0}).mean(-1, keepdim=True)", "its mean is not taken from each row of `{0}`"),
+    ("({}).transpose(-2, -1)", "the last two axes of `{}` stand in each other's place"),
+    ("({}).transpose(0, 1)", "the first two axes of `{}` stand in each other's place"),
+    ("({}).transpose(1, 2)", "axes 1 and 2 of `{}` stand in each other's place"),
+    ("({}).flip(-1)", "`{}` runs backwards along its last axis"),
+    ("({}).abs()", "`{}` has a sign where its size alone counts"),
+    ("2 * ({})", "`{}` is half of what belongs there"),
+    ("({}) / 2", "`{}` is twice what belongs there"),
+)
+OF_A_NUMBER = (
+    ("({}) + 1", "`{}` is one less than what belongs there"),
+    ("({}) - 1", "`{}` is one more than what belongs there"),
+)
+KINDS = (ast.Name, ast.Call, ast.BinOp, ast.Subscript, ast.Attribute, ast.UnaryOp)
+LIBRARIES = ("torch", "F", "nn", "math", "np", "numpy", "einops", "self")
+LAYOUT = ("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "flatten", "to")
+COUNTS = ("size", "len", "item", "int", "numel", "dim")  # what gives whole numbers
+
+
+def put_in(text: str) -> list[Edit]:
+    """The changes of a text that put a step into an expression, each once; the text can be read."""
+    source = Source(text)
+    values = [n for n in source.nodes() if isinstance(n, KINDS) and _is_a_value(source, n)]
+    found: dict[str, Edit] = {}
+    for kind in (_with_what_is_unread, _of_numbers, _around, _beside):
+        for node in values:
+            for edit in kind(source, node):
+                found.setdefault(edit.source, edit)
+    return list(found.values())
+
+
+def _with_what_is_unread(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """A name that is given or made, and read nowhere."""
+    function = source.function(node)
+    read = {n.id for n in source.names(function) if isinstance(n.ctx, ast.Load)}
+    for name in _before(source, node):
+        if name not in read:
+            for sign, how in (*BESIDE, PRODUCT):
+                yield _put(source, node, sign, name, how, NATURAL)
+
+
+def _of_numbers(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """A whole number beside another: where a part of an axis begins or ends, how often a loop runs,
+    how large something is made."""
+    if not _is_a_number(source, node):
+        return
+    text, shown = source.of(node), source.shown(node)
+    for around, how in OF_A_NUMBER:
+        yield _put_around(source, node, around.format(text), how.format(shown))
+    counted = sizes(source, source.function(node))
+    for name in _before(source, node):
+        if name in counted and name != text:
+            for sign, how in BESIDE[1:]:
+                yield _put(source, node, sign, name, how)
+
+
+def _around(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """A function of one value."""
+    if not _is_a_number(source, node):
+        for around, how in AROUND:
+            new = around.format(source.of(node))
+            yield _put_around(source, node, new, how.format(source.shown(node)))
+
+
+def _beside(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """One value beside another."""
+    if _is_a_number(source, node):
+        return
+    counted = sizes(source, source.function(node))
+    for name in (*_before(source, node), *_attributes(source)):
+        if name == source.of(node):
+            continue
+        count = name in counted or name.startswith("self.")
+        for sign, how in BESIDE[:2] if count else BESIDE:
+            if _comes_to_the_same(source, node, sign, count):
+                continue
+            yield _put(source, node, sign, name, how)
+            if count:
+                yield _put(source, node, sign, f"{name} ** 0.5", how)
+
+
+def _comes_to_the_same(source: Source, node: ast.expr, sign: str, is_number: bool) -> bool:
+    """Whether a factor or a term beside an expression can stand beside what that is part of."""
+    parent = source.parent[node]
+    if isinstance(parent, ast.BinOp):
+        if isinstance(parent.op, ast.Add | ast.Sub):
+            return sign in "+-"
+        factors = ast.Mult | ast.Div | ast.MatMult if is_number else ast.Mult | ast.Div
+        return sign in "*/" and isinstance(parent.op, factors)
+    call = source.parent.get(parent)
+    is_method = isinstance(parent, ast.Attribute) and isinstance(call, ast.Call)
+    return is_method and callee(call) in LAYOUT
+
+
+def _put(source: Source, node: ast.expr, sign: str, other: str, how: str, rank: int = RANK) -> Edit:
+    new = f"{source.in_brackets(node)} {sign} {other}"
+    return _put_around(source, node, new, how.format(source.shown(node), other), rank)
+
+
+def _put_around(source: Source, node: ast.expr, new: str, how: str, rank: int = RANK) -> Edit:
+    return replace(source.with_expression(node, new, how, rank), missing=True)
+
+
+def _before(source: Source, node: ast.expr) -> list[str]:
+    """The variables that there are before the statement of an expression."""
+    line = source.statement(node).lineno - 1
+    found = names_of(source, source.function(node), line)
+    return [n for n in found if n not in source.called and n not in LIBRARIES]
+
+
+def _attributes(source: Source) -> list[str]:
+    """The attributes of the object that are read and not called."""
+    return source.once("attributes", lambda: _read_of_self(source))
+
+
+def _read_of_self(source: Source) -> list[str]:
+    inside = source.inside(source.tree)
+    called = {source.of(n.func) for n in inside if isinstance(n, ast.Call)}
+    read = (n for n in inside if isinstance(n, ast.Attribute))
+    own = [source.of(n) for n in read if isinstance(n.value, ast.Name) and n.value.id == "self"]
+    return [n for n in dict.fromkeys(own) if n not in called]
+
+
+def _is_a_number(source: Source, node: ast.expr) -> bool:
+    """Whether an expression gives a whole number, as far as the text tells."""
+    if isinstance(node, ast.Name):
+        return node.id in sizes(source, source.function(node))
+    if isinstance(node, ast.BinOp):
+        sides = (node.left, node.right)
+        return all(number(s) is not None or _is_a_number(source, s) for s in sides)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape"
+    return isinstance(node, ast.Call) and callee(node) in COUNTS
+
+
+def _is_a_value(source: Source, node: ast.expr) -> bool:
+    """Whether an expression may stand for a tensor or a number that a step could be put around."""
+    if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del) or number(node) is not None:
+        return False
+    if source.function(node) is None or getattr(node, "id", "") in LIBRARIES:
+        return False
+    if isinstance(node, ast.Attribute) and not isinstance(node.value, ast.Name):
+        return False
+    parent = source.parent[node]
+    if isinstance(parent, ast.Call) and node is parent.func:
+        return False
+    if isinstance(parent, ast.Attribute):
+        of = source.parent.get(parent)
+        return isinstance(of, ast.Call) and of.func is parent and not _is_a_number(source, of)
+    if isinstance(parent, ast.Subscript) and node is parent.slice:
+        return _is_a_number(source, node)
+    if isinstance(parent, ast.Starred | ast.Expr | ast.keyword):
+        return False
+    return not (isinstance(parent, ast.Tuple) and isinstance(source.parent[parent], ast.Subscript))
