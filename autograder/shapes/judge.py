@@ -29,6 +29,7 @@ from autograder.shapes.places.meant import (
     vote,
 )
 from autograder.shapes.places.rows import heading, row
+from autograder.shapes.places.told_before import told_of
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
     BadRecording,
@@ -170,7 +171,7 @@ class _Room:
         self.heads = {i for i, s in self.stmts.items() if s.kind == "def"}
         every = [e for i in self.stmts for e in source.seen.executions.get(i, [])]
         made, sizes = names_seen(every)
-        vocabulary = Vocabulary(made, sizes | set(source.plan.roles))
+        self.vocabulary = vocabulary = Vocabulary(made, sizes | set(source.plan.roles))
         self.tensors = frozenset(made)
         loops = {t for s in self.stmts.values() if s.kind == "header" for t in flat(s.targets)}
         self.scope = Scope(
@@ -193,6 +194,7 @@ class _Room:
         self.scope.comments = [set(map(names.normal, s.names())) for s in found]
         self.sightings = [commas_for_stars(s, self.stmts, self.runs) for s in found if s.stmts]
         self.homeless = [s for s in found if not s.stmts]
+        self.told_before = told_of(function, source.lines, source.given.lines, vocabulary)
 
     def solve(self, told: names.Confirmed) -> None:
         """Finds what the free names stand for, in each call of the function."""

@@ -8,6 +8,7 @@ from autograder.shapes.doubts.facts import NEAR
 from autograder.shapes.match import results
 from autograder.shapes.places.attach import Sighting
 from autograder.shapes.places.layout import MAKES
+from autograder.shapes.places.told_before import is_told
 from autograder.shapes.recording import Execution
 from autograder.shapes.text.comments import Given
 from autograder.shapes.text.lexer import tokens
@@ -58,6 +59,8 @@ def lacking(described: set[int], room) -> list[Verdict]:
             last and last.id in described and _kept(last, stmt, room)
         ):
             described.add(stmt.id)
+            continue
+        if is_told(stmt, after, room):
             continue
         text, runs = room.text(stmt), room.runs[stmt.id]
         message = f"Line {stmt.line}: `{text}` makes a tensor; its shape is not in a comment."

@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from autograder.shapes.binding import CODE
+from autograder.shapes.doubts.by_the_code import DECIDED
 from autograder.shapes.doubts.case import Case, in_one_call, made, opened
 from autograder.shapes.doubts.other_sizes import (
     OTHER_SIZES,
@@ -379,7 +380,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every name is proven", names_are_proven),
     ("every name is proven", not_a_name_of_its_own),
     ("every name is proven", names_of_the_call),
-    *(("every reading is false", fact) for fact in (*READINGS, *OTHER_SIZES)),
+    *(("every reading is false", fact) for fact in (*READINGS, *OTHER_SIZES, *DECIDED)),
     ("a slip explains it", explained_by_a_slip),
 )
 

@@ -42,7 +42,7 @@ def _of_classes(source: str) -> dict[str, tuple[str, int]]:
 def of_arguments(function: Function, vocabulary: Vocabulary) -> list[Told]:
     """`x: (b, t, c)`, `x (Tensor): of shape (b, t, c)`: one shape in a line of an argument."""
     found = []
-    for line, text, results in _lines(function):
+    for line, text, results in entries(function):
         name, rest = described(text)
         if results or name not in function.parameters:
             continue
@@ -63,13 +63,13 @@ def of_result(
     """
     found = [
         (claim, (line, text.strip()))
-        for line, text, results in _lines(function)
+        for line, text, results in entries(function)
         if results
         for claim in read([(line, results)], vocabulary)
     ]
     found = [(c, row) for c, row in found if _single(c) and not c.aside]
     if names is not None:
-        lines = [n for n, text, results in _lines(function) if results and _names_one(text)]
+        lines = [n for n, text, results in entries(function) if results and _names_one(text)]
         each = dict(zip(lines, names, strict=True)) if len(lines) == len(names) else {}
         told = [(c, row, c.terms()[0].label) for c, row in found]
         told = [(c, row, label if label in names else each.get(c.line)) for c, row, label in told]
@@ -77,8 +77,8 @@ def of_result(
     return [(of_argument(c, ""), row) for c, row in found] if len(found) == 1 else []
 
 
-def _lines(function: Function) -> list[tuple[int, str, str]]:
-    """Each line with its number, and what it says of the result, if it does."""
+def entries(function: Function) -> list[tuple[int, str, str]]:
+    """Each line of a docstring with its number, and what it says of the result, if it does."""
     found, results = [], False
     for line, text in enumerate(function.docstring[:MAX_DOC].splitlines(), function.doc_line):
         words = tokens(text)

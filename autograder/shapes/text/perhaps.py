@@ -37,6 +37,7 @@ def perhaps_one(found: list[Token], vocabulary: Vocabulary) -> bool:
         any(_place(p, len(p) == len(found), vocabulary) for p in _sentences(found))
         or any(_in_brackets(found, i, j, vocabulary) for i, j in pairs_of(found).items())
         or _told_in_words(found, vocabulary)
+        or _of_initials(found, vocabulary)
     )
 
 
@@ -60,6 +61,16 @@ def _place(found: list[Token], whole: bool, vocabulary: Vocabulary) -> bool:
         or _reference(found, vocabulary)
         or _einsum(found)
     )
+
+
+def _of_initials(found: list[Token], vocabulary: Vocabulary) -> bool:
+    """`bchw > b*h*w-d`: nothing but letters that sizes of the function begin with, and signs."""
+    begin = {part[:1] for size in vocabulary.sizes for part in size.lower().split("_")}
+    words = [t for t in found if t.word and t.kind not in ("arrow", "times")]
+    rest = [t for t in found if not t.word and t.kind not in ("arrow", "times", "minus", "comma")]
+    texts = [t.text.lower() for t in words]
+    ours = all(set(text) <= begin | set("bnc") and text not in PROSE for text in texts)
+    return not rest and ours and sum(map(len, texts)) > 2
 
 
 # --- a row of sizes -------------------------------------------------------------------------------

@@ -1,0 +1,106 @@
+"""What is said of a tensor away from its statement: in the docstring or above the `def`, by its
+name or as what is returned, or behind the line that makes its layer.
+
+Nothing is proven by it, and nothing accused. But nobody can say that such a shape is missing.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+
+from autograder.shapes.places.docstrings import MAX_DOC, entries
+from autograder.shapes.text.lexer import tokens
+from autograder.shapes.text.perhaps import perhaps_one
+from autograder.shapes.text.reader import read
+from autograder.shapes.text.shapes_in_text import Vocabulary
+from autograder.shapes.tracer import Function, Stmt, flat
+
+NAMES = (":", "(", "-", "=")  # what follows the name of a tensor in such a text
+BULLETS = ("-", "*", "`", "``", "param", ":", "@")
+
+
+@dataclass(frozen=True)
+class Told:
+    """The names of tensors that a text tells the shapes of, and whether it does so of results."""
+
+    names: set[str] = field(default_factory=set)
+    result: bool = False
+
+
+def told_of(
+    function: Function, lines: list[str], given: frozenset[str], vocabulary: Vocabulary
+) -> Told:
+    """What the texts of a function tell. given: lines of the hand-out, which nobody wrote here."""
+    names, result = set(), False
+    for text in (function, _above(function, lines)):
+        name = ""
+        for _, line, results in entries(text):
+            if line.strip() in given:
+                continue
+            name = _named(line) or (name if line.strip() else "")
+            if has_shape(line, vocabulary):
+                names |= {name} if name else set()
+                result = result or bool(results)
+    return Told(names, result)
+
+
+def is_told(stmt: Stmt, after: Stmt | None, room) -> bool:
+    """Whether a shape is told of what a statement makes. after: the statement that follows."""
+    own, told = set(flat(stmt.targets)), room.told_before
+    back = stmt.kind == "return"
+    if after is not None and after.kind == "return":
+        back = back or [room.matcher.node(after).text] == stmt.targets
+    return bool(own & told.names) or (back and told.result) or _of_its_layer(stmt, room)
+
+
+def has_shape(text: str, vocabulary: Vocabulary) -> bool:
+    """Whether a line may tell a shape: one that can be read, or one in a notation of its own; also
+    one whose brackets do not fit."""
+    if read([(1, text)], vocabulary):
+        return True
+    found = tokens(text)
+    if perhaps_one(found, vocabulary):
+        return True
+    opens = [i for i, t in enumerate(found) if t.kind == "open"]
+    ends = [i for i, t in enumerate(found) if t.kind == "close"]
+    return any(
+        sum(t.kind == "comma" for t in found[start:end]) > 1
+        for start, end in zip(opens[-1:], ends[-1:], strict=False)
+    )
+
+
+def _above(function: Function, lines: list[str]) -> Function:
+    """A function with the comment right above its `def` in the place of its docstring."""
+    end = function.line - 1
+    while end > 0 and lines[end - 1].strip().startswith("@"):
+        end -= 1
+    start = end
+    while start > 0 and lines[start - 1].strip().startswith("#"):
+        start -= 1
+    text = "\n".join(line.strip().lstrip("#") for line in lines[start:end])
+    return replace(function, docstring=text[:MAX_DOC], doc_line=start + 1)
+
+
+def _named(text: str) -> str:
+    """The name that a line begins with."""
+    found = [t for t in tokens(text[:80]) if t.text not in BULLETS or t.text in NAMES]
+    while found and found[0].text in BULLETS:
+        found = found[1:]
+    follows = len(found) > 1 and found[0].word and found[1].text in NAMES
+    return found[0].text if follows else ""
+
+
+def _of_its_layer(stmt: Stmt, room) -> bool:
+    """Whether the line that makes a layer of the object tells what comes out of it."""
+    text = "\n".join(room.source.lines[stmt.line - 1 : stmt.end_line])
+    try:
+        node = ast.parse(text.strip())
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    called = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+    layers = {name for name in called if name.startswith("self.")}
+    made = [s for s in room.source.traced.stmts if layers & set(flat(s.targets))]
+    behind = {c.line: c.text for c in room.source.comments if not c.own}
+    told = [behind[i] for s in made for i in range(s.line, s.end_line + 1) if i in behind]
+    return any(has_shape(text, room.vocabulary) for text in told)
