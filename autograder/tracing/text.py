@@ -62,13 +62,27 @@ class Text:
         return lines[0] if len(lines) == 1 or (lines and not count) else None
 
     def part_line(self, line: int, place: int, count: int) -> int:
-        """The line of one of so many parts that the `return` of a line writes out; else its own."""
+        """The line of one of so many parts that the `return` of a line writes out, or that were put
+        under the keys of what it returns; else its own."""
         found = self.around(line)
         value = found.value if isinstance(found, ast.Return) else None
         parts = getattr(value, "elts", None) or getattr(value, "values", None)
         if isinstance(value, ast.Call) and callee(value) == "dict":
             parts = [keyword.value for keyword in value.keywords]
+        elif isinstance(value, ast.Name):
+            parts = self._under_keys(value.id)
         return parts[place].lineno if parts and len(parts) == count else line
+
+    def _under_keys(self, name: str) -> list[ast.expr]:
+        """What is put under the keys of a variable, in their order; nothing where one has two."""
+        keys = [
+            (n.targets[0].slice.value, n.value)
+            for n in self.statements
+            if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Subscript)
+            if self.of(n.targets[0].value) == name and isinstance(n.targets[0].slice, ast.Constant)
+        ]
+        found = dict(keys)
+        return [*found.values()] if len(found) == len(keys) else []
 
     def between(self, first: int, last: int) -> list[ast.Assign]:
         """The assignments behind a line and before another."""

@@ -32,7 +32,8 @@ def no_longer_name_has_it(case: Case) -> str:
         same = (n for n, v in around.items() if isinstance(v, int) and v == size)
         return bool(own) and any(own < _words(n) for n in same)
 
-    return "a longer name of the code may be meant" if _all_wrong(case, may) else ""
+    longer = not case.exchanged() and _all_wrong(case, may)
+    return "a longer name of the code may be meant" if longer else ""
 
 
 def no_numbers_decide_it(case: Case) -> str:

@@ -52,7 +52,7 @@ def _of_all_its_names(source: Source, node: ast.Slice) -> Iterator[Edit]:
     counted = sizes(source, function) if function is not None else set()
     start, end = source.span(node)
     for name in dict.fromkeys(n.id for n in names):
-        own = [n for n in names if n.id == name]
+        own = sorted((n for n in names if n.id == name), key=source.span)
         if len(own) < 2 or name not in counted:
             continue
         how = f"`{name}` is taken where another belongs, in `{source.shown(source.parent[node])}`"
@@ -62,7 +62,7 @@ def _of_all_its_names(source: Source, node: ast.Slice) -> Iterator[Edit]:
                 for each in reversed(own):
                     first, last = (place - start for place in source.span(each))
                     text = text[:first] + other + text[last:]
-                yield replace(source.with_text(node, text, how, 2), by_name=True)
+                yield replace(source.with_text(node, text, how, 1), by_name=True)
 
 
 def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
