@@ -70,7 +70,7 @@ def test_a_line_of_which_no_part_has_a_name_is_not_called_the_last_right_one(tas
     [
         ('torch.einsum("bij,biv->biv", shares, v)', 4),
         ("v.clone()", None),
-        ("torch.eye(q.shape[1]) @ v", None),
+        ("torch.eye(q.shape[1]) @ v", 4),
     ],
 )
 def test_an_operation_that_gives_what_went_in_has_its_line(last, line):

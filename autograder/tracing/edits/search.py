@@ -118,16 +118,19 @@ class Search:
 
     def missing(self) -> list[Edit]:
         """The changes that put a step into an expression and make all right, after all others: the
-        likeliest first, of lines that are not known to be right."""
+        likeliest first, of lines that are not known to be right. They have no part in pairs."""
         if self.place is None or self.by_chance:
             return []
         tried = {edit.source for edit in self.tried}
         new = [e for e in self.in_order(put_in(self.wrong.source)) if e.source not in tried]
         new = [e for e in new if self.may_be(e) and self.likely.get(e.line, 1) < SURELY_RIGHT]
-        self.most, found = self.spent + MOST_PUT_IN, []
-        while new and self.spent < self.most:
+        before, spent = (self.tried, self.gave, self.nearly), self.spent
+        self.tried, self.gave, self.nearly = [], [], []
+        found: list[Edit] = []
+        while new and self.spent < spent + MOST_PUT_IN:
             found += self._that_mend(new[:FEWEST])
             new = new[FEWEST:]
+        (self.tried, self.gave, self.nearly), self.spent = before, spent
         return found
 
     def at(self, line: int) -> list[Edit]:

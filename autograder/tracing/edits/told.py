@@ -50,6 +50,10 @@ ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's
 DIFFERS = re.compile(r"(?:The result|Part \d{1,3} of the result)\b[^.]*\.")
 IN_PLACE = re.compile(r"Your code changes its input in place[^.]*\.")
 NAME = re.compile(r"[^\W\d]\w*")
+WORD = re.compile(r"[a-z]{4,}")
+COMMON = {"this", "that", "with", "them", "they", "there", "here", "what", "which", "where"}
+COMMON |= {"belongs", "stands", "place", "result", "should", "other", "another", "value", "values"}
+COMMON |= {"wrong", "right", "shape", "differ"}
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
 
 
@@ -77,7 +81,7 @@ def _told(
     pair = first.check.split(" + ") if " + " in first.check else ()
     lines, own_line = _told_by_name(placed, asked.known), named and placed.where is not None
     search = Search(asked, _likely(look), settled or own_line, lines, pair)
-    one = search.one() or _put_in(search, placed)
+    one = search.one() or ([] if known else _put_in(search, placed))
     of_known, two = _two(first, placed, search, one, known)
     if not (one or settled or known) and (not two or two[-1].line is None):
         apart = by_parts(search)
@@ -104,7 +108,11 @@ def _told(
             words = _known_words(first, asked.known)  # one mistake on two lines
             more = words if words not in said.message else ""  # else a line has them
             said = replace(said, message=f"{more} {said.message}".lstrip())
-    return _where_it_must_be(said, asked, search, pair, look)
+    said = _where_it_must_be(said, asked, search, pair, look)
+    if known and said.where is None and not (one or two):
+        one = _put_in(search, placed)
+        said = _said(first, placed, one, search, look) if one else said
+    return said
 
 
 def _put_in(search: Search, placed: Finding) -> list[Edit]:
@@ -317,7 +325,10 @@ def _said(
         given = set() if there or look is None else _given_at(look, told)
         found = [e for e in found if not (e.missing and e.rank)]  # of what has no step at all: told
         found = [e for e in found if not (e.by_name and given & _names(e))]
-    edit = there[0] if there else _of_the_last(found, search, look) if found else None
+    edit = there[0] if there else None
+    if edit is None and found:
+        found = _in_the_words_of(found, first, search) if _is_one(first, exercise) else found
+        edit = _of_the_last(found, search, look)
     if edit is None or (edit.missing and edit.rank >= ANYWHERE and told is None):
         return placed  # it could be missing anywhere, and no step shows where
     if told is not None and not there and edit.by_name and edit.rank > NATURAL:
@@ -352,6 +363,15 @@ def _said(
     where = placed.where if stays else where_of(edit.line, edit.how, look, edit.at)
     statement = statement_of(edit.line, look)
     return replace(placed, message=message, where=where, line=edit.at, statement=statement)
+
+
+def _in_the_words_of(found: list[Edit], finding: Finding, search: Search) -> list[Edit]:
+    """Of the likeliest changes those that undo what a known mistake's words speak of: its sign, a
+    root; all of them where none does."""
+    words = set(WORD.findall(finding.message.lower())) - COMMON
+    least = search.doubt(found[0])
+    own = [e for e in found if search.doubt(e) == least and words & set(WORD.findall(e.how))]
+    return [*own, *(e for e in found if search.doubt(e) != least)] if own else found
 
 
 def _is_as_good(edit: Edit, best: Edit, search: Search) -> bool:

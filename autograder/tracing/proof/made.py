@@ -40,6 +40,7 @@ def made_elsewhere(slip: Slip, line: int, text: Text) -> int | None:
         _picked(slip, line, text) or _places(slip, line, text) or _number_or_mask(slip, line, text)
     )
     made = made or _without_a_number(slip, line, text) or _handed_over(slip, line, text)
+    made = made or _adds_nothing(slip, line, text)
     made = made or _changes_nothing_before(slip, line, text) or _by_one_call(slip, line, text)
     return made or _kept_as_it_is(slip, line, text)
 
@@ -264,6 +265,33 @@ def _number_or_mask(slip: Slip, line: int, text: Text) -> int | None:
         return made if own and made < line else None
     name = text.target(judged.steps[mask])
     return made if own and made < line and _is_read_there(name, line, function) else None
+
+
+def _adds_nothing(slip: Slip, line: int, text: Text) -> int | None:
+    """The line before that made what is added to scores and hides nothing: it is one number in all
+    of its places, where the answer hides some."""
+    judged, function = slip.judged, function_around(text, line)
+    left, seen = [slip.number], set()
+    while left:
+        number = left.pop()
+        step = judged.steps[number]
+        if number in seen or text.line(step) != line:
+            continue
+        seen.add(number)
+        left += step.inputs
+        adds = step.op.strip("_") in ADDS and _hides_some(judged, step.value.shape[-2:])
+        for source in step.inputs if adds else ():
+            taken, made = judged.steps[source], text.line(judged.steps[source])
+            flat = taken.value.numel() > 1 and taken.value.unique().numel() == 1
+            if flat and made is not None and made < line:
+                return made if _is_read_there(text.target(taken), line, function) else None
+    return None
+
+
+def _hides_some(judged: Judged, size: torch.Size) -> bool:
+    """Whether the answer hides places of tables of a size."""
+    own = (v for k in judged.own.known for v in k.shapes if v.shape[-2:] == size)
+    return any(bool((plain(v) == HIDDEN).any()) for v in own)
 
 
 def _mask(judged: Judged, number: int, line: int, text: Text) -> int | None:

@@ -188,6 +188,7 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
     student wrote, where the function may be wrong, and not of what gets names that say nothing."""
     own = {function.name for function in source.functions()}
     if callee(node) in own or callee(node) == "zip":
+        yield from _of_crossed_names(source, node)
         return
     texts = [source.of(each) for each in node.args]
     far = len(texts) if callee(node) == "permute" else 2  # how far apart are two that change places
@@ -211,6 +212,42 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
                 how = f"`{source.shown(keyword)}` does not belong in `{source.shown(node)}`"
                 edit = source.with_span(node, (before, end), "", how, 3)
                 yield replace(edit, takes=True).told_of(_made_for_it(source, keyword.value))
+
+
+def _of_crossed_names(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """Arguments of a function of the student's own, or of `zip` in a loop, of which each is called
+    as the other one's place is: `for v, o in zip(w_o, w_v)`."""
+    wanted = _names_of_places(source, node)
+    given = [source.of(each) for each in node.args]
+    span = (source.span(node.args[0])[0], source.span(node.args[-1])[1]) if given else (0, 0)
+    for i, j in itertools.combinations(range(min(len(given), len(wanted))), 2):
+        straight = _is_called_so(given[i], wanted[i]) or _is_called_so(given[j], wanted[j])
+        crossed = _is_called_so(given[i], wanted[j]) and _is_called_so(given[j], wanted[i])
+        if crossed and not straight:
+            other = [*given]
+            other[i], other[j] = given[j], given[i]
+            how = f"the arguments of `{source.shown(node)}` stand in another order than they should"
+            yield source.with_span(node, span, ", ".join(other), how)
+
+
+def _names_of_places(source: Source, node: ast.Call) -> list[str]:
+    """What the places of a call's arguments are called: by the function that is the student's own,
+    or by the names of the loop that `zip` gives its parts to."""
+    if callee(node) != "zip":
+        own = [f for f in source.functions() if f.name == callee(node)]
+        names = [a.arg for a in own[0].args.args] if len(own) == 1 else []
+        return names[1:] if names[:1] == ["self"] else names
+    target = getattr(source.parent[node], "target", None)
+    return [source.of(each) for each in target.elts] if isinstance(target, ast.Tuple) else []
+
+
+def _is_called_so(given: str, place: str) -> bool:
+    """Whether an argument is called as its place is: `l_new` and `l2`, `w_v` and `v`."""
+    one, other = (
+        {word.rstrip("0123456789") for word in name.lower().split("_")} - {"", "new", "old"}
+        for name in (given, place)
+    )
+    return bool(one & other)
 
 
 def _made_for_it(source: Source, node: ast.expr) -> int | None:

@@ -284,6 +284,8 @@ def _of_exponentials(source: Source, node: ast.Call) -> Iterator[Edit]:
         return
     text = source.in_brackets(of)
     if name == "exp":
+        how = f"the exponent in `{source.shown(node)}` has the wrong sign"
+        yield source.with_expression(of, f"-({source.of(of)})", how, 1)
         how = f"`{source.shown(node)}` is infinite where a number is large"
         new = f"({text} - {text}.max(-1, keepdim=True).values).exp()"
         yield replace(source.with_expression(node, new, how, 2), missing=True)

@@ -141,7 +141,9 @@ def _put(source: Source, node: ast.expr, sign: str, other: str, how: str, rank: 
 
 
 def _put_around(source: Source, node: ast.expr, new: str, how: str, rank: int = RANK) -> Edit:
-    return replace(source.with_expression(node, new, how, rank), missing=True)
+    function = source.function(node)  # with what may be wrong
+    handed = function.name in source.called and bool(function.args.args)
+    return replace(source.with_expression(node, new, how, rank), missing=True, unsure=handed)
 
 
 def _before(source: Source, node: ast.expr) -> list[str]:
