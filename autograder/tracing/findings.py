@@ -40,6 +40,7 @@ OF_AN_AXIS = re.compile(
     ONE.format("([^.]*?)", "((?:1 over )?(?:the root of )?)")
     + rf"(?: Or, what comes to the same: {AGAIN})*"
 )
+SEVERAL = ("Two things are wrong.", "Three things are wrong.")
 OR = "Or, what comes to the same: "
 Named = tuple[str, str]  # a mistake as (check, message)
 
@@ -141,10 +142,21 @@ def with_where(
         placed = [_by_chance(f) if f.fails else f for f in placed]
         placed = placed if exercise.stages else and_twice(placed, known.mistakes, text)
         placed = [at_its_own_line(f, told, look, text) if f.fails else f for f in placed]
+        placed = [_without_a_guess(f, exercise) for f in placed]
         return [where_nothing_is_done(f, text) if f.fails else f for f in placed]
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         logging.getLogger(__name__).exception("looking at the steps failed")
         return found
+
+
+def _without_a_guess(finding: Finding, exercise: Exercise) -> Finding:
+    """A finding without the line of a step of which nothing is known but that it is not right: what
+    it takes may have been chosen elsewhere."""
+    where = finding.where
+    nameless = finding.verdict == Verdict.WRONG and is_nameless(finding.check, exercise.task)
+    if where is None or where.how or not nameless or finding.message.startswith(SEVERAL):
+        return finding
+    return replace(finding, where=None, line=None, statement="")
 
 
 def _by_chance(finding: Finding) -> Finding:

@@ -22,6 +22,7 @@ from tests.tracing.fresh import (
     RIGHT,
     SEVENTH,
     SIXTH,
+    TENTH,
     THIRD_COUNTED,
     THIRD_LOOKED_AT,
 )
@@ -91,7 +92,7 @@ def test_where_names_leave_it_open_no_line_is_told(program):
 TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "S38")]
 
 
-MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH]
+MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH]
 
 
 @pytest.mark.parametrize("program", MENDED, ids=[p.what for p in MENDED])

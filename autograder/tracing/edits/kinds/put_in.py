@@ -150,7 +150,14 @@ def _before(source: Source, node: ast.expr) -> list[str]:
     """The variables that there are before the statement of an expression."""
     line = source.statement(node).lineno - 1
     found = names_of(source, source.function(node), line)
-    return [n for n in found if n not in source.called and n not in LIBRARIES]
+    called = source.once("called by name", lambda: _called_by_name(source))
+    return [n for n in found if n not in called and n not in LIBRARIES]
+
+
+def _called_by_name(source: Source) -> set[str]:
+    """The variables that are called as functions."""
+    calls = (n.func for n in source.inside(source.tree) if isinstance(n, ast.Call))
+    return {each.id for each in calls if isinstance(each, ast.Name)}
 
 
 def _attributes(source: Source) -> list[str]:

@@ -62,7 +62,7 @@ def _of_all_its_names(source: Source, node: ast.Slice) -> Iterator[Edit]:
                 for each in reversed(own):
                     first, last = (place - start for place in source.span(each))
                     text = text[:first] + other + text[last:]
-                yield replace(source.with_text(node, text, how, 1), by_name=True)
+                yield replace(source.with_text(node, text, how), by_name=True)
 
 
 def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:

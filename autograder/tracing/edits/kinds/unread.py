@@ -127,4 +127,4 @@ def _under_another_name(source: Source, node: ast.Assign, target: ast.Name) -> I
     how = f"`{target.id}`, which it makes, is read nowhere"
     own = dict.fromkeys(n.id for n in source.names(node.value) if n.id in later)
     for name in list(own)[:MOST]:
-        yield source.with_text(target, name, how)
+        yield source.with_text(target, name, how, 1)
