@@ -135,6 +135,7 @@ def with_where(
         if steps is not None and known.bank is not None:
             look = Look(steps.trace, known.bank, steps.place, text)
         placed, told = _with_where(found, steps, look, known, exercise)
+        placed = [_without_a_guess(f, exercise) for f in placed]
         if asked is not None:
             placed = by_its_edit(found, placed, asked, look)
         placed = with_lines(placed, text)
@@ -142,7 +143,6 @@ def with_where(
         placed = [_by_chance(f) if f.fails else f for f in placed]
         placed = placed if exercise.stages else and_twice(placed, known.mistakes, text)
         placed = [at_its_own_line(f, told, look, text) if f.fails else f for f in placed]
-        placed = [_without_a_guess(f, exercise) for f in placed]
         return [where_nothing_is_done(f, text) if f.fails else f for f in placed]
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         logging.getLogger(__name__).exception("looking at the steps failed")
