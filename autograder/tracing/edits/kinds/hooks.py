@@ -14,7 +14,10 @@ HANDLE, HANDLES, RESULT = "_the_hook", "_the_hooks", "_the_result"
 
 def of_hooks(source: Source, node: ast.AST) -> Iterator[Edit]:
     """A hook that stays in, taken away at the end of the block that puts it in; where that is a
-    loop which does no more, at the end of the block around it."""
+    loop which does no more, at the end of the block around it. In a hook what goes in for what
+    comes out."""
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        yield from _of_what_goes_in(source, node)
     if not isinstance(node, ast.Expr | ast.Assign) or not isinstance(node.value, ast.Call):
         return
     if not callee(node.value).endswith("_hook") or "remove" in source.called:
@@ -37,6 +40,16 @@ def of_hooks(source: Source, node: ast.AST) -> Iterator[Edit]:
     text = f"{indent}{HANDLES} = []\n{head}{one} = {call}; {HANDLES}.append({one})"
     away = f"[each.remove() for each in {HANDLES}]"
     yield _with(source, node, around[-1], (begin, text, end), away, how)
+
+
+def _of_what_goes_in(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`args[0]` in a function that is given a module, what goes in, and what comes out."""
+    function = source.function(node)
+    given = [a.arg for a in function.args.args][-3:] if function is not None else []
+    hooks = any(name.endswith("_hook") for name in source.called)
+    if hooks and len(given) == 3 and source.of(node.value) == given[1]:
+        how = f"`{source.shown(node)}` is what goes in, and not what comes out"
+        yield source.with_text(node, given[2], how, 1)
 
 
 def _with(

@@ -52,6 +52,7 @@ ALIKE = {
     "==": ("!=",),
     "!=": ("==",),
 }
+COUNTS = ("len", "size")  # what counts places
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
@@ -249,6 +250,10 @@ def _of_comparison(source: Source, node: ast.Compare) -> Iterator[Edit]:
     for other in ALIKE[sign]:
         rank = int(OPPOSITE.get(sign) == other)  # what is turned round may be so where it is used
         yield source.with_expression(node, f"{left} {other} {right}", how, rank)
+    if isinstance(node.comparators[0], ast.Call) and callee(node.comparators[0]) in COUNTS:
+        how = f"`{right}` is not the number that belongs in `{source.shown(node)}`"
+        for by in ("- 1", "+ 1"):
+            yield source.with_expression(node, f"{left} {sign} {right} {by}", how, 2)
     yield from _of_a_column(source, node.left, f"{sign} {right}", node)
     yield from _of_a_column(source, node.comparators[0], f"{left} {sign}", node)
     last = node.comparators[0]

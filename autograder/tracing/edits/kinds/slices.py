@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.source import Edit, Source
@@ -62,7 +61,7 @@ def _of_all_its_names(source: Source, node: ast.Slice) -> Iterator[Edit]:
                 for each in reversed(own):
                     first, last = (place - start for place in source.span(each))
                     text = text[:first] + other + text[last:]
-                yield replace(source.with_text(node, text, how), by_name=True)
+                yield source.with_text(node, text, how)
 
 
 def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:

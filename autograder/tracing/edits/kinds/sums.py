@@ -20,6 +20,8 @@ def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_each_number_first(source, node)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield from _each_time(source, node)
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        yield from _of_a_replaced_sum(source, node, node.targets[0])
     if isinstance(node, ast.Assign | ast.AugAssign):
         yield from _of_a_rescaled_one_beside(source, node)
 
@@ -52,6 +54,24 @@ def _of_each_number_first(source: Source, node: ast.Call) -> Iterator[Edit]:
         yield source.with_expression(node, f"({of}).{one}().{other}({axes})", how, 1)
     elif not (node.args and not of_all) and not node.keywords:
         yield source.with_expression(node, f"({of}).{one}().{other}()", how, 1)
+
+
+def _of_a_replaced_sum(source: Source, node: ast.Assign, target: ast.expr) -> Iterator[Edit]:
+    """`total = part` where lines before add to `total`, or others like it do to their own."""
+    function = source.function(node)
+    name, read = source.of(target), {source.of(n) for n in source.names(node.value)}
+    if function is None or name in read:
+        return
+    sums = [n for n in source.inside(function) if isinstance(n, ast.AugAssign)]
+    sums = [n for n in sums if isinstance(n.op, ast.Add)]
+    before = any(source.of(n.target) == name and n.lineno < node.lineno for n in sums)
+    alike = isinstance(target, ast.Subscript) and any(
+        isinstance(n.target, ast.Subscript) and source.parent[n] is source.parent[node]
+        for n in sums
+    )
+    if before or alike:
+        how = f"`{source.shown(node)}` replaces what `{name}` holds already, and adds nothing to it"
+        yield source.with_text(node, f"{name} += {source.of(node.value)}", how)
 
 
 def _of_a_rescaled_one_beside(source: Source, node: ast.Assign | ast.AugAssign) -> Iterator[Edit]:

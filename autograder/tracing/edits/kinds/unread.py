@@ -19,6 +19,7 @@ def of_what_is_read(source: Source, node: ast.AST) -> Iterator[Edit]:
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return
     yield from _as_an_argument(source, node, node.targets[0])
+    yield from _put_together_too_early(source, node, node.targets[0])
     if isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Name):
         yield from _of_what_was_made_of_it(source, node, node.value)
     elif isinstance(node.targets[0], ast.Name):
@@ -45,6 +46,25 @@ def _of_what_was_made_of_it(source: Source, node: ast.Assign, value: ast.Name) -
         how_whole = f"`{value.id}` is all of it, and not what was joined to it"
         for text in _joined_to(source, other, value.id):
             yield source.with_text(value, text, how_whole, 1)
+
+
+def _put_together_too_early(source: Source, node: ast.Assign, target: ast.expr) -> Iterator[Edit]:
+    """`present = (k, v)` in front of the lines that change `k` and `v`, where it is read in one
+    place alone, behind them."""
+    function, value = source.function(node), node.value
+    if function is None or not isinstance(target, ast.Name) or not isinstance(value, ast.Tuple):
+        return
+    parts = {n.id for n in value.elts if isinstance(n, ast.Name)}
+    names = source.names(function)
+    read = [n for n in names if n.id == target.id and isinstance(n.ctx, ast.Load)]
+    if len(parts) != len(value.elts) or len(read) != 1:
+        return
+    between = range(node.lineno + 1, read[0].lineno)
+    changed = {n.id for n in names if isinstance(n.ctx, ast.Store) and n.lineno in between}
+    if parts & changed:
+        how = f"`{source.shown(value)}` is put together before its parts are what they should be"
+        edit = source.with_expression(read[0], source.of(value), how)
+        yield edit.told_of(node.lineno)
 
 
 def _joined_to(source: Source, node: ast.Assign, name: str) -> list[str]:
