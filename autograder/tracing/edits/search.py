@@ -30,10 +30,10 @@ from autograder.tracing.edits.parts import parts_of
 from autograder.tracing.edits.place import DRAWS
 from autograder.tracing.edits.versions import Versions, WrongAnswer
 
-MOST = 50_000  # what all single changes may cost; a hundred take half a millisecond
+MOST = 30_000  # what all single changes may cost; a hundred take half a millisecond
 FEWEST = 30  # changes that are tried, whatever they cost, and at once
 MOST_OF_NAMED = 10_000  # the same where the mistake has a name already
-MOST_PUT_IN = 50_000  # the same for what is put into expressions
+MOST_PUT_IN = 40_000  # the same for what is put into expressions
 MOST_OF_ONE_LINE = 6_000  # the same for a line that the steps tell
 OF_ONE = 60  # what it costs to try one, beside half of its steps
 OF_A_CLASS = 60  # and to make its object
