@@ -107,7 +107,10 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
             if other not in read or {node.id, other} <= counted:  # made, it belongs somewhere
                 rank = 1
             edit = source.with_text(node, other, how, rank)
-            made = unsure and _is_read_beside(source, function, other, node.id)
+            made = unsure and (
+                _is_read_beside(source, function, other, node.id)
+                or _are_of_one_shape(source, function, node.id, other)
+            )
             yield replace(edit, by_name=True, unsure=unsure and not made)
     if renamed:
         return
@@ -207,6 +210,17 @@ def _is_read_beside(source: Source, function: ast.FunctionDef, name: str, made: 
         return False
     read = [n for n in source.names(function) if n.id == name and isinstance(n.ctx, ast.Load)]
     return len({source.statement(n) for n in read}) > 1
+
+
+def _are_of_one_shape(source: Source, function: ast.FunctionDef, one: str, other: str) -> bool:
+    """Whether a shape gives both numbers their names, in the order in which it stands."""
+    for node in source.inside(function):
+        value = node.value if isinstance(node, ast.Assign) else None
+        is_size = isinstance(value, ast.Call) and callee(value) == "size"
+        is_size = is_size or (isinstance(value, ast.Attribute) and value.attr == "shape")
+        if is_size and {one, other} <= _names(node.targets[0]):
+            return True
+    return False
 
 
 def _is_a_share(source: Source, node: ast.Name) -> bool:
