@@ -22,7 +22,7 @@ from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls
 from autograder.tracing.edits.returned import the_call_named
-from autograder.tracing.edits.told import by_its_edit
+from autograder.tracing.edits.told import SEVERAL, by_its_edit
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.within import at_its_own_line, in_source_order
 from autograder.tracing.idle import where_nothing_is_done
@@ -40,7 +40,6 @@ OF_AN_AXIS = re.compile(
     ONE.format("([^.]*?)", "((?:1 over )?(?:the root of )?)")
     + rf"(?: Or, what comes to the same: {AGAIN})*"
 )
-SEVERAL = ("Two things are wrong.", "Three things are wrong.")
 OR = "Or, what comes to the same: "
 Named = tuple[str, str]  # a mistake as (check, message)
 

@@ -22,7 +22,6 @@ from autograder.tracing.text import Text, callee, function_around, own_nodes
 
 EMPTY = ("zeros", "ones", "empty", "full", "__setitem__")  # what numbers are put into
 ADDS = ("add", "radd", "iadd", "sub", "rsub")
-NORMALISE = ("softmax", "log_softmax")
 SUBTRACTS, ATTENTION = ("sub", "rsub"), "scaled_dot_product_attention"
 MANY = 6  # steps of one expression: a model's
 PICKS = ("__getitem__", "gather", "index_select", "take_along_dim", "embedding")
@@ -161,11 +160,8 @@ def _picks(judged: Judged, number: int) -> Step:
 
 def _without_a_number(slip: Slip, line: int, text: Text) -> int | None:
     """The line that made what a step takes, to which a number should have been added; not where the
-    step's own line adds it to what it takes beside, or the step takes no notice of such a number.
-    """
+    step's own line adds it to what it takes beside."""
     judged = slip.judged
-    if judged.steps[slip.number].op in NORMALISE:
-        return None
     maker, taken = taken_for_another(judged, slip.number)
     if maker is None or taken is None or not is_shifted(*taken):
         return None

@@ -7,9 +7,11 @@ nothing else makes all right: first with what is made and read nowhere.
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.kinds.all import LONGEST, MOST_MADE
 from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.source import NATURAL, Edit, Source, number
 from autograder.tracing.text import callee
@@ -54,21 +56,26 @@ OF_A_NUMBER = (
     ("({}) + 1", "`{}` is one less than what belongs there"),
     ("({}) - 1", "`{}` is one more than what belongs there"),
 )
-KINDS = (ast.Name, ast.Call, ast.BinOp, ast.Subscript, ast.Attribute, ast.UnaryOp)
+VALUES = (ast.Name, ast.Call, ast.BinOp, ast.Subscript, ast.Attribute, ast.UnaryOp)
 LIBRARIES = ("torch", "F", "nn", "math", "np", "numpy", "einops", "self")
 LAYOUT = ("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "flatten", "to")
 COUNTS = ("size", "len", "item", "int", "numel", "dim")  # what gives whole numbers
 
 
 def put_in(text: str) -> list[Edit]:
-    """The changes of a text that put a step into an expression, each once; the text can be read."""
-    source = Source(text)
-    values = [n for n in source.nodes() if isinstance(n, KINDS) and _is_a_value(source, n)]
+    """The changes of a text that put a step into an expression, each once; of a long text those
+    that are made first, and none of one that cannot be read or is too long to be an answer."""
+    try:
+        source = Source(text) if len(text) <= LONGEST else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        source = None
+    if source is None:
+        return []
+    values = [n for n in source.nodes() if isinstance(n, VALUES) and _is_a_value(source, n)]
+    made = (edit for kind in KINDS for node in values for edit in kind(source, node))
     found: dict[str, Edit] = {}
-    for kind in (_with_what_is_unread, _of_numbers, _around, _beside):
-        for node in values:
-            for edit in kind(source, node):
-                found.setdefault(edit.source, edit)
+    for edit in itertools.islice(made, MOST_MADE // max(len(text), 1)):
+        found.setdefault(edit.source, edit)
     return list(found.values())
 
 
@@ -204,3 +211,6 @@ def _is_a_value(source: Source, node: ast.expr) -> bool:
     if isinstance(parent, ast.Starred | ast.Expr | ast.keyword):
         return False
     return not (isinstance(parent, ast.Tuple) and isinstance(source.parent[parent], ast.Subscript))
+
+
+KINDS = (_with_what_is_unread, _of_numbers, _around, _beside)  # the likeliest first
