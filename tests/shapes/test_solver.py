@@ -156,3 +156,25 @@ def test_numbers_are_judged_on_the_sizes_that_students_know(comment, verdict):
 @pytest.mark.parametrize("comment", ["[9, 5, 5]", "[2, 5, 8]"])
 def test_numbers_alone_are_left_to_a_person_where_no_sizes_are_known(comment):
     assert verdicts(f"y = x * 2  # {comment}") == [(1, "cannot tell")]
+
+
+LAYERS = """class Net(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.first = nn.Linear(hidden, hidden)  # [batch, seq, hidden]
+
+    def forward(self, x):
+        y = torch.tanh(x)  # [batch, seq, hidden]
+        return self.first(y)
+"""
+
+
+def test_a_layer_of_the_hand_out_tells_nothing_of_what_a_student_makes():
+    asked = plan("Net(hidden)(x[batch, seq, hidden])")
+
+    def missing(starter: str | None) -> list[int]:
+        found = check_source(LAYERS, asked, starter=starter)
+        return [v.line for v in found if v.verdict == "missing"]
+
+    assert missing(None) == []
+    assert missing(LAYERS.split("\n")[3] + "\n") == [8]

@@ -101,6 +101,8 @@ def _of_its_layer(stmt: Stmt, room) -> bool:
     called = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
     layers = {name for name in called if name.startswith("self.")}
     made = [s for s in room.source.traced.stmts if layers & set(flat(s.targets))]
+    own, given = room.source.lines, room.source.given.lines
     behind = {c.line: c.text for c in room.source.comments if not c.own}
+    behind = {line: text for line, text in behind.items() if own[line - 1].strip() not in given}
     told = [behind[i] for s in made for i in range(s.line, s.end_line + 1) if i in behind]
     return any(has_shape(text, room.vocabulary) for text in told)
