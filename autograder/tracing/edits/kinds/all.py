@@ -60,10 +60,7 @@ MOST_MADE = 20_000_000  # characters of all changed texts
 def edits(text: str) -> list[Edit]:
     """The small changes of a text, the likeliest first: all of them, or of a very long one those
     that are made first. None of a text that cannot be read, or is too long to be an answer."""
-    try:
-        source = Source(text) if len(text) <= LONGEST else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        source = None
+    source = source_of(text)
     if source is None:
         return []
     found: dict[str, Edit] = {}
@@ -74,3 +71,11 @@ def edits(text: str) -> list[Edit]:
             found[edit.source] = edit
     found.pop(text, None)
     return sorted(found.values(), key=lambda edit: edit.rank)
+
+
+def source_of(text: str) -> Source | None:
+    """A text with its syntax; None of one that cannot be read, or is too long to be an answer."""
+    try:
+        return Source(text) if len(text) <= LONGEST else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

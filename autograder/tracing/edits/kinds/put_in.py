@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.kinds.all import LONGEST, MOST_MADE
+from autograder.tracing.edits.kinds.all import MOST_MADE, source_of
 from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.source import NATURAL, Edit, Source, number
 from autograder.tracing.text import callee
@@ -65,10 +65,7 @@ COUNTS = ("size", "len", "item", "int", "numel", "dim")  # what gives whole numb
 def put_in(text: str) -> list[Edit]:
     """The changes of a text that put a step into an expression, each once; of a long text those
     that are made first, and none of one that cannot be read or is too long to be an answer."""
-    try:
-        source = Source(text) if len(text) <= LONGEST else None
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        source = None
+    source = source_of(text)
     if source is None:
         return []
     values = [n for n in source.nodes() if isinstance(n, VALUES) and _is_a_value(source, n)]
