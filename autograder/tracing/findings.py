@@ -21,11 +21,11 @@ from autograder.judging.difference import difference, is_nameless, matches
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls
+from autograder.tracing.edits.idle import where_nothing_is_done
 from autograder.tracing.edits.returned import the_call_named
 from autograder.tracing.edits.told import SEVERAL, by_its_edit
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.within import at_its_own_line, in_source_order
-from autograder.tracing.idle import where_nothing_is_done
 from autograder.tracing.layers import and_twice, of_training, with_lines
 from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
 from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan

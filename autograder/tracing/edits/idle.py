@@ -8,7 +8,7 @@ from dataclasses import replace
 from autograder.course.asking import STOPS, Finding, Where
 from autograder.tracing.text import Text, callee, own_nodes
 
-HOW = "it does nothing: what it says is kept nowhere"
+HOW = "what it says is kept nowhere, so that it does nothing"
 LOOKED_AT = ("shape", "dtype", "device", "ndim", "grad", "T", "mT")  # as in a last line of a cell
 
 
