@@ -16,6 +16,7 @@ from autograder.shapes.tables import Function, Node, Stmt, Traced
 
 MAX_SOURCE = 200_000
 MAX_NODES = 6_000
+PARSED = 1_024  # expressions whose syntax is kept
 COMPILERS = re.compile(r"(^|\.)(compile|script|jit|jaxtyped|typechecked)\b")
 TURNS = ("T", "mT", "H", "mH")
 DEFINED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -354,3 +355,12 @@ def _operator(op: ast.operator) -> str:
 def flat(targets) -> list[str]:
     """The names of targets, unpacking undone."""
     return [t for part in targets for t in (flat(part) if isinstance(part, list) else [part])]
+
+
+@lru_cache(PARSED)
+def parsed(text: str) -> ast.expr | None:
+    """An expression's syntax; None of what is none."""
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

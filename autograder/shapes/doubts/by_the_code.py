@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from functools import lru_cache
 
 from autograder.shapes.doubts.case import Case
 from autograder.shapes.recording import Execution
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import Expr, aligned, fits
-from autograder.shapes.tracer import flat
+from autograder.shapes.tracer import flat, parsed
 
-KEPT = 1_024  # expressions whose syntax is kept
 COUNTS = {"n", "num", "number", "size", "len", "length", "dim", "count"}  # words of any size
 ASKS = ("eq", "ne", "gt", "ge", "lt", "le", "isin", "isfinite", "isnan", "bool", "nonzero")
 PICKS = ("masked_select", "nonzero", "unique", "unique_consecutive", "argwhere")
@@ -97,15 +95,6 @@ def _asks(node: ast.expr, masks: set[str]) -> bool:
 
 def _called(node: ast.Call) -> str:
     return getattr(node.func, "attr", getattr(node.func, "id", ""))
-
-
-@lru_cache(KEPT)
-def parsed(text: str) -> ast.expr | None:
-    """An expression's syntax; None of what is none."""
-    try:
-        return ast.parse(text, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 DECIDED = (no_longer_name_has_it, no_numbers_decide_it)

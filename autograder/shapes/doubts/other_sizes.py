@@ -29,6 +29,7 @@ from autograder.shapes.text.dims import (
     without,
 )
 from autograder.shapes.text.flat import instead, may_be
+from autograder.shapes.tracer import parsed
 
 KEPT = 1_024  # expressions whose slices are kept
 
@@ -348,9 +349,8 @@ def _most(case: Case, name: str, execution: Execution) -> set[int]:
 @lru_cache(KEPT)
 def _sliced_by(text: str, name: str) -> tuple[int, ...]:
     """The dimensions in which an expression is sliced by a name."""
-    try:
-        part = ast.parse(text, mode="eval").body
-    except (SyntaxError, RecursionError, MemoryError, ValueError):
+    part = parsed(text)
+    if part is None:
         return ()
     inside = getattr(part, "slice", part)
     slices = inside.elts if isinstance(inside, ast.Tuple) else [inside]

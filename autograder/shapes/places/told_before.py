@@ -14,7 +14,7 @@ from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.perhaps import perhaps_one
 from autograder.shapes.text.reader import read
 from autograder.shapes.text.shapes_in_text import Vocabulary
-from autograder.shapes.tracer import Function, Stmt, flat
+from autograder.shapes.tracer import Function, Stmt, flat, parsed
 
 NAMES = (":", "(", "-", "=")  # what follows the name of a tensor in such a text
 BULLETS = ("-", "*", "`", "``", "param", ":", "@")
@@ -93,12 +93,9 @@ def _named(text: str) -> str:
 
 def _of_its_layer(stmt: Stmt, room) -> bool:
     """Whether the line that makes a layer of the object tells what comes out of it."""
-    text = "\n".join(room.source.lines[stmt.line - 1 : stmt.end_line])
-    try:
-        node = ast.parse(text.strip())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    called = {ast.unparse(n.func) for n in ast.walk(node) if isinstance(n, ast.Call)}
+    value = parsed(room.matcher.node(stmt).text)
+    calls = (n for n in ast.walk(value) if isinstance(n, ast.Call)) if value is not None else ()
+    called = {ast.unparse(n.func) for n in calls}
     layers = {name for name in called if name.startswith("self.")}
     made = [s for s in room.source.traced.stmts if layers & set(flat(s.targets))]
     own, given = room.source.lines, room.source.given.lines

@@ -19,7 +19,6 @@ from autograder.tracing.proof.meeting import is_right_but_for_its_sign, visible
 from autograder.tracing.proof.standing import FACTORS
 from autograder.tracing.reference import PRODUCTS, Reference, multiple
 
-PICKS = ("gather", "take_along_dim", "index_select", "__getitem__")  # by a tensor of places
 CUTS = ("view", "reshape", "unflatten")  # they may make several axes of one
 
 
@@ -190,7 +189,7 @@ def _takes_the_right_places(judged: Judged, number: int) -> bool:
     step = judged.steps[number]
     places = [judged.steps[i].value for i in step.inputs if judged.steps[i].kind == "int"]
     others = [i for i in step.inputs if judged.steps[i].kind == "float"]
-    if step.op not in PICKS or len(places) != 1 or not set(others) <= judged.right:
+    if step.op not in PARTS or len(places) != 1 or not set(others) <= judged.right:
         return False
     own = (s.value for s in judged.own.trace.steps if s.kind == "int")
     return any(torch.equal(places[0], value) for value in own if value.shape == places[0].shape)

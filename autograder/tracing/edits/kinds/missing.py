@@ -15,6 +15,10 @@ from autograder.tracing.edits.kinds.names import keeps
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
+OF_A_NUMBER = (
+    ("({}) + 1", "`{}` is one less than what belongs there"),
+    ("({}) - 1", "`{}` is one more than what belongs there"),
+)
 # What stands around an expression `{}` then, and what is said of the expression without it.
 AROUND = (
     ("({}).transpose(-2, -1)", "the last two axes of `{}` stand in each other's place"),
@@ -27,8 +31,7 @@ AROUND = (
     ("-({})", "`{}` has the wrong sign"),
     ("({}) ** 0.5", "the root of `{}` is not taken"),
     ("({}) ** 2", "`{}` is not squared"),
-    ("({}) + 1", "`{}` is one less than what belongs there"),
-    ("({}) - 1", "`{}` is one more than what belongs there"),
+    *OF_A_NUMBER,
     ("abs({})", "`{}` has a sign where its size alone counts"),
     ("~({})", "`{}` is True where it should be False, and False where it should be True"),
     ("torch.softmax({}, -1)", "the rows of `{}` are not normalised"),

@@ -88,7 +88,7 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     targets = getattr(parent, "targets", None) or [getattr(parent, "target", None)]
     if [getattr(t, "attr", "") for t in targets] == [node.id]:
         return  # `self.size = size` is as it says
-    read = _read_in(source, function)
+    read = read_in(source, function)
     named = isinstance(parent, ast.Assign | ast.NamedExpr)
     renamed = named and not all(is_sure(source, t) for t in targets)
     if renamed:  # another name for it alone, unless what is made and read nowhere was meant
@@ -249,14 +249,14 @@ def of_one_type(source: Source, node: ast.Name, other: str) -> bool:
     if function is None:
         return True
     found = sizes(source, function)
-    return (node.id in found) == (other in found) or other not in _read_in(source, function)
+    return (node.id in found) == (other in found) or other not in read_in(source, function)
 
 
-def _read_in(source: Source, function: ast.FunctionDef) -> set[str]:
+def read_in(source: Source, function: ast.FunctionDef) -> set[str]:
     """The names that a function reads, or one around it."""
     outer = source.function(function)
     if outer is not None:
-        return _read_in(source, outer)
+        return read_in(source, outer)
     return source.once(
         ("read", function),
         lambda: {n.id for n in source.names(function) if isinstance(n.ctx, ast.Load)},

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.all import MOST_MADE, source_of
-from autograder.tracing.edits.kinds.names import names_of, sizes
+from autograder.tracing.edits.kinds.missing import AROUND, OF_A_NUMBER
+from autograder.tracing.edits.kinds.names import names_of, read_in, sizes
 from autograder.tracing.edits.kinds.source import NATURAL, Edit, Source, number
 from autograder.tracing.text import callee
 
@@ -24,37 +25,18 @@ BESIDE = (
     ("+", "`{1}` is not added to `{0}`"),
 )
 PRODUCT = ("@", "`{}` is not multiplied with `{}`")
-AROUND = (
-    ("({}) ** 0.5", "the root of `{}` is not taken"),
-    ("({}) ** 2", "`{}` is not squared"),
-    ("-({})", "`{}` has the wrong sign"),
-    ("1 / ({})", "`{}` stands where one over it belongs"),
-    ("1 - ({})", "`{}` stands where what is left of 1 belongs"),
+MORE = (
     ("({}).exp()", "the exponential of `{}` is not taken"),
     ("({}).log()", "the logarithm of `{}` is not taken"),
     ("({}).real", "the real part of `{}` is not taken"),
     ("torch.ones_like({})", "`{}` stands where ones of its shape belong"),
     ("torch.zeros_like({})", "`{}` stands where zeros of its shape belong"),
-    ("({}).sum(-1, keepdim=True)", "the rows of `{}` are not added up"),
     ("({}).sum(-1)", "the rows of `{}` are not added up"),
-    ("({}).sum(0)", "the numbers of `{}` are not added up along the first axis"),
     ("({}).logsumexp(-1, keepdim=True)", "the exponentials of `{}` are not added up"),
-    ("({}).softmax(-1)", "the rows of `{}` are not normalised"),
-    ("({0}) / ({0}).sum(-1, keepdim=True)", "the rows of `{0}` do not sum to 1"),
     ("({0}) / ({0}).sum()", "`{0}` does not sum to 1"),
     ("({0}) - ({0}).logsumexp(-1, keepdim=True)", "the rows of `{0}` are not normalised"),
     ("({0}) - ({0}).mean(-1, keepdim=True)", "its mean is not taken from each row of `{0}`"),
-    ("({}).transpose(-2, -1)", "the last two axes of `{}` stand in each other's place"),
-    ("({}).transpose(0, 1)", "the first two axes of `{}` stand in each other's place"),
-    ("({}).transpose(1, 2)", "axes 1 and 2 of `{}` stand in each other's place"),
     ("({}).flip(-1)", "`{}` runs backwards along its last axis"),
-    ("({}).abs()", "`{}` has a sign where its size alone counts"),
-    ("2 * ({})", "`{}` is half of what belongs there"),
-    ("({}) / 2", "`{}` is twice what belongs there"),
-)
-OF_A_NUMBER = (
-    ("({}) + 1", "`{}` is one less than what belongs there"),
-    ("({}) - 1", "`{}` is one more than what belongs there"),
 )
 VALUES = (ast.Name, ast.Call, ast.BinOp, ast.Subscript, ast.Attribute, ast.UnaryOp)
 LIBRARIES = ("torch", "F", "nn", "math", "np", "numpy", "einops", "self")
@@ -79,7 +61,7 @@ def put_in(text: str) -> list[Edit]:
 def _with_what_is_unread(source: Source, node: ast.expr) -> Iterator[Edit]:
     """A name that is given or made, and read nowhere."""
     function = source.function(node)
-    read = {n.id for n in source.names(function) if isinstance(n.ctx, ast.Load)}
+    read = read_in(source, function)
     for name in _before(source, node):
         if name not in read:
             for sign, how in (*BESIDE, PRODUCT):
@@ -104,7 +86,7 @@ def _of_numbers(source: Source, node: ast.expr) -> Iterator[Edit]:
 def _around(source: Source, node: ast.expr) -> Iterator[Edit]:
     """A function of one value."""
     if not _is_a_number(source, node):
-        for around, how in AROUND:
+        for around, how in (*AROUND, *MORE):
             new = around.format(source.of(node))
             yield _put_around(source, node, new, how.format(source.shown(node)))
 
