@@ -55,8 +55,10 @@ def lacking(described: set[int], room) -> list[Verdict]:
         room.source.needed += 1
         if stmt.id in described or covered(stmt, room) or _is_printed(stmt, room):
             continue
-        if (after and after.id in described and _is_it(after, stmt, room)) or (
-            last and last.id in described and _kept(last, stmt, room)
+        if (
+            (after and after.id in described and _is_it(after, stmt, room))
+            or (last and last.id in described and _kept(last, stmt, room))
+            or (after and _begins_with_it(after, stmt, room))
         ):
             described.add(stmt.id)
             continue
@@ -74,7 +76,20 @@ def _is_it(after: Stmt, stmt: Stmt, room) -> bool:
     """Whether what follows returns what this one makes, and nothing else: `return x  # [b, t]`."""
     between = room.source.lines[stmt.end_line : after.line - 1]
     touches = after.kind == "return" and not any(map(str.strip, between))
-    return touches and [room.matcher.node(after).text] == stmt.targets
+    own = [name for name in flat(stmt.targets) if not name.startswith(("self.", "_"))]
+    return touches and [room.matcher.node(after).text] == own
+
+
+def _begins_with_it(after: Stmt, stmt: Stmt, room) -> bool:
+    """Whether the comment of what follows tells what comes into it, and that is what this one
+    makes: `[b, t, f] -> [b, t, d]` between the two, or behind the second."""
+    read = {t.text for t in tokens(room.matcher.node(after).text) if t.word}
+    if not read & set(flat(stmt.targets)):
+        return False
+    shapes = [len(s) for e in room.runs[stmt.id] for s in results(stmt, e)]
+    told = [s for s in room.tellers.get(after.id, ()) if s.trailing or stmt.end_line < s.line]
+    begins = (c.stages[0].terms for s in told for c in s.claims if len(c.stages) > 1)
+    return any(len(term.dims) in shapes for terms in begins for term in terms)
 
 
 def _kept(last: Stmt, stmt: Stmt, room) -> bool:

@@ -23,11 +23,12 @@ from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls
 from autograder.tracing.edits.idle import where_nothing_is_done
 from autograder.tracing.edits.returned import the_call_named
-from autograder.tracing.edits.told import SEVERAL, by_its_edit
+from autograder.tracing.edits.told import ANOTHER, SEVERAL, by_its_edit
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.within import at_its_own_line, in_source_order
 from autograder.tracing.layers import and_twice, of_training, with_lines
 from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
+from autograder.tracing.masks import at_its_mask
 from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan
 from autograder.tracing.raised import nothing, plainly, stopped, with_the_error, without_advice
 from autograder.tracing.say import IN_ORDER, NO_CAUSE, keeps, listed, mend_first, sentence
@@ -153,6 +154,7 @@ def _without_a_guess(finding: Finding, exercise: Exercise) -> Finding:
     it takes may have been chosen elsewhere."""
     where = finding.where
     nameless = finding.verdict == Verdict.WRONG and is_nameless(finding.check, exercise.task)
+    nameless = nameless or finding.verdict == Verdict.ERROR or finding.check.endswith(ANOTHER)
     if where is None or where.how or not nameless or finding.message.startswith(SEVERAL):
         return finding
     return replace(finding, where=None, line=None, statement="")
@@ -161,7 +163,8 @@ def _without_a_guess(finding: Finding, exercise: Exercise) -> Finding:
 def _by_chance(finding: Finding) -> Finding:
     """A finding that another share is dropped, without a line that nothing but its place in the
     known mistake speaks for: how many are dropped is drawn somewhere before."""
-    share = finding.check.endswith("dropout.share") and finding.where is not None
+    shares = ("dropout.share", "dropout.missing")
+    share = finding.check.endswith(shares) and finding.where is not None
     if not share or finding.where.how:
         return finding
     return replace(finding, where=None, line=None, statement="")
@@ -201,7 +204,8 @@ def _with_where(
     elif observed and told and told[-1].last and all(each.cause for each in told):
         named = False  # what the steps prove says more than what a judge saw
     alone = pair and _one_change(told)
-    told = in_source_order(_of_the_pair(told, pair, look) if pair and not alone else told, look)
+    told = _of_the_pair(told, pair, look) if pair and not alone else told
+    told = in_source_order([at_its_mask(each, look.text) for each in told], look)
     if pair and not _all_show(pair, known, steps.place, exercise.rtol):  # no line mends both
         told = [replace(each, last=False) for each in told]
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None

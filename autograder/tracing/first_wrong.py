@@ -28,6 +28,7 @@ from autograder.tracing.reference import (
 PARTS = ("__getitem__", "narrow", "select", "split", "chunk", "unbind", "index_select", "gather")
 LAYOUT = ("__get__", "transpose", "permute", "view", "reshape", "unflatten", "flatten", "squeeze")
 LAYOUT += ("unsqueeze", "contiguous", "movedim", "swapaxes", "t", "expand", "clone", "to", "float")
+SORTS = ("sort", "msort", "topk")  # what they give has the numbers of what it is made of
 COPIES = ("cat", "concat", "stack", "repeat", "tile", "repeat_interleave")  # of one tensor
 EXTREMES = ("max", "amax", "min", "amin")  # numbers that a softmax is shifted by
 WHOLE = ("int", "long", "short", "char", "to", "type")  # casts that may give whole numbers
@@ -94,7 +95,7 @@ class Judged:
                 continue
             self.telling.add(number)
             found = among(step.value, known)
-            if found is not None:
+            if found is not None and not (step.op in SORTS and not found.in_order):
                 self.like[number] = found
         self.open: set[int] = set()  # of these what is left out again was made
         self.right = self._right()

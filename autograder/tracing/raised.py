@@ -18,6 +18,7 @@ from autograder.judging.compare import WHERE_IT_RUNS
 from autograder.judging.explain import CAUSES, RAISED
 from autograder.tracing.alike import likeness
 from autograder.tracing.binding import of_another_axis
+from autograder.tracing.edits.kinds.source import made_for
 from autograder.tracing.look import Look, Told
 from autograder.tracing.misuses import misuse
 from autograder.tracing.reference import Reference
@@ -52,6 +53,7 @@ MOVES = ("__get__", "t", "transpose", "permute", "swapaxes", "movedim")
 OVER_AN_AXIS = ("sum", "mean", "amax", "amin", "max", "min", "norm", "logsumexp", "std", "var")
 # A guess at what was meant, where one change elsewhere may be what is wrong.
 MORE_AXES = re.compile(r" To meet each number of one with each of the other, [^.]{0,200}\.")
+OF_A_TYPE = ("TypeError", "AttributeError", "IndexError")
 UNSET = ("NameError", "UnboundLocalError")
 OPERANDS = 3  # that are told of
 MOVED = ("T", "mT", "H", "mH")  # attributes that are no tensors of their own
@@ -66,9 +68,9 @@ def by_cause(error: dict, trace: Trace, own: Reference | None, text: Text) -> st
         kind in ("TypeError", "AttributeError") and "return_type" in said
     ):
         return _pair(said)
-    layer = made_of_a_tensor(error, trace, text)
-    if layer is not None:
-        return layer[1]
+    before = made_of_a_tensor(error, trace, text) or uncalled(error, text)
+    if before is not None:
+        return before[1]
     shapes = []
     if trace.stopped is not None:
         given = trace.stopped.inputs[:OPERANDS]
@@ -99,6 +101,20 @@ def made_of_a_tensor(error: dict, trace: Trace, text: Text) -> tuple[int, str] |
                 f"`{text.of(call)}` makes a layer and applies it to nothing. `{given}` is no "
                 f"setting of the layer: {how}"
             )
+    return None
+
+
+def uncalled(error: dict, text: Text) -> tuple[int, str] | None:
+    """Where a function was kept that should have been called, `top = x.values`, if what stopped the
+    code takes it: its line, and a sentence."""
+    if not re.search(r"\b(builtin_function_or_method|method|function)\b", error["message"]):
+        return None
+    last = text.around(error["line"] or 0)
+    read = {n.id for n in ast.walk(last) if isinstance(n, ast.Name)} if last is not None else set()
+    for node in (n for n in text.nodes if isinstance(n, ast.Assign)):
+        kept = {t.id for t in node.targets if isinstance(t, ast.Name)} & read
+        if kept and isinstance(node.value, ast.Attribute) and node.lineno < last.lineno:
+            return node.lineno, f"`{text.of(node.value)}` is a function: it is not called there."
     return None
 
 
@@ -379,9 +395,16 @@ def stopped(finding: Finding, told: list[Told], look: Look, error: dict | None) 
     end = look.trace.stopped
     if end is not None and look.judged is not None and look.judged.bad & {*end.inputs}:
         return replace(finding, message=message)  # an earlier line may be the one that is wrong
+    of_a_type = error["type"] in OF_A_TYPE and not cause
+    before = made_for(finding.line, look.text.source) if of_a_type else {}
+    if before:  # it may be what is made there that is of another type
+        made = " ".join(f"`{name}` is made in line {line}." for name, line in before.items())
+        return replace(finding, message=f"{without_advice(message)} {made}")
     layer = made_of_a_tensor(dict(error), look.trace, look.text)
-    line = layer[0] if layer else finding.line
+    function = uncalled(dict(error), look.text)
+    line, _ = layer or function or (finding.line, "")
     how = "it makes a layer and applies nothing" if layer else STOPS
+    how = "it keeps a function, and does not call it" if function and not layer else how
     where = Where(first_wrong=line, how=how, **look.right_before(line))
     return replace(finding, message=message, where=where)
 

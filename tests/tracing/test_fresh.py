@@ -10,6 +10,7 @@ from tests.tracing.fresh import (
     AGAIN_LOOKED_AT,
     COUNTED,
     EIGHTH,
+    ELEVENTH,
     FIFTH,
     FOURTH,
     FOURTH_COUNTED,
@@ -92,7 +93,7 @@ def test_where_names_leave_it_open_no_line_is_told(program):
 TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "S38")]
 
 
-MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH]
+MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH]
 
 
 @pytest.mark.parametrize("program", MENDED, ids=[p.what for p in MENDED])

@@ -126,7 +126,8 @@ def sightings(
         if named or not claims:
             continue
         ids, place = layout.about(group)
-        below = layout.over(group[-1].line + 1, 1) if place == "loose" else group[-1].line + 1
+        below = layout.below(group[-1].line)
+        below = layout.over(below, 1) if place == "loose" else below
         block = layout.block(below) if place in ("above", "between", "loose") else ()
         code = layout.text(group[0].line).split("#")[0].strip()
         found.append(Sighting(claims, ids, place, rows, block, code, numbered(rows)))

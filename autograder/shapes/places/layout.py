@@ -96,6 +96,13 @@ class Layout:
             line += 1
         return tuple(found)
 
+    def below(self, line: int) -> int:
+        """The line behind a comment and the frame around it, `#------`."""
+        line += 1
+        while (text := self.text(line)).startswith("#") and not any(map(str.isalnum, text)):
+            line += 1
+        return line
+
     def over(self, line: int, step: int) -> int:
         """The next line that is not blank."""
         while 0 < line <= len(self.lines) and not self.text(line):

@@ -18,6 +18,7 @@ from autograder.shapes.tracer import Function, Stmt, flat, parsed
 
 NAMES = (":", "(", "-", "=")  # what follows the name of a tensor in such a text
 BULLETS = ("-", "*", "`", "``", "param", ":", "@")
+RESULTS = ("return", "returns")  # before the name of a result
 
 
 @dataclass(frozen=True)
@@ -85,10 +86,16 @@ def _above(function: Function, lines: list[str]) -> Function:
 def _named(text: str) -> str:
     """The name that a line begins with."""
     found = [t for t in tokens(text[:80]) if t.text not in BULLETS or t.text in NAMES]
-    while found and found[0].text in BULLETS:
-        found = found[1:]
+    texts = [t.text for t in found]
+    while found and (found[0].text in BULLETS or _is_of_results(texts)):
+        found, texts = found[1:], texts[1:]
     follows = len(found) > 1 and found[0].word and found[1].text in NAMES
     return found[0].text if follows else ""
+
+
+def _is_of_results(texts: list[str]) -> bool:
+    """Whether a line goes on with the name of a result: `return: output: [b, t, d]`."""
+    return texts[:1] != [] and texts[0] in RESULTS and texts[1:2] == [":"] and texts[3:4] == [":"]
 
 
 def _of_its_layer(stmt: Stmt, room) -> bool:

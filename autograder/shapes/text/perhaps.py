@@ -145,6 +145,8 @@ def _in_brackets(found: list[Token], i: int, end: int, vocabulary: Vocabulary) -
     factors = split(inner, lambda t: t.kind == "times")
     if len(factors) >= (2 if alone else 3):
         return all(_piece(p, vocabulary) for p in factors)
+    if len(factors) == 2 and end == len(found) - 1:  # `the write gate (BATCH * 1)`
+        return all(_piece(p, vocabulary) == SURE for p in factors)
     one = i == 0 and len(inner) == 1  # `(Kc)`; `(num_rays), their lengths`
     return one and ((alone and len(inner[0].text) <= 3) or sized(inner[0], vocabulary))
 

@@ -322,6 +322,11 @@ def bare_terms(
         for t in found[: inside[0].start] + found[inside[0].end :]
     ):
         return (replace(inside[0].term, label=label, sure=True),)
+    sides = split(found, lambda t: t.cross) if chain else []  # `n, 1, l x n, l, h -> n, 1, h`
+    if len(sides) == 2 and all(len(split(s, lambda t: t.text == ",")) > 1 for s in sides):
+        both = [_bare_dims(side, vocabulary) for side in sides]
+        if all(both):
+            return tuple(_bare_term(d, s, text, label) for d, s in zip(both, sides, strict=True))
     several = split(found, lambda t: t.text == ",")
     listed = len(several) > 1 and all(len(crosses(p)) > 1 for p in several)  # `b x t, b x d`
     starred = times == "*" and any(t.text == times and not t.glued for t in found)

@@ -23,7 +23,8 @@ TRIED = 3  # changes that are asked for in all calls
 
 
 def by_parts(search: Search) -> tuple[Mended, ...]:
-    """Two or more things that are wrong, each in results of its own; () where that is not seen."""
+    """Two or more things that are wrong, each in results of its own; of one a known mistake may be
+    all that is known. () where that is not seen."""
     parts = search.parts
     if parts is None or search.by_chance or not 1 < len(parts.wrong) <= MOST:
         return ()
@@ -36,12 +37,14 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
         line, how = _at_one_line(search, parts, key)
         if edit is not None:
             line, how = edit.line, edit.how
-        if line is None:
+        known = _known(search, parts, key)
+        if line is None and (not known or None in found):
             return ()
-        found[line] = how, _known(search, parts, key)
+        found[line] = how, known
     if len(found) < 2:
         return ()
-    return tuple(Mended(line, *said) for line, said in sorted(found.items()))
+    lines = sorted(found, key=lambda line: (line is None, line))  # what has no line comes last
+    return tuple(Mended(line, *found[line]) for line in lines)
 
 
 def _that_mends(search: Search, parts: Parts, key: object) -> Edit | None:

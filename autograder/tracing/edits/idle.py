@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.course.asking import STOPS, Finding, Where
 from autograder.tracing.text import Text, callee, own_nodes
 
+OWN = "it gives the value to a variable of its own, and the one outside stays as it was"
 HOW = "what it says is kept nowhere, so that it does nothing"
 LOOKED_AT = ("shape", "dtype", "device", "ndim", "grad", "T", "mT")  # as in a last line of a cell
 
@@ -19,17 +21,37 @@ def where_nothing_is_done(finding: Finding, text: Text) -> Finding:
     if where is not None and where.how not in ("", STOPS):
         return finding
     lines = [n.lineno for f in text.functions for n in own_nodes(f) if _does_nothing(n)]
+    outside = [n.lineno for f in text.functions for n in _of_its_own(f)]
+    lines = [*dict.fromkeys((*lines, *outside))]
     if len(lines) != 1 or (where is not None and where.first_wrong < lines[0]):
         return finding
     (line,) = lines
-    said = f"Line {line} does nothing: what it says is kept nowhere."
+    how, said = HOW, f"Line {line} does nothing: what it says is kept nowhere."
+    if line in outside:
+        name = text.around(line).targets[0].id
+        how, said = OWN, f"Line {line} makes a `{name}` of its own, without `nonlocal {name}`."
     return replace(
         finding,
         message=f"{said} {finding.message}",
-        where=Where(last_right=None, first_wrong=line, how=HOW),
+        where=Where(last_right=None, first_wrong=line, how=how),
         line=line,
         statement=text.statement(line),
     )
+
+
+def _of_its_own(function: ast.FunctionDef) -> Iterator[ast.Assign]:
+    """The statements of functions inside one that give a value to a variable which only the outer
+    one reads: it is another one there."""
+    outer = {n.id for n in own_nodes(function) if isinstance(n, ast.Name)}
+    for inner in (n for n in own_nodes(function) if isinstance(n, ast.FunctionDef)):
+        own = list(own_nodes(inner))
+        shared = {name for n in own if isinstance(n, ast.Nonlocal | ast.Global) for name in n.names}
+        names = [n for n in ast.walk(inner) if isinstance(n, ast.Name)]
+        read = {n.id for n in names if isinstance(n.ctx, ast.Load)} | shared
+        for node in (n for n in own if isinstance(n, ast.Assign) and len(n.targets) == 1):
+            target = node.targets[0]
+            if isinstance(target, ast.Name) and target.id in outer - read:
+                yield node
 
 
 def _does_nothing(node: ast.AST) -> bool:

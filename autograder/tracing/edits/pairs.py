@@ -208,7 +208,8 @@ class Pairs:
         """Second changes behind a first: those that alone change something."""
         stopped = self.wrong.outcomes[self.place].error is not None
         if stopped:  # then none runs but behind what mends the error
-            found = self.search.in_order(edits(one.source))
+            text = self.wrong.source
+            found = self.search.in_order([e.behind(one, text) for e in edits(one.source)])
             yield from ((two, two.source) for two in found if self.search.may_be(two))
             return
         yield from ((two, text) for two in self.change if (text := one.after(two)))
@@ -219,21 +220,24 @@ class Pairs:
         if outcomes is None:
             return []
         found = Search(replace(self.wrong, source=one.source, outcomes=outcomes), {}).one()
+        found = [edit.behind(one, self.wrong.source) for edit in found]
         return [edit for edit in found if edit.line != one.line]
 
     def _one_after(self, firsts: list[Edit]) -> tuple[Mended, ...]:
         """One of some changes that make a call right, or run at all, and one for what is not right
         then."""
-        at_its_end = [edit for edit in firsts if edit.missing]  # it could stand elsewhere, too
-        for one in [*(e for e in firsts if not e.missing), *at_its_end][:MOST_OF_CALLS]:
+        # What is missing could stand elsewhere, too.
+        likely = sorted(firsts, key=lambda e: (e.missing, not e.is_natural))
+        for one in likely[:MOST_OF_CALLS]:
             (outcomes,) = self.versions.on_all([one.source])
             if outcomes is not None:
                 wrong = replace(self.wrong, source=one.source, outcomes=outcomes)
                 behind = Search(wrong, {})
                 found = behind.one()
                 moved = bool(found) and one.takes and found[0].missing  # a step elsewhere
-                if found and found[0].line != one.line and not moved:
-                    other = behind.made_for_it(found[0]) or found[0]
+                other = (behind.made_for_it(found[0]) or found[0]) if found else None
+                other = other.behind(one, self.wrong.source) if other is not None else None
+                if other is not None and other.line != one.line and not moved:
                     return Mended.by(self.where_it_is_made(one)), Mended.by(other)
         return ()
 

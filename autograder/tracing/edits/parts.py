@@ -39,6 +39,7 @@ class Parts:
     is_whole: bool
     last: int
     turned: bool
+    behind: Mapping[object, set[int]]  # by wrong result the lines that have a part after right ones
 
     def is_idle(self, line: int) -> bool:
         """Whether a line has no part in what is wrong, where that is among the results."""
@@ -57,7 +58,13 @@ class Parts:
         right = self.may.keys() - wrong
         lines = set().union(*(self.may[k] for k in wrong))
         own = lines.difference(*(self.surely[k] for k in right))
-        return next(iter(own)) if self.is_whole and right and len(own) == 1 else None
+        behind = (
+            set().union(*(self.behind[k] for k in wrong)) if wrong <= self.behind.keys() else ()
+        )
+        for each in (own, behind):
+            if self.is_whole and right and len(each) == 1:
+                return next(iter(each))
+        return None
 
 
 def at_its_part(finding: Finding, asked: WrongAnswer, parts: Parts | None) -> Finding:
@@ -95,9 +102,15 @@ def parts_of(asked: WrongAnswer) -> Parts | None:
             may[key].add(last.lineno)
         if not isinstance(element, ast.Name):
             surely[key].add(last.lineno)
+    right = {e.id for k, e in elements.items() if k not in wrong and isinstance(e, ast.Name)}
+    behind = {
+        key: flow.lines(_read(elements[key]), sure=False, until=right)
+        for key in wrong
+        if isinstance(elements[key], ast.Name) and right
+    }
     alone = sum(isinstance(n, ast.FunctionDef | ast.Lambda | ast.ClassDef) for n in text.nodes) == 1
     turned = _are_turned(wrong, pairs, asked.exercise.rtol)
-    return Parts(may, surely, wrong, flow.all, alone, last.lineno, turned)
+    return Parts(may, surely, wrong, flow.all, alone, last.lineno, turned, behind)
 
 
 def _wrong(pairs: Mapping[object, list[tuple]], rtol: float) -> set:
@@ -195,11 +208,14 @@ class _Flow:
     @property
     def unread(self) -> set[str]:
         """The variables that are made and nowhere read."""
-        return set(self.made) - self.read - {"_"}
+        names = {name for name in self.made if not name.startswith("line ")}
+        return names - self.read - {"_"}
 
-    def lines(self, names: set[str], sure: bool) -> set[int]:
-        """The lines that may have a part in some variables; those that surely have, if asked."""
-        left, seen, found = list(names), set(names), set()
+    def lines(self, names: set[str], sure: bool, until: set[str] = frozenset()) -> set[int]:
+        """The lines that may have a part in some variables; those that surely have, if asked; those
+        that have it after variables that are made once."""
+        once = {name for name in until if self.anew[name] == 1 == len(self.made.get(name, ()))}
+        left, seen, found = list(names - once), names | once, set()
         while left:
             name = left.pop()
             made = self.made.get(name, ())
@@ -290,6 +306,8 @@ def _targets(node: ast.stmt) -> Iterator[tuple[ast.expr, set[str]]]:
 
 def _makes_a_new_one(value: ast.expr) -> bool:
     """Whether an expression surely makes a tensor that shares its numbers with no other."""
+    if isinstance(value, ast.GeneratorExp | ast.ListComp):
+        return _makes_a_new_one(value.elt)
     return isinstance(value, NEW) or (isinstance(value, ast.Call) and callee(value) in MAKE)
 
 

@@ -77,7 +77,10 @@ def at_what_it_names(finding: Finding, asked: WrongAnswer) -> Finding:
     if finding.where is not None or finding.verdict != Verdict.WRONG:
         return finding
     text = Text(asked.source)
-    found = the_call_named(finding.message, text) or _the_text_named(finding.message, text)
+    words = finding.message
+    found = (
+        the_call_named(words, text) or _the_text_named(words, text) or _the_is_named(words, text)
+    )
     if found is None:
         return finding
     line, how = found.lineno, CALLED if isinstance(found, ast.Call) else QUOTED
@@ -104,6 +107,18 @@ def _the_text_named(words: str, text: Text) -> ast.Constant | None:
     named = {other for _, other in NAMED.findall(words)} - {""}  # in backticks stand variables
     texts = [n for n in text.nodes if isinstance(n, ast.Constant) and n.value in named]
     return texts[0] if len(texts) == 1 else None
+
+
+def _the_is_named(words: str, text: Text) -> ast.Compare | None:
+    """The only comparison by `is` of what is not None, where a sentence speaks of it."""
+    compared = (n for n in text.nodes if isinstance(n, ast.Compare) and "`is`" in words)
+    found = [
+        n
+        for n in compared
+        if isinstance(n.ops[0], ast.Is | ast.IsNot)
+        and not isinstance(n.comparators[0], ast.Constant)
+    ]
+    return found[0] if len(found) == 1 else None
 
 
 def _removed_too_early(text: Text) -> tuple[int, str] | None:

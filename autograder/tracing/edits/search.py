@@ -11,7 +11,8 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 from autograder.course.calls import Outcome
-from autograder.tracing.edits.kinds.all import edits
+from autograder.tracing.edits.kinds.all import edits, source_of
+from autograder.tracing.edits.kinds.another_type import of_another_type
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.put_in import put_in
 from autograder.tracing.edits.kinds.source import (
@@ -89,6 +90,7 @@ class Search:
         self.mending: list[Edit] = []  # what mends all
         self.nearly: list[Edit] = []  # what mends the call that is looked at, and not all
         error = wrong.outcomes[self.place].error if self.place is not None else None
+        self.stops = error is not None
         if error is not None and isinstance(error.get("line"), int):
             self.feeding |= {error["line"], *lines_that_feed({error["line"]}, wrong.source)}
         if self.place is not None:
@@ -121,8 +123,13 @@ class Search:
         likeliest first, of lines that are not known to be right. They have no part in pairs."""
         if self.place is None or self.by_chance:
             return []
+        source = source_of(self.wrong.source) if self.stops else None
+        found = self._of_new(of_another_type(source)) if source is not None else []
+        return found or self._of_new(put_in(self.wrong.source))
+
+    def _of_new(self, edits: list[Edit]) -> list[Edit]:
         tried = {edit.source for edit in self.tried}
-        new = [e for e in self.in_order(put_in(self.wrong.source)) if e.source not in tried]
+        new = [e for e in self.in_order(edits) if e.source not in tried]
         new = [e for e in new if self.may_be(e) and self.likely.get(e.line, 1) < SURELY_RIGHT]
         before, spent = (self.tried, self.gave, self.nearly), self.spent
         self.tried, self.gave, self.nearly = [], [], []

@@ -44,6 +44,7 @@ from autograder.tracing.raised import without_advice
 from autograder.tracing.say import NO_CAUSE
 from autograder.tracing.text import Text, callee, function_around
 
+ANOTHER = "another reason"  # how a mistake is called of which no more is known than where it is not
 GIVEN = 1.5  # how likely a line is right that gives what was given, from 0 to 2
 ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's error is told
 # How a result differs, without what it looks as if: that is told of numbers alone.
@@ -109,7 +110,7 @@ def _told(
             more = words if words not in said.message else ""  # else a line has them
             said = replace(said, message=f"{more} {said.message}".lstrip())
     said = _where_it_must_be(said, asked, search, pair, look)
-    if known and said.where is None and not (one or two):
+    if known and (said.where is None or not said.where.how) and not (one or two):
         one = _put_in(search, placed)
         said = _said(first, placed, one, search, look) if one else said
     return said
@@ -275,6 +276,7 @@ def _is_one(finding: Finding, exercise: Exercise) -> bool:
     """Whether one known mistake explains all that came back."""
     named = finding.verdict == Verdict.WRONG and not is_nameless(finding.check, exercise.task)
     several = " + " in finding.check or TWO_AT_ONCE.strip() in finding.message
+    several = several or finding.check.endswith(ANOTHER)
     return named and not several and not finding.check.startswith(OPERATION)
 
 
@@ -323,7 +325,8 @@ def _said(
         there = search.at(told) if told in search.told else []
         there = [e for e in there if not found or _is_as_good(e, found[0], search)]
         given = set() if there or look is None else _given_at(look, told)
-        found = [e for e in found if not (e.missing and e.rank)]  # of what has no step at all: told
+        if not search.stops:  # of what has no step at all, the line that is told
+            found = [e for e in found if not (e.missing and e.rank)]
         found = [e for e in found if not (e.by_name and given & _names(e))]
     edit = there[0] if there else None
     if edit is None and found:
@@ -331,7 +334,8 @@ def _said(
         edit = _of_the_last(found, search, look)
     if edit is None or (edit.missing and edit.rank >= ANYWHERE and told is None):
         return placed  # it could be missing anywhere, and no step shows where
-    if told is not None and not there and edit.by_name and edit.rank > NATURAL:
+    said = edit.line in map(int, LINE.findall(placed.message))
+    if told is not None and not (there or said) and edit.by_name and edit.rank > NATURAL:
         return placed
     made = search.where_it_is_made(edit)
     if made is not None:

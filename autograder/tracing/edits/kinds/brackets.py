@@ -20,11 +20,14 @@ def of_brackets(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_part(source, node)
         yield from _of_an_early_norm(source, node)
         yield from _of_one_term(source, node)
+        yield from _of_a_divisor(source, node)
         yield from _of_a_whole_sum(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_narrower(source, node)
         yield from _of_nested(source, node)
         yield from _of_a_norm(source, node)
+    elif isinstance(node, ast.Compare):
+        yield from _of_a_comparison(source, node)
 
 
 def _operand(source: Source, node: ast.expr) -> ast.expr | None:
@@ -90,6 +93,17 @@ def _of_one_term(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         yield source.with_expression(node, f"{one} {inner} {other} {sign} {by}", how, 2)
 
 
+def _of_a_divisor(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`a / b - c` for `a / (b - c)`."""
+    inner = node.left
+    if _is_sum(node) and isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.Div):
+        how = f"the brackets of `{source.shown(node)}` do not stand where they belong"
+        of, sign = source.in_brackets(inner.left), SIGNS[type(node.op)]
+        by = f"{source.of(inner.right)} {sign} {source.in_brackets(node.right)}"
+        rank = -1 if number(inner.right) == 1 else 1  # nobody divides by 1
+        yield source.with_expression(node, f"{of} / ({by})", how, rank)
+
+
 def _of_a_whole_sum(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     """`a * (b + c + d) * e` for `a * b + c + d * e`, or with one of the two factors alone."""
     if not _is_sum(node) or _is_sum(source.parent[node]):
@@ -112,6 +126,16 @@ def _of_a_whole_sum(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             f" {SIGNS[type(two.op)]} {source.in_brackets(two.right)}" if two is not None else ""
         )
         yield source.with_expression(node, f"{front}({inner}){behind}", how, 1)
+
+
+def _of_a_comparison(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    """`a + b == c` for `a + (b == c)`."""
+    left = node.left
+    if isinstance(left, ast.BinOp) and type(left.op) in SIGNS and number(left.right) is None:
+        how = f"the brackets of `{source.shown(node)}` do not stand where they belong"
+        compared = source.text[source.span(left.right)[0] : source.span(node)[1]]
+        front = source.text[source.span(left)[0] : source.span(left.right)[0]]
+        yield source.with_expression(node, f"{front}({compared})", how, 1)
 
 
 def _terms(node: ast.expr) -> tuple[list[ast.expr], list[str]]:

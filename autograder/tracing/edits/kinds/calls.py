@@ -57,7 +57,7 @@ OTHERS = {
 # What a function does not do that another does; nobody takes them for one another the other way.
 OTHERS |= {"empty": ["zeros"], "empty_like": ["zeros_like"], "no_grad": ["enable_grad"]}
 MASKED = ("masked_fill", "masked_fill_", "where")
-LIMITS = ("min", "max", "tiny", "eps")  # of `torch.finfo(..)`
+LIMITS = ("min", "max", "tiny", "eps", "smallest_normal", "resolution")  # of `torch.finfo(..)`
 JOINS = ("reshape", "view", "flatten", "unflatten")
 PAIRS = ("max", "min", "topk", "sort", "median", "mode", "kthvalue")
 WHOLE = ("round", "int", "math.floor", "math.ceil", "floor", "ceil")  # what makes whole numbers

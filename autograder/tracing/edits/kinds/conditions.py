@@ -16,6 +16,8 @@ def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Compare):
         yield from _of_running_sums(source, node)
         yield from _of_nothing(source, node)
+    elif isinstance(node, ast.Call):
+        yield from _of_one_answer(source, node)
     if not isinstance(node, ast.If | ast.IfExp | ast.While):
         return
     test = node.test
@@ -34,6 +36,17 @@ def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
         runs = "always runs" if test.value else "never runs"
         how = f"what stands under `{source.shown(test)}` {runs}"
         yield source.with_text(test, str(not test.value), how, 3)
+
+
+def _of_one_answer(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`where(c, a, a)`, which is `a` whatever is asked."""
+    if callee(node) != "where" or len(node.args) != 3:
+        return
+    if source.of(node.args[1]) == source.of(node.args[2]):
+        how = f"`{source.shown(node)}` is the same whatever is asked"
+        for part in node.args[1:]:
+            for other in ("torch.zeros_like({})", "torch.ones_like({})"):
+                yield source.with_text(part, other.format(source.of(part)), how, -1)
 
 
 def _of_a_swallowed_sum(source: Source, node: ast.IfExp) -> Iterator[Edit]:

@@ -120,6 +120,9 @@ def _of_texts(source: Source, node: ast.Constant) -> Iterator[Edit]:
             if type(source.parent.get(n)) is type(parent) and n.value != node.value
         }
         how = f"`{source.shown(node)}` is taken where another belongs"
+        if isinstance(parent, ast.Tuple | ast.List):  # one that stands there already
+            beside = {getattr(each, "value", None) for each in parent.elts}
+            others = {other: None for other in others if other not in beside}
         alike = [*_mixed(node.value, others)]
         alike += [other for other in others if other not in alike]
         for other in alike[:MOST_KEYS]:

@@ -57,6 +57,7 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         # What is another name alone lacks a step most likely.
         made = source.parent[node]
         alias = isinstance(node, ast.Name) and isinstance(made, ast.Assign)
+        alias = alias and all(isinstance(t, ast.Name) for t in made.targets)
         alias = alias and not set(map(source.of, made.targets)) & _changed(source, made)
         for around, how in AROUND:
             new, said = around.format(source.of(node)), how.format(source.shown(node))

@@ -253,14 +253,26 @@ def of_one_type(source: Source, node: ast.Name, other: str) -> bool:
 
 
 def read_in(source: Source, function: ast.FunctionDef) -> set[str]:
-    """The names that a function reads, or one around it."""
+    """The names that a function reads, or one around it, but for what a statement makes of itself
+    alone: `total = total + 1`."""
     outer = source.function(function)
     if outer is not None:
         return read_in(source, outer)
-    return source.once(
-        ("read", function),
-        lambda: {n.id for n in source.names(function) if isinstance(n.ctx, ast.Load)},
-    )
+    return source.once(("read", function), lambda: _read_in(source, function))
+
+
+def _read_in(source: Source, function: ast.FunctionDef) -> set[str]:
+    loads = [n for n in source.names(function) if isinstance(n.ctx, ast.Load)]
+    return {n.id for n in loads if not _is_of_itself(source, n)}
+
+
+def _is_of_itself(source: Source, node: ast.Name) -> bool:
+    """Whether a variable is read where it gets its own next value, and no loop goes round there."""
+    statement = source.statement(node)
+    targets = getattr(statement, "targets", [])
+    own = [source.of(target) for target in targets] == [node.id]
+    loops = ast.For | ast.While | ast.ListComp | ast.GeneratorExp
+    return own and not any(isinstance(n, loops) for n in source.around(node))
 
 
 def sizes(source: Source, function: ast.FunctionDef) -> set[str]:

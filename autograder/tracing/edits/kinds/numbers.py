@@ -76,7 +76,9 @@ def is_axis(source: Source, node: ast.AST) -> bool:
         return parent.arg in AXES
     if isinstance(parent, ast.Subscript):
         return isinstance(parent.value, ast.Attribute) and parent.value.attr == "shape"
-    return isinstance(parent, ast.Call) and node in parent.args and callee(parent) in WITH_AXES
+    if not isinstance(parent, ast.Call) or isinstance(parent.func, ast.Name):
+        return False  # `max(0, n)`, `sum(parts, 0)`
+    return node in parent.args and callee(parent) in WITH_AXES
 
 
 def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:

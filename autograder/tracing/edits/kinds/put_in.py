@@ -36,6 +36,9 @@ MORE = (
     ("({0}) / ({0}).sum()", "`{0}` does not sum to 1"),
     ("({0}) - ({0}).logsumexp(-1, keepdim=True)", "the rows of `{0}` are not normalised"),
     ("({0}) - ({0}).mean(-1, keepdim=True)", "its mean is not taken from each row of `{0}`"),
+    ("({}).unsqueeze(-1)", "`{}` has no axis of size 1 where one belongs"),
+    ("({}).unsqueeze(0)", "`{}` has no axis of size 1 where one belongs"),
+    ("({}).unsqueeze(1)", "`{}` has no axis of size 1 where one belongs"),
     ("({}).flip(-1)", "`{}` runs backwards along its last axis"),
 )
 VALUES = (ast.Name, ast.Call, ast.BinOp, ast.Subscript, ast.Attribute, ast.UnaryOp)
@@ -65,7 +68,8 @@ def _with_what_is_unread(source: Source, node: ast.expr) -> Iterator[Edit]:
     for name in _before(source, node):
         if name not in read:
             for sign, how in (*BESIDE, PRODUCT):
-                yield _put(source, node, sign, name, how, NATURAL)
+                edit = _put(source, node, sign, name, how, NATURAL)
+                yield replace(edit, missing=False)  # what is made belongs somewhere
 
 
 def _of_numbers(source: Source, node: ast.expr) -> Iterator[Edit]:

@@ -87,7 +87,11 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
         ways += [(start, f"({end}) {s} 1", step) for s in "+-"]
     if end and not start:
         ways += [("1", "", step), ("1", f"({end}) + 1", step)]
+    if start and not start.isdigit():  # before the first place Python counts from the end
+        ways += [(f"max(0, {start})", end, step)]
     width = _width(source, node)
+    if width == "1" and not start.isdigit():  # from the last place on, -1, to 0 there is nothing
+        yield source.with_text(node, f"[{start}]", how, 1)
     if width:  # the blocks of a loop lie one behind the other
         ways += [(f"{start} * ({width})", f"({start} + 1) * ({width})", step)]
     if start and end:  # the next one of each
@@ -108,6 +112,12 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
         new = f"{lower}:{upper}" + (f":{by}" if by else "")
         yield source.with_text(node, new, how, 1)
     yield from _of_blocks(source, node, around, start, end, step)
+    inner = around.value
+    if isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.Slice):
+        how = f"the parts of `{source.shown(around)}` are taken in another order than they should"
+        own, other = source.of(around.slice), source.of(inner.slice)
+        new = f"{source.of(inner.value)}[{own}][{other}]"
+        yield source.with_expression(around, new, how, 1)
     if end and not step and around.slice is node:  # as many, but every other one
         new = f"{source.of(around.value)}[{start}::2][:{end}]"
         yield source.with_expression(around, new, how, 2)

@@ -13,6 +13,7 @@ from autograder.tracing.text import LONGEST, callee, made_in, means
 SIMPLE = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple)
 NATURAL = 2  # the rank of a slip up to which it is easily made
 DEFINES = (ast.FunctionDef, ast.ClassDef)
+GROW = ("append", "extend", "insert", "add")
 QKV = re.compile("quer|key|value")
 Found = TypeVar("Found")
 
@@ -42,6 +43,12 @@ class Edit:
     def told_of(self, line: int | None) -> Edit:
         """The same, told of another line, where one is given."""
         return replace(self, line=line, at=line) if line else self
+
+    def behind(self, first: Edit, text: str) -> Edit:
+        """The same of a program that another change made of a text, told of the text's lines: what
+        a change moves moves the lines below, too."""
+        line, at = (line_before(n, first.source, text) for n in (self.line, self.at))
+        return replace(self, line=line, at=at)
 
     @property
     def is_natural(self) -> bool:
@@ -105,6 +112,8 @@ class Source:
         for function in self.functions():
             if any(isinstance(n, ast.FunctionDef) for n in self.around(function)):
                 continue  # it is part of the one around it
+            for default in (*function.args.defaults, *function.args.kw_defaults):
+                yield from self.inside(default) if default is not None else ()
             for statement in function.body:
                 if not _is_text(statement):
                     yield from self.inside(statement)
@@ -179,16 +188,16 @@ class Source:
         return Edit(line, how, changed, rank, span, at=at, new=new)
 
 
-def lines_that_make(name: str, text: str, before: int) -> list[int]:
-    """The lines above one that give a variable its value, or fill places of it, with those that say
-    under which condition they do."""
+def lines_that_make(name: str, text: str, before: int, asked: bool = True) -> list[int]:
+    """The lines above one that give a variable its value, or fill places of it; with those that say
+    under which condition they do, where those are asked for."""
     source, found = Source(text), set()
     for node in source.nodes():
         targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
         if isinstance(node, ast.Assign | ast.AugAssign) and node.lineno < before:
             parts = [n for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)]
             if parts and parts[0].id == name:
-                around = [n for n in source.around(node) if isinstance(n, ast.If)]
+                around = [n for n in source.around(node) if asked and isinstance(n, ast.If)]
                 found |= {node.lineno, *(n.lineno for n in around)}
     return sorted(found)
 
@@ -224,11 +233,52 @@ def is_slice(text: str) -> bool:
     return isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
 
 
+def line_before(line: int, changed: str, text: str) -> int:
+    """The line of a text that stands on a line of a changed one; of several alike, or of one that
+    was changed itself, that with the same number."""
+    new, old = ([each.strip() for each in t.split("\n")] for t in (changed, text))
+    own = new[line - 1] if 0 < line <= len(new) else ""
+    places = [number for number, each in enumerate(old, 1) if each == own]
+    return places[0] if len(places) == 1 else line
+
+
 def is_read_at(name: str, line: int, text: str) -> bool:
     """Whether a variable is read in the statement of this line, and nowhere else."""
     source = Source(text)
     read = (n for n in source.names(source.tree) if n.id == name and isinstance(n.ctx, ast.Load))
     return {source.statement(n).lineno for n in read} == {line}
+
+
+def made_for(line: int, text: str) -> dict[str, int]:
+    """The variables that the statement of a line reads and no other one, as they are until then,
+    with the one line above that makes them; none that is filled part by part."""
+    source, found = Source(text), {}
+    own = [n for n in source.nodes() if isinstance(n, ast.Name) and _starts(source, n) == line]
+    stored = {n.id for n in own if isinstance(n.ctx, ast.Store)}
+    for name in dict.fromkeys(n.id for n in own if isinstance(n.ctx, ast.Load)):
+        made = lines_that_make(name, text, line, asked=False)
+        if len(made) == 1 and name not in _filled(source):
+            read = (n for n in source.names(source.tree) if n.id == name)
+            lines = {_starts(source, n) for n in read if isinstance(n.ctx, ast.Load)}
+            if {n for n in lines if n <= line or name not in stored} == {line}:
+                found[name] = made[0]
+    return found
+
+
+def _starts(source: Source, node: ast.AST) -> int:
+    return source.statement(node).lineno
+
+
+def _filled(source: Source) -> set[str]:
+    """The variables that something is put into: lists that grow, places of tensors."""
+    calls = (n.func for n in source.nodes() if isinstance(n, ast.Call))
+    grown = (f.value for f in calls if isinstance(f, ast.Attribute) and f.attr in GROW)
+    written = (
+        n.value
+        for n in source.nodes()
+        if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)
+    )
+    return {n.id for n in (*grown, *written) if isinstance(n, ast.Name)}
 
 
 def is_alias(name: str, text: str) -> bool:

@@ -33,6 +33,8 @@ def of_statements(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _functions_exchanged(source, node)
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.BinOp):
         yield from _thrown_away(source, node)
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare):
+        yield from _compared(source, node.value)
     if isinstance(node, ast.Expr | ast.Return) and _is_an_error(node.value):
         how = f"`{source.shown(node.value)}` is made there and not raised"
         yield source.with_text(node, f"raise {source.of(node.value)}", how)
@@ -66,6 +68,14 @@ def _thrown_away(source: Source, node: ast.Expr) -> Iterator[Edit]:
     if first is not None:
         how = f"what `{_shown(source, node)}` makes is thrown away"
         yield source.with_text(node, f"{first.id} = {source.of(node)}", how)
+
+
+def _compared(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    """`a == b`, which asks, for `a = b`."""
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.Eq):
+        how = f"`{source.shown(node)}` compares, and sets nothing"
+        new = f"{source.of(node.left)} = {source.of(node.comparators[0])}"
+        yield source.with_text(node, new, how, SURE)
 
 
 def _is_an_error(node: ast.expr | None) -> bool:
