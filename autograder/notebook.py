@@ -17,7 +17,7 @@ from autograder.course.steps.traces import text_of, trace_here
 from autograder.judging.verdict import findings
 from autograder.reports import cards
 from autograder.reports.progress import read_progress
-from autograder.tracing.edits.ask import here
+from autograder.tracing.edits.ask import here, in_time
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.findings import Steps, with_where, wrong_call
 
@@ -135,7 +135,7 @@ def _with_where(found, exercise: Exercise, namespace: dict, calls, outcomes, kno
     source = text_of(namespace.get(exercise.name))
     if not source:
         return found
-    asked = WrongAnswer(exercise, calls, outcomes, known, source, here(namespace), place)
+    asked = WrongAnswer(exercise, calls, outcomes, known, source, in_time(here(namespace)), place)
     if place is None:  # nothing to record; the text alone says where it goes wrong
         return with_where(found, None, known, exercise, source, asked)
     state = torch.get_rng_state()

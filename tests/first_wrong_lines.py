@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from autograder.reports.findings import where_in_words
+from autograder.tracing.edits.ask import ALL_SECONDS
 from autograder.tracing.look import SECONDS
 from autograder.tracing.proof.replay import MOST_STEPS, MOST_TRIES
 from tests.conftest import ROOT
@@ -222,7 +223,8 @@ what helps is seldom what the next reader thinks of, so the later sets are no ea
 Nothing for a right answer: the steps are recorded only where something is wrong. For a wrong one
 the work is bound by counts, whatever the machine: for one answer {tries} ways to mend are tried and
 {steps} steps made again or compared (what is begun is ended); and by {seconds:.0f} seconds of
-processor time. What is the same for everybody of a class (the answer's steps and landmarks, and
+processor time. All its changed versions together may take {versions:.0f} seconds: a net for what counts little
+and takes long, beyond which nothing more is found. What is the same for everybody of a class (the answer's steps and landmarks, and
 those of the known mistakes) is worked out for the first wrong answer to a task and kept; a hand-out
 has the known mistakes' numbers from the beginning. Most of it is the small changes: each is the
 student's program once more. What `python benchmarks/first_line.py` printed, in processor time, on a
@@ -277,7 +279,7 @@ _DIFFERENCE = re.compile(r" ?(The result|Part \d of the result) .*")
 def page() -> str:
     """The whole page, as it should be."""
     by_name = {program.what: program for program in PROGRAMS}
-    head = HEAD.format(tries=MOST_TRIES, steps=MOST_STEPS, seconds=SECONDS)
+    head = HEAD.format(tries=MOST_TRIES, steps=MOST_STEPS, seconds=SECONDS, versions=ALL_SECONDS)
     return head + "".join(map(section, map(by_name.__getitem__, SHOWN)))
 
 

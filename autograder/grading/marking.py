@@ -29,6 +29,7 @@ from autograder.judging.explain import explain_error
 from autograder.judging.verdict import findings, right
 from autograder.reports.report import Result
 from autograder.sandbox import ChildFailed, Failure, Sandbox, Shared
+from autograder.tracing.edits.ask import in_time
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.findings import Steps, with_where, wrong_call
 
@@ -144,7 +145,7 @@ class Marking:
                     request = to_steps_request([calls[place]])
                     reply = child.request(*request, seconds=STEPS_SECONDS)
                     steps = Steps(place, read(*reply, 1)[0], outcomes[place])
-            own = asked_in(child), place
+            own = in_time(asked_in(child)), place
             wrong = WrongAnswer(exercise, calls, outcomes, answers, source, *own)
             return with_where(found, steps, answers, exercise, source, wrong)
 

@@ -397,6 +397,8 @@ def stopped(finding: Finding, told: list[Told], look: Look, error: dict | None) 
         return replace(finding, message=message)  # an earlier line may be the one that is wrong
     of_a_type = error["type"] in OF_A_TYPE and not cause
     before = made_for(finding.line, look.text.source) if of_a_type else {}
+    taken = _taken(error["type"], finding.line, look.text) if before else set()
+    before = {name: line for name, line in before.items() if name in taken}
     if before:  # it may be what is made there that is of another type
         made = " ".join(f"`{name}` is made in line {line}." for name, line in before.items())
         return replace(finding, message=f"{without_advice(message)} {made}")
@@ -407,6 +409,24 @@ def stopped(finding: Finding, told: list[Told], look: Look, error: dict | None) 
     how = "it keeps a function, and does not call it" if function and not layer else how
     where = Where(first_wrong=line, how=how, **look.right_before(line))
     return replace(finding, message=message, where=where)
+
+
+def _taken(kind: str, line: int, text: Text) -> set[str]:
+    """The variables that may be of the type that a statement stops with: what is indexed or is an
+    index, what an attribute is read of, operands and arguments; not what is called."""
+    found: set[str] = set()
+    for node in ast.walk(text.around(line) or ast.Module([], [])):
+        parts: list[ast.AST] = []
+        if kind == "IndexError" and isinstance(node, ast.Subscript):
+            parts = [node.value, *ast.walk(node.slice)]
+        elif kind == "AttributeError" and isinstance(node, ast.Attribute):
+            parts = [node.value]
+        elif kind == "TypeError" and not isinstance(node, ast.Attribute):
+            called = [node.func] if isinstance(node, ast.Call) else []
+            parts = [n for n in ast.iter_child_nodes(node) if n not in called]
+        found |= {n.id for n in parts if isinstance(n, ast.Name)}
+    called = (n.func for n in ast.walk(text.around(line)) if isinstance(n, ast.Call))
+    return found - {f.id for f in called if isinstance(f, ast.Name)}
 
 
 def _came_of_it(told: Told, look: Look) -> bool:

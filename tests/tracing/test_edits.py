@@ -1,13 +1,17 @@
 """Small changes of a program: they undo slips of many kinds, and prove where those stand."""
 
 import ast
+import time
 
 import pytest
+import torch
 
 from autograder.course.calls import Call
 from autograder.sandbox.inside import edited
-from autograder.tracing.edits.ask import here, outcomes_of
-from autograder.tracing.edits.kinds.all import edits
+from autograder.tracing.edits.ask import here, in_time, outcomes_of
+from autograder.tracing.edits.kinds.all import edits, source_of
+from autograder.tracing.edits.kinds.another_type import of_another_type
+from autograder.tracing.edits.kinds.source import line_before, made_for
 from tests.tracing import fresh
 from tests.tracing.helper import asked, told
 
@@ -270,3 +274,37 @@ def test_odd_programs_are_changed_like_others(text):
 def test_what_is_made_of_a_text_is_bound(line, count):
     text = "def f(x):\n" + f"    {line}\n" * count + "    return x\n"
     assert sum(len(edit.source) for edit in edits(text)) <= 21_000_000
+
+
+def test_versions_that_take_long_together_are_asked_no_more():
+    send = in_time(lambda header, tensors: (time.sleep(0.02), ({"versions": []}, {}))[1], 0.01)
+    assert send({}, {}) == ({"versions": []}, {})
+    with pytest.raises(ValueError, match="took more than"):
+        send({}, {})
+    call = Call("f", args=(torch.ones(2),))
+    assert outcomes_of(send, ["x = 1"], [call], wanted=False) == [None]
+
+
+def test_the_second_of_two_changes_is_told_of_the_line_before_the_first_moved_it():
+    text = "def f(x):\n    a = x\n    if x:\n        b = 1\n    c = 2\n    return a\n"
+    moved = "def f(x):\n    if x:\n        b = 1\n    a = x\n    c = 2\n    return a\n"
+    assert [line_before(n, moved, text) for n in range(1, 7)] == [1, 3, 4, 2, 5, 6]
+    alike = "def f(x):\n    x = x + 1\n    x = x + 1\n    return x\n"
+    assert line_before(3, alike, alike) == 3  # of two alike that with the same number
+
+
+def test_what_is_made_for_one_place_is_known_with_its_line():
+    text = (
+        "def f(q, k):\n    n = q\n    rows = []\n    m = q.shape\n    rows.append(n)\n"
+        "    s = torch.zeros(m)\n    s = s + q[:n]\n    return torch.stack(rows), s\n"
+    )
+    assert made_for(6, text) == {"m": 4}
+    assert made_for(7, text) == {"s": 6}  # as it is until then; n is read above, too
+    assert made_for(8, text) == {}  # a list is filled part by part; s is made twice
+
+
+def test_of_a_number_that_may_be_large_no_tensor_is_made():
+    source = source_of("def f(flops, x):\n    n = flops\n    m = x.shape\n    return n, m\n")
+    made = [edit.new for edit in of_another_type(source)]
+    assert "(torch.zeros(x.shape))" in made and "(torch.zeros(flops))" not in made
+    assert "(torch.arange(min(flops, 4096)))" in made

@@ -256,8 +256,9 @@ def _with_its_change(placed: Finding, found: list[Edit], look: Look | None) -> F
 
 
 def _is_sure(edit: Edit, look: Look | None) -> bool:
-    """Whether names cannot be what is wrong: both that change places are given to the function."""
-    if not edit.by_name:
+    """Whether names cannot be what is wrong: both that change places are given to the function, or
+    nothing else reads the one that belongs there."""
+    if not edit.by_name or edit.rank < NATURAL:  # what is made and read nowhere was meant
         return True
     function = function_around(look.text, edit.line) if look is not None else None
     given = {a.arg for a in function.args.args} if function is not None else set()

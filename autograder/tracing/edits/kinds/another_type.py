@@ -56,10 +56,21 @@ def of_another_type(source: Source) -> list[Edit]:
     """The changes of a text that make something of another type of what a statement keeps."""
     found: dict[str, Edit] = {}
     for node in source.nodes():
+        if _is_half(source, node):
+            for around, how in OF_A_TENSOR[: len(SIZES)]:
+                edit = _put(source, node, around.format(source.of(node)), how.format(node.id))
+                found.setdefault(edit.source, edit)
         if isinstance(node, WHOLE) and _is_kept(source, node):
             for edit in _changed(source, node):
                 found.setdefault(edit.source, edit)
     return list(found.values())
+
+
+def _is_half(source: Source, node: ast.AST) -> bool:
+    """Whether it is the variable of which a whole number of parts is kept: `half = x // 2`."""
+    around = source.parent.get(node)
+    halved = isinstance(around, ast.BinOp) and isinstance(around.op, ast.FloorDiv)
+    return isinstance(node, ast.Name) and halved and around.left is node
 
 
 def _is_kept(source: Source, node: ast.expr) -> bool:
