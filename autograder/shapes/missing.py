@@ -58,7 +58,7 @@ def lacking(described: set[int], room) -> list[Verdict]:
         if (
             (after and after.id in described and _is_it(after, stmt, room))
             or (last and last.id in described and _kept(last, stmt, room))
-            or (after and _begins_with_it(after, stmt, room))
+            or _is_the_begin(stmt, room)
         ):
             described.add(stmt.id)
             continue
@@ -80,16 +80,22 @@ def _is_it(after: Stmt, stmt: Stmt, room) -> bool:
     return touches and [room.matcher.node(after).text] == own
 
 
-def _begins_with_it(after: Stmt, stmt: Stmt, room) -> bool:
-    """Whether the comment of what follows tells what comes into it, and that is what this one
-    makes: `[b, t, f] -> [b, t, d]` between the two, or behind the second."""
-    read = {t.text for t in tokens(room.matcher.node(after).text) if t.word}
-    if not read & set(flat(stmt.targets)):
+def _is_the_begin(stmt: Stmt, room) -> bool:
+    """Whether what takes it next has a comment that begins with what comes in: `[b, t, f] -> ..`
+    between the two, or behind the second."""
+    own = set(flat(stmt.targets))
+    later = (s for s in room.order if s.line > stmt.end_line)
+    taker = next((s for s in later if own & _words(s, room)), None)
+    if taker is None:
         return False
     shapes = [len(s) for e in room.runs[stmt.id] for s in results(stmt, e)]
-    told = [s for s in room.tellers.get(after.id, ()) if s.trailing or stmt.end_line < s.line]
+    told = [s for s in room.tellers.get(taker.id, ()) if s.trailing or stmt.end_line < s.line]
     begins = (c.stages[0].terms for s in told for c in s.claims if len(c.stages) > 1)
     return any(len(term.dims) in shapes for terms in begins for term in terms)
+
+
+def _words(stmt: Stmt, room) -> set[str]:
+    return {t.text.split(".")[0] for t in tokens(room.matcher.node(stmt).text) if t.word}
 
 
 def _kept(last: Stmt, stmt: Stmt, room) -> bool:
@@ -112,6 +118,8 @@ def covered(stmt: Stmt, room) -> bool:
             if sighting.trailing and stmt.line <= sighting.line <= stmt.end_line:
                 return True
             if not sighting.trailing and _of_its_name(sighting, stmt, room):
+                return True
+            if not sighting.trailing and _of_all_above(sighting, stmt, room):
                 return True
             continue
         about = (*sighting.stmts, *sighting.block)
@@ -149,9 +157,16 @@ def _of_its_name(sighting: Sighting, stmt: Stmt, room) -> bool:
     own = set(flat(stmt.targets))
     told = [c for c in sighting.claims if c.stages and {t.label for t in c.terms()} & own]
     between = [s for s in room.order if stmt.end_line < s.line < sighting.line]
-    again = any(own & set(flat(s.targets)) for s in between)
+    again = any(own & set(flat(s.targets)) for s in between if s.kind != "augmented")
     below = stmt.end_line < sighting.line and not again
     return below and any(room.holds(c, sighting, stmt.id) for c in told)
+
+
+def _of_all_above(sighting: Sighting, stmt: Stmt, room) -> bool:
+    """Whether a comment says that it is about the lines above: `all above are [b, t, d]`."""
+    words = {t.text.lower() for t in tokens(sighting.text) if t.word}
+    near = stmt.end_line < sighting.line <= stmt.end_line + 2 * NEAR
+    return near and "above" in words and as_many(sighting, stmt, room)
 
 
 def as_many(sighting: Sighting, stmt: Stmt, room) -> bool:

@@ -28,10 +28,10 @@ from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.within import at_its_own_line, in_source_order
 from autograder.tracing.layers import and_twice, of_training, with_lines
 from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
-from autograder.tracing.masks import at_its_mask
 from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan
 from autograder.tracing.raised import nothing, plainly, stopped, with_the_error, without_advice
 from autograder.tracing.say import IN_ORDER, NO_CAUSE, keeps, listed, mend_first, sentence
+from autograder.tracing.taken_there import where_it_is_made
 from autograder.tracing.text import Text
 
 # A number that is made of the length of an axis, as changed operations are told.
@@ -205,7 +205,7 @@ def _with_where(
         named = False  # what the steps prove says more than what a judge saw
     alone = pair and _one_change(told)
     told = _of_the_pair(told, pair, look) if pair and not alone else told
-    told = in_source_order([at_its_mask(each, look.text) for each in told], look)
+    told = in_source_order([where_it_is_made(each, look.text) for each in told], look)
     if pair and not _all_show(pair, known, steps.place, exercise.rtol):  # no line mends both
         told = [replace(each, last=False) for each in told]
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None

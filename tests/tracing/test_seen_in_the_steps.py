@@ -84,7 +84,7 @@ def test_a_mask_is_told_by_its_pattern(hidden, how):
     "mask, line, said",
     [
         ("torch.ones(tokens, tokens).triu(0).bool()", "triu(0)", "hides the current token too"),
-        ("torch.ones(tokens, tokens).tril(0).bool()", "masked_fill", "the wrong way round"),
+        ("torch.ones(tokens, tokens).tril(0).bool()", "tril(0)", "the wrong way round"),
     ],
     ids=["diagonal", "inverted"],
 )

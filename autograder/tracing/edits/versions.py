@@ -13,6 +13,7 @@ from autograder.course.steps.traces import Trace
 from autograder.judging.difference import matches
 from autograder.judging.verdict import right
 from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
+from autograder.tracing.edits.kinds.source import line_before
 from autograder.tracing.edits.place import (
     by_chance,
     by_itself,
@@ -20,6 +21,7 @@ from autograder.tracing.edits.place import (
     looked_at,
 )
 from autograder.tracing.look import Look, Told
+from autograder.tracing.taken_there import where_it_is_made
 from autograder.tracing.text import Text
 
 MOST_STEPS = 1_500  # of versions that are looked at step by step, one after the other
@@ -134,8 +136,9 @@ class Versions:
         return outcomes_of(self.wrong.send, texts, self.wrong.calls, wanted) if texts else []
 
     def told_in(self, source: str, check: str, whole: bool = False) -> list[Told]:
-        """What the steps of a version say. check: a known mistake that is left in it. whole: only
-        if all lines run that did; with half of them left out, what is left may be mended easily."""
+        """What the steps of a version say, told of the lines of the answer as it is. check: a known
+        mistake that is left in it. whole: only if all lines run that did; with half of them left
+        out, what is left may be mended easily."""
         place, bank = self.wrong.place, self.wrong.known.bank
         if place is None or bank is None:
             return []
@@ -145,7 +148,13 @@ class Versions:
         self._looked.append(len(trace.steps) if trace is not None else 0)
         if trace is None or (whole and self._lines - _lines_of(trace)):
             return []
-        return Look(trace, bank, place, Text(source)).told(check)
+        text, as_it_is = Text(source), self.wrong.source
+        told = [where_it_is_made(t, text) for t in Look(trace, bank, place, text).told(check)]
+        lines = [line_before(t.where.first_wrong or 0, source, as_it_is) or None for t in told]
+        return [
+            replace(t, where=replace(t.where, first_wrong=line))
+            for t, line in zip(told, lines, strict=True)
+        ]
 
     @cached_property
     def lines_only_where_wrong(self) -> set[int]:

@@ -67,10 +67,11 @@ def of_another_type(source: Source) -> list[Edit]:
 
 
 def _is_half(source: Source, node: ast.AST) -> bool:
-    """Whether it is the variable of which a whole number of parts is kept: `half = x // 2`."""
-    around = source.parent.get(node)
+    """Whether it is the argument of which a whole number of parts is kept: `half = x // 2`."""
+    around, function = source.parent.get(node), source.function(node)
     halved = isinstance(around, ast.BinOp) and isinstance(around.op, ast.FloorDiv)
-    return isinstance(node, ast.Name) and halved and around.left is node
+    given = [a.arg for a in function.args.args] if function is not None else []
+    return isinstance(node, ast.Name) and halved and around.left is node and node.id in given
 
 
 def _is_kept(source: Source, node: ast.expr) -> bool:

@@ -53,7 +53,12 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield source.with_text(node, f"{source.of(node)}.unsqueeze({axis})", how, 2)
     elif isinstance(node, ast.Call) and callee(node) == "gather":
         yield from _of_the_way_back(source, node)
+    elif isinstance(node, ast.Call) and callee(node) in ("view", "reshape"):
+        yield from _of_parts_in_front(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "range":
+        if len(node.args) == 1:
+            how = f"`{source.shown(node)}` begins with 0, which has no part in it"
+            yield source.with_text(node.args[0], f"1, {source.of(node.args[0])}", how, 2)
         for each in node.args:
             how = f"`{source.shown(node)}` runs over other numbers than it should"
             rank = 2 if _is_a_quotient(source, each) else 1  # which may leave out what is left over
@@ -63,6 +68,18 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
             how = f"`{source.shown(node)}` goes on behind the round of the loop around it"
             for end in (name, f"{name} + 1"):
                 yield source.with_text(node.args[-1], end, how, 2)
+
+
+def _of_parts_in_front(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`x.view(3, b, s, d)`, where the last axis holds the three parts side by side."""
+    sizes = [source.of(each) for each in node.args]
+    first = number(node.args[0]) if len(sizes) > 2 else None
+    if first is None or first < 2 or not isinstance(node.func, ast.Attribute):
+        return
+    how = f"`{source.shown(node)}` cuts the first axis into parts that lie along the last"
+    new = ", ".join([*sizes[1:-1], sizes[0], sizes[-1]])
+    of = source.of(node.func.value)
+    yield source.with_expression(node, f"{of}.reshape({new}).movedim(-2, 0)", how, 2)
 
 
 def _is_a_quotient(source: Source, node: ast.expr) -> bool:
