@@ -223,9 +223,10 @@ what helps is seldom what the next reader thinks of, so the later sets are no ea
 Nothing for a right answer: the steps are recorded only where something is wrong. For a wrong one
 the work is bound by counts, whatever the machine: for one answer {tries} ways to mend are tried and
 {steps} steps made again or compared (what is begun is ended); and by {seconds:.0f} seconds of
-processor time. All its changed versions together may take {versions:.0f} seconds: a net for what counts little
-and takes long, beyond which nothing more is found. What is the same for everybody of a class (the answer's steps and landmarks, and
-those of the known mistakes) is worked out for the first wrong answer to a task and kept; a hand-out
+processor time. All its changed versions together may take {versions:.0f} seconds: a net for what
+counts little and takes long, beyond which nothing more is found. What is the same for everybody of
+a class (the answer's steps and landmarks, and those of the known mistakes) is worked out for the
+first wrong answer to a task and kept; a hand-out
 has the known mistakes' numbers from the beginning. Most of it is the small changes: each is the
 student's program once more. What `python benchmarks/first_line.py` printed, in processor time, on a
 machine that needed 6 ms for the rest of the judging:

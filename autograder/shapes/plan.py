@@ -23,32 +23,8 @@ RUNS = 3
 IMAGE, LARGEST, ROUNDS = 4, 20_000, 3  # axes of an image; numbers of a tensor; tries for fewer
 SMALL = 256  # a size up to which no run is slow
 SLOW, NAMES, WAYS = 500_000, 5, 24  # numbers of a tensor that make a run slow; what is tried then
-PRIMES = (
-    3,
-    5,
-    7,
-    11,
-    13,
-    17,
-    19,
-    2,
-    23,
-    29,
-    31,
-    37,
-    41,
-    43,
-    47,
-    53,
-    59,
-    61,
-    67,
-    71,
-    73,
-    79,
-    83,
-    113,
-)
+PRIMES = (3, 5, 7, 11, 13, 17, 19, 2, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
+PRIMES += (67, 71, 73, 79, 83, 113)
 LARGE = (97, 89, 101, 103, 107, 109)  # room for every sequence: a block size, a context length
 # How often something is done, one time after the other.
 LAYERS = re.compile(r"layers?$|^(?:num|n)_?blocks?$|^blocks$|depth$|stages$", re.I)

@@ -29,9 +29,9 @@ from autograder.tracing.edits.within import at_its_own_line, in_source_order
 from autograder.tracing.layers import and_twice, of_training, with_lines
 from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short, in_its_words
 from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan
+from autograder.tracing.proof.taken_there import where_it_is_made
 from autograder.tracing.raised import nothing, plainly, stopped, with_the_error, without_advice
 from autograder.tracing.say import IN_ORDER, NO_CAUSE, keeps, listed, mend_first, sentence
-from autograder.tracing.taken_there import where_it_is_made
 from autograder.tracing.text import Text
 
 # A number that is made of the length of an axis, as changed operations are told.

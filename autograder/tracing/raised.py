@@ -415,7 +415,8 @@ def _taken(kind: str, line: int, text: Text) -> set[str]:
     """The variables that may be of the type that a statement stops with: what is indexed or is an
     index, what an attribute is read of, operands and arguments; not what is called."""
     found: set[str] = set()
-    for node in ast.walk(text.around(line) or ast.Module([], [])):
+    inside = list(ast.walk(text.around(line) or ast.Module([], [])))
+    for node in inside:
         parts: list[ast.AST] = []
         if kind == "IndexError" and isinstance(node, ast.Subscript):
             parts = [node.value, *ast.walk(node.slice)]
@@ -425,8 +426,8 @@ def _taken(kind: str, line: int, text: Text) -> set[str]:
             called = [node.func] if isinstance(node, ast.Call) else []
             parts = [n for n in ast.iter_child_nodes(node) if n not in called]
         found |= {n.id for n in parts if isinstance(n, ast.Name)}
-    called = (n.func for n in ast.walk(text.around(line)) if isinstance(n, ast.Call))
-    return found - {f.id for f in called if isinstance(f, ast.Name)}
+    functions = (n.func for n in inside if isinstance(n, ast.Call))
+    return found - {f.id for f in functions if isinstance(f, ast.Name)}
 
 
 def _came_of_it(told: Told, look: Look) -> bool:

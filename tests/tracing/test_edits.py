@@ -11,6 +11,7 @@ from autograder.sandbox.inside import edited
 from autograder.tracing.edits.ask import here, in_time, outcomes_of
 from autograder.tracing.edits.kinds.all import edits, source_of
 from autograder.tracing.edits.kinds.another_type import of_another_type
+from autograder.tracing.edits.kinds.put_in import put_in
 from autograder.tracing.edits.kinds.source import line_before, made_for
 from tests.tracing import fresh
 from tests.tracing.helper import asked, told
@@ -308,3 +309,16 @@ def test_of_a_number_that_may_be_large_no_tensor_is_made():
     made = [edit.new for edit in of_another_type(source)]
     assert "(torch.zeros(x.shape))" in made and "(torch.zeros(flops))" not in made
     assert "(torch.arange(min(flops, 4096)))" in made
+
+
+def test_a_version_that_grows_with_each_round_takes_no_more_than_its_memory():
+    grows = "def f(x):\n    for _ in range(64):\n        x = (x + x[..., None]).unsqueeze(-1)\n"
+    send = here({"torch": torch})
+    found = outcomes_of(send, [f"{grows}    return x\n"], [Call("f", (torch.ones(9),))], False)
+    assert found == [None]
+
+
+def test_no_axis_is_put_into_what_a_loop_makes_of_itself():
+    loop = "def f(x, rows):\n    for row in rows:\n        x = x + row\n    return x * 2\n"
+    grows = [edit for edit in put_in(loop) if "unsqueeze" in edit.new]
+    assert grows and 3 not in {edit.line for edit in grows}

@@ -21,14 +21,13 @@ def where_nothing_is_done(finding: Finding, text: Text) -> Finding:
     if where is not None and where.how not in ("", STOPS):
         return finding
     lines = [n.lineno for f in text.functions for n in own_nodes(f) if _does_nothing(n)]
-    outside = [n.lineno for f in text.functions for n in _of_its_own(f)]
+    outside = {n.lineno: n.targets[0].id for f in text.functions for n in _of_its_own(f)}
     lines = [*dict.fromkeys((*lines, *outside))]
     if len(lines) != 1 or (where is not None and where.first_wrong < lines[0]):
         return finding
     (line,) = lines
     how, said = HOW, f"Line {line} does nothing: what it says is kept nowhere."
-    if line in outside:
-        name = text.around(line).targets[0].id
+    if (name := outside.get(line)) is not None:
         how, said = OWN, f"Line {line} makes a `{name}` of its own, without `nonlocal {name}`."
     return replace(
         finding,

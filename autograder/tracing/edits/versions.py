@@ -21,7 +21,7 @@ from autograder.tracing.edits.place import (
     looked_at,
 )
 from autograder.tracing.look import Look, Told
-from autograder.tracing.taken_there import where_it_is_made
+from autograder.tracing.proof.taken_there import where_it_is_made
 from autograder.tracing.text import Text
 
 MOST_STEPS = 1_500  # of versions that are looked at step by step, one after the other

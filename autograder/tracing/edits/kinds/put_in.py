@@ -36,10 +36,11 @@ MORE = (
     ("({0}) / ({0}).sum()", "`{0}` does not sum to 1"),
     ("({0}) - ({0}).logsumexp(-1, keepdim=True)", "the rows of `{0}` are not normalised"),
     ("({0}) - ({0}).mean(-1, keepdim=True)", "its mean is not taken from each row of `{0}`"),
-    ("({}).unsqueeze(-1)", "`{}` has no axis of size 1 where one belongs"),
-    ("({}).unsqueeze(0)", "`{}` has no axis of size 1 where one belongs"),
-    ("({}).unsqueeze(1)", "`{}` has no axis of size 1 where one belongs"),
     ("({}).flip(-1)", "`{}` runs backwards along its last axis"),
+)
+NEW_AXES = tuple(
+    (f"({{}}).unsqueeze({axis})", "`{}` has no axis of size 1 where one belongs")
+    for axis in (-1, 0, 1)
 )
 VALUES = (ast.Name, ast.Call, ast.BinOp, ast.Subscript, ast.Attribute, ast.UnaryOp)
 LIBRARIES = ("torch", "F", "nn", "math", "np", "numpy", "einops", "self")
@@ -88,11 +89,23 @@ def _of_numbers(source: Source, node: ast.expr) -> Iterator[Edit]:
 
 
 def _around(source: Source, node: ast.expr) -> Iterator[Edit]:
-    """A function of one value."""
+    """A function of one value; no new axis of what a loop makes anew from itself, which would grow
+    with each round."""
     if not _is_a_number(source, node):
-        for around, how in (*AROUND, *MORE):
+        for around, how in (*AROUND, *MORE, *(() if _goes_round(source, node) else NEW_AXES)):
             new = around.format(source.of(node))
             yield _put_around(source, node, new, how.format(source.shown(node)))
+
+
+def _goes_round(source: Source, node: ast.expr) -> bool:
+    """Whether it stands in a loop, in a statement that reads what it gives a new value."""
+    statement = source.statement(node)
+    targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+    made = {n.id for t in targets if t is not None for n in source.names(t)}
+    value = getattr(statement, "value", None)
+    read = {n.id for n in source.names(value)} if value is not None else set()
+    loops = any(isinstance(n, ast.For | ast.While) for n in source.around(statement))
+    return loops and (isinstance(statement, ast.AugAssign) or bool(made & read))
 
 
 def _beside(source: Source, node: ast.expr) -> Iterator[Edit]:

@@ -108,7 +108,7 @@ class Source:
         return (n for n in self.inside(self.tree) if isinstance(n, ast.FunctionDef))
 
     def nodes(self) -> Iterator[ast.AST]:
-        """All syntax inside of functions, in the order of the text."""
+        """All syntax inside of functions, and of their defaults, in the order of the text."""
         for function in self.functions():
             if any(isinstance(n, ast.FunctionDef) for n in self.around(function)):
                 continue  # it is part of the one around it

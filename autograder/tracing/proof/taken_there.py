@@ -1,7 +1,7 @@
 """The line that makes what is wrong, where another only takes it: a mask, a count, a scale.
 
-The steps show tensors. A number of the loop's rounds or of an object is none, and a mask shows where
-it is laid on.
+The steps show tensors. A number that a loop counts or an object keeps is none, and a mask shows
+where it is laid on.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from autograder.tracing.edits.kinds.names import keeps
 from autograder.tracing.edits.kinds.source import made_for
 from autograder.tracing.look import Told
-from autograder.tracing.text import Text, callee
+from autograder.tracing.text import Text, callee, made_in
 
 PLACES = ("inverted", "diagonal hidden", "one step late", "past hidden", "top left", "transposed")
 PLACES += ("upside down", "square")  # what is wrong with which places are hidden
@@ -60,7 +60,7 @@ def _of_its_count(told: Told, line: int, text: Text) -> int | None:
     if not isinstance(by, ast.Name):
         return None
     counts = [n for n in text.nodes if isinstance(n, ast.AugAssign) and text.of(n.target) == by.id]
-    begun = [n.value for n in text.nodes if isinstance(n, ast.Assign) and by.id in _named(n, text)]
+    begun = [value for name, value in _kept(text) if name == by.id]
     zero = len(begun) == 1 and isinstance(begun[0], ast.Constant)
     return counts[0].lineno if zero and len(counts) == 1 else None
 
@@ -70,12 +70,12 @@ def _of_its_scale(told: Told, line: int, text: Text) -> int | None:
     node = text.around(line)
     if BY_A_SIZE not in told.where.how or node is None:
         return None
-    sides = (n for n in ast.walk(node) if isinstance(n, ast.BinOp))
-    kept = {text.of(n.right) for n in sides if isinstance(n.right, ast.Attribute)}
-    made = [n for n in text.nodes if isinstance(n, ast.Assign) and kept & set(_named(n, text))]
-    reads = [n for n in text.nodes if isinstance(n, ast.Attribute) and text.of(n) in kept]
-    computed = len(made) == 1 and isinstance(made[0].value, ast.BinOp | ast.Call)
-    return made[0].lineno if computed and len(reads) == 2 else None
+    factors = {text.of(n.right) for n in ast.walk(node) if isinstance(n, ast.BinOp)}
+    made = [(name, v) for name, v in _kept(text) if name in factors and name.startswith("self.")]
+    name, value = made[0] if len(made) == 1 else ("", None)
+    named = [n for n in text.nodes if isinstance(n, ast.Attribute) and text.of(n) == name]
+    computed = isinstance(value, ast.BinOp | ast.Call) and len(named) == 2  # there and here
+    return value.lineno if computed else None
 
 
 def _divisor(line: int, text: Text) -> ast.expr | None:
@@ -84,5 +84,7 @@ def _divisor(line: int, text: Text) -> ast.expr | None:
     return value.right if divides else None
 
 
-def _named(node: ast.Assign, text: Text) -> list[str]:
-    return [text.of(target) for target in node.targets]
+def _kept(text: Text) -> list[tuple[str, ast.expr]]:
+    """What gets a value, by its text, with the value."""
+    made = (n for n in text.nodes if isinstance(n, ast.Assign))
+    return [(text.of(target), value) for node in made for target, value in made_in(node)]
