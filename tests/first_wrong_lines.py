@@ -217,9 +217,9 @@ last, it was 213 of the 259, and 104 of 128 others that nobody had looked at. AX
 then: all four sets together are 60 of 72 and 29 of 36, with 10 wrong lines in 108. Then the machine
 made another draw: of 547 wrong programs 420 were told their line and 63 a wrong one, more than half
 of those where an error showed lines behind what made it. When that was mended AZ and BA came, of
-two readers each, and when those were, BB and BC: 61 of 76 and 21 of 40 together, with 12 wrong lines in
-116, in six of them the second line of a pair. With what was mended then the four give 71 of 76 and
-27 of 40 by their lines.
+two readers each, and when those were, BB and BC: 61 of 76 and 21 of 40 together, with 12 wrong
+lines in 116, in six of them the second line of a pair. With what was mended then the four give 71
+of 76 and 27 of 40 by their lines.
 
 So of single mistakes nobody had thought of, six to nine of ten get their line and their cause; in
 most others the cause or the line alone is told. One program in five to fifteen is told something
