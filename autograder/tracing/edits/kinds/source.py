@@ -282,11 +282,16 @@ def _filled(source: Source) -> set[str]:
 
 
 def is_alias(name: str, text: str) -> bool:
-    """Whether a variable is nothing but another name for one: `x = y`."""
+    """Whether a variable is nothing but another name for one: `x = y`, and no part of it."""
     made = [n for n in Source(text).nodes() if isinstance(n, ast.Assign)]
-    pairs = [(ast.unparse(target), value) for n in made for target, value in made_in(n)]
-    own = [value for target, value in pairs if target == name]
+    pairs = [(ast.unparse(target), n, value) for n in made for target, value in made_in(n)]
+    own = [value for target, n, value in pairs if target == name and not _is_apart(n)]
     return len(own) == 1 and isinstance(own[0], ast.Name)
+
+
+def _is_apart(node: ast.Assign) -> bool:
+    """Whether a statement takes apart what one variable holds: `a, b = pair`."""
+    return isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Tuple | ast.List)
 
 
 def is_about(line: int, message: str, text: str) -> bool:
