@@ -342,7 +342,7 @@ class SelfAttention(nn.Module):
     def forward(self, x):
         q = self.q(x)  # from (batch_size, seq_len, input_size) to (batch_size, seq_len, hidden)
         k = self.k(x)  # from (batch_size, seq_len, input_size) to (batch_size, seq_len, hidden)
-        k_t = k.mT  #! missing
+        k_t = k.mT
         v = self.v(x)  # from (batch_size, seq_len, input_size) to (batch_size, seq_len, hidden)
         s = q @ k_t  # (batch_size, seq_len, hidden) times (batch_size, hidden, seq_len) gives (batch_size, seq_len, seq_len)
         s /= self.scale
