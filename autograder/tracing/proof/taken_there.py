@@ -29,7 +29,8 @@ def where_it_is_made(told: Told, text: Text) -> Told:
     made = made or _of_its_scale(told, line, text)
     if made is None:
         return told
-    where = replace(told.where, first_wrong=made, last_right=None, landmark="")
+    how = told.where.how and f"in line {line}, which takes it, {told.where.how}"
+    where = replace(told.where, first_wrong=made, last_right=None, landmark="", how=how)
     return replace(told, where=where, statement=text.statement(made))
 
 
