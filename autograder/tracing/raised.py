@@ -12,6 +12,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+import torch
+
 from autograder.course.asking import STOPS, Exercise, Finding, Where
 from autograder.course.steps.traces import Step, Stopped, Trace
 from autograder.judging.compare import WHERE_IT_RUNS
@@ -107,15 +109,24 @@ def made_of_a_tensor(error: dict, trace: Trace, text: Text) -> tuple[int, str] |
 def uncalled(error: dict, text: Text) -> tuple[int, str] | None:
     """Where a function was kept that should have been called, `top = x.values`, if what stopped the
     code takes it: its line, and a sentence."""
-    if not re.search(r"\b(builtin_function_or_method|method|function)\b", error["message"]):
-        return None
     last = text.around(error["line"] or 0)
-    read = {n.id for n in ast.walk(last) if isinstance(n, ast.Name)} if last is not None else set()
-    for node in (n for n in text.nodes if isinstance(n, ast.Assign)):
-        kept = {t.id for t in node.targets if isinstance(t, ast.Name)} & read
-        if kept and isinstance(node.value, ast.Attribute) and node.lineno < last.lineno:
-            return node.lineno, f"`{text.of(node.value)}` is a function: it is not called there."
-    return None
+    if last is None or not re.search(r"\b(builtin_function_or_method|method)\b", error["message"]):
+        return None
+    read = {n.id for n in ast.walk(last) if isinstance(n, ast.Name)}
+    kept = [
+        n
+        for n in text.nodes
+        if isinstance(n, ast.Assign) and n.lineno < last.lineno and _is_a_method(n.value)
+        if read & {t.id for t in n.targets if isinstance(t, ast.Name)}
+    ]
+    if len(kept) != 1:
+        return None
+    return kept[0].lineno, f"`{text.of(kept[0].value)}` is a function: it is not called there."
+
+
+def _is_a_method(node: ast.expr) -> bool:
+    """Whether an expression is an attribute that is a function of every tensor: not `x.shape`."""
+    return isinstance(node, ast.Attribute) and callable(getattr(torch.Tensor, node.attr, None))
 
 
 def _unknown_name(said: str, text: Text) -> str:

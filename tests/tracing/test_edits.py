@@ -13,6 +13,8 @@ from autograder.tracing.edits.kinds.all import edits, source_of
 from autograder.tracing.edits.kinds.another_type import of_another_type
 from autograder.tracing.edits.kinds.put_in import put_in
 from autograder.tracing.edits.kinds.source import line_before, made_for
+from autograder.tracing.raised import uncalled
+from autograder.tracing.text import Text
 from tests.tracing import fresh
 from tests.tracing.helper import asked, told
 
@@ -322,3 +324,14 @@ def test_no_axis_is_put_into_what_a_loop_makes_of_itself():
     loop = "def f(x, rows):\n    for row in rows:\n        x = x + row\n    return x * 2\n"
     grows = [edit for edit in put_in(loop) if "unsqueeze" in edit.new]
     assert grows and 3 not in {edit.line for edit in grows}
+
+
+@pytest.mark.parametrize(
+    "kept, told",
+    [("x.amax", 2), ("x.shape", None), ("self.weight", None), ("x.amax(1)", None)],
+)
+def test_what_is_kept_is_called_a_function_only_where_it_is_one(kept, told):
+    text = Text(f"def f(self, x):\n    top = {kept}\n    return x - top\n")
+    said = "unsupported operand type(s) for -: 'Tensor' and 'builtin_function_or_method'"
+    found = uncalled({"message": said, "line": 3}, text)
+    assert (found and found[0]) == told
