@@ -13,7 +13,7 @@ from .child import Child
 from .inside.sandbox_wire import Failure
 from .limits import ChildFailed, Limits
 from .memory import ControlGroup, remove_stale_groups
-from .probe import TIERS, Tier, make_plan, plan_child, probe, work_folder
+from .probe import TIERS, Tier, for_course, make_plan, plan_child, probe, work_folder
 from .warm import Warm, WarmDied, WarmUnable
 from .warm import prepare as warm_up
 
@@ -57,7 +57,7 @@ class Sandbox:
         self._course = os.path.realpath(course)
         if not os.path.isdir(self._course):
             raise ChildFailed(Failure.CANNOT_START, f"The course folder {course} is not a folder.")
-        self._tier = _choose(tier, allow_weak)
+        self._tier = for_course(_choose(tier, allow_weak), self._course)
         self._plan = make_plan(self._tier, self._course, self.limits, [str(path) for path in hide])
         self._settings = _settings(self._tier.name != "limits", preload, runner)
         remove_stale_groups()

@@ -85,6 +85,26 @@ def _first(warm: Warm, name: str, course: str) -> Tier:
     return Tier(name, False, "; ".join(dict.fromkeys(reasons)))
 
 
+def for_course(tier: Tier, course: str) -> Tier:
+    """The tier as it can serve this folder: a private one is out of reach of another user id.
+
+    A root of the child's own shows the folder by itself; without one, each folder above it has to
+    let the child through.
+    """
+    if tier.name == "namespaces" or not tier.own_uid or _open_to_all(course):
+        return tier
+    why = "the course folder is private, so the child runs under your user id"
+    return dataclasses.replace(
+        tier, own_uid=False, reason="; ".join(filter(None, (tier.reason, why)))
+    )
+
+
+def _open_to_all(folder: str) -> bool:
+    """Whether anyone may list a folder: may enter all above it, and read it."""
+    above = Path(folder).parents
+    return os.stat(folder).st_mode & 0o5 == 0o5 and all(p.stat().st_mode & 0o1 for p in above)
+
+
 def make_plan(tier: Tier, course: str, limits: Limits, hide: list[str]) -> dict:
     """What the warm process needs to know to isolate any child of one sandbox."""
     own_root = tier.name == "namespaces"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.sandbox import Sandbox, files
+from autograder.sandbox import Sandbox, Tier, files
+from autograder.sandbox.probe import for_course
 from tests.forms import first_of
 from tests.sandbox.conftest import RUNNER
 
@@ -88,3 +89,28 @@ def test_landlock_grants_all_but_the_hidden(tmp_path, monkeypatch):
     read, listed = files.grants([str(tmp_path)], [str(tmp_path / "a" / "hide")])
     assert sorted(read) == [str(tmp_path / name) for name in ("a/file", "a/keep", "b")]
     assert sorted(listed) == [str(tmp_path), str(tmp_path / "a")]
+
+
+def test_a_private_course_is_not_asked_for_under_another_user_id(tmp_path):
+    """Without a root of its own a child enters each folder above the course by its own rights."""
+    for_all = tmp_path / "for all"
+    private = tmp_path / "private" / "course"
+    for folder in (for_all, private):
+        folder.mkdir(parents=True)
+        folder.chmod(0o755)
+    own = Tier("landlock", True, "", own_uid=True)
+    above = [p for p in tmp_path.parents if not p.stat().st_mode & 0o1] + [tmp_path]
+    before = {folder: folder.stat().st_mode for folder in above}
+    try:
+        for folder in above:
+            folder.chmod(0o711)
+        assert for_course(own, str(for_all)) == own
+        private.parent.chmod(0o700)
+        changed = for_course(own, str(private))
+        assert not changed.own_uid
+        assert "private" in changed.reason
+        by_namespaces = Tier("namespaces", True, "", own_uid=True)
+        assert for_course(by_namespaces, str(private)) == by_namespaces
+    finally:
+        for folder, mode in before.items():
+            folder.chmod(mode)
