@@ -102,10 +102,15 @@ class Scope:
         if call in self.homes and (size := names.of_role(plain, sizes)) is not None:
             return size, CALL
         if plain in self.legend and (value := self._explained(plain, execution)) is not None:
-            return value, LEGEND
+            return value, LEGEND if self._is_of_the_code(plain, execution) else CALL
         if name in self.constants:
             return self.constants[name], CONSTANT
         return self._meant(plain, sizes, call)
+
+    def _is_of_the_code(self, plain: str, execution: Execution) -> bool:
+        """Whether what explains a name has no letters that only the call gives a size."""
+        letters = [n for n in names_of(self.legend[plain]) if len(n) == 1]
+        return all(execution.size(n) is not None for n in letters)
 
     def _explained(self, plain: str, execution: Execution, deep: int = 0) -> int | None:
         """The size that a legend gives a name: `D = H / N`, `H = hidden`."""

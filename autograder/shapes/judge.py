@@ -62,6 +62,7 @@ from autograder.shapes.wording import (
 
 ACCUSES = ("false", "missing")
 MAX_UNITS = 8  # calls of one function that are looked at
+LOOSE = 3  # comments in which a letter alone is wrong, from which on it may be loose
 MAX_LEGENDS = 4_000  # characters of comments in which legends are looked for
 
 
@@ -370,6 +371,20 @@ class _Room:
         terms = [(c.terms(), self.runs[i]) for s, i in of for c in s.claims]
         return [(t[0].label, t[0].dims, runs) for t, runs in terms if len(t) == 1 and t[0].label]
 
+    @cached_property
+    def loose(self) -> frozenset[str]:
+        """The letters that are all that is wrong behind several lines, for several sizes: such as
+        the channels of each layer."""
+        apart: dict[str, list[int]] = {}
+        for s in (s for s in self.sightings if s.trailing and len(s.claims) == 1):
+            terms, stmt = s.claims[0].terms(), self.stmts[s.stmts[0]]
+            for e in self.runs[stmt.id][:1] if len(terms) == 1 else ():
+                letter = self.matcher.apart(terms[0].dims, stmt, e)
+                if letter is not None and letter[0] in names.CHANNELS:
+                    apart.setdefault(letter[0], []).append(letter[1])
+        often = {n for n, sizes in apart.items() if len(sizes) >= LOOSE and len(set(sizes)) > 1}
+        return frozenset(often)
+
     def case(self, claim: Claim, sighting: Sighting, stmt: Stmt, runs=None) -> Case:
         place = next((i for i, s in enumerate(self.order) if s.id == stmt.id), 0)
         around = [*self.order[max(0, place - NEAR) : place], *self.order[place + 1 :][:NEAR]]
@@ -388,6 +403,7 @@ class _Room:
             self.arguments,
             self.bare,
             self._others(sighting),
+            self.loose,
         )
 
     def _others(self, sighting: Sighting) -> Counter[str]:

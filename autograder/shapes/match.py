@@ -16,7 +16,7 @@ from autograder.shapes.recording import (
     tensors,
     wholes,
 )
-from autograder.shapes.text.dims import Expr, evaluate, shape_fits
+from autograder.shapes.text.dims import Expr, aligned, evaluate, fits, shape_fits
 from autograder.shapes.text.reader import Claim, Stage
 from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Node, Stmt, Traced, flat
@@ -158,6 +158,14 @@ class Matcher:
         return bool(last and stage.op == last and made) and all(
             shape_fits(dims, s, lookup) for s in made
         )
+
+    def apart(self, dims, stmt: Stmt, execution: Execution) -> tuple[str, int] | None:
+        """The letter that alone is wrong of a shape, with the size that stands there."""
+        made, lookup = results(stmt, execution)[:1], self.scope.lookup(execution)
+        pairs = aligned(dims, len(made[0])) if made else None
+        wrong = [(i, j) for i, j in pairs or () if not fits(dims[i], made[0][j], lookup)]
+        name = dims[wrong[0][0]] if len(wrong) == 1 else ("", "")
+        return (name[1], made[0][wrong[0][1]]) if name[0] == "name" and len(name[1]) == 1 else None
 
     def passes(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether a single shape is that of something on the way."""

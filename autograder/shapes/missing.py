@@ -9,6 +9,7 @@ from autograder.shapes.match import results
 from autograder.shapes.places.attach import Sighting
 from autograder.shapes.places.layout import MAKES
 from autograder.shapes.places.told_before import is_told
+from autograder.shapes.places.told_elsewhere import is_told_elsewhere, words
 from autograder.shapes.recording import Execution
 from autograder.shapes.text.comments import Given
 from autograder.shapes.text.lexer import tokens
@@ -25,6 +26,8 @@ def needs_one(stmt: Stmt, runs: list[Execution], lines: list[str], given: Given)
     if stmt.kind not in ("assign", "return") or stmt.alias or stmt.receiver is not None:
         return False
     if lines[stmt.line - 1].split("#")[0].strip() in given.code or _only_names(stmt, lines):
+        return False
+    if _is_itself(stmt, lines):
         return False
     return any(s for e in runs for s in results(stmt, e))  # without dimensions it asks for nothing
 
@@ -46,6 +49,21 @@ def _only_names(stmt: Stmt, lines: list[str]) -> bool:
     )
 
 
+def _is_itself(stmt: Stmt, lines: list[str]) -> bool:
+    """`self.kept = weights.detach()`: another name for one, on its own or in another place."""
+    try:
+        node = ast.parse(lines[stmt.line - 1].strip()).body[0]
+    except (SyntaxError, IndexError, RecursionError, MemoryError):
+        return False
+    value = node.value if isinstance(node, ast.Assign) else None
+    calls = 0
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        if value.func.attr not in KEEPS:
+            return False
+        value, calls = value.func.value, calls + 1
+    return calls > 0 and isinstance(value, ast.Name)
+
+
 def lacking(described: set[int], room) -> list[Verdict]:
     """The statements that make a tensor and that no comment can be about."""
     found, described, order = [], set(described), room.order
@@ -62,7 +80,7 @@ def lacking(described: set[int], room) -> list[Verdict]:
         ):
             described.add(stmt.id)
             continue
-        if is_told(stmt, after, room):
+        if is_told(stmt, after, room) or is_told_elsewhere(stmt, room) or _is_a_row(stmt, room):
             continue
         text, runs = room.text(stmt), room.runs[stmt.id]
         message = f"Line {stmt.line}: `{text}` makes a tensor; its shape is not in a comment."
@@ -70,6 +88,12 @@ def lacking(described: set[int], room) -> list[Verdict]:
         proposal = ", ".join(spelled(runs, shapes, room.scope, unknown=UNKNOWN))
         found.append(Verdict(stmt.line, text, "", "missing", message, proposal=proposal))
     return found
+
+
+def _is_a_row(stmt: Stmt, room) -> bool:
+    """Whether several tensors are kept as one, side by side: a tuple or a list is no tensor."""
+    several = room.matcher.node(stmt).kind in ("Tuple", "List", "ListComp", "Dict", "DictComp")
+    return several and stmt.kind == "assign" and len(stmt.targets) == len(flat(stmt.targets)) == 1
 
 
 def _is_it(after: Stmt, stmt: Stmt, room) -> bool:
@@ -85,17 +109,13 @@ def _is_the_begin(stmt: Stmt, room) -> bool:
     between the two, or behind the second."""
     own = set(flat(stmt.targets))
     later = (s for s in room.order if s.line > stmt.end_line)
-    taker = next((s for s in later if own & _words(s, room)), None)
+    taker = next((s for s in later if own & words(s, room)), None)
     if taker is None:
         return False
     shapes = [len(s) for e in room.runs[stmt.id] for s in results(stmt, e)]
     told = [s for s in room.tellers.get(taker.id, ()) if s.trailing or stmt.end_line < s.line]
     begins = (c.stages[0].terms for s in told for c in s.claims if len(c.stages) > 1)
     return any(len(term.dims) in shapes for terms in begins for term in terms)
-
-
-def _words(stmt: Stmt, room) -> set[str]:
-    return {t.text.split(".")[0] for t in tokens(room.matcher.node(stmt).text) if t.word}
 
 
 def _kept(last: Stmt, stmt: Stmt, room) -> bool:

@@ -241,11 +241,24 @@ def tensors(value) -> list[Shape]:
 
 
 def wholes(value) -> list[list[tuple[int, ...]]]:
-    """The shapes of a value; and of a list of like tensors, with its length before or behind."""
+    """The shapes of a value; and of a list of like tensors, with its length before or behind; of
+    lists in a list with all lengths before."""
     shapes = tensors(value)
     if not isinstance(value, Sequence) or len(set(shapes)) != 1:
         return [shapes]
-    return [shapes, [(value.length, *shapes[0])], [(*shapes[0], value.length)]]
+    nested = [
+        [one] for one in [_nested(value)] if one is not None and len(one) > len(shapes[0]) + 1
+    ]
+    return [shapes, [(value.length, *shapes[0])], [(*shapes[0], value.length)], *nested]
+
+
+def _nested(value) -> Shape | None:
+    """The shape of like lists of like tensors, as if they were one tensor."""
+    if not isinstance(value, Sequence):
+        return value.shape if isinstance(value, Tensor) else None
+    inner = {_nested(part) for part in value.parts}
+    one = inner.pop() if len(inner) == 1 else None
+    return None if one is None else (value.length, *one)
 
 
 def hides(value) -> bool:

@@ -8,6 +8,7 @@ from autograder.tracing.alike import HIDDEN, near, plain, tells
 from autograder.tracing.reference import multiple
 
 MOST_ITEMS = 16  # that are compared with one another
+ZEROS = "there are zeros where values were expected"
 OTHER_ZEROS = "zeros stand in other places than they should"
 FEW = 0.5  # the share of an axis up to which one says that only these places differ
 
@@ -43,7 +44,7 @@ def differs(value: torch.Tensor, right: torch.Tensor) -> str:
     zeros = int(((one == 0) & (two != 0)).sum())
     if zeros and zeros * 10 >= one.numel():
         both = bool(((one != 0) & (two == 0)).any())
-        return OTHER_ZEROS if both else "there are zeros where values were expected"
+        return OTHER_ZEROS if both else ZEROS
     if _one_number(one, two):
         return "one and the same number is added to all of it, or left out"
     if _one_vector(one - two):

@@ -5,6 +5,7 @@ A finding stays what it is: its name and its verdict decide about marks, and nei
 
 from __future__ import annotations
 
+import ast
 import logging
 import re
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from autograder.judging.difference import difference, is_nameless, matches
 from autograder.judging.look_again import PREFIX
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls
+from autograder.tracing.differs import ZEROS
 from autograder.tracing.edits.idle import where_nothing_is_done
 from autograder.tracing.edits.returned import the_call_named
 from autograder.tracing.edits.told import ANOTHER, SEVERAL, by_its_edit
@@ -31,8 +33,16 @@ from autograder.tracing.look import TWO_AT_ONCE, Look, Told, by_habit, cut_short
 from autograder.tracing.proof.as_known import gives_as_changed, is_other_nan
 from autograder.tracing.proof.taken_there import where_it_is_made
 from autograder.tracing.raised import nothing, plainly, stopped, with_the_error, without_advice
-from autograder.tracing.say import IN_ORDER, NO_CAUSE, keeps, listed, mend_first, sentence
-from autograder.tracing.text import Text
+from autograder.tracing.say import (
+    ANOTHER_TENSOR,
+    IN_ORDER,
+    NO_CAUSE,
+    keeps,
+    listed,
+    mend_first,
+    sentence,
+)
+from autograder.tracing.text import Text, callee
 
 # A number that is made of the length of an axis, as changed operations are told.
 ONE = r"the number of {} is {}the length of axis \d+ of its first side\."
@@ -41,6 +51,9 @@ OF_AN_AXIS = re.compile(
     ONE.format("([^.]*?)", "((?:1 over )?(?:the root of )?)")
     + rf"(?: Or, what comes to the same: {AGAIN})*"
 )
+# Mistakes in which places a mask hides, but for one that is not there at all.
+OF_A_MASK = re.compile(r"^mask\.(?!none)|diagonal|not masked")
+HIDING = {"masked_fill", "masked_fill_", "where", "softmax", "log_softmax", "exp", "tril", "triu"}
 OR = "Or, what comes to the same: "
 Named = tuple[str, str]  # a mistake as (check, message)
 
@@ -135,7 +148,7 @@ def with_where(
         if steps is not None and known.bank is not None:
             look = Look(steps.trace, known.bank, steps.place, text)
         placed, told = _with_where(found, steps, look, known, exercise)
-        placed = [_without_a_guess(f, exercise) for f in placed]
+        placed = [_as_it_is_taken(_without_a_guess(f, exercise), text) for f in placed]
         if asked is not None:
             placed = by_its_edit(found, placed, asked, look)
         placed = with_lines(placed, text)
@@ -150,14 +163,36 @@ def with_where(
 
 
 def _without_a_guess(finding: Finding, exercise: Exercise) -> Finding:
-    """A finding without the line of a step of which nothing is known but that it is not right: what
-    it takes may have been chosen elsewhere."""
+    """A finding without the line of a step of which nothing is known but that it is not right, or
+    that it gives zeros: what it takes may have been chosen elsewhere."""
     where = finding.where
     nameless = finding.verdict == Verdict.WRONG and is_nameless(finding.check, exercise.task)
     nameless = nameless or finding.verdict == Verdict.ERROR or finding.check.endswith(ANOTHER)
-    if where is None or where.how or not nameless or finding.message.startswith(SEVERAL):
+    chance = where is not None and where.how == ZEROS and not nameless
+    if not chance and (where is None or where.how or not nameless):
+        return finding
+    if finding.message.startswith(SEVERAL):
         return finding
     return replace(finding, where=None, line=None, statement="")
+
+
+def _as_it_is_taken(finding: Finding, text: Text) -> Finding:
+    """A finding without the line that only takes what a wrong mask was laid on, or adds up what
+    another line chose: what it takes is made before."""
+    where = finding.where
+    node = text.around(where.first_wrong) if where is not None else None
+    if node is None or finding.verdict != Verdict.WRONG:
+        return finding
+    of_a_mask = OF_A_MASK.search(finding.check) and not where.how and not _hides(node)
+    adds = isinstance(node, ast.AugAssign) and where.how == ANOTHER_TENSOR
+    return replace(finding, where=None, line=None, statement="") if of_a_mask or adds else finding
+
+
+def _hides(node: ast.stmt) -> bool:
+    """Whether a statement lays a mask on, makes one, or takes a softmax of what was masked."""
+    inside = list(ast.walk(node))
+    calls = {callee(n) for n in inside if isinstance(n, ast.Call)}
+    return bool(calls & HIDING) or any(isinstance(n, ast.Compare | ast.Subscript) for n in inside)
 
 
 def _by_chance(finding: Finding) -> Finding:
@@ -205,7 +240,8 @@ def _with_where(
         named = False  # what the steps prove says more than what a judge saw
     alone = pair and _one_change(told)
     told = _of_the_pair(told, pair, look) if pair and not alone else told
-    told = in_source_order([where_it_is_made(each, look.text) for each in told], look)
+    check = finding.check if named and not pair else ""
+    told = in_source_order([where_it_is_made(each, look.text, check) for each in told], look)
     if pair and not _all_show(pair, known, steps.place, exercise.rtol):  # no line mends both
         told = [replace(each, last=False) for each in told]
     unbuilt = finding.check.startswith(PREFIX) and finding.line is not None

@@ -16,10 +16,12 @@ import torch
 
 from autograder.tracing.text import (
     Text,
+    alone,
     callee,
     ends_in_a_comma,
     function_around,
     gives_back,
+    is_docstring,
     overwritten,
 )
 
@@ -32,6 +34,11 @@ class Error:
     text: Text
     line: int | None
     shapes: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def said(self) -> str:
+        """The text of the error."""
+        return self.found.string
 
     def nodes(self) -> list[ast.AST]:
         """The syntax of the statement that stopped."""
@@ -248,6 +255,11 @@ def without_dim(error: Error) -> str:
 
 
 def another_dtype(error: Error) -> str:
+    if re.search(r"double != float|float != double|Double and Float|Float and Double", error.said):
+        return (
+            "One tensor has float64 numbers and the other float32: `.double()` of one belongs to "
+            "the other, too."
+        )
     return (
         "One tensor holds whole numbers (or bools) and the other floating ones: `.float()` makes "
         "floating numbers of them."
@@ -382,6 +394,13 @@ def stays_empty(error: Error) -> str:
     return ""
 
 
+# What does not fit, or is of another type, may have been made so on any line before.
+ANY_BEFORE = re.compile(
+    r"must match the size|shapes cannot be multiplied|same number of dimensions|[Ee]xpected size"
+    r"|out of bounds for dimension|too many indices|must match the existing size|shape mismatch"
+    r"|not implemented for '|expected Tensor as element|non-empty|expected BoolTensor"
+    r"|used as indices|'str' object has no attribute|has no attribute 'remove'"
+)
 IN_PLACE = ("append", "extend", "insert", "sort", "reverse")  # of a list, which return nothing
 _OPERANDS = r"unsupported operand type\(s\) for [^:]{1,9}: .*"
 # (the error's type or '', a pattern in its text, what is said)
@@ -429,6 +448,7 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("ValueError", r"only one element tensors can be converted", no_number),
     ("IndexError", r"shape of the mask .* does not match the shape", mask_in_an_index),
     ("RuntimeError", r"non-empty TensorList", stays_empty),
+    ("ValueError", r"non-empty list of Tensors", stays_empty),
     ("ValueError", r"not enough values to unpack .*got 0", stays_empty),
     ("ValueError", r"(not enough|too many) values to unpack", not_unpacked),
 ]  # fmt: skip
@@ -436,10 +456,28 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
 
 def misuse(kind: str, said: str, text: Text, line: int | None, shapes=()) -> str:
     """What an error means; '' where its text does not say."""
+    return _misuse(kind, said, text, line, shapes)[1]
+
+
+def line_of_misuse(kind: str, said: str, text: Text, line: int) -> int | None:
+    """The line that is wrong where an error's text says what it means: the one that stops, or the
+    first of the `__init__` that lacks one; None where it may be any line before."""
+    if alone(text) is not None:
+        return line
+    words, _ = _misuse(kind, said, text, line, ())
+    if words in (stays_empty, not_expanded) or (words is None and ANY_BEFORE.search(said[:2_000])):
+        return None
+    function = function_around(text, line) if words is no_super else None
+    begin = [n for n in function.body if not is_docstring(n)] if function is not None else []
+    return begin[0].lineno if begin else line
+
+
+def _misuse(kind: str, said: str, text: Text, line: int | None, shapes) -> tuple:
+    """What finds the words for an error, and the words."""
     for wanted, pattern, words in MISUSES:
         found = re.search(pattern, said[:2_000]) if wanted == kind else None
         if found is not None:
             sentence = words(Error(found, text, line, tuple(map(tuple, shapes))))
             if sentence:
-                return sentence
-    return ""
+                return words, sentence
+    return None, ""

@@ -22,7 +22,7 @@ from autograder.tracing.alike import likeness
 from autograder.tracing.binding import of_another_axis
 from autograder.tracing.edits.kinds.source import made_for
 from autograder.tracing.look import Look, Told
-from autograder.tracing.misuses import misuse
+from autograder.tracing.misuses import line_of_misuse, misuse
 from autograder.tracing.reference import Reference
 from autograder.tracing.say import called
 from autograder.tracing.text import (
@@ -406,6 +406,9 @@ def stopped(finding: Finding, told: list[Told], look: Look, error: dict | None) 
     end = look.trace.stopped
     if end is not None and look.judged is not None and look.judged.bad & {*end.inputs}:
         return replace(finding, message=message)  # an earlier line may be the one that is wrong
+    went_well = _went_well(look.trace)
+    if went_well:  # what it was given this time may be wrong, and not the line itself
+        return replace(finding, message=f"{plainly(finding).message} {went_well}")
     of_a_type = error["type"] in OF_A_TYPE and not cause
     before = made_for(finding.line, look.text.source) if of_a_type else {}
     taken = _taken(error["type"], finding.line, look.text) if before else set()
@@ -413,13 +416,37 @@ def stopped(finding: Finding, told: list[Told], look: Look, error: dict | None) 
     if before:  # it may be what is made there that is of another type
         made = " ".join(f"`{name}` is made in line {line}." for name, line in before.items())
         return replace(finding, message=f"{without_advice(message)} {made}")
-    layer = made_of_a_tensor(dict(error), look.trace, look.text)
-    function = uncalled(dict(error), look.text)
-    line, _ = layer or function or (finding.line, "")
-    how = "it makes a layer and applies nothing" if layer else STOPS
-    how = "it keeps a function, and does not call it" if function and not layer else how
+    line, how = _where_it_is(dict(error), finding.line, look)
+    if line is None:
+        return replace(finding, message=message)
     where = Where(first_wrong=line, how=how, **look.right_before(line))
     return replace(finding, message=message, where=where)
+
+
+def _where_it_is(error: dict, line: int, look: Look) -> tuple[int | None, str]:
+    """The line that is wrong where one stops, and how; None where what is missing could stand
+    anywhere before."""
+    if (layer := made_of_a_tensor(error, look.trace, look.text)) is not None:
+        return layer[0], "it makes a layer and applies nothing"
+    if (function := uncalled(error, look.text)) is not None:
+        return function[0], "it keeps a function, and does not call it"
+    own = line_of_misuse(error["type"], error["message"], look.text, line)
+    return own, STOPS if own == line else "a line that belongs there is missing"
+
+
+def _went_well(trace: Trace) -> str:
+    """That a line of a function went well when other lines called it; '' where it did not."""
+    end = trace.stopped
+    if end is None or not end.outer:
+        return ""
+    spot = (end.place, end.op)
+    before = {step.outer for step in trace.steps if step.spot == spot} - {end.outer}
+    others = sorted({outer[0] for outer in before if outer} - {end.outer[0]})
+    if not before:
+        return ""
+    line, last = end.place[0], end.outer[0]
+    well = f" when line {others[0]} calls it" if others else ""
+    return f"Line {line} goes well{well}; it stops with what line {last} gives it."
 
 
 def _taken(kind: str, line: int, text: Text) -> set[str]:

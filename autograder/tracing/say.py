@@ -14,7 +14,15 @@ import torch
 from autograder.course.asking import Finding, Where, is_plural
 from autograder.course.steps.traces import LEAF, Trace
 from autograder.tracing.alike import Known, near, plain
-from autograder.tracing.differs import OTHER_ZEROS, differs, has_nan, moved, of_below_zero, sums
+from autograder.tracing.differs import (
+    OTHER_ZEROS,
+    ZEROS,
+    differs,
+    has_nan,
+    moved,
+    of_below_zero,
+    sums,
+)
 from autograder.tracing.first_wrong import COPIES, LAYOUT, PARTS, Judged
 from autograder.tracing.names import Slip
 from autograder.tracing.proof.standing import (
@@ -28,6 +36,7 @@ from autograder.tracing.proof.standing import (
 from autograder.tracing.reference import PRODUCTS, multiple
 from autograder.tracing.text import Text
 
+ANOTHER_TENSOR = "another tensor is taken than the one that belongs there"
 MISSING = "a step is missing before what is returned"
 IN_ORDER = "Mend them in this order."  # of two things on one line
 NO_CAUSE = "what it gives is not right"  # of a line, where no more is known
@@ -36,7 +45,7 @@ NOWHERE: tuple[int, int | None, str] = (-1, None, "")
 REDUCES = ("amax", "max", "amin", "min", "mean", "norm", "logsumexp", "std", "var")
 IN_FULL = {"out": "output", "outs": "outputs", "probs": "probabilities", "var": "variances"}
 IN_FULL |= {"cos": "cosines", "sin": "sines", "grad": "gradient"}
-CHANCE = (OTHER_ZEROS, "there are zeros where values were expected")
+CHANCE = (OTHER_ZEROS, ZEROS)
 
 
 def called(known: Known | None) -> str:
@@ -184,7 +193,7 @@ def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
         if words:
             return words
         if not slip.mend or len({*map(called, slip.wrong.instead), ""}) == 2:
-            return "another tensor is taken than the one that belongs there"
+            return ANOTHER_TENSOR
     if judged.weighs_alike(slip.number):
         what = "the softmax runs" if step.op == "softmax" else "the sums run"
         return f"{what} over an axis of size 1, so that each weight is 1"

@@ -156,14 +156,17 @@ class Text:
         )
 
     def assigned(self, name: str, line: int) -> ast.expr | None:
-        """What a variable was assigned last before a line, if that was alone on its left."""
+        """What a variable was assigned last before a line, if that was alone on its left, or stands
+        beside others: `rows, sums = [], 0`."""
         found = [
-            n
+            value
             for n in self.statements
             if isinstance(n, ast.Assign) and n.lineno < line and len(n.targets) == 1
-            if isinstance(n.targets[0], ast.Name) and n.targets[0].id == name
+            for target, value in made_in(n)
+            if isinstance(target, ast.Name) and target.id == name
+            if target is n.targets[0] or value is not n.value
         ]
-        return max(found, key=lambda n: n.lineno).value if found else None
+        return max(found, key=lambda value: value.lineno, default=None)
 
     def size_of(self, name: str, line: int) -> tuple[str, int]:
         """The tensor whose shape gave a variable its value last before a line, and where."""
@@ -448,3 +451,17 @@ def overwritten(text: Text, name: str, line: int) -> int | None:
     if not lines or (len(lines) == 1 and name not in given):
         return None
     return lines[-1]
+
+
+def is_docstring(node: ast.stmt) -> bool:
+    """Whether a statement is nothing but a constant."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def alone(text: Text) -> ast.stmt | None:
+    """The one statement of an answer that computes something; None where there are several."""
+    found = [n for n in text.statements if not is_docstring(n)]
+    others = (ast.For, ast.While, ast.If, ast.With, ast.ClassDef, ast.Lambda)
+    if len(found) != 1 or any(isinstance(n, others) for n in text.nodes):
+        return None
+    return found[0]

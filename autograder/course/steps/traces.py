@@ -71,6 +71,7 @@ class Stopped:
     op: str
     inputs: tuple[int, ...]
     place: tuple[int, int, int, int] | None
+    outer: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -125,15 +126,20 @@ def _trace(raw: Mapping, values: torch.Tensor) -> Trace:
         inputs = tuple(place_of[i] for i in row["inputs"][:64] if i in place_of)
         kind = row["kind"] if row["kind"] in ("float", "int", "bool", "complex") else "int"
         name = str(row["name"])[:80]
-        outer = tuple(n for n in row["outer"][:4] if isinstance(n, int) and 0 < n < 1_000_000)
+        outer = _lines(row["outer"])
         calls, op = _calls(row["calls"], place_of), str(row["op"])[:60]
         steps.append(Step(op, _place(row["place"]), inputs, value, kind, name, outer, calls))
     stopped = None
     if raw.get("stopped"):
-        given = tuple(place_of[i] for i in raw["stopped"]["inputs"][:64] if i in place_of)
-        stopped = Stopped(str(raw["stopped"]["op"])[:60], given, _place(raw["stopped"]["place"]))
+        end = raw["stopped"]
+        given = tuple(place_of[i] for i in end["inputs"][:64] if i in place_of)
+        stopped = Stopped(str(end["op"])[:60], given, _place(end["place"]), _lines(end["outer"]))
     returned = tuple(place_of[i] for i in raw["returned"][:8] if i in place_of)
     return Trace(tuple(steps), returned, stopped, bool(raw["full"]))
+
+
+def _lines(raw) -> tuple[int, ...]:
+    return tuple(n for n in raw[:4] if isinstance(n, int) and 0 < n < 1_000_000)
 
 
 def _calls(raw, place_of: Mapping[int, int]) -> tuple[Done, ...] | None:

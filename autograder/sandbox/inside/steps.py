@@ -99,7 +99,7 @@ class Recorder(TorchFunctionMode):
         except BaseException:
             if self.stopped is None:
                 op = str(getattr(func, "__name__", ""))[:60]
-                self.stopped = {"op": op, "inputs": inputs, "place": place}
+                self.stopped = {"op": op, "inputs": inputs, "place": place, "outer": outer}
             raise
         name = getattr(func, "__name__", "")
         in_place = _is_in_place(name, args, kwargs)

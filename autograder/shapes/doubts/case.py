@@ -45,7 +45,7 @@ class Case:
     twins: the comments behind lines that are true, with their statements.
     arguments: what is told of them, each with its name and the runs of the function's head.
     bare: statements that make a tensor and have no comment behind them. styles: how many comments
-    of each place are true in this function.
+    of each place are true in this function. loose: letters that stand for several sizes in it.
     """
 
     claim: Claim
@@ -63,6 +63,7 @@ class Case:
     arguments: list[tuple[str, Dims, list[Execution]]] = field(default_factory=list)
     bare: frozenset[int] = frozenset()
     styles: dict[str, int] = field(default_factory=dict)
+    loose: frozenset[str] = frozenset()
 
     @property
     def part(self) -> str:

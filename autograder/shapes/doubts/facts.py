@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from autograder.shapes.binding import CODE
+from autograder.shapes.doubts.beside import BESIDE
 from autograder.shapes.doubts.by_the_code import DECIDED
 from autograder.shapes.doubts.case import Case, in_one_call, made, opened
 from autograder.shapes.doubts.other_sizes import (
@@ -222,8 +223,8 @@ def _one_is_true(case: Case) -> bool:
 
 
 def _words(labels: set[str]) -> set[str]:
-    """Labels that are words of a sentence, and no names: `queries [b, t, d]`."""
-    return {label for label in labels if label.isalpha() and len(label) > 2}
+    """Labels that are words of a sentence, and no names: `queries [b, t, d]`, `về [b, t, d]`."""
+    return {n for n in labels if n.isalpha() and (len(n) > 2 or not n.isascii())}
 
 
 def placed_beside_it(case: Case) -> str:
@@ -380,7 +381,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every name is proven", names_are_proven),
     ("every name is proven", not_a_name_of_its_own),
     ("every name is proven", names_of_the_call),
-    *(("every reading is false", fact) for fact in (*READINGS, *OTHER_SIZES, *DECIDED)),
+    *(("every reading is false", fact) for fact in (*READINGS, *OTHER_SIZES, *DECIDED, *BESIDE)),
     ("a slip explains it", explained_by_a_slip),
 )
 

@@ -24,12 +24,12 @@ def of_class(function: Function, source: str) -> Function:
     """With the docstring of its class, where what a module is called with has none of its own."""
     if function.docstring or function.name not in ("forward", "__call__"):
         return function
-    text, line = _of_classes(source).get(function.owner, ("", 0))
+    text, line = docstrings_of_classes(source).get(function.owner, ("", 0))
     return replace(function, docstring=text, doc_line=line) if text else function
 
 
 @lru_cache(maxsize=4)
-def _of_classes(source: str) -> dict[str, tuple[str, int]]:
+def docstrings_of_classes(source: str) -> dict[str, tuple[str, int]]:
     """The docstrings of the classes of a text by their names, each with its line."""
     found: dict[str, tuple[str, int]] = {}
     for node in ast.walk(ast.parse(source)):

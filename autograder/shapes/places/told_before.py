@@ -39,7 +39,7 @@ def told_of(
         for _, line, results in entries(text):
             if line.strip() in given:
                 continue
-            name = _named(line) or (name if line.strip() else "")
+            name = named(line) or (name if line.strip() else "")
             if has_shape(line, vocabulary):
                 names |= {name} if name else set()
                 result = result or bool(results)
@@ -83,7 +83,7 @@ def _above(function: Function, lines: list[str]) -> Function:
     return replace(function, docstring=text[:MAX_DOC], doc_line=start + 1)
 
 
-def _named(text: str) -> str:
+def named(text: str) -> str:
     """The name that a line begins with."""
     found = [t for t in tokens(text[:80]) if t.text not in BULLETS or t.text in NAMES]
     texts = [t.text for t in found]

@@ -43,6 +43,7 @@ STRONG = {
         head_hidden_dim hidden_head per_head_hidden head_channels size_of_each_head head_feature
         features_per_head dims_per_head channels_per_head""",
 }
+CHANNELS = ("C", "c")  # for the channels of each layer, whatever their number is
 WEAK = {
     "d_k dk d_v dv d_q dq d_kv dim_k dim_v dim_q key_size key_dim query_size query_dim value_size "
     "value_dim depth qk_dim": ("head_size", "hidden"),

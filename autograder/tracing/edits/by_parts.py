@@ -28,18 +28,28 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
     parts = search.parts
     if parts is None or search.by_chance or not 1 < len(parts.wrong) <= MOST:
         return ()
-    found = {}
+    found: dict[int | None, tuple[str, str]] = {}
+    same: dict[str, tuple[set, int]] = {}  # results that one known mistake spoils, and its line
     for key in parts.wrong:
         others = set().union(*(parts.may[each] for each in parts.may.keys() - {key}))
         for line in sorted(parts.may[key] - others)[:MOST]:
             search.at(line)
+        known = _known(search, parts, key)
         edit = _that_mends(search, parts, key)
         line, how = _at_one_line(search, parts, key)
         if edit is not None:
             line, how = edit.line, edit.how
-        known = _known(search, parts, key)
+        if line is None and known in same:
+            continue
         if line is None and (not known or None in found):
             return ()
+        before, there = same.get(known, (set(), line))
+        if known and before and there != line:  # the line whose change mends all of them
+            if edit is None or before & _spoiled(search, parts, edit):
+                return ()
+            del found[there]
+        if known and edit is not None:
+            same[known] = {*before, key}, line
         found[line] = how, known
     if len(found) < 2:
         return ()
@@ -61,11 +71,18 @@ def _that_mends(search: Search, parts: Parts, key: object) -> Edit | None:
     pairs = zip(search.tried, search.gave, strict=True)
     found = [edit for edit, gave in pairs if edit.rank <= NATURAL and mends(gave)]
     found = sorted(found, key=search.doubt)[:TRIED]
-    for edit, came in zip(found, search.versions.on_all([e.source for e in found]), strict=True):
-        spoiled = wrong_parts(search.wrong, came, parts) if came is not None else None
-        if spoiled is not None and key not in spoiled and spoiled <= parts.wrong:
+    for edit in found:
+        spoiled = _spoiled(search, parts, edit)
+        if key not in spoiled and spoiled <= parts.wrong:
             return edit
     return None
+
+
+def _spoiled(search: Search, parts: Parts, edit: Edit) -> set:
+    """The results that are still wrong where a change is made; all of them where nobody knows."""
+    (came,) = search.versions.on_all([edit.source])
+    spoiled = wrong_parts(search.wrong, came, parts) if came is not None else None
+    return {*parts.may} if spoiled is None else set(spoiled)
 
 
 def _at_one_line(search: Search, parts: Parts, key: object) -> tuple[int | None, str]:

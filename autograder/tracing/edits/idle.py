@@ -18,12 +18,14 @@ def where_nothing_is_done(finding: Finding, text: Text) -> Finding:
     """A finding without a line, or with the one that stops with an error, with the one statement
     that does nothing; as it is, where there is none, or there are several."""
     where = finding.where
-    if where is not None and where.how not in ("", STOPS):
+    idle = [n for f in text.functions for n in own_nodes(f) if _does_nothing(n)]
+    sure = len(idle) == 1 and (_is_a_hook(idle[0], text) or _is_taken(idle[0], where, text))
+    if where is not None and where.how not in ("", STOPS) and not sure:
         return finding
-    lines = [n.lineno for f in text.functions for n in own_nodes(f) if _does_nothing(n)]
+    lines = [n.lineno for n in idle]
     outside = {n.lineno: n.targets[0].id for f in text.functions for n in _of_its_own(f)}
     lines = [*dict.fromkeys((*lines, *outside))]
-    if len(lines) != 1 or (where is not None and where.first_wrong < lines[0]):
+    if len(lines) != 1 or (where is not None and where.first_wrong < lines[0] and not sure):
         return finding
     (line,) = lines
     how, said = HOW, f"Line {line} does nothing: what it says is kept nowhere."
@@ -36,6 +38,29 @@ def where_nothing_is_done(finding: Finding, text: Text) -> Finding:
         line=line,
         statement=text.statement(line),
     )
+
+
+def _is_taken(node: ast.AST, where: Where | None, text: Text) -> bool:
+    """Whether a statement is the name alone of what the line takes that is told: it should have
+    been changed there."""
+    name = node.value if isinstance(node, ast.Expr) else None
+    told = text.around(where.first_wrong) if where is not None else None
+    if told is None or not isinstance(name, ast.Name) or told.lineno < node.lineno:
+        return False
+    return any(isinstance(n, ast.Name) and n.id == name.id for n in ast.walk(told))
+
+
+def _is_a_hook(node: ast.AST, text: Text) -> bool:
+    """Whether a statement is the name alone of a hook that should be taken away there."""
+    name = node.value if isinstance(node, ast.Expr) else None
+    hooks = [
+        target
+        for n in text.nodes
+        if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)
+        if callee(n.value).endswith("_hook")
+        for target in map(text.of, n.targets)
+    ]
+    return isinstance(name, ast.Name) and name.id in hooks
 
 
 def _of_its_own(function: ast.FunctionDef) -> Iterator[ast.Assign]:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from autograder.course.calls import Outcome
 from autograder.tracing.edits.kinds.source import Edit, is_about
 from autograder.tracing.edits.pairs import Mended, Pairs
+from autograder.tracing.proof.taken_there import line_of_scores
+from autograder.tracing.text import Text
 
 MOST = 4  # changes that are asked for in all calls, for one mistake
 
@@ -49,7 +51,10 @@ def of_a_known_pair(pairs: Pairs, message: str) -> tuple[Mended, ...]:
         lines[late] = _line(pairs, own[late], own[1 - late])
     made = [each.edit and pairs.where_it_is_made(each.edit) for each in own]
     own = [replace(each, edit=edit) for each, edit in zip(own, made, strict=True)]
-    lines = [each.edit.line if each.edit else line for line, each in zip(lines, own, strict=True)]
+    lines = [
+        each.edit.line if each.edit and not each.edit.missing else line
+        for line, each in zip(lines, own, strict=True)
+    ]
     said = [_mended(line, each, pairs) for line, each in zip(lines, own, strict=True)]
     return tuple(sorted(said, key=lambda each: each.line is None)) if any(lines) else ()
 
@@ -108,7 +113,8 @@ def _mended(line: int | None, one: Undone, pairs: Pairs) -> Mended:
     edit, words = one.edit, _words(one, pairs)
     if edit is None:
         return Mended(line, "", words)
-    return replace(Mended.by(edit, words), line=line, missing=edit.missing)
+    at = edit.at if line == edit.line else None
+    return replace(Mended.by(edit, words), line=line, missing=edit.missing, at=at)
 
 
 def _words(one: Undone, pairs: Pairs) -> str:
@@ -124,6 +130,7 @@ def _line(pairs: Pairs, one: Undone, other: Undone) -> int | None:
     """The line of a mistake: of the change that undoes it, or where its steps show once the other
     one is undone."""
     if one.edit is not None:
-        return one.edit.line
+        made = line_of_scores(one.check, one.edit.line, Text(pairs.wrong.source))
+        return made if made is not None and one.edit.missing else one.edit.line
     told = pairs.left_by(other.edit, one.check) if other.edit is not None else None
     return told.where.first_wrong if told is not None and told.cause is not None else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import torch
@@ -16,7 +16,15 @@ import torch
 from autograder.course.asking import Finding, Verdict, Where
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.say import listed, sentence
-from autograder.tracing.text import Text, callee, function_around, own_nodes, root_of, stored_in
+from autograder.tracing.text import (
+    Text,
+    alone,
+    callee,
+    function_around,
+    own_nodes,
+    root_of,
+    stored_in,
+)
 
 AS_IT_CAME = "`{}` comes back as it was given"
 THROWN_AWAY = "`{}` makes a new tensor, which is kept nowhere"
@@ -25,6 +33,9 @@ NO_KEY = "`{}` is no key that is asked for"
 CALLED = "`{}` is the call that this is about"
 LEFT_IN = "hook left in"  # how a check ends that finds a hook in the model afterwards
 RUNS_NOT = "`{}` does not run where the model raises an error"
+COVERS = "`{}` covers NaN on the way forward alone"
+OF_NAN = ("nan_to_num", "nan_to_num_", "isnan")
+HALF = "`{}` leaves out half of each complex number"
 QUOTED = "`{}` is what this is about"
 TAKEN_AWAY = "`{}` takes the hook away before the model runs"
 # A name in a sentence: in backticks, or written as code alone is.
@@ -43,12 +54,12 @@ def at_its_return(finding: Finding, asked: WrongAnswer, place: int | None) -> Fi
     got, wanted = asked.outcomes[place], asked.known.expected[place]
     if got.error is not None or wanted.error is not None:
         return finding
-    alone = _alone(text)
+    one = alone(text)
     told = (
         _thrown_away(text) or _removed_too_early(text) or _of_a_key(text, got.value, wanted.value)
     )
     told = told or _told(_last(text, asked.exercise.name), got.value, wanted.value, text)
-    line, how = told if told is not None else (alone.lineno if alone is not None else None, "")
+    line, how = told if told is not None else (one.lineno if one is not None else None, "")
     if line is None:
         return finding
     where = Where(last_right=None, first_wrong=line, how=how)
@@ -81,10 +92,14 @@ def at_what_it_names(finding: Finding, asked: WrongAnswer) -> Finding:
     found = (
         the_call_named(words, text) or _the_text_named(words, text) or _the_is_named(words, text)
     )
+    how = CALLED if isinstance(found, ast.Call) else QUOTED
+    if found is None:
+        found, how = _that_covers_nan(words, text), COVERS
+    if found is None:
+        found, how = _that_halves(words, text), HALF
     if found is None:
         return finding
-    line, how = found.lineno, CALLED if isinstance(found, ast.Call) else QUOTED
-    where = Where(last_right=None, first_wrong=line, how=how.format(text.of(found)))
+    line, where = found.lineno, Where(None, found.lineno, "", how.format(text.of(found)))
     return replace(finding, where=where, line=line, statement=text.statement(line))
 
 
@@ -100,6 +115,22 @@ def the_call_named(words: str, text: Text) -> ast.Call | None:
     }
     calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) in named | aliases]
     return calls[0] if len(calls) == 1 else None
+
+
+def _that_covers_nan(words: str, text: Text) -> ast.Call | None:
+    """The one call that puts numbers in the place of NaN, where the gradient is NaN still."""
+    if not re.search(r"gradient\b[^.]*\bNaN", words):
+        return None
+    calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) in OF_NAN]
+    return calls[0] if len({n.lineno for n in calls}) == 1 else None
+
+
+def _that_halves(words: str, text: Text) -> ast.Attribute | None:
+    """The one place that takes a half of complex numbers, where a sentence is about the other."""
+    if "imaginary" not in words:
+        return None
+    halves = [n for n in text.nodes if isinstance(n, ast.Attribute) and n.attr in ("real", "imag")]
+    return halves[0] if len(halves) == 1 else None
 
 
 def _the_text_named(words: str, text: Text) -> ast.Constant | None:
@@ -228,16 +259,3 @@ def _is_as_given(part: ast.Name, last: ast.Return, text: Text) -> bool:
     changing += [n for n in inside if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     used = (n for each in changing for n in ast.walk(each))
     return not any(isinstance(n, ast.Name) and n.id == part.id for n in used)
-
-
-def _alone(text: Text) -> ast.stmt | None:
-    """The one statement of an answer that computes something; None where there are several."""
-    found: Sequence[ast.stmt] = [
-        n
-        for n in text.statements
-        if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))
-    ]
-    others = (ast.For, ast.While, ast.If, ast.With, ast.ClassDef, ast.Lambda)
-    if len(found) != 1 or any(isinstance(n, others) for n in text.nodes):
-        return None
-    return found[0]

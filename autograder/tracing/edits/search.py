@@ -8,6 +8,7 @@ text always gets the same words.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 
 from autograder.course.calls import Outcome
@@ -44,6 +45,7 @@ FEW_LINES = 3  # that run only where something is wrong, so that one of them is 
 SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
 FEEDS = 2  # the same on one that makes what such a line takes, or runs in no call that is right
+HANDED = re.compile(r"[\s,]*\w+=(\w+)[\s,]*")  # an argument that is a variable
 TURNED = ".transpose("  # how a change exchanges axes
 TOLD_TO_LACK = 2  # the same for what is missing, which shows on a later line, too
 
@@ -182,12 +184,24 @@ class Search:
         it for this one place; or of the line that gives something this other name."""
         start, end = edit.place
         source, old = self.wrong.source, self.wrong.source[start:end]
+        handed = HANDED.fullmatch(old) if not edit.new else None
+        old = handed[1] if handed is not None else old
         kept = old in names_in(edit.new) and not is_alias(old, source)
         if edit.by_name or not old.isidentifier() or kept:
             return None
         made = lines_that_make(old, source, edit.line) if is_read_at(old, edit.line, source) else ()
-        known = [line for line in made if self.likely.get(line, 1) < SURELY_RIGHT]
+        likely = {} if handed is not None else self.likely  # right numbers, and no use for them
+        known = [line for line in made if likely.get(line, 1) < SURELY_RIGHT]
         return edit.told_of(made[0]) if len(made) == len(known) == 1 else None
+
+    def made_where(self, edit: Edit) -> Edit:
+        """A change of a variable that is read there alone, told of the one line that makes it."""
+        start, end = edit.place
+        source, old = self.wrong.source, self.wrong.source[start:end]
+        alone = old.isidentifier() and is_read_at(old, edit.line, source)
+        made = lines_that_make(old, source, edit.line) if alone else ()
+        known = [line for line in made if self.likely.get(line, 1) < SURELY_RIGHT]
+        return edit.told_of(made[0]) if len(made) == len(known) == 1 else edit
 
     def _that_mend(self, group: list[Edit]) -> list[Edit]:
         """Those of some changes that make all right; what each gives is kept."""

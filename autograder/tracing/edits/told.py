@@ -13,6 +13,7 @@ from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import LEAF
 from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
+from autograder.tracing.edits.beside_a_judge import beside_a_judge
 from autograder.tracing.edits.by_keys import at_its_key
 from autograder.tracing.edits.by_parts import by_parts
 from autograder.tracing.edits.kinds.missing import ANYWHERE
@@ -40,6 +41,7 @@ from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.written import at_what_it_wrote
 from autograder.tracing.first_wrong import LAYOUT
 from autograder.tracing.look import TWO_AT_ONCE, Look
+from autograder.tracing.proof.taken_there import line_of_scores
 from autograder.tracing.raised import without_advice
 from autograder.tracing.say import NO_CAUSE
 from autograder.tracing.text import Text, callee, function_around
@@ -49,6 +51,10 @@ GIVEN = 1.5  # how likely a line is right that gives what was given, from 0 to 2
 ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's error is told
 # How a result differs, without what it looks as if: that is told of numbers alone.
 DIFFERS = re.compile(r"(?:The result|Part \d{1,3} of the result)\b[^.]*\.")
+# What is told of an earlier line than the one that stops with an error.
+BEFORE = re.compile(
+    r"^Line \d{1,6} goes wrong before: .*?(?=Line \d{1,6}: \w{1,40}Error)", re.DOTALL
+)
 IN_PLACE = re.compile(r"Your code changes its input in place[^.]*\.")
 NAME = re.compile(r"[^\W\d]\w*")
 WORD = re.compile(r"[a-z]{4,}")
@@ -81,7 +87,8 @@ def _told(
     known = named and _is_known(first, asked.known)
     pair = first.check.split(" + ") if " + " in first.check else ()
     lines, own_line = _told_by_name(placed, asked.known), named and placed.where is not None
-    search = Search(asked, _likely(look), settled or own_line, lines, pair)
+    at_a_line = own_line or (settled and placed.where is not None)
+    search = Search(asked, _likely(look), at_a_line, lines, pair)
     one = search.one() or ([] if known else _put_in(search, placed))
     of_known, two = _two(first, placed, search, one, known)
     if not (one or settled or known) and (not two or two[-1].line is None):
@@ -119,7 +126,7 @@ def _told(
 def _put_in(search: Search, placed: Finding) -> list[Edit]:
     """The steps that could be put into expressions, where they stand on one line, or on the one
     that is told, too: else nobody knows which of them is missing."""
-    found = search.missing()
+    found = [search.made_where(edit) for edit in search.missing()]
     told = placed.where.first_wrong if placed.where is not None else None
     there = [edit for edit in found if edit.line == told]
     return there or (found if len({edit.line for edit in found}) == 1 else [])
@@ -137,7 +144,7 @@ def _two(
     found = tuple(_with_its_line(each, placed, search) for each in found)
     if found and found[-1].line is not None:
         return True, found
-    others = pairs.two(known)
+    others = pairs.two(known) or beside_a_judge(first, search)
     return (False, others) if others else (bool(found), found)
 
 
@@ -235,10 +242,12 @@ def _with_its_change(placed: Finding, found: list[Edit], look: Look | None) -> F
     lines = {edit.line for edit in found}
     if lines == {placed.line}:
         said = f"One thing is wrong, in line {found[0].at}: {found[0].how}."
-        where = placed.where or where_of(placed.line, STOPS, look)
-        message = f"{placed.message} {said} Everything else is right."
+        where, message = placed.where, placed.message
+        if where is None or where.first_wrong != placed.line:  # no earlier line is wrong, then
+            where, message = where_of(placed.line, STOPS, look), BEFORE.sub("", message)
+        message = f"{message} {said} Everything else is right."
         return replace(placed, message=message, where=where)
-    if len(lines) == 1 and _is_sure(found[0], look):
+    if len(lines) == 1 and (_is_sure(found[0], look) or _gave_it(look) in {*lines, found[0].at}):
         (line,) = lines
         at = found[0].at
         said = f"One thing is wrong, in line {at}: {found[0].how}. Everything else is right."
@@ -253,6 +262,12 @@ def _with_its_change(placed: Finding, found: list[Edit], look: Look | None) -> F
         where = replace(placed.where, last_right=None, landmark="")
         return replace(placed, where=where)
     return placed
+
+
+def _gave_it(look: Look | None) -> int | None:
+    """The line that called the function in which the code stops."""
+    end = look.trace.stopped if look is not None else None
+    return end.outer[0] if end is not None and end.outer else None
 
 
 def _is_sure(edit: Edit, look: Look | None) -> bool:
@@ -335,6 +350,10 @@ def _said(
         edit = _of_the_last(found, search, look)
     if edit is None or (edit.missing and edit.rank >= ANYWHERE and told is None):
         return placed  # it could be missing anywhere, and no step shows where
+    product = line_of_scores(first.check, edit.line, Text(search.wrong.source))
+    if edit.missing and product is not None:  # where the scores are made that lack their scale
+        own = [e for e in (*search.mending, *search.at(product)) if e.line == product]
+        edit = next((e for e in own if e.missing), edit)
     said = edit.line in map(int, LINE.findall(placed.message))
     if told is not None and not (there or said) and edit.by_name and edit.rank > NATURAL:
         return placed

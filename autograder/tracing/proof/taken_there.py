@@ -1,4 +1,5 @@
-"""The line that makes what is wrong, where another only takes it: a mask, a count, a scale.
+"""The line that makes what is wrong, where another only takes it: a mask, a count, a scale, scores
+that are not scaled, weights that are none.
 
 The steps show tensors. A number that a loop counts or an object keeps is none, and a mask shows
 where it is laid on.
@@ -17,16 +18,24 @@ from autograder.tracing.text import Text, callee, made_in
 PLACES = ("inverted", "diagonal hidden", "one step late", "past hidden", "top left", "transposed")
 PLACES += ("upside down", "square")  # what is wrong with which places are hidden
 FILLS = ("masked_fill", "masked_fill_", "where")
+PRODUCTS = ("matmul", "bmm", "mm", "einsum", "baddbmm")
+OVER_ROWS = ("softmax", "log_softmax", "logsumexp")
+LIBRARIES = ("torch", "F", "nn", "functional", "torch.nn.functional", "nn.functional")
 BY_A_SIZE = "it divides by the root of"  # how a wrong scale is told
 
 
-def where_it_is_made(told: Told, text: Text) -> Told:
-    """What is told, of the line that makes the mask, the count or the scale that is wrong."""
+def where_it_is_made(told: Told, text: Text, check: str = "") -> Told:
+    """What is told, of the line that makes the mask, the count or the scale that is wrong.
+
+    check: the known mistake that explains all, of what is told without one.
+    """
     line = told.where.first_wrong
     if line is None:
         return told
     made = _of_its_mask(told, line, text) or _of_its_count(told, line, text)
-    made = made or _of_its_scale(told, line, text)
+    made = (
+        made or _of_its_scale(told, line, text) or line_of_scores(_check(told) or check, line, text)
+    )
     if made is None:
         return told
     how = told.where.how and f"in line {line}, which takes it, {told.where.how}"
@@ -34,11 +43,15 @@ def where_it_is_made(told: Told, text: Text) -> Told:
     return replace(told, where=where, statement=text.statement(made))
 
 
+def _check(told: Told) -> str:
+    return told.cause[0] if told.cause else ""
+
+
 # --- a mask --------------------------------------------------------------------------------------
 def _of_its_mask(told: Told, line: int, text: Text) -> int | None:
     """Of a line that fills what a mask hides, the one that makes it for that place alone; not where
     its name says that it should be turned round."""
-    check = told.cause[0] if told.cause else ""
+    check = _check(told)
     if not (check.startswith("mask.") and check.endswith(PLACES)):
         return None
     return made_for(line, text.source).get(_laid_on(line, text))
@@ -77,6 +90,58 @@ def _of_its_scale(told: Told, line: int, text: Text) -> int | None:
     named = [n for n in text.nodes if isinstance(n, ast.Attribute) and text.of(n) == name]
     computed = isinstance(value, ast.BinOp | ast.Call) and len(named) == 2  # there and here
     return value.lineno if computed else None
+
+
+# --- scores and weights --------------------------------------------------------------------------
+def line_of_scores(check: str, line: int, text: Text) -> int | None:
+    """Of a line that takes scores which nobody scaled, the product that makes them; of one that
+    takes weights of which no softmax was taken, the line that gives them this name."""
+    node = text.around(line)
+    if node is None or not check.endswith(("scale.missing", "softmax.missing")):
+        return None
+    scales = check.endswith("scale.missing")
+    name, before = _taken(node, scales, text), node.lineno
+    while name:
+        made = [n for n in text.nodes if isinstance(n, ast.Assign) and n.lineno < before]
+        own = [(n, v) for n in made for target, v in made_in(n) if text.of(target) == name]
+        last, value = own[-1] if own else (None, None)
+        if last is None or (not scales and not _is_another_name(value, name, text)):
+            return None
+        if not scales or _has_product(value, text):
+            return last.lineno
+        own_names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+        name, before = (name, last.lineno) if name in own_names else ("", 0)
+    return None
+
+
+def _taken(node: ast.stmt, scales: bool, text: Text) -> str:
+    """The variable that a softmax is taken of, or that is multiplied with the values."""
+    for n in ast.walk(node):
+        if scales and isinstance(n, ast.Call) and callee(n) in OVER_ROWS:
+            own = isinstance(n.func, ast.Attribute) and text.of(n.func.value) not in LIBRARIES
+            of = n.func.value if own else (n.args[0] if n.args else n)
+            return of.id if isinstance(of, ast.Name) else ""
+        if not scales and isinstance(n, ast.BinOp) and isinstance(n.op, ast.MatMult):
+            left = n.left.value if isinstance(n.left, ast.Subscript) else n.left
+            return left.id if isinstance(left, ast.Name) else ""
+    return ""
+
+
+def _has_product(node: ast.AST, text: Text) -> bool:
+    """Whether tensors are multiplied there, row with row."""
+    return any(
+        (isinstance(n, ast.BinOp) and isinstance(n.op, ast.MatMult))
+        or (isinstance(n, ast.Call) and callee(n) in PRODUCTS)
+        for n in ast.walk(node)
+    )
+
+
+def _is_another_name(value: ast.expr, name: str, text: Text) -> bool:
+    """Whether what is kept is another variable, as it is or with some numbers dropped."""
+    names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - {"self", *LIBRARIES}
+    calls = {callee(n) for n in ast.walk(value) if isinstance(n, ast.Call)}
+    plain = isinstance(value, ast.Name | ast.Call) and all("drop" in c for c in calls)
+    return plain and len(names) == 1 and name not in names
 
 
 def _divisor(line: int, text: Text) -> ast.expr | None:

@@ -18,6 +18,7 @@ from autograder.tracing.edits.kinds.left_out import of_what_is_left_out
 from autograder.tracing.edits.kinds.missing import of_what_is_missing
 from autograder.tracing.edits.kinds.moves import of_moves
 from autograder.tracing.edits.kinds.names import of_names
+from autograder.tracing.edits.kinds.neighbours import of_neighbours
 from autograder.tracing.edits.kinds.numbers import of_numbers
 from autograder.tracing.edits.kinds.operators import of_identity, of_operators
 from autograder.tracing.edits.kinds.sharing import of_sharing
@@ -48,6 +49,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_sharing,
     of_what_is_read,
     of_sums,
+    of_neighbours,
     of_what_is_missing,
 )
 

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.kinds.names import is_sure, names_of, of_one_type, shown_around
 from autograder.tracing.edits.kinds.source import NATURAL, Edit, Source
 from autograder.tracing.text import callee
 
@@ -56,6 +57,8 @@ def of_another_type(source: Source) -> list[Edit]:
     """The changes of a text that make something of another type of what a statement keeps."""
     found: dict[str, Edit] = {}
     for node in source.nodes():
+        for edit in _another_name(source, node):
+            found.setdefault(edit.source, edit)
         if _is_half(source, node):
             for around, how in OF_A_TENSOR[: len(SIZES)]:
                 edit = _put(source, node, around.format(source.of(node)), how.format(node.id))
@@ -64,6 +67,19 @@ def of_another_type(source: Source) -> list[Edit]:
             for edit in _changed(source, node):
                 found.setdefault(edit.source, edit)
     return list(found.values())
+
+
+def _another_name(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """Variables that hold a size in the place of one that does not, and the other way round."""
+    function = source.function(node) if isinstance(node, ast.Name) else None
+    if function is None or not isinstance(node.ctx, ast.Load):
+        return
+    known = names_of(source, function, source.statement(node).lineno)
+    how = f"`{node.id}` is taken where another belongs, in `{shown_around(source, node)}`"
+    for other in known if node.id in known else ():
+        if other != node.id and not of_one_type(source, node, other):
+            edit = source.with_text(node, other, how, NATURAL)
+            yield replace(edit, by_name=True, unsure=not is_sure(source, node))
 
 
 def _is_half(source: Source, node: ast.AST) -> bool:
@@ -79,7 +95,7 @@ def _is_kept(source: Source, node: ast.expr) -> bool:
     if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del):
         return False
     parent, whole = source.parent[node], node
-    if isinstance(parent, ast.Tuple) and isinstance(source.parent[parent], ast.Assign):
+    if isinstance(parent, ast.Tuple | ast.List) and isinstance(source.parent[parent], ast.Assign):
         whole, parent = parent, source.parent[parent]
     if isinstance(parent, ast.Call):
         return callee(parent) == "append" and node in parent.args

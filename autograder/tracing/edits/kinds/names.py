@@ -81,9 +81,9 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     if function is None:
         return
     known = names_of(source, function, statement.lineno)
-    if node.id not in known:
+    if node.id not in known and node.id != "_":
         return
-    how = f"`{node.id}` is taken where another belongs, in `{_shown(source, node)}`"
+    how = f"`{node.id}` is taken where another belongs, in `{shown_around(source, node)}`"
     parent = source.parent[node]
     targets = getattr(parent, "targets", None) or [getattr(parent, "target", None)]
     if [getattr(t, "attr", "") for t in targets] == [node.id]:
@@ -116,15 +116,17 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         return
     handed = isinstance(parent, ast.Call | ast.Tuple | ast.keyword)
     if handed and node.id in sizes(source, function):
-        how = f"`{node.id}` is not the number that belongs in `{_shown(source, node)}`"
+        how = f"`{node.id}` is not the number that belongs in `{shown_around(source, node)}`"
         for other in sorted(sizes(source, function) & set(known) - {node.id})[:3]:
             yield source.with_text(node, f"{node.id} - {other}", how, 3)
     if _is_a_share(source, node):
-        how = f"`{node.id}` stands where what is left of 1 belongs, in `{_shown(source, node)}`"
+        how = (
+            f"`{node.id}` stands where what is left of 1 belongs, in `{shown_around(source, node)}`"
+        )
         yield source.with_expression(node, f"1 - {node.id}", how, int(not _is_kept(node)))
     # A number that should be one more or less, or its root.
     if _is_a_number(source, node):
-        how = f"`{node.id}` is not the number that belongs in `{_shown(source, node)}`"
+        how = f"`{node.id}` is not the number that belongs in `{shown_around(source, node)}`"
         for new in (f"{node.id} + 1", f"{node.id} - 1", f"{node.id} ** 0.5"):
             yield source.with_expression(node, new, how, 3)
 
@@ -362,7 +364,7 @@ def _is_called_after(source: Source, node: ast.Name) -> bool:
     return any(word.startswith(o) or o.startswith(word) for o in own for word in words)
 
 
-def _shown(source: Source, node: ast.AST) -> str:
+def shown_around(source: Source, node: ast.AST) -> str:
     """The smallest call or operation that a name stands in."""
     kinds = (ast.Call, ast.BinOp, ast.Subscript, ast.stmt)
     around = next(n for n in source.around(node) if isinstance(n, kinds))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from autograder.tracing.text import LONGEST, callee, made_in, means
+from autograder.tracing.text import LONGEST, callee, is_docstring, made_in, means
 
 SIMPLE = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple)
 NATURAL = 2  # the rank of a slip up to which it is easily made
@@ -115,7 +115,7 @@ class Source:
             for default in (*function.args.defaults, *function.args.kw_defaults):
                 yield from self.inside(default) if default is not None else ()
             for statement in function.body:
-                if not _is_text(statement):
+                if not is_docstring(statement):
                     yield from self.inside(statement)
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -340,11 +340,6 @@ def first_of(value: ast.expr | None) -> ast.expr | None:
     if isinstance(value, ast.Tuple):
         return value.elts[0] if value.elts else None
     return value
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    """Whether a statement is a text alone, as a docstring is."""
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def number(node: ast.AST) -> int | float | None:

@@ -1,0 +1,135 @@
+# What a line hands on, what lines below make of it, letters of no one size; shapes told elsewhere.
+
+# %% the shape in which a layer takes it | Pooling(width)(x[batch, seq, width])
+class Pooling(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.over = nn.Conv1d(width, 6, 3, padding=1)
+        self.out = nn.Linear(6, width)
+
+    def forward(self, x):
+        found = self.over(x.permute(0, 2, 1))  # [batch, width, seq]  #! cannot tell
+        found = self.out(found.permute(0, 2, 1))  # [batch, seq, width]
+        found = found.transpose(0, 1).reshape(x.shape)  # [seq, batch, width]  #! false
+        return found
+
+# %% a heading above the lines that make it so | Split(width, heads)(x[batch, seq, width]) where width=heads*4
+class Split(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads, self.size = heads, width // heads
+        self.key, self.value = nn.Linear(width, width), nn.Linear(width, width)
+
+    def forward(self, x):
+        batch, seq, width = x.shape  # x: [batch, seq, width]
+        # project K, V -> [batch, heads, seq, size]
+        K = self.key(x)  #! cannot tell
+        V = self.value(x)  # [batch, seq, width]
+
+        K = K.view(batch, seq, self.heads, self.size).transpose(1, 2)  # [batch, heads, seq, size]
+        V = V.view(batch, seq, self.heads, self.size).transpose(1, 2)  # [batch, heads, seq, size]
+        return K @ V.mT  # [batch, heads, seq, seq]
+
+# %% the list that the next line stacks | several(x[batch, seq, width], y[batch, seq, width])
+def several(x, y):
+    # chosen, result shape: [batch, chosen, seq, width]
+    both = [x + y, x - y, x * y]  #! cannot tell
+    stacked = torch.stack(both, dim=1)
+    return stacked.mean(1)  # [batch, seq, width]
+
+# %% what a layer gives on the way | Words(width)(x[batch, width, letters])
+class Words(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.net = nn.Conv1d(width, width, 3, padding=1)
+
+    def forward(self, x):
+        # [batch, width, letters]
+        best = self.net(x).max(dim=2)[0]  #! cannot tell
+        return best  # [batch, width]
+
+# %% an operation on each number, written with a cross | states(state[batch, width, depth], c[width, depth])
+def states(state, c):
+    # a step: (batch, width, depth) x (width, depth) -> (batch, width)
+    y = torch.sum(state * c.unsqueeze(0), dim=-1)  #! cannot tell
+    return y  # (batch, width)
+
+# %% C for the channels of each layer | Layers(channels)(x[B, channels, T]) where C=channels
+class Layers(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.one, self.two = nn.Conv1d(channels, 6, 1), nn.Conv1d(6, 4, 1)
+        self.back = nn.Conv1d(4, channels, 1)
+
+    def forward(self, x):
+        y = self.one(x)  # [B, C, T]  #! cannot tell
+        y = torch.relu(y)  # [B, C, T]  #! cannot tell
+        y = self.two(y)  # [B, C, T]  #! cannot tell
+        y = self.back(y)  # [B, C, T]
+        y = y.transpose(1, 2)  # [B, C, T]  #! false
+        return y  # [B, T, C]
+
+# %% lists in a list | grid(x[batch, width], rows, cols) where rows=3, cols=5
+def grid(x, rows, cols):
+    # states: [rows, cols, batch, width]
+    states = [[x * (i + j) for j in range(cols)] for i in range(rows)]
+    return states[0][1]  # [batch, width]
+
+# %% a letter that other letters of the call explain | Rows(width)(image[B, 3, H * 8, W * 8])
+class Rows(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.cut = nn.Conv2d(3, width, 8, stride=8)
+
+    def forward(self, image):
+        """image: [B, 3, H * 8, W * 8], cut into [B, L=H*W, C] in the end"""
+        x = F.max_pool2d(self.cut(image), 2, ceil_mode=True)  # [B, width, rows, cols]
+        x = x.flatten(2).transpose(1, 2)  # [B, rows * cols, width]
+        weights = torch.softmax(x.sum(-1), dim=-1)  # [B, L]  #! cannot tell
+        return weights
+
+# %% a function of the file tells what it gives | Caller(width)(x[batch, seq, width])
+class Caller(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.inner = Inner(width)
+
+    def half(self, x):
+        """Cuts.
+
+        Returns: [batch, seq, 2]
+        """
+        return x[..., :2]
+
+    def turned(self, x):  # gives [batch, width, seq]  #! cannot tell
+        return x.mT
+
+    def forward(self, x):
+        part = self.half(x)
+        inner = self.inner(x)
+        other = self.turned(x)
+        total = part.sum() + inner.sum() + other  #! missing
+        return total * 2  #! missing
+
+
+class Inner(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.lin = nn.Linear(width, 4)
+
+    def forward(self, x):
+        return self.lin(x)  # [batch, seq, 4]
+
+# %% the same variable with the same shape, and a remark behind another | again(x[batch, seq, width])
+def again(x):
+    y = x * 2  # [batch, seq, width]
+    y = y + 1
+    y = y * 3  # a scale  #! missing
+    z = y.mT  #! missing
+    return z
+
+# %% a tuple is no tensor, and a copy no other one | kept(x[batch, seq])
+def kept(x):
+    both = (x[:, :1], x[:, 1:])
+    mine = x.detach()
+    return both[0] + mine  # [batch, seq]
