@@ -107,6 +107,32 @@ SLIPS = {
         "size = n // 2; y = x * n ** -0.5; y = y * size",
         "size = n // 2; y = x * size ** -0.5; y = y * size",
     ),
+    "one of two is made another type": (
+        "a, b = q.double(), k; y = a.dtype == b.dtype",
+        "a, b = q.double(), k.double(); y = a.dtype == b.dtype",
+    ),
+    "a term that a condition asks for": (
+        "longer = n > 7; y = q - k; y = [y, longer]; y = y[0]",
+        "longer = n > 7; y = q - k * longer; y = [y, longer]; y = y[0]",
+    ),
+    "the average of several spreads": (
+        "y = x.std(0, correction=0).mean(0)",
+        "y = x.std((0, 1), correction=0)",
+    ),
+    "objects for what they hold": (
+        "t = [x, x[:]]; y = len({id(a) for a in t})",
+        "t = [x, x[:]]; y = len({a.data_ptr() for a in t})",
+    ),
+    "each round begins anew": (
+        "y = x[0]\n    for i in range(3):\n        y = torch.tanh(x[0]) + i",
+        "y = x[0]\n    for i in range(3):\n        y = torch.tanh(y) + i",
+    ),
+    "half of a symmetric table": (
+        "y = torch.zeros(n, n)\n    for i in range(n):\n        for j in range(i):\n"
+        "            y[i, j] = i + j",
+        "y = torch.zeros(n, n)\n    for i in range(n):\n        for j in range(i):\n"
+        "            y[j, i] = y[i, j] = i + j",
+    ),
     "sine and cosine": (
         "y = x.clone(); y[0] = x[0].cos(); y[1] = x[1].sin()",
         "y = x.clone(); y[0] = x[0].sin(); y[1] = x[1].cos()",

@@ -341,3 +341,64 @@ def test_a_turned_table_and_what_scales_it_do_not_come_in_at_one_line():
 )
 def test_only_factors_that_sizes_give_are_told_in_numbers(factor, said):
     assert say._times(factor) == said
+
+
+TERMS = """
+def score_terms(x, w_q, b_q, w_k, b_k):
+    width = w_q.shape[1]
+
+    def met(one, two):
+        return (one[:, None] * two[None]).sum(-1) / width**0.5
+
+    queries, keys = x @ w_q, x @ w_k
+    row, column = b_q[None], b_k[None]
+    return {
+        "constant": met(row, column)[0, 0],
+        "query": met(queries, column)[:, 0],
+        "key": met(row, keys)[0],
+        "content": met(b_q, keys),
+    }
+"""
+
+
+def test_a_line_that_went_well_for_other_calls_is_not_called_wrong():
+    found = said("weights.biases", TERMS)
+    assert found.where is None or found.where.first_wrong == 13
+    assert "Line 5 goes well when line 10 calls it; it stops with what line 13" in found.message
+
+
+NOT_FILLED = """
+def split_heads(t, num_heads):
+    parts, size = [], t.shape[-1] // num_heads
+    for h in range(num_heads):
+        t[..., h * size : (h + 1) * size]
+    return torch.stack(parts, dim=1)
+"""
+
+
+def test_a_list_that_stays_empty_has_no_wrong_line():
+    found = said("heads.split", NOT_FILLED)
+    assert found.where is None
+    assert "`parts` is the empty list of line 2 still" in found.message
+
+
+def test_no_line_is_called_wrong_where_sizes_may_have_been_made_wrong_before():
+    source = single("""
+q, k, v = self.q(x), self.k(x), self.v(x)
+q, k = q.flatten(0, 1), k.flatten(1).reshape(len(x), -1)
+k = k[:, : len(k)]
+return (q @ k.mT).softmax(-1) @ v""")
+    found = said("self_attention.forward", source)
+    assert found.line == 13 and "RuntimeError" in found.message
+    assert found.where is None
+
+
+def test_what_a_double_meets_is_told_of_by_its_kind():
+    source = """
+def symmetric_parts(w_q, w_k):
+    table = w_q.double() @ w_k.mT
+    whole = table.norm()
+    return (table + table.mT).norm() / whole / 2, (table - table.mT).norm() / whole / 2
+"""
+    found = said("weights.symmetric", source)
+    assert "float64" in found.message and "whole numbers" not in found.message

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from autograder.course.calls import Outcome
 from autograder.tracing.edits.kinds.source import Edit, is_about
 from autograder.tracing.edits.pairs import Mended, Pairs
-from autograder.tracing.proof.taken_there import line_of_scores
+from autograder.tracing.proof.taken_there import line_of_copy, line_of_scores
 from autograder.tracing.text import Text
 
 MOST = 4  # changes that are asked for in all calls, for one mistake
@@ -49,10 +49,11 @@ def of_a_known_pair(pairs: Pairs, message: str) -> tuple[Mended, ...]:
         late = lines.index(None)
         own[late] = _after(pairs, own[late], own[1 - late])
         lines[late] = _line(pairs, own[late], own[1 - late])
+    before = [each.edit for each in own]
     made = [each.edit and pairs.where_it_is_made(each.edit) for each in own]
     own = [replace(each, edit=edit) for each, edit in zip(own, made, strict=True)]
     lines = [
-        each.edit.line if each.edit and not each.edit.missing else line
+        each.edit.line if each.edit and each.edit not in before else line
         for line, each in zip(lines, own, strict=True)
     ]
     said = [_mended(line, each, pairs) for line, each in zip(lines, own, strict=True)]
@@ -130,7 +131,8 @@ def _line(pairs: Pairs, one: Undone, other: Undone) -> int | None:
     """The line of a mistake: of the change that undoes it, or where its steps show once the other
     one is undone."""
     if one.edit is not None:
-        made = line_of_scores(one.check, one.edit.line, Text(pairs.wrong.source))
-        return made if made is not None and one.edit.missing else one.edit.line
+        text, line = Text(pairs.wrong.source), one.edit.line
+        made = line_of_scores(one.check, line, text) if one.edit.missing else None
+        return made or line_of_copy(one.words, line, text) or line
     told = pairs.left_by(other.edit, one.check) if other.edit is not None else None
     return told.where.first_wrong if told is not None and told.cause is not None else None

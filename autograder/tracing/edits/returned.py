@@ -32,6 +32,7 @@ NO_TENSOR = "`{}` comes back where a tensor belongs"
 NO_KEY = "`{}` is no key that is asked for"
 CALLED = "`{}` is the call that this is about"
 LEFT_IN = "hook left in"  # how a check ends that finds a hook in the model afterwards
+OVERWRITTEN = "`{}` is another hook in each round, and only the last one is taken away"
 RUNS_NOT = "`{}` does not run where the model raises an error"
 COVERS = "`{}` covers NaN on the way forward alone"
 OF_NAN = ("nan_to_num", "nan_to_num_", "isnan")
@@ -75,11 +76,34 @@ def at_its_remove(finding: Finding, asked: WrongAnswer) -> Finding:
     ends = {n for t in text.nodes if isinstance(t, ast.Try) for n in t.finalbody}
     inside = {each for n in ends for each in ast.walk(n)}
     calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) == "remove"]
+    over = _overwritten_handle(text, calls)
+    if over is not None:
+        how = OVERWRITTEN.format(text.of(over.targets[0]))
+        where = Where(last_right=None, first_wrong=over.lineno, how=how)
+        return replace(
+            finding, where=where, line=over.lineno, statement=text.statement(over.lineno)
+        )
     if len(calls) != 1 or calls[0] in inside:
         return finding
     line, how = calls[0].lineno, RUNS_NOT.format(text.of(calls[0]))
     where = Where(last_right=None, first_wrong=line, how=how)
     return replace(finding, where=where, line=line, statement=text.statement(line))
+
+
+def _overwritten_handle(text: Text, removes: list[ast.Call]) -> ast.Assign | None:
+    """The statement in a loop that keeps each round's hook by one name, which is taken away once,
+    behind the loop."""
+    removed = {text.of(n.func.value) for n in removes if isinstance(n.func, ast.Attribute)}
+    for loop in (n for n in text.nodes if isinstance(n, ast.For)):
+        inside = [n for each in loop.body for n in ast.walk(each)]
+        kept = [n for n in inside if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)]
+        kept = [n for n in kept if callee(n.value).endswith("_hook")]
+        kept = [
+            n for n in kept if isinstance(n.targets[0], ast.Name) and n.targets[0].id in removed
+        ]
+        if len(kept) == 1 and not any(n in inside for n in removes):
+            return kept[0]
+    return None
 
 
 def at_what_it_names(finding: Finding, asked: WrongAnswer) -> Finding:

@@ -195,10 +195,11 @@ class Search:
         return edit.told_of(made[0]) if len(made) == len(known) == 1 else None
 
     def made_where(self, edit: Edit) -> Edit:
-        """A change of a variable that is read there alone, told of the one line that makes it."""
+        """A step that is put around a variable which is read there alone, told of the one line that
+        makes it."""
         start, end = edit.place
         source, old = self.wrong.source, self.wrong.source[start:end]
-        alone = old.isidentifier() and is_read_at(old, edit.line, source)
+        alone = old in names_in(edit.new) and is_read_at(old, edit.line, source)
         made = lines_that_make(old, source, edit.line) if alone else ()
         known = [line for line in made if self.likely.get(line, 1) < SURELY_RIGHT]
         return edit.told_of(made[0]) if len(made) == len(known) == 1 else edit

@@ -8,6 +8,7 @@ where it is laid on.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import keeps
@@ -21,6 +22,7 @@ FILLS = ("masked_fill", "masked_fill_", "where")
 PRODUCTS = ("matmul", "bmm", "mm", "einsum", "baddbmm")
 OVER_ROWS = ("softmax", "log_softmax", "logsumexp")
 LIBRARIES = ("torch", "F", "nn", "functional", "torch.nn.functional", "nn.functional")
+COPIED = re.compile(r"(\w+) was copied\b")
 BY_A_SIZE = "it divides by the root of"  # how a wrong scale is told
 
 
@@ -33,9 +35,9 @@ def where_it_is_made(told: Told, text: Text, check: str = "") -> Told:
     if line is None:
         return told
     made = _of_its_mask(told, line, text) or _of_its_count(told, line, text)
-    made = (
-        made or _of_its_scale(told, line, text) or line_of_scores(_check(told) or check, line, text)
-    )
+    made = made or _of_its_scale(told, line, text)
+    made = made or line_of_scores(_check(told) or check, line, text)
+    made = made or line_of_copy(told.cause[1] if told.cause else "", line, text)
     if made is None:
         return told
     how = told.where.how and f"in line {line}, which takes it, {told.where.how}"
@@ -142,6 +144,18 @@ def _is_another_name(value: ast.expr, name: str, text: Text) -> bool:
     calls = {callee(n) for n in ast.walk(value) if isinstance(n, ast.Call)}
     plain = isinstance(value, ast.Name | ast.Call) and all("drop" in c for c in calls)
     return plain and len(names) == 1 and name not in names
+
+
+def line_of_copy(words: str, line: int, text: Text) -> int | None:
+    """Of a line that calls a layer whose weights were copied in a wrong way, the one that copies
+    them: `mine.mix.weight.copy_(weight)`."""
+    found = COPIED.match(words)
+    if found is None or "copy_" in text.statement(line):
+        return None
+    own = f".{found[1]}.weight"
+    calls = (n for n in text.nodes if isinstance(n, ast.Call) and callee(n) == "copy_")
+    lines = [n.lineno for n in calls if text.of(n.func.value).endswith(own)]
+    return lines[0] if len(lines) == 1 else None
 
 
 def _divisor(line: int, text: Text) -> ast.expr | None:

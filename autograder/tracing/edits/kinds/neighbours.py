@@ -1,5 +1,6 @@
 """Slips that what stands beside them shows: a neighbour that is made another type, a condition that
-is known and not asked, one spread after another axis was averaged, objects for what they hold."""
+is known and not asked, one spread after another axis was averaged, objects for what they hold, what
+each round of a loop begins with, the other half of a symmetric table."""
 
 from __future__ import annotations
 
@@ -26,6 +27,9 @@ def of_neighbours(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_one_spread(source, node)
     if isinstance(node, ast.Call) and source.of(node.func) == "id":
         yield from _of_one_storage(source, node)
+    if isinstance(node, ast.Assign) and len(node.targets) == 1:
+        yield from _of_each_round(source, node, node.targets[0])
+        yield from _of_the_other_half(source, node, node.targets[0])
 
 
 def _of_what_is_cast(source: Source, node: ast.Tuple | ast.Call) -> Iterator[Edit]:
@@ -83,9 +87,7 @@ def _of_one_spread(source: Source, node: ast.Call) -> Iterator[Edit]:
     one, other = _axis(inner, int(of_all)), _axis(node, 0)
     if one is None or other is None:
         return
-    how = (
-        f"each of several has a spread of its own in `{source.shown(node)}`, and these are averaged"
-    )
+    how = f"`{source.shown(node)}` is the average of several spreads, each around its own mean"
     more = "".join(
         f", {source.of(k)}" for k in inner.keywords if k.arg not in ("dim", "axis", "keepdim")
     )
@@ -123,3 +125,34 @@ def _of_one_storage(source: Source, node: ast.Call) -> Iterator[Edit]:
         at = last
     how = f"`{source.shown(node)}` tells objects apart, and two of them may share their numbers"
     yield source.with_span(node, (start, end), new, how, 1)
+
+
+def _of_each_round(source: Source, node: ast.Assign, target: ast.expr) -> Iterator[Edit]:
+    """`z = cut(args[0], p)` in a loop behind `z = args[0]`, which each round begins with anew."""
+    function = source.function(node)
+    in_a_loop = any(isinstance(n, ast.For | ast.While) for n in source.around(node))
+    if function is None or not in_a_loop or not isinstance(target, ast.Name):
+        return
+    begun = {
+        source.of(n.value)
+        for n in source.inside(function)
+        if isinstance(n, ast.Assign) and n.lineno < node.lineno
+        if [source.of(t) for t in n.targets] == [target.id]
+    }
+    for part in source.inside(node.value):
+        if isinstance(part, ast.expr) and part is not node.value and source.of(part) in begun:
+            how = f"each round begins with `{source.shown(part)}` again, and not with `{target.id}`"
+            yield source.with_text(part, target.id, how)
+
+
+def _of_the_other_half(source: Source, node: ast.Assign, target: ast.expr) -> Iterator[Edit]:
+    """`table[i, j] = value` in two loops, where `table[j, i]` has the same value and none."""
+    index = target.slice if isinstance(target, ast.Subscript) else None
+    if not isinstance(index, ast.Tuple) or len(index.elts) != 2:
+        return
+    one, other = map(source.of, index.elts)
+    if not all(isinstance(n, ast.Name) for n in index.elts) or one == other:
+        return
+    mirrored = f"{source.of(target.value)}[{other}, {one}]"
+    how = f"`{source.of(target)}` is filled, and its mirror image `{mirrored}` is not"
+    yield source.with_text(target, f"{mirrored} = {source.of(target)}", how, 1)

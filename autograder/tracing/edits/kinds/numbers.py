@@ -321,7 +321,8 @@ def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:
     if not arrow or len(equation) > 24:
         return
     order = [letter for letter in dict.fromkeys(into) if letter in out]
-    rank = int(list(out) == order)  # as they come in: less likely by mistake
+    table = int(set(out) == set(filter(str.isalpha, into)))  # where nothing is summed
+    rank = int(list(out) == order) + table  # as they come in: less likely by mistake
     for i in range(len(out) - 1):
         for j in range(i + 1, len(out)):
             other = list(out)
@@ -345,7 +346,8 @@ def _of_letters(source: Source, node: ast.Call) -> Iterator[Edit]:
         for i in range(len(side) - 1):
             other = side[:i] + side[i + 1] + side[i] + side[i + 2 :]
             changed = ",".join([*sides[:number_], other, *sides[number_ + 1 :]])
-            yield source.with_text(first, repr(f"{changed}->{out}"), how)
+            # Of a table, what makes its side is as likely to be turned.
+            yield source.with_text(first, repr(f"{changed}->{out}"), how, 2 * table)
     for number_, side in enumerate(sides):
         for place, letter in enumerate(side):
             for other in letters:
