@@ -57,6 +57,8 @@ OVER_AN_AXIS = ("sum", "mean", "amax", "amin", "max", "min", "norm", "logsumexp"
 MORE_AXES = re.compile(r" To meet each number of one with each of the other, [^.]{0,200}\.")
 OF_A_TYPE = ("TypeError", "AttributeError", "IndexError")
 UNSET = ("NameError", "UnboundLocalError")
+# Causes of an error that lie in the line that stops, or that tell of the other one.
+OF_THIS_LINE = ("was overwritten in line", "its last two axes exchanged", "turns all axes round")
 OPERANDS = 3  # that are told of
 MOVED = ("T", "mT", "H", "mH")  # attributes that are no tensors of their own
 
@@ -417,6 +419,8 @@ def stopped(finding: Finding, told: list[Told], look: Look, error: dict | None) 
         made = " ".join(f"`{name}` is made in line {line}." for name, line in before.items())
         return replace(finding, message=f"{without_advice(message)} {made}")
     line, how = _where_it_is(dict(error), finding.line, look)
+    if line is None and any(words in cause for words in OF_THIS_LINE):
+        line = finding.line
     if line is None:
         return replace(finding, message=message)
     where = Where(first_wrong=line, how=how, **look.right_before(line))
