@@ -10,7 +10,7 @@ from autograder.shapes.places.attach import Sighting
 from autograder.shapes.places.layout import MAKES
 from autograder.shapes.places.told_before import is_told
 from autograder.shapes.places.told_elsewhere import is_told_elsewhere, words
-from autograder.shapes.recording import Execution
+from autograder.shapes.recording import Execution, Sequence
 from autograder.shapes.text.comments import Given
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import TURNS, Stmt, flat, trace
@@ -91,9 +91,11 @@ def lacking(described: set[int], room) -> list[Verdict]:
 
 
 def _is_a_row(stmt: Stmt, room) -> bool:
-    """Whether several tensors are kept as one, side by side: a tuple or a list is no tensor."""
-    several = room.matcher.node(stmt).kind in ("Tuple", "List", "ListComp", "Dict", "DictComp")
-    return several and stmt.kind == "assign" and len(stmt.targets) == len(flat(stmt.targets)) == 1
+    """Whether several tensors are kept by one name: a tuple or a list is no tensor."""
+    if stmt.kind != "assign" or len(stmt.targets) != 1 or not isinstance(stmt.targets[0], str):
+        return False
+    values = [e.last(stmt.value) for e in room.runs[stmt.id] if e.finished]
+    return bool(values) and all(isinstance(value, Sequence) for value in values)
 
 
 def _is_it(after: Stmt, stmt: Stmt, room) -> bool:

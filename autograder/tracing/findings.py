@@ -148,7 +148,7 @@ def with_where(
         if steps is not None and known.bank is not None:
             look = Look(steps.trace, known.bank, steps.place, text)
         placed, told = _with_where(found, steps, look, known, exercise)
-        placed = [_as_it_is_taken(_without_a_guess(f, exercise), text) for f in placed]
+        placed = [_as_it_is_taken(_without_a_guess(f, exercise), text, exercise) for f in placed]
         if asked is not None:
             placed = by_its_edit(found, placed, asked, look)
         placed = with_lines(placed, text)
@@ -176,7 +176,7 @@ def _without_a_guess(finding: Finding, exercise: Exercise) -> Finding:
     return replace(finding, where=None, line=None, statement="")
 
 
-def _as_it_is_taken(finding: Finding, text: Text) -> Finding:
+def _as_it_is_taken(finding: Finding, text: Text, exercise: Exercise) -> Finding:
     """A finding without the line that only takes what a wrong mask was laid on, or adds up what
     another line chose: what it takes is made before."""
     where = finding.where
@@ -184,7 +184,8 @@ def _as_it_is_taken(finding: Finding, text: Text) -> Finding:
     if node is None or finding.verdict != Verdict.WRONG:
         return finding
     of_a_mask = OF_A_MASK.search(finding.check) and not where.how and not _hides(node)
-    adds = isinstance(node, ast.AugAssign) and where.how == ANOTHER_TENSOR
+    named = not is_nameless(finding.check, exercise.task)  # and not for this: it says what it is
+    adds = named and isinstance(node, ast.AugAssign) and where.how == ANOTHER_TENSOR
     return replace(finding, where=None, line=None, statement="") if of_a_mask or adds else finding
 
 

@@ -381,9 +381,21 @@ def names_of_the_call(case: Case) -> str:
     wide = {sum(n != 1 for n in s) for e in case.runs for s in made(case, e)}
     if sum(d != one for d in case.last.dims) in wide:
         ranks.add(len(case.last.dims))
+    if case.sighting.place == "docstring" and _of_each_item(case):
+        return "it may be the shape of each item"
     if case.sighting.place == "docstring" and len(case.last.dims) in ranks:
         return "" if case.exchanged() else "the names of a docstring need not be those of the call"
     return ""
+
+
+def _of_each_item(case: Case) -> bool:
+    """Whether what a docstring says is true of each item of a batch, and no other shape in it has
+    as many dimensions as this tensor: it may leave the batch out everywhere."""
+    dims = case.last.dims
+    item = all(len(s) > 1 and shape_fits(dims, s[1:], lookup) for _, lookup, s in case.seen())
+    ranks = {len(s) for e in case.runs for s in made(case, e)}
+    told = {len(d) for _, d, _ in case.arguments}
+    return bool(item and ranks) and not told & ranks
 
 
 READINGS = (
