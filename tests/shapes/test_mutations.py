@@ -7,7 +7,8 @@ import pytest
 from tests.shapes.mutations import Bench, mutants
 from tests.shapes.reading import snippets
 
-ODD = ("other_readings", "shorthand", "steps_and_asides", "beside_the_result")  # spellings of which doubt is asked
+# Spellings of which doubt is asked.
+ODD = ("other_readings", "shorthand", "steps_and_asides", "beside_the_result")
 
 
 def measure(snippet_of: int = 1, mutant_of: int = 1) -> dict[bool, Counter]:
