@@ -11,7 +11,7 @@ import ast
 from autograder.course.calls import Outcome
 from autograder.judging.difference import difference
 from autograder.tracing.edits.kinds.source import NATURAL, Edit
-from autograder.tracing.edits.pairs import Mended, Pairs
+from autograder.tracing.edits.pairs import Mended
 from autograder.tracing.edits.parts import ALONE, Parts, is_part_of, of_parts, wrong_parts
 from autograder.tracing.edits.search import Search
 from autograder.tracing.proof.mends import JOINS
@@ -55,23 +55,6 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
         return ()
     lines = sorted(found, key=lambda line: (line is None, line))  # what has no line comes last
     return tuple(Mended(line, *found[line]) for line in lines)
-
-
-def by_turns(search: Search) -> tuple[Mended, ...]:
-    """Two changes: one that makes one of several results right and leaves what is right, and one
-    behind which all of them are. () where none is seen."""
-    parts = search.parts
-    if parts is None or search.by_chance or len(parts.wrong) < 2:
-        return ()
-    for key in parts.wrong:
-        edit = _that_mends(search, parts, key)
-        if edit is None or edit.missing:
-            continue
-        found = Pairs(search).after(edit)
-        if found and len({each.line for each in found}) == 1 and found[0].is_natural:
-            return Mended.by(edit), Mended.by(found[0])
-        return ()
-    return ()
 
 
 def _that_mends(search: Search, parts: Parts, key: object) -> Edit | None:

@@ -78,11 +78,9 @@ def at_its_remove(finding: Finding, asked: WrongAnswer) -> Finding:
     calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) == "remove"]
     over = _overwritten_handle(text, calls)
     if over is not None:
-        how = OVERWRITTEN.format(text.of(over.targets[0]))
-        where = Where(last_right=None, first_wrong=over.lineno, how=how)
-        return replace(
-            finding, where=where, line=over.lineno, statement=text.statement(over.lineno)
-        )
+        line, how = over.lineno, OVERWRITTEN.format(text.of(over.targets[0]))
+        where = Where(last_right=None, first_wrong=line, how=how)
+        return replace(finding, where=where, line=line, statement=text.statement(line))
     if len(calls) != 1 or calls[0] in inside:
         return finding
     line, how = calls[0].lineno, RUNS_NOT.format(text.of(calls[0]))
@@ -98,9 +96,7 @@ def _overwritten_handle(text: Text, removes: list[ast.Call]) -> ast.Assign | Non
         inside = [n for each in loop.body for n in ast.walk(each)]
         kept = [n for n in inside if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)]
         kept = [n for n in kept if callee(n.value).endswith("_hook")]
-        kept = [
-            n for n in kept if isinstance(n.targets[0], ast.Name) and n.targets[0].id in removed
-        ]
+        kept = [n for n in kept if text.of(n.targets[0]) in removed]
         if len(kept) == 1 and not any(n in inside for n in removes):
             return kept[0]
     return None

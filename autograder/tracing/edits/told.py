@@ -15,7 +15,7 @@ from autograder.judging.difference import is_nameless
 from autograder.judging.look_again import PREFIX
 from autograder.tracing.edits.beside_a_judge import beside_a_judge
 from autograder.tracing.edits.by_keys import at_its_key
-from autograder.tracing.edits.by_parts import by_parts, by_turns
+from autograder.tracing.edits.by_parts import by_parts
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import NATURAL, Edit
 from autograder.tracing.edits.known_pair import of_a_known_pair
@@ -92,7 +92,7 @@ def _told(
     one = search.one() or ([] if known else _put_in(search, placed))
     of_known, two = _two(first, placed, search, one, known)
     if not (one or settled or known) and (not two or two[-1].line is None):
-        apart = by_parts(search) or (by_turns(search) if not two else ())
+        apart = by_parts(search)
         of_known, two = (False, apart) if apart else (of_known, two)
         two = two or (Pairs(search).of_all() if placed.where is None else ())
     if two and one:  # two slips in their places, for one step that could be missing anywhere
