@@ -408,6 +408,7 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("TypeError", r"\btuple\b(?! of)", a_comma),
     ("AttributeError", r"'tuple' object has no attribute", a_comma),
     ("AttributeError", r"before Module\.__init__\(\) call", no_super),
+    ("AttributeError", r"no attribute '_(modules|parameters|buffers)'", no_super),
     ("TypeError", r"(\w+)\(\) takes \d+ positional arguments? but \d+ (was|were) given", no_self),
     ("TypeError", _OPERANDS + r"'list'", a_list),
     ("TypeError", _OPERANDS + r"'NoneType'", a_none),
@@ -468,8 +469,14 @@ def line_of_misuse(kind: str, said: str, text: Text, line: int) -> int | None:
     if words in (stays_empty, not_expanded) or (words is None and ANY_BEFORE.search(said[:2_000])):
         return None
     function = function_around(text, line) if words is no_super else None
-    begin = [n for n in function.body if not is_docstring(n)] if function is not None else []
+    begin = [n for n in function.body if not _only_refuses(n)] if function is not None else []
     return begin[0].lineno if begin else line
+
+
+def _only_refuses(node: ast.stmt) -> bool:
+    """Whether a statement is a docstring, or only refuses what a function is given."""
+    refuses = isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise)
+    return refuses or is_docstring(node) or isinstance(node, ast.Assert)
 
 
 def _misuse(kind: str, said: str, text: Text, line: int | None, shapes) -> tuple:

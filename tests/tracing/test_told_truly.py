@@ -402,3 +402,39 @@ def symmetric_parts(w_q, w_k):
 """
     found = said("weights.symmetric", source)
     assert "float64" in found.message and "whole numbers" not in found.message
+
+
+EMPTY = """
+def encoder_states(x, w_input, w_hidden, bias):
+    states, last = x.new_zeros(0, len(bias)), torch.zeros_like(bias)
+    for token in x[len(x) :]:
+        last = torch.tanh(token @ w_input + last @ w_hidden + bias)
+        states = torch.cat((states, last[None]))
+    return states
+"""
+
+
+def test_an_answer_without_any_number_is_judged():
+    found = said("simple.rnn", EMPTY)
+    assert "has shape [0, 3]" in found.message
+    assert found.where is None or found.where.first_wrong == 3
+
+
+BARE = """
+class Attention(nn.Module):
+    def __init__(self, input_size, hidden):
+        '''One head.'''
+        if hidden < 1:
+            raise ValueError(hidden)
+        for name in "qkv":
+            self.add_module(name, nn.Linear(input_size, hidden))
+
+    def forward(self, x):
+        return (self.q(x) @ self.k(x).mT / self.q.out_features**0.5).softmax(-1) @ self.v(x)
+"""
+
+
+def test_a_forgotten_super_is_told_where_it_belongs():
+    found = said("one_head.forward", BARE)
+    assert "`super().__init__()` is missing" in found.message
+    assert found.where.first_wrong == 6

@@ -63,7 +63,7 @@ def is_one_number(outcomes: Sequence[Outcome], expected: Sequence[Outcome]) -> b
         if pairs is None:
             return False
         seen += [pair for pair in pairs if not same(*pair[1:])]
-    constant = all(bool((got == got.flatten()[:1]).all()) for _, got, _ in seen)
+    constant = all(not got.numel() or bool((got == got.flatten()[0]).all()) for _, got, _ in seen)
     return constant and any(got.numel() >= FEW and tells(right) for _, got, right in seen)
 
 
