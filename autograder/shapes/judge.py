@@ -29,7 +29,8 @@ from autograder.shapes.places.meant import (
     vote,
 )
 from autograder.shapes.places.rows import heading, row
-from autograder.shapes.places.told_before import told_of
+from autograder.shapes.places.told_before import Told, told_of
+from autograder.shapes.places.told_elsewhere import tells_its_result, told_by_classes
 from autograder.shapes.plan import Plan
 from autograder.shapes.recording import (
     BadRecording,
@@ -195,6 +196,7 @@ class _Room:
         self.scope.comments = [set(map(names.normal, s.names())) for s in found]
         self.sightings = [commas_for_stars(s, self.stmts, self.runs) for s in found if s.stmts]
         self.homeless = [s for s in found if not s.stmts]
+        self.telling: dict[int, bool] = {}
         self.told_before = told_of(function, source.lines, source.given.lines, vocabulary)
 
     def solve(self, told: names.Confirmed) -> None:
@@ -370,6 +372,17 @@ class _Room:
         of = [(s, s.stmts[0]) for s in self.sightings if self.stmts[s.stmts[0]].kind == "def"]
         terms = [(c.terms(), self.runs[i]) for s, i in of for c in s.claims]
         return [(t[0].label, t[0].dims, runs) for t, runs in terms if len(t) == 1 and t[0].label]
+
+    @cached_property
+    def told_by_classes(self) -> list[tuple[str, Told]]:
+        return told_by_classes(self)
+
+    def tells_its_result(self, function: Function) -> bool:
+        """Whether a function of the file tells the shape of what it returns; looked for once."""
+        if function.id not in self.telling:
+            self.source.clock.check()
+            self.telling[function.id] = tells_its_result(function, self)
+        return self.telling[function.id]
 
     @cached_property
     def loose(self) -> frozenset[str]:

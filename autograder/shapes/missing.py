@@ -9,7 +9,7 @@ from autograder.shapes.match import results
 from autograder.shapes.places.attach import Sighting
 from autograder.shapes.places.layout import MAKES
 from autograder.shapes.places.told_before import is_told
-from autograder.shapes.places.told_elsewhere import is_told_elsewhere, words
+from autograder.shapes.places.told_elsewhere import is_told_elsewhere
 from autograder.shapes.recording import Execution, Sequence
 from autograder.shapes.text.comments import Given
 from autograder.shapes.text.lexer import tokens
@@ -27,13 +27,11 @@ def needs_one(stmt: Stmt, runs: list[Execution], lines: list[str], given: Given)
         return False
     if lines[stmt.line - 1].split("#")[0].strip() in given.code or _only_names(stmt, lines):
         return False
-    if _is_itself(stmt, lines):
-        return False
     return any(s for e in runs for s in results(stmt, e))  # without dimensions it asks for nothing
 
 
 def _only_names(stmt: Stmt, lines: list[str]) -> bool:
-    """`return (att, probs) if flag else att`: nothing new is made."""
+    """`return (att, probs) if flag else att`, `kept = weights.detach()`: nothing new is made."""
     text = "\n".join(lines[stmt.line - 1 : stmt.end_line])
     try:
         node = ast.parse(text.strip()).body[0]
@@ -43,19 +41,16 @@ def _only_names(stmt: Stmt, lines: list[str]) -> bool:
     made = ast.Call | ast.BinOp | ast.Subscript | ast.ListComp | ast.UnaryOp
     if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "getattr":
         return True
+    if isinstance(node, ast.Assign) and _is_itself(value):
+        return True
     return value is not None and not any(
         isinstance(n, made) or (isinstance(n, ast.Attribute) and n.attr in TURNS)
         for n in ast.walk(value)
     )
 
 
-def _is_itself(stmt: Stmt, lines: list[str]) -> bool:
-    """`self.kept = weights.detach()`: another name for one, on its own or in another place."""
-    try:
-        node = ast.parse(lines[stmt.line - 1].strip()).body[0]
-    except (SyntaxError, IndexError, RecursionError, MemoryError):
-        return False
-    value = node.value if isinstance(node, ast.Assign) else None
+def _is_itself(value: ast.expr) -> bool:
+    """`weights.detach()`: a variable, on its own or in another place."""
     calls = 0
     while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
         if value.func.attr not in KEEPS:
@@ -67,16 +62,14 @@ def _is_itself(stmt: Stmt, lines: list[str]) -> bool:
 def lacking(described: set[int], room) -> list[Verdict]:
     """The statements that make a tensor and that no comment can be about."""
     found, described, order = [], set(described), room.order
-    for last, stmt, after in zip([None, *order], order, [*order[1:], None], strict=False):
+    for stmt, after in zip(order, [*order[1:], None], strict=False):
         if not room.needs_one(stmt):
             continue
         room.source.needed += 1
         if stmt.id in described or covered(stmt, room) or _is_printed(stmt, room):
             continue
-        if (
-            (after and after.id in described and _is_it(after, stmt, room))
-            or (last and last.id in described and _kept(last, stmt, room))
-            or _is_the_begin(stmt, room)
+        if (after and after.id in described and _is_it(after, stmt, room)) or _is_the_begin(
+            stmt, room
         ):
             described.add(stmt.id)
             continue
@@ -111,7 +104,7 @@ def _is_the_begin(stmt: Stmt, room) -> bool:
     between the two, or behind the second."""
     own = set(flat(stmt.targets))
     later = (s for s in room.order if s.line > stmt.end_line)
-    taker = next((s for s in later if own & words(s, room)), None)
+    taker = next((s for s in later if own & _words(s, room)), None)
     if taker is None:
         return False
     shapes = [len(s) for e in room.runs[stmt.id] for s in results(stmt, e)]
@@ -120,12 +113,8 @@ def _is_the_begin(stmt: Stmt, room) -> bool:
     return any(len(term.dims) in shapes for terms in begins for term in terms)
 
 
-def _kept(last: Stmt, stmt: Stmt, room) -> bool:
-    """Whether it is `x = x.to(device)` right below the line that makes x: the same shape again."""
-    nodes = [room.matcher.traced.nodes[n] for e in room.runs[stmt.id] for n, _ in e.events]
-    of, ops = room.matcher.node(stmt).text.split(".")[:1], {n.op for n in nodes} - {""}
-    below = stmt.line == last.end_line + 1 and of == stmt.targets == flat(last.targets)
-    return below and bool(ops) and ops <= KEEPS
+def _words(stmt: Stmt, room) -> set[str]:
+    return {t.text.split(".")[0] for t in tokens(room.matcher.node(stmt).text) if t.word}
 
 
 def covered(stmt: Stmt, room) -> bool:

@@ -246,9 +246,8 @@ def wholes(value) -> list[list[tuple[int, ...]]]:
     shapes = tensors(value)
     if not isinstance(value, Sequence) or len(set(shapes)) != 1:
         return [shapes]
-    nested = [
-        [one] for one in [_nested(value)] if one is not None and len(one) > len(shapes[0]) + 1
-    ]
+    whole = _nested(value) or ()
+    nested = [[whole]] if len(whole) > len(shapes[0]) + 1 else []
     return [shapes, [(value.length, *shapes[0])], [(*shapes[0], value.length)], *nested]
 
 

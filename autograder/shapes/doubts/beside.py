@@ -9,7 +9,7 @@ from autograder.shapes.doubts.case import Case, in_one_call
 from autograder.shapes.match import results
 from autograder.shapes.recording import Execution, tensors
 from autograder.shapes.tables import Stmt
-from autograder.shapes.text.dims import shape_fits, without
+from autograder.shapes.text.dims import Dims, shape_fits, without
 from autograder.shapes.tracer import flat
 
 MOVES = ("permute", "transpose", "swapaxes", "movedim", "t", "view", "reshape", "unsqueeze")
@@ -21,7 +21,7 @@ def not_of_what_is_handed(case: Case) -> str:
     """`y = layer(x.permute(1, 0, 2))  # [t, b, d]`: the shape in which the layer takes it."""
     if not case.sighting.trailing or case.part or len(case.claim.terms()) != 1:
         return ""
-    handed = all(any(_is_it(case, s, e) for s in _handed(case, e)) for e in case.runs)
+    handed = all(_has_one(case, case.last.dims, _handed(case, e), e) for e in case.runs)
     return "it may be what the line hands on" if handed else ""
 
 
@@ -70,19 +70,20 @@ def _makes_it(case: Case, stmt: Stmt, runs: list[Execution], any_size: bool) -> 
     """Whether a statement makes the shape; any_size: whatever its names stand for that are free."""
     free = {n for n in case.names() if any_size and case.scope.free(n, runs[0])}
     dims = without(case.last.dims, free)
-    fits = [any(shape_fits(dims, s, case.scope.lookup(e)) for s in results(stmt, e)) for e in runs]
-    return in_one_call(fits, runs)
+    return in_one_call([_has_one(case, dims, results(stmt, e), e) for e in runs], runs)
 
 
-def _is_it(case: Case, shape: tuple[int, ...], execution: Execution) -> bool:
-    return shape_fits(case.last.dims, shape, case.scope.lookup(execution))
+def _has_one(case: Case, dims: Dims, shapes, execution: Execution) -> bool:
+    """Whether some of these shapes are what dimensions say."""
+    lookup = case.scope.lookup(execution)
+    return any(shape_fits(dims, shape, lookup) for shape in shapes)
 
 
 def not_of_a_layer_on_the_way(case: Case) -> str:
     """`# [b, c, t]` above `net(x).max(dim=2)[0]`: what the layer gives."""
     if case.sighting.trailing or case.below or len(case.claim.terms()) != 1 or case.is_output:
         return ""
-    there = all(any(_is_it(case, s, e) for s in _of_layers(case, e)) for e in case.runs)
+    there = all(_has_one(case, case.last.dims, _of_layers(case, e), e) for e in case.runs)
     return "it may be what a layer on the line gives" if there else ""
 
 
@@ -120,13 +121,9 @@ def not_of_numbers_one_by_one(case: Case) -> str:
         if any(nodes[n].op in PRODUCTS for n, _ in e.events):
             return ""
         seen = {s for _, v in e.events for s in tensors(v)}
-        if not all(any(_is_it_too(case, t, s, e) for s in seen) for t in stages[0].terms):
+        if not all(_has_one(case, term.dims, seen, e) for term in stages[0].terms):
             return ""
     return "its signs may be of an operation on each number"
-
-
-def _is_it_too(case: Case, term, shape: tuple[int, ...], execution: Execution) -> bool:
-    return shape_fits(term.dims, shape, case.scope.lookup(execution))
 
 
 def no_letter_is_loose(case: Case) -> str:

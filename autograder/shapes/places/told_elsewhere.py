@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from autograder.shapes.match import results
 from autograder.shapes.places.docstrings import docstrings_of_classes
-from autograder.shapes.places.told_before import has_shape, named, told_of
+from autograder.shapes.places.told_before import Told, has_shape, named, told_of
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import Function, Stmt, flat
 
@@ -25,7 +25,7 @@ def is_told_elsewhere(stmt: Stmt, room) -> bool:
     """Whether another place of the file tells the shape of what a statement makes."""
     return (
         _by_what_it_calls(stmt, room)
-        or (stmt.kind == "return" and tells_its_result(room.function, room))
+        or (stmt.kind == "return" and room.tells_its_result(room.function))
         or _by_its_name(stmt, room)
         or _by_what_is_returned(stmt, room)
         or _the_same_as_another(stmt, room)
@@ -40,7 +40,7 @@ def _by_what_it_calls(stmt: Stmt, room) -> bool:
     found = CALLED.match(node.text) if node.kind == "Call" else None
     if found is None or found[1].rpartition(".")[2] != node.op:
         return False
-    return any(tells_its_result(f, room) for f in _functions(found[1], room))
+    return any(room.tells_its_result(f) for f in _functions(found[1], room))
 
 
 def _functions(name: str, room) -> list[Function]:
@@ -116,11 +116,6 @@ def _the_same_as_another(stmt: Stmt, room) -> bool:
     return False
 
 
-def words(stmt: Stmt, room) -> set[str]:
-    """The variables that the first line of a statement's value reads."""
-    return {t.text.split(".")[0] for t in tokens(room.matcher.node(stmt).text) if t.word}
-
-
 def _names(stmt: Stmt) -> set[str]:
     return set(flat(stmt.targets))
 
@@ -144,16 +139,24 @@ def _shapes(stmt: Stmt, room) -> dict[int, set]:
 def _by_a_class(stmt: Stmt, room) -> bool:
     """Whether the docstring of the class, or of what makes its objects, tells what a statement
     makes or returns, or that of another class a tensor of a name that is long enough to be it."""
-    own, source = _names(stmt), room.source
-    for name, text in _texts(room):
-        part = replace(room.function, docstring=text, doc_line=1, line=0)
-        told = told_of(part, [], source.given.lines, room.vocabulary)
+    own = _names(stmt)
+    for name, told in room.told_by_classes:
         mine = name == room.function.owner
         if own & {n for n in told.names if mine or len(n) >= LONG}:
             return True
         if mine and told.result and stmt.kind == "return" and room.function.name in CALLS:
             return True
     return False
+
+
+def told_by_classes(room) -> list[tuple[str, Told]]:
+    """What the docstrings of the classes tell, by the classes' names."""
+    found, given = [], room.source.given.lines
+    for name, text in _texts(room):
+        room.source.clock.check()
+        part = replace(room.function, docstring=text, doc_line=1, line=0)
+        found.append((name, told_of(part, [], given, room.vocabulary)))
+    return found
 
 
 def _texts(room) -> list[tuple[str, str]]:

@@ -107,9 +107,9 @@ def line_of_scores(check: str, line: int, text: Text) -> int | None:
         made = [n for n in text.nodes if isinstance(n, ast.Assign) and n.lineno < before]
         own = [(n, v) for n in made for target, v in made_in(n) if text.of(target) == name]
         last, value = own[-1] if own else (None, None)
-        if last is None or (not scales and not _is_another_name(value, name, text)):
+        if last is None or (not scales and not _is_another_name(value, name)):
             return None
-        if not scales or _has_product(value, text):
+        if not scales or _has_product(value):
             return last.lineno
         own_names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
         name, before = (name, last.lineno) if name in own_names else ("", 0)
@@ -129,7 +129,7 @@ def _taken(node: ast.stmt, scales: bool, text: Text) -> str:
     return ""
 
 
-def _has_product(node: ast.AST, text: Text) -> bool:
+def _has_product(node: ast.AST) -> bool:
     """Whether tensors are multiplied there, row with row."""
     return any(
         (isinstance(n, ast.BinOp) and isinstance(n.op, ast.MatMult))
@@ -138,7 +138,7 @@ def _has_product(node: ast.AST, text: Text) -> bool:
     )
 
 
-def _is_another_name(value: ast.expr, name: str, text: Text) -> bool:
+def _is_another_name(value: ast.expr, name: str) -> bool:
     """Whether what is kept is another variable, as it is or with some numbers dropped."""
     names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)} - {"self", *LIBRARIES}
     calls = {callee(n) for n in ast.walk(value) if isinstance(n, ast.Call)}
