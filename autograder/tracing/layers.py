@@ -128,10 +128,13 @@ def _where_it_begins(finding: Finding, text: Text) -> Finding:
     """A finding of the numbers that a parameter begins with, with the line that makes it."""
     names = re.findall(r"`(\w+)`", finding.message.partition(" begin")[0])[-1:]
     made = [line for line in (_made_in(text, name) for name in names) if line is not None]
-    if not made:
+    if made:
+        line = _in_their_helper(text, made, plain=True)[0]
+        line = _where_it_draws(text, line) if finding.check in DRAWN else line
+    else:
+        line = _where_all_are_drawn(text)
+    if line is None:
         return finding
-    line = _in_their_helper(text, made, plain=True)[0]
-    line = _where_it_draws(text, line) if finding.check in DRAWN else line
     where = Where(None, line, how="what is made here begins with other numbers than asked for")
     return replace(finding, where=where, line=line, statement=text.statement(line))
 
@@ -142,6 +145,15 @@ def _where_it_draws(text: Text, line: int) -> int:
     inside = own_nodes(function) if function is not None and function.name != "__init__" else ()
     drawn = {n.lineno for n in inside if isinstance(n, ast.Call) and "rand" in callee(n)}
     return drawn.pop() if len(drawn) == 1 else line
+
+
+def _where_all_are_drawn(text: Text) -> int | None:
+    """The one line of an `__init__` that draws numbers, where `setattr` keeps them."""
+    begins = [f for f in text.functions if f.name == "__init__"]
+    calls = [n for f in begins for n in own_nodes(f) if isinstance(n, ast.Call)]
+    drawn = {n.lineno for n in calls if "rand" in callee(n)}
+    by_name = any(callee(n) == "setattr" for n in calls)
+    return drawn.pop() if by_name and len(drawn) == 1 else None
 
 
 def _where_it_drops(finding: Finding, text: Text) -> Finding:
@@ -366,7 +378,27 @@ def _made_in(text: Text, name: str) -> int | None:
             named = isinstance(first, ast.Constant) and first.value == name
             if named and call.func.attr in REGISTERS:
                 found.add(node.lineno)
+    found = found or _by_its_key(text, name)
     return found.pop() if len(found) == 1 else None
+
+
+def _by_its_key(text: Text, name: str) -> set[int]:
+    """The lines of an `__init__` with `setattr` on which something is kept by this name: the key of
+    a dict, `dict(k=size)`, or what is listed."""
+    begins = [[*own_nodes(f)] for f in text.functions if f.name == "__init__"]
+    begins = [nodes for nodes in begins if any(callee(n) == "setattr" for n in _calls(nodes))]
+    named = {n.lineno for nodes in begins for n in nodes if getattr(n, "value", None) == name}
+    return named | {
+        k.value.lineno
+        for nodes in begins
+        for n in _calls(nodes)
+        for k in n.keywords
+        if k.arg == name
+    }
+
+
+def _calls(nodes: Sequence[ast.AST]) -> list[ast.Call]:
+    return [n for n in nodes if isinstance(n, ast.Call)]
 
 
 def _is_own(node: ast.AST, name: str) -> bool:

@@ -334,6 +334,8 @@ class Look:
                 return None
             how = "its axes are in another order than asked for"
             how = how if found.turned else "it comes in another shape than asked for"
+            if not found.turned and (grows := self._with_one_axis_more(number, shape)) is not None:
+                return grows
         elif name and name != called(wanted):
             how = f"what is returned is {name}"
         elif self.own.comes_of(wanted, found.known) or any(found.known is k for k in self.own.also):
@@ -344,6 +346,22 @@ class Look:
         where = Where(first_wrong=back, how=how, last_right=line, landmark=landmark)
         end = len(self.trace.steps)
         return Told(where, self.text.statement(back), None, end, end)
+
+    def _with_one_axis_more(self, number: int, shape) -> Told | None:
+        """The step in which what is returned got the axis that nobody asked for: one of its sides
+        has more axes than the other, as a mask of four axes laid on scores of three."""
+        steps, at, found = self.trace.steps, number, None
+        while at is not None and steps[at].value.dim() > len(shape):
+            dims = {i: steps[i].value.dim() for i in steps[at].inputs}
+            many = [i for i, n in dims.items() if n == steps[at].value.dim()]
+            few = [i for i, n in dims.items() if n == len(shape)]
+            line = self.text.line(steps[at])
+            if many and few and line is not None:
+                how = f"one side has {dims[few[0]]} axes, and the other {dims[many[0]]}"
+                where = Where(first_wrong=line, how=how, **self.right_before(line))
+                found = Told(where, self.text.statement(line), None, at, at)
+            at = many[0] if many else None
+        return found
 
     def _is_the_last_round(self, number: int) -> bool:
         """Whether a step gave the last part of a right tensor, the rounds before it gave the others

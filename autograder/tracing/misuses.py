@@ -59,10 +59,24 @@ class Error:
 
 
 def no_super(error: Error) -> str:
+    late = late_super(error.text, error.line or 0)
+    if late is not None:
+        return (
+            f"`{error.text.of(late)}` comes too late: it belongs first in `__init__`, before a "
+            "layer is kept in `self`."
+        )
     return (
         "`super().__init__()` is missing: it comes first in `__init__`, before a layer is kept in "
         "`self`."
     )
+
+
+def late_super(text: Text, line: int) -> ast.Call | None:
+    """The call that begins an object, where it stands behind a line of its `__init__`."""
+    function = function_around(text, line)
+    calls = [n for n in ast.walk(function) if isinstance(n, ast.Call)] if function else []
+    begins = (n for n in calls if callee(n) == "__init__" and n.lineno > line)
+    return next(begins, None)
 
 
 def no_self(error: Error) -> str:
@@ -400,6 +414,7 @@ ANY_BEFORE = re.compile(
     r"|out of bounds for dimension|too many indices|must match the existing size|shape mismatch"
     r"|not implemented for '|expected Tensor as element|non-empty|expected BoolTensor"
     r"|used as indices|'str' object has no attribute|has no attribute 'remove'"
+    r"|(?:list|tuple|pop)(?: from empty list| index out of range)|pop from an empty"
 )
 IN_PLACE = ("append", "extend", "insert", "sort", "reverse")  # of a list, which return nothing
 _OPERANDS = r"unsupported operand type\(s\) for [^:]{1,9}: .*"
@@ -468,6 +483,8 @@ def line_of_misuse(kind: str, said: str, text: Text, line: int) -> int | None:
     words, _ = _misuse(kind, said, text, line, ())
     if words in (stays_empty, not_expanded) or (words is None and ANY_BEFORE.search(said[:2_000])):
         return None
+    if words is no_super and (late := late_super(text, line)) is not None:
+        return late.lineno
     function = function_around(text, line) if words is no_super else None
     begin = [n for n in function.body if not _only_refuses(n)] if function is not None else []
     return begin[0].lineno if begin else line

@@ -435,7 +435,11 @@ def _where_it_is(error: dict, line: int, look: Look) -> tuple[int | None, str]:
     if (function := uncalled(error, look.text)) is not None:
         return function[0], "it keeps a function, and does not call it"
     own = line_of_misuse(error["type"], error["message"], look.text, line)
-    return own, STOPS if own == line else "a line that belongs there is missing"
+    if own == line:
+        return own, STOPS
+    if own is not None and own > line:
+        return own, "it runs too late"
+    return own, "a line that belongs there is missing"
 
 
 def _went_well(trace: Trace) -> str:

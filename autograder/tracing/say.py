@@ -236,6 +236,8 @@ def _how(judged: Judged, slip: Slip, as_it_ran: Trace) -> str:
     if factor is not None and abs(factor + 1) < 1e-3:
         return ""  # a minus sign that no replay proves wrong: a later step may take it back
     said = {differs(one, two) for one, two in right}
+    if step.op.strip("_") in ("div", "truediv", *PRODUCTS):  # what they give is hidden behind them
+        said = {words for words in said if "not hidden" not in words}
     if slip.mended is None and factor is not None:  # the answer may make another step of it
         said = {words for words in said if "by a factor of" in words}
     if len(said) == 1 and not said & {"", *(CHANCE if _by_chance(judged, slip.number) else ())}:

@@ -87,10 +87,30 @@ def _spoiled(search: Search, parts: Parts, edit: Edit) -> set:
 
 def _at_one_line(search: Search, parts: Parts, key: object) -> tuple[int | None, str]:
     """The line that only one result is made with, or the one line of it that the steps tell."""
-    line = parts.only({key})
+    line = parts.only({key}) or _but_for_sizes(search, parts, key)
     wrong = [each for each in parts.may[key] if search.likely.get(each, 1) == 0]
     alone = wrong[0] if len(wrong) == 1 and not _joins(search, wrong[0]) else None
     return (line, ALONE) if line is not None else (alone, NO_CAUSE)
+
+
+def _but_for_sizes(search: Search, parts: Parts, key: object) -> int | None:
+    """The line that only one result is made with, beside those that tell sizes and those that begin
+    loops; where no other of the wrong ones is."""
+    others = set().union(*(parts.surely[each] for each in parts.may.keys() - {key}))
+    text = Text(search.wrong.source)
+    loops = {n.lineno for n in text.nodes if isinstance(n, ast.For)}
+    lines = parts.may[key] - others - loops
+    own = {line for line in lines if not _tells_sizes(text.around(line))}
+    return own.pop() if parts.is_whole and len(own) == 1 else None
+
+
+def _tells_sizes(node: ast.stmt | None) -> bool:
+    """Whether a statement gives names to sizes."""
+    value = getattr(node, "value", None)
+    sizes = isinstance(value, ast.Call) and callee(value) in ("size", "len")
+    if isinstance(value, ast.Attribute | ast.Subscript):
+        sizes = "shape" in (getattr(value, "attr", ""), getattr(value.value, "attr", ""))
+    return sizes
 
 
 def _joins(search: Search, line: int) -> bool:

@@ -7,6 +7,7 @@ what is wrong and none in what is right, it is that one.
 from __future__ import annotations
 
 import ast
+import copy
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -82,6 +83,7 @@ def parts_of(asked: WrongAnswer) -> Parts | None:
     """The lines of the parts of what an answer returns; None where they cannot be told."""
     text = Text(asked.source)
     function = _asked_for(text, asked.exercise.name)
+    function = _with_its_keys_apart(function) if function is not None else None
     last = function.body[-1] if function is not None else None
     elements = _elements(last) if isinstance(last, ast.Return) else None
     inside = [*own_nodes(function)] if elements else []
@@ -108,9 +110,45 @@ def parts_of(asked: WrongAnswer) -> Parts | None:
         for key in wrong
         if isinstance(elements[key], ast.Name) and right
     }
-    alone = sum(isinstance(n, ast.FunctionDef | ast.Lambda | ast.ClassDef) for n in text.nodes) == 1
+    alone = sum(_may_do_more(n) for n in text.nodes) == 1
     turned = _are_turned(wrong, pairs, asked.exercise.rtol)
     return Parts(may, surely, wrong, flow.all, alone, last.lineno, turned, behind)
+
+
+def _may_do_more(node: ast.AST) -> bool:
+    """Whether a function, or a class, may do more than return what it makes of what it is given."""
+    returns = isinstance(node, ast.FunctionDef) and isinstance(node.body[0], ast.Return)
+    return isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef) and not returns
+
+
+def _with_its_keys_apart(function: ast.FunctionDef) -> ast.FunctionDef:
+    """A function in which each key of a dict that begins empty, and is only asked for by keys that
+    are written out, stands for a variable of its own: `new["bias"]`."""
+    inside = list(ast.walk(function))
+    empty = {
+        n.targets[0].id
+        for n in inside
+        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
+        if ast.unparse(n.value) in ("{}", "dict()")
+    }
+    own = [n for n in inside if isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name)]
+    own = [n for n in own if n.value.id in empty and isinstance(n.slice, ast.Constant)]
+    asked = {id(n.value) for n in own}
+    named = [n for n in inside if isinstance(n, ast.Name) and n.id in empty]
+    begun = Counter(n.id for n in named if isinstance(n.ctx, ast.Store))
+    other = {n.id for n in named if isinstance(n.ctx, ast.Load) and id(n) not in asked}
+    apart = {name for name, often in begun.items() if often == 1} - other
+    if not apart:
+        return function
+
+    class Apart(ast.NodeTransformer):
+        def visit_Subscript(self, node):  # noqa: N802
+            self.generic_visit(node)
+            key = getattr(node.value, "id", "") in apart and isinstance(node.slice, ast.Constant)
+            name = f"{node.value.id}[{node.slice.value!r}]" if key else ""
+            return ast.copy_location(ast.Name(name, node.ctx), node) if key else node
+
+    return Apart().visit(copy.deepcopy(function))
 
 
 def _wrong(pairs: Mapping[object, list[tuple]], rtol: float) -> set:
@@ -218,13 +256,22 @@ class _Flow:
         left, seen, found = list(names - once), names | once, set()
         while left:
             name = left.pop()
-            made = self.made.get(name, ())
-            often = self.anew[name] > 1 or {line for line, _ in made} & self.under
-            for line, read in made if not (sure and often and len(made) > 1) else ():
+            made = self._surely_made(name) if sure else self.made.get(name, ())
+            for line, read in made:
                 found.add(line)
                 left += read - seen
                 seen |= read
         return found
+
+    def _surely_made(self, name: str) -> list[tuple[int, set[str]]]:
+        """The lines that make a variable, with what they read; of one that gets its value several
+        times, or under a condition, the last that does so in any case, if it does."""
+        made = self.made.get(name, [])
+        often = self.anew[name] > 1 or {line for line, _ in made} & self.under
+        if not often or len(made) < 2:
+            return made
+        line, read = max(made, key=lambda each: each[0])
+        return [] if line in self.under else [(line, read)]
 
     def _add(self, node: ast.stmt, control: set[str], headers: set[int]) -> None:
         """Adds a statement, which runs as some variables in the headers around it say."""

@@ -39,6 +39,7 @@ OF_NAN = ("nan_to_num", "nan_to_num_", "isnan")
 HALF = "`{}` leaves out half of each complex number"
 QUOTED = "`{}` is what this is about"
 TAKEN_AWAY = "`{}` takes the hook away before the model runs"
+BEHIND_IT = "`{}` runs behind the `with`, at the end of which the hook is taken away"
 # A name in a sentence: in backticks, or written as code alone is.
 NAMED = re.compile(r"`(?:\w{1,40}\.){0,4}(\w{1,40})(?:\([^`]{0,80}\))?`|\b(\w{1,20}_\w{1,20})\b")
 LIST = "a list comes back where one tensor belongs"
@@ -50,6 +51,15 @@ def at_its_return(finding: Finding, asked: WrongAnswer, place: int | None) -> Fi
     place: the call that is looked at.
     """
     text = Text(asked.source)
+    if (
+        finding.where is None
+        and finding.verdict == Verdict.ERROR
+        and (early := _removed_too_early(text))
+    ):
+        line, how = early
+        message = f"{finding.message} {sentence(how)}"
+        where = Where(last_right=None, first_wrong=line, how=how)
+        return replace(finding, message=message, where=where)
     if finding.where is not None or finding.verdict != Verdict.WRONG or place is None:
         return finding
     got, wanted = asked.outcomes[place], asked.known.expected[place]
@@ -185,6 +195,22 @@ def _removed_too_early(text: Text) -> tuple[int, str] | None:
                     return behind.lineno, TAKEN_AWAY.format(text.of(behind))
                 if any(isinstance(n, ast.Call) for n in ast.walk(behind)):
                     break
+    return _behind_its_block(text)
+
+
+def _behind_its_block(text: Text) -> tuple[int, str] | None:
+    """The line that calls what a hook hangs on, behind the `with` that takes the hook away; what
+    is called is given to the function, and called nowhere else in it."""
+    for block in (n for n in text.nodes if isinstance(n, ast.With)):
+        hooks = [i.context_expr for i in block.items if isinstance(i.context_expr, ast.Call)]
+        function = function_around(text, block.lineno)
+        if function is None or not any(callee(hook).endswith("_hook") for hook in hooks):
+            continue
+        given = {a.arg for a in function.args.args}
+        calls = [n for n in ast.walk(function) if isinstance(n, ast.Call)]
+        runs = [n for n in calls if isinstance(n.func, ast.Name) and n.func.id in given]
+        if runs and all(n.lineno > block.end_lineno for n in runs):
+            return runs[0].lineno, BEHIND_IT.format(text.of(runs[0]))
     return None
 
 

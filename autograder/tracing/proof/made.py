@@ -8,6 +8,7 @@ comes from outside of what was recorded, nobody can tell whose line it is.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 
 import torch
@@ -23,6 +24,8 @@ from autograder.tracing.text import Text, callee, function_around, own_nodes
 EMPTY = ("zeros", "ones", "empty", "full", "__setitem__")  # what numbers are put into
 ADDS = ("add", "radd", "iadd", "sub", "rsub")
 SUBTRACTS, ATTENTION = ("sub", "rsub"), "scaled_dot_product_attention"
+# Operations that change what they are given: `mul_`, `__iadd__`, and not `__rpow__`.
+IN_PLACE = re.compile(r"[a-z\d]_$|^__(?:setitem|i(?!nvert|ndex|ter)[a-z]+)__$")
 MANY = 6  # steps of one expression: a model's
 PICKS = ("__getitem__", "gather", "index_select", "take_along_dim", "embedding")
 ALIKE = ("detach", "clone", "float", "double", "contiguous", "to")  # the same numbers
@@ -110,7 +113,7 @@ def _changed_by_another(slip: Slip, line: int, text: Text) -> int | None:
     if sum(each.place == steps[slip.number].place for each in steps) < MANY:
         return None
     before = [steps[i] for i in slip.judged.sources(slip.number)]
-    changed = {text.line(each) for each in before if each.op.endswith("_") and each.outer}
+    changed = {text.line(each) for each in before if IN_PLACE.search(each.op) and each.outer}
     changed -= {None, line}
     return changed.pop() if len(changed) == 1 else None
 

@@ -84,8 +84,7 @@ change(
     "values overwritten by their layer",
     TASK,
     CLASS,
-    ("        v = self.v(x)\n", "        v = self.v\n"),
-    ("        return weights @ v\n", "        return weights @ v  # <-\n"),
+    ("        v = self.v(x)\n", "        v = self.v  # <-\n"),
     causes=("layer|module|call",),
 )
 change(

@@ -6,6 +6,7 @@ import ast
 import itertools
 from collections.abc import Callable, Iterator
 
+from autograder.tracing.edits.kinds.as_named import of_what_it_is_named
 from autograder.tracing.edits.kinds.brackets import of_brackets
 from autograder.tracing.edits.kinds.calls import of_calls, of_filled
 from autograder.tracing.edits.kinds.commas import of_commas
@@ -22,6 +23,7 @@ from autograder.tracing.edits.kinds.neighbours import of_neighbours
 from autograder.tracing.edits.kinds.numbers import of_numbers
 from autograder.tracing.edits.kinds.operators import of_identity, of_operators
 from autograder.tracing.edits.kinds.sharing import of_sharing
+from autograder.tracing.edits.kinds.siblings import of_siblings
 from autograder.tracing.edits.kinds.slices import of_slices
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.edits.kinds.statements import of_statements
@@ -50,6 +52,8 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_what_is_read,
     of_sums,
     of_neighbours,
+    of_siblings,
+    of_what_it_is_named,
     of_what_is_missing,
 )
 

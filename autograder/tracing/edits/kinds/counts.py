@@ -16,6 +16,8 @@ HALF, LAYER = 0.5, "Linear"
 HEADS = re.compile(r"^(?:num|n|nr)?_?heads?$")
 LATE = 3  # how unlikely one of many counts is
 IN_TURN = "deals them out in turn, where neighbours belong together"
+SHORT, LONG = 12, 8  # how long a probe is at most that may be too short, and by how much
+MADE_OF_SIZES = ("eye", "zeros", "ones", "randn", "rand", "arange", "full", "linspace")
 MOST_SIZES = 6  # that are tried in the place of one sum
 
 
@@ -53,6 +55,9 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_part(source, node)
     if isinstance(node, ast.Assign):
         yield from _of_the_last_place(source, node)
+        yield from _longer(source, node)
+    elif isinstance(node, ast.While):
+        yield from _of_what_was_there(source, node)
 
 
 def _of_the_last(source: Source, node: ast.expr) -> Iterator[Edit]:
@@ -289,3 +294,45 @@ def _of_a_size(
     found = [*shapes, *(name for name in known if name in sizes(source, function))]
     for new in [*dict.fromkeys(found)][:MOST_SIZES]:
         yield source.with_text(below, new, how, 2)
+
+
+def _longer(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """A small number as the length of what is tried out."""
+    length, target = number(node.value), node.targets[0]
+    function = source.function(node)
+    if not isinstance(length, int) or not isinstance(target, ast.Name) or function is None:
+        return
+    made = (
+        n for n in source.inside(function) if isinstance(n, ast.Call) and callee(n) in MADE_OF_SIZES
+    )
+    sizes = {n.id for call in made for n in source.names(call)}
+    if 1 < length <= SHORT and target.id in sizes:
+        how = f"`{length}` may be too few for what is to be seen"
+        yield source.with_text(node.value, str(length * LONG), how, 2)
+
+
+def _of_what_was_there(source: Source, node: ast.While) -> Iterator[Edit]:
+    """`while len(text) < count`, where `text` begins with what was given."""
+    test, function = node.test, source.function(node)
+    if not isinstance(test, ast.Compare) or len(test.comparators) != 1 or function is None:
+        return
+    given = {a.arg for a in function.args.args}
+    read = {n.id for n in source.names(test.left)}
+    begun = [
+        n.value
+        for n in source.inside(function)
+        if isinstance(n, ast.Assign) and n.lineno < node.lineno
+        if {source.of(t) for t in n.targets} & read
+    ]
+    for name in dict.fromkeys(n.id for value in begun for n in source.names(value)):
+        for own in read & {source.of(t) for t in _targets(source, function)}:
+            if name in given and name != own:
+                text = source.of(test.left).replace(own, name)
+                count = source.in_brackets(test.comparators[0])
+                how = f"`{source.shown(test)}` counts what was there before, too"
+                yield source.with_text(test.comparators[0], f"{count} + {text}", how, 1)
+
+
+def _targets(source: Source, function: ast.FunctionDef) -> list[ast.expr]:
+    made = (n for n in source.inside(function) if isinstance(n, ast.Assign))
+    return [target for n in made for target in n.targets]

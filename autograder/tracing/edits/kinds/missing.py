@@ -64,6 +64,8 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
             rank = 0 if alias else ANYWHERE
             edit = source.with_expression(node, new, said, rank)
             yield replace(edit, missing=True, unsure=called)
+    if isinstance(node, ast.Call | ast.BinOp):
+        yield from _of_one_exponential(source, node)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Add):
         yield from _of_masks(source, node)
     elif isinstance(node, ast.Assign):
@@ -296,6 +298,23 @@ def _of_exponentials(source: Source, node: ast.Call) -> Iterator[Edit]:
     elif name == "cumsum":
         how = f"`{source.shown(node)}` counts each place itself, too"
         yield source.with_expression(node, f"{source.of(node)} - {text}", how, 3)
+
+
+def _of_one_exponential(source: Source, node: ast.Call | ast.BinOp) -> Iterator[Edit]:
+    """`math.exp(s)` of each of some scores, which is infinite where a score is large."""
+    if isinstance(node, ast.BinOp):
+        of = node.right if isinstance(node.op, ast.Pow) else None
+        of = of if source.of(node.left) in ("math.e", "e", "torch.e") else None
+    else:
+        of = node.args[0] if callee(node) == "exp" and len(node.args) == 1 else None
+    if not isinstance(of, ast.Name):
+        return
+    rounds = (n for n in source.inside(source.tree) if isinstance(n, ast.comprehension | ast.For))
+    over = {source.of(n.iter) for n in rounds if source.of(n.target) == of.id}
+    for scores in sorted(over):
+        how = f"`{source.shown(node)}` is infinite where a number is large"
+        edit = source.with_expression(of, f"{of.id} - max({scores})", how, 2)
+        yield replace(edit, missing=True)
 
 
 def taken_of(source: Source, node: ast.Call) -> ast.expr | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ FROM_THE_FRONT = (0, 1, 2, -1)  # other axes, each once in up to four
 MOST_OF_HALF = 65504  # the largest number of a float16
 GIVE_SEVERAL = ("divmod", "size", "max", "min", "topk", "sort", "chunk", "split", "unbind")
 PAIRS = ("max", "min", "topk", "sort")  # what gives numbers, and then their places
+OF_FEATURES = re.compile(r"[dhcefw]|n_?emb|in_|out_|size|width", re.I)  # what it may be called
 PLACES = ("id", "ind", "arg", "pos", "place", "where", "tok", "which")
 FROM_THE_END = (-1, -2, 1, 0)
 MOST_OF_FEW = 3  # so many may be meant as they are; of more there may be too few
@@ -290,6 +292,9 @@ def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:
     for i, j in itertools.combinations(range(len(texts)), 2):
         if is_shape and j - i > 1:
             continue
+        kept = {texts[i], texts[j]} - {"_"}
+        if len(kept) == 1 and not OF_FEATURES.match(*kept):
+            continue  # it was meant: what nobody reads has no name
         other = [*texts]
         other[i], other[j] = texts[j], texts[i]
         rank = -1 if _are_in_order(other) else 1

@@ -138,7 +138,8 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     else:
         how = f"the power `{sign} {_in_brackets(source, node.right)}` does not belong there"
     rank = ALIAS if _would_be_an_alias(source, node, node.left) else 2
-    yield replace(source.with_expression(node, source.of(node.left), how, rank), takes=True)
+    alone = f"{left}.clone()" if _is_changed(source, node) else source.of(node.left)
+    yield replace(source.with_expression(node, alone, how, rank), takes=True)
     if sign in ("+", "*", "-", "//"):
         sign_too = "-" if sign == "-" else ""
         how = f"`{_in_brackets(source, node.left)} {sign}` does not belong there"
@@ -154,6 +155,23 @@ def _would_be_an_alias(source: Source, node: ast.BinOp, left: ast.expr) -> bool:
     own = [n for n in source.names(function) if n.id == left.id and n.lineno > node.lineno]
     other = [source.of(target) for target in statement.targets] != [left.id]
     return other and any(isinstance(n.ctx, ast.Load) for n in own)
+
+
+def _is_changed(source: Source, node: ast.BinOp) -> bool:
+    """Whether what a statement keeps of an operation is changed in place: then it is a tensor of
+    its own, whatever it holds."""
+    statement, function = source.parent[node], source.function(node)
+    if not isinstance(statement, ast.Assign) or not isinstance(node.left, ast.Name | ast.Attribute):
+        return False
+    names = {t.id for t in statement.targets if isinstance(t, ast.Name)}
+    inside = source.inside(function) if function is not None else []
+    filled = (n.value for n in inside if isinstance(n, ast.Subscript))
+    stored = {v.id for v in filled if isinstance(v, ast.Name) and _is_filled(source, v)}
+    return bool(names & stored)
+
+
+def _is_filled(source: Source, node: ast.Name) -> bool:
+    return isinstance(source.parent[node].ctx, ast.Store)
 
 
 def _of_half(source: Source, node: ast.BinOp) -> Iterator[Edit]:

@@ -18,6 +18,7 @@ def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         yield from _up_to_each_place(source, node)
         yield from _of_each_number_first(source, node)
+        yield from _of_a_mean(source, node)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield from _each_time(source, node)
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -54,6 +55,25 @@ def _of_each_number_first(source: Source, node: ast.Call) -> Iterator[Edit]:
         yield source.with_expression(node, f"({of}).{one}().{other}({axes})", how, 1)
     elif not (node.args and not of_all) and not node.keywords:
         yield source.with_expression(node, f"({of}).{one}().{other}()", how, 1)
+
+
+def _of_a_mean(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`math.log(average)` behind `average = sum(parts) / len(parts)`."""
+    of, function = (node.args[0] if len(node.args) == 1 else None), source.function(node)
+    if callee(node) not in BENDS or not isinstance(of, ast.Name) or function is None:
+        return
+    made = [
+        n.value
+        for n in source.inside(function)
+        if isinstance(n, ast.Assign) and [source.of(t) for t in n.targets] == [of.id]
+    ]
+    mean = made[0] if len(made) == 1 and isinstance(made[0], ast.BinOp) else None
+    total = mean.left if mean is not None and isinstance(mean.op, ast.Div) else None
+    if isinstance(total, ast.Call) and source.of(total.func) == "sum" and len(total.args) == 1:
+        parts, count = source.of(total.args[0]), source.in_brackets(mean.right)
+        how = f"`{source.shown(node)}` is taken of the mean, which comes after it"
+        new = f"sum({source.of(node.func)}(each) for each in {parts}) / {count}"
+        yield source.with_expression(node, new, how, 1)
 
 
 def _of_a_replaced_sum(source: Source, node: ast.Assign, target: ast.expr) -> Iterator[Edit]:

@@ -1,0 +1,74 @@
+"""What does something else than its name says: joins along a fixed axis, the largest that stand
+last, copies that only an axis of size 1 gets, lists of layers that no module knows of."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.text import callee
+
+JOINS = {"hstack": 1, "column_stack": 1, "vstack": 0, "row_stack": 0, "dstack": 2}
+AXES = (-1, 0, 1, 2)
+
+
+def of_what_it_is_named(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of a call that does not do what it is taken for."""
+    if isinstance(node, ast.Call) and callee(node) in JOINS and len(node.args) == 1:
+        yield from _joined(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "expand" and len(node.args) > 1:
+        yield from _copied(source, node)
+    elif isinstance(node, ast.Assign):
+        yield from _of_a_list(source, node)
+    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        yield from _largest_first(source, node)
+
+
+def _joined(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`hstack`, which joins along the second axis, whatever that is."""
+    name, given = callee(node), source.of(node.args[0])
+    how = f"`{name}` joins along axis {JOINS[name]}, counted from 0"
+    for axis in AXES:
+        if axis != JOINS[name]:
+            yield source.with_expression(node, f"torch.cat(tuple({given}), dim={axis})", how, 0)
+
+
+def _largest_first(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`argsort(x)[-k:]`, of which the largest stands last."""
+    call = node.value
+    if isinstance(call, ast.Attribute) and isinstance(call.value, ast.Call):
+        call = call.value  # `sort(x).indices`
+    places = node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else node.slice
+    if not isinstance(call, ast.Call) or callee(call) not in ("sort", "argsort"):
+        return
+    from_the_end = isinstance(places, ast.Slice) and isinstance(places.lower, ast.UnaryOp)
+    if (
+        from_the_end
+        and places.upper is None
+        and not any(k.arg == "descending" for k in call.keywords)
+    ):
+        how = f"`{callee(call)}` puts the smallest first, so that the largest stands last there"
+        yield source.with_text(node, f"{source.of(node)}.flip(-1)", how, 0)
+
+
+def _copied(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`x.expand(b, heads, t, d)`, where `x` has fewer heads than that, and more than one."""
+    if not isinstance(node.func, ast.Attribute):
+        return
+    own = source.in_brackets(node.func.value)
+    how = f"`{source.shown(node)}` lengthens axes of size 1 only"
+    for axis, size in enumerate(node.args):
+        if isinstance(size, ast.Name):
+            new = f"{own}.repeat_interleave({size.id} // {own}.size({axis}), dim={axis})"
+            yield source.with_expression(node, new, how, 1)
+
+
+def _of_a_list(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """Layers in a plain list, which no module knows of."""
+    function = source.function(node)
+    begins = function is not None and function.name == "__init__"
+    of_self = any(source.of(target).startswith("self.") for target in node.targets)
+    if begins and of_self and isinstance(node.value, ast.List | ast.ListComp):
+        how = "a plain list of layers is set here"
+        yield source.with_text(node.value, f"torch.nn.ModuleList({source.of(node.value)})", how, 0)

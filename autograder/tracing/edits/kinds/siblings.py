@@ -1,0 +1,79 @@
+"""Slips that show beside their like: a variable of which a function is taken elsewhere, a layer
+that is not called as the others are, places that each round counts from 0."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.text import callee
+
+PLAIN = ("len", "int", "float", "range", "list", "tuple", "print", "str", "min", "max", "enumerate")
+PLAIN += ("sum", "zip", "sorted", "tensor", "numel", "as_tensor", "stack", "cat", "arange", "abs")
+ABOUT = ("shape", "size", "dtype", "device", "dim", "ndim", "numel")  # what is no number of it
+MOST_LOOPS = 2  # loops around a count, the innermost first
+MOST_GIVEN = 2  # what layers are called with
+
+
+def of_siblings(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes that make a part of a program like what stands elsewhere in it."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield from _as_elsewhere(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
+        yield from _counted_on(source, node)
+    elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        yield from _not_called(source, node)
+
+
+def _as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
+    """`k` where everything else is made of `phi(k)`."""
+    function, parent = source.function(node), source.parent[node]
+    if function is None or (isinstance(parent, ast.Call) and node in (parent.func, *parent.args)):
+        return
+    if isinstance(parent, ast.Attribute) and parent.attr in ABOUT:
+        return
+    called = [
+        n
+        for n in source.inside(function)
+        if isinstance(n, ast.Call) and not n.keywords and len(n.args) == 1
+        if source.of(n.args[0]) == node.id and _gives_something_of_it(source, n)
+    ]
+    for call in {source.of(n): n for n in called}.values():
+        kept = source.parent[call]
+        renamed = isinstance(kept, ast.Assign) and [source.of(t) for t in kept.targets] == [node.id]
+        if not renamed and source.statement(call) is not source.statement(node):
+            how = f"`{node.id}` stands where `{source.shown(call)}` is taken elsewhere"
+            yield source.with_text(node, source.of(call), how, 1)
+
+
+def _gives_something_of_it(source: Source, call: ast.Call) -> bool:
+    """Whether a function is called for what it makes of its argument: no list grows, and no size or
+    type alone is taken."""
+    of = source.of(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+    own = of in ("", "self", "torch", "F") and not isinstance(source.parent[call], ast.Expr)
+    return own and callee(call) not in PLAIN and not callee(call).endswith("_like")
+
+
+def _not_called(source: Source, node: ast.Attribute) -> Iterator[Edit]:
+    """`self.v` where its siblings are called, `self.q(x)`."""
+    function, parent = source.function(node), source.parent[node]
+    if function is None or source.of(node.value) != "self" or isinstance(parent, ast.Attribute):
+        return
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return
+    calls = (n for n in source.inside(function) if isinstance(n, ast.Call) and len(n.args) == 1)
+    given = (n.args[0] for n in calls if source.of(n.func).startswith("self.") and not n.keywords)
+    for text in list(dict.fromkeys(map(source.of, given)))[:MOST_GIVEN]:
+        how = f"`{source.of(node)}` is not called there"
+        yield source.with_text(node, f"{source.of(node)}({text})", how, 1)
+
+
+def _counted_on(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`arange(n)` in a loop over blocks, where each round begins somewhere else."""
+    loops = [n for n in source.around(node) if isinstance(n, ast.For)]
+    starts = [n.target.id for n in loops if isinstance(n.target, ast.Name)]
+    how = f"`{source.shown(node)}` counts from 0 in each round"
+    for start in starts[:MOST_LOOPS]:
+        given = source.of(node.args[0])
+        yield source.with_text(node.args[0], f"{start}, {start} + ({given})", how, 1)
