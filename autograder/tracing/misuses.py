@@ -91,9 +91,24 @@ def no_self(error: Error) -> str:
 
 def a_list(error: Error) -> str:
     makes = (ast.List, ast.ListComp)
+    given = _given_whole(error)
+    if given:
+        return given
     name = next((name for name, value in error.names() if isinstance(value, makes)), "")
     what = f"`{name}` is a Python list" if name else "One side is a Python list"
     return f"{what}: `torch.stack(...)` makes one tensor of a list of tensors of one shape."
+
+
+def _given_whole(error: Error) -> str:
+    """That a function of the student's is given a tuple, as a hook is of what gives one."""
+    function = function_around(error.text, error.line or 0)
+    if "'tuple' object has no attribute" not in error.said or function is None:
+        return ""
+    given = {a.arg for a in function.args.args}
+    used = [n.value for n in error.nodes() if isinstance(n, ast.Attribute)]
+    name = next((n.id for n in used if isinstance(n, ast.Name) and n.id in given), "")
+    where = f"`{function.name}` is given a tuple as `{name}`: several things side by side."
+    return f"{where} Take the one that is meant, or hang on what gives a tensor." if name else ""
 
 
 def a_comma(error: Error) -> str:
@@ -401,6 +416,15 @@ def not_unpacked(error: Error) -> str:
     )
 
 
+def no_slice(error: Error) -> str:
+    """A tensor of several numbers as the begin or end of a slice."""
+    ends = [e for n in error.nodes() if isinstance(n, ast.Slice) for e in (n.lower, n.upper) if e]
+    if not ends:
+        return ""
+    shown = " and ".join(f"`{error.text.of(each)}`" for each in ends[:2])
+    return f"A slice begins and ends at one number each, and {shown} may hold several."
+
+
 def stays_empty(error: Error) -> str:
     for name, value in error.names():
         if isinstance(value, ast.List) and not value.elts:
@@ -413,7 +437,7 @@ ANY_BEFORE = re.compile(
     r"must match the size|shapes cannot be multiplied|same number of dimensions|[Ee]xpected size"
     r"|out of bounds for dimension|too many indices|must match the existing size|shape mismatch"
     r"|not implemented for '|expected Tensor as element|non-empty|expected BoolTensor"
-    r"|used as indices|'str' object has no attribute|has no attribute 'remove'"
+    r"|used as indices|string indices|'str' object has no attribute|has no attribute 'remove'"
     r"|(?:list|tuple|pop)(?: from empty list| index out of range)|pop from an empty"
 )
 IN_PLACE = ("append", "extend", "insert", "sort", "reverse")  # of a list, which return nothing
@@ -463,6 +487,7 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("RuntimeError", r"a Tensor with \d+ elements cannot be converted to Scalar", no_number),
     ("ValueError", r"only one element tensors can be converted", no_number),
     ("IndexError", r"shape of the mask .* does not match the shape", mask_in_an_index),
+    ("TypeError", r"only integer tensors of a single element", no_slice),
     ("RuntimeError", r"non-empty TensorList", stays_empty),
     ("ValueError", r"non-empty list of Tensors", stays_empty),
     ("ValueError", r"not enough values to unpack .*got 0", stays_empty),
@@ -480,7 +505,9 @@ def line_of_misuse(kind: str, said: str, text: Text, line: int) -> int | None:
     first of the `__init__` that lacks one; None where it may be any line before."""
     if alone(text) is not None:
         return line
-    words, _ = _misuse(kind, said, text, line, ())
+    words, sentence = _misuse(kind, said, text, line, ())
+    if "is given a tuple as" in sentence:
+        return None
     if words in (stays_empty, not_expanded) or (words is None and ANY_BEFORE.search(said[:2_000])):
         return None
     if words is no_super and (late := late_super(text, line)) is not None:

@@ -135,4 +135,6 @@ def _line(pairs: Pairs, one: Undone, other: Undone) -> int | None:
         made = line_of_scores(one.check, line, text) if one.edit.missing else None
         return made or line_of_copy(one.words, line, text) or line
     told = pairs.left_by(other.edit, one.check) if other.edit is not None else None
-    return told.where.first_wrong if told is not None and told.cause is not None else None
+    if told is not None and told.cause is not None:
+        return told.where.first_wrong
+    return line_of_copy(one.words, 0, Text(pairs.wrong.source))

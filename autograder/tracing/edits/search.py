@@ -24,6 +24,7 @@ from autograder.tracing.edits.kinds.source import (
     is_read_at,
     is_slice,
     is_strict,
+    is_worked_out,
     lines_that_feed,
     lines_that_make,
     names_in,
@@ -46,6 +47,7 @@ SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
 FEEDS = 2  # the same on one that makes what such a line takes, or runs in no call that is right
 HANDED = re.compile(r"[\s,]*\w+=(\w+)[\s,]*")  # an argument that is a variable
+ONE_MORE = re.compile(r"\(?\w+ [+-] 1\)?")  # a number that is one off where it is made
 TURNED = ".transpose("  # how a change exchanges axes
 TOLD_TO_LACK = 2  # the same for what is missing, which shows on a later line, too
 
@@ -187,6 +189,7 @@ class Search:
         handed = HANDED.fullmatch(old) if not edit.new else None
         old = handed[1] if handed is not None else old
         kept = old in names_in(edit.new) and not is_alias(old, source)
+        kept = kept and not (ONE_MORE.fullmatch(edit.new) and is_worked_out(old, source))
         if edit.by_name or not old.isidentifier() or kept:
             return None
         made = lines_that_make(old, source, edit.line) if is_read_at(old, edit.line, source) else ()

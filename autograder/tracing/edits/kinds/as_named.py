@@ -11,6 +11,12 @@ from autograder.tracing.text import callee
 
 JOINS = {"hstack": 1, "column_stack": 1, "vstack": 0, "row_stack": 0, "dstack": 2}
 AXES = (-1, 0, 1, 2)
+# What names a module's tensors: each once, or once for each of its names.
+OTHER_TABLES = {
+    "parameters": "state_dict().values()",
+    "named_parameters": "state_dict().items()",
+    "state_dict": "parameters()",
+}
 
 
 def of_what_it_is_named(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -21,6 +27,9 @@ def of_what_it_is_named(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _copied(source, node)
     elif isinstance(node, ast.Assign):
         yield from _of_a_list(source, node)
+        yield from _of_keys(source, node)
+    elif isinstance(node, ast.Call) and callee(node) in OTHER_TABLES:
+        yield from _of_the_other_table(source, node)
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         yield from _largest_first(source, node)
 
@@ -72,3 +81,29 @@ def _of_a_list(source: Source, node: ast.Assign) -> Iterator[Edit]:
     if begins and of_self and isinstance(node.value, ast.List | ast.ListComp):
         how = "a plain list of layers is set here"
         yield source.with_text(node.value, f"torch.nn.ModuleList({source.of(node.value)})", how, 0)
+
+
+def _of_keys(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`logits, cache = model(ids)`, where the model gives something like a dict: its keys."""
+    target, value = node.targets[0], node.value
+    several = isinstance(target, ast.Tuple) and isinstance(value, ast.Call)
+    if several and isinstance(value.func, ast.Name | ast.Attribute):
+        how = f"`{source.shown(value.func)}` gives a dict, and what is unpacked are its keys"
+        new = f"tuple({source.of(value)}.values())[:{len(target.elts)}]"
+        yield source.with_text(value, new, how, 1)
+
+
+def _of_the_other_table(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`model.parameters()`, in which a tensor stands once, whatever names it has."""
+    of = source.of(node.func.value) if isinstance(node.func, ast.Attribute) else ""
+    if not of or node.args:
+        return
+    once = "once for each of its names" if callee(node) == "state_dict" else "once"
+    how = f"`{source.shown(node)}` lists a tensor {once}"
+    whole = source.parent[node]
+    items = isinstance(whole, ast.Attribute) and whole.attr in ("items", "values")
+    if callee(node) != "state_dict":
+        yield source.with_text(node, f"{of}.{OTHER_TABLES[callee(node)]}", how, 1)
+    elif items:
+        table = "named_parameters()" if whole.attr == "items" else OTHER_TABLES["state_dict"]
+        yield source.with_text(source.parent[whole], f"{of}.{table}", how, 1)

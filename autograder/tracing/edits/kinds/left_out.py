@@ -265,10 +265,13 @@ def _of_parts(source: Source, node: ast.Call | ast.Subscript) -> Iterator[Edit]:
 def _of_lists(source: Source, node: ast.GeneratorExp) -> Iterator[Edit]:
     """A list where one is needed, and not what makes its parts one by one."""
     call = source.parent[node]
-    if not isinstance(call, ast.Call):
-        return
     start, end = source.span(node)
     whole = source.text[start:end]
+    if isinstance(call, ast.Assign):
+        how = f"`{source.of(call.targets[0])}` gives its parts once, and is empty afterwards"
+        yield source.with_span(node, (start, end), f"[{whole[1:-1]}]", how)
+    if not isinstance(call, ast.Call):
+        return
     inner = whole[1:-1] if whole.startswith("(") and whole.endswith(")") else whole
     how = f"`{callee(call)}` needs a list, and is given what makes its parts one by one"
     new = f"([{inner}])" if whole != inner else f"[{inner}]"

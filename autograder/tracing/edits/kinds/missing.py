@@ -7,13 +7,14 @@ tried, and of lines that give what is right none.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.left_out import TRIANGLES
 from autograder.tracing.edits.kinds.names import keeps
 from autograder.tracing.edits.kinds.source import Edit, Source, number
-from autograder.tracing.text import callee
+from autograder.tracing.text import callee, root_of
 
 OF_A_NUMBER = (
     ("({}) + 1", "`{}` is one less than what belongs there"),
@@ -43,7 +44,18 @@ SOFTMAX_OF = ("torch", "F", "nn.functional", "torch.nn.functional", "torch.speci
 BENDS = ("torch.relu({})", "torch.nn.functional.gelu({})", "torch.tanh({})")
 PRODUCTS = ("matmul", "bmm", "mm", "einsum")
 LOGS = ("log", "log_softmax", "logsigmoid")
-VIEWS = ("view", "unflatten", "transpose", "permute", "squeeze", "unsqueeze", "detach", "view_as")
+CHANGES = re.compile(r"[a-z\d]_$")  # how methods are called that change what they are of
+VIEWS = (
+    "view",
+    "reshape",
+    "unflatten",
+    "transpose",
+    "permute",
+    "squeeze",
+    "unsqueeze",
+    "detach",
+    "view_as",
+)
 NO_COPIES = ("contiguous", "detach", "to", "float", "double", "as_tensor", "asarray")
 ANYWHERE = 4  # their rank: each could stand around any value
 LEAST = ('float("-inf")', "-1e30")
@@ -223,11 +235,25 @@ def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
 
 
 def _changed(source: Source, node: ast.Assign) -> set[str]:
-    """The names of tensors of which places are filled behind a statement."""
+    """The names of tensors of which places are filled behind a statement, or that are changed in
+    place; with those whose numbers such a one shares."""
     function = source.function(node)
     inside = source.inside(function) if function is not None else []
-    stored = [n for n in inside if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
-    return {n.value.id for n in stored if isinstance(n.value, ast.Name) and n.lineno > node.lineno}
+    behind = [n for n in inside if getattr(n, "lineno", 0) > node.lineno]
+    stored = [n for n in behind if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    calls = [n.func for n in behind if isinstance(n, ast.Call)]
+    calls = [f for f in calls if isinstance(f, ast.Attribute) and CHANGES.search(f.attr)]
+    found = {n.value.id for n in (*stored, *calls) if isinstance(n.value, ast.Name)}
+    for made in [n for n in reversed(behind) if isinstance(n, ast.Assign)]:
+        if found & {source.of(t) for t in made.targets} and _is_a_view(made.value):
+            found.add(root_of(made.value))
+    return found
+
+
+def _is_a_view(value: ast.expr) -> bool:
+    """Whether an expression shares its numbers with the variable that it begins with."""
+    viewed = isinstance(value, ast.Call) and callee(value) in VIEWS
+    return isinstance(value, ast.Name | ast.Subscript) or viewed
 
 
 def _of_nothing(source: Source, node: ast.Compare) -> Iterator[Edit]:

@@ -305,7 +305,9 @@ def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:
     if name == "append" and len(node.args) == 1:
         text = source.of(node.args[0])
         how = f"`{source.shown(node.args[0])}` is one tensor that each round changes again"
-        yield source.with_expression(node.args[0], f"({text}).clone()", how, 3)
+        loop = next((n for n in source.around(node) if isinstance(n, ast.For | ast.While)), node)
+        changed = re.search(rf"\b{re.escape(text)}\.\w+_\(", source.of(loop))
+        yield source.with_expression(node.args[0], f"({text}).clone()", how, 2 if changed else 3)
     if name == "insert" and len(node.args) == 2 and number(node.args[0]) == 0:
         how = f"`{source.shown(node)}` puts each round's result before those of the rounds before"
         receiver, given = source.of(node.func.value), source.of(node.args[1])

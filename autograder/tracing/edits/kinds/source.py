@@ -289,6 +289,13 @@ def is_alias(name: str, text: str) -> bool:
     return len(own) == 1 and isinstance(own[0], ast.Name)
 
 
+def is_worked_out(name: str, text: str) -> bool:
+    """Whether a variable holds what is computed of numbers, in one place: no size as it is."""
+    made = [n for n in Source(text).nodes() if isinstance(n, ast.Assign)]
+    own = [value for n in made for target, value in made_in(n) if ast.unparse(target) == name]
+    return len(own) == 1 and isinstance(own[0], ast.BinOp)
+
+
 def _is_apart(node: ast.Assign) -> bool:
     """Whether a statement takes apart what one variable holds: `a, b = pair`."""
     return isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Tuple | ast.List)
