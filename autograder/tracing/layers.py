@@ -128,11 +128,10 @@ def _where_it_begins(finding: Finding, text: Text) -> Finding:
     """A finding of the numbers that a parameter begins with, with the line that makes it."""
     names = re.findall(r"`(\w+)`", finding.message.partition(" begin")[0])[-1:]
     made = [line for line in (_made_in(text, name) for name in names) if line is not None]
-    if made:
+    line = _where_all_are_drawn(text)
+    if made and line is None:
         line = _in_their_helper(text, made, plain=True)[0]
         line = _where_it_draws(text, line) if finding.check in DRAWN else line
-    else:
-        line = _where_all_are_drawn(text)
     if line is None:
         return finding
     where = Where(None, line, how="what is made here begins with other numbers than asked for")

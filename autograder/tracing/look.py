@@ -30,6 +30,7 @@ from autograder.tracing.reference import PRODUCTS, Reference, multiple, referenc
 from autograder.tracing.say import MISSING, as_it_was, called, one_place, taken_for_another, where
 from autograder.tracing.text import Text, function_around, half_power, thrown_away
 
+OF_ONE_SIDE = "one side has"  # how a line gives its result an axis too many
 TWO_AT_ONCE = "Two things at once. "  # how what two relations tell of a result begins
 SECONDS = 2.0  # for all that is compared for one question; a wrong answer takes a tenth of it
 
@@ -357,7 +358,8 @@ class Look:
             few = [i for i, n in dims.items() if n == len(shape)]
             line = self.text.line(steps[at])
             if many and few and line is not None:
-                how = f"one side has {dims[few[0]]} axes, and the other {dims[many[0]]}"
+                one = "1 axis" if len(shape) == 1 else f"{len(shape)} axes"
+                how = f"{OF_ONE_SIDE} {one}, and the other {dims[many[0]]}"
                 where = Where(first_wrong=line, how=how, **self.right_before(line))
                 found = Told(where, self.text.statement(line), None, at, at)
             at = many[0] if many else None

@@ -26,6 +26,7 @@ from tests.tracing.fresh import (
     TENTH,
     THIRD_COUNTED,
     THIRD_LOOKED_AT,
+    THIRTEENTH,
     TWELFTH,
 )
 from tests.tracing.fresh.errors import ADD
@@ -94,7 +95,7 @@ def test_where_names_leave_it_open_no_line_is_told(program):
 TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "S38")]
 
 
-MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH]
+MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH]
 
 
 @pytest.mark.parametrize("program", MENDED, ids=[p.what for p in MENDED])

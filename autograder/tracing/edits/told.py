@@ -40,7 +40,7 @@ from autograder.tracing.edits.search import Search
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.written import at_what_it_wrote
 from autograder.tracing.first_wrong import LAYOUT
-from autograder.tracing.look import TWO_AT_ONCE, Look
+from autograder.tracing.look import OF_ONE_SIDE, TWO_AT_ONCE, Look
 from autograder.tracing.proof.taken_there import line_of_scores
 from autograder.tracing.raised import without_advice
 from autograder.tracing.say import NO_CAUSE
@@ -61,6 +61,7 @@ WORD = re.compile(r"[a-z]{4,}")
 COMMON = {"this", "that", "with", "them", "they", "there", "here", "what", "which", "where"}
 COMMON |= {"belongs", "stands", "place", "result", "should", "other", "another", "value", "values"}
 COMMON |= {"wrong", "right", "shape", "differ"}
+ONE_OFF = re.compile(r" is one (?:less|more) than what belongs there$")
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
 
 
@@ -336,6 +337,10 @@ def _said(
     """A finding with the change that is likeliest to undo the slip."""
     exercise = search.wrong.exercise
     told = placed.where.first_wrong if placed.where is not None else None
+    if told is not None and placed.where.how.startswith(OF_ONE_SIDE):
+        found = [e for e in found if e.line == told and e.rank <= NATURAL]
+        if not found:
+            return placed  # much takes an axis of size 1 away again
     there = [edit for edit in found if edit.line == told]
     if told is not None and not there:  # what the steps tell by name, if it can be mended there
         there = search.at(told) if told in search.told else []
@@ -348,7 +353,8 @@ def _said(
     if edit is None and found:
         found = _in_the_words_of(found, first, search) if _is_one(first, exercise) else found
         edit = _of_the_last(found, search, look)
-    if edit is None or (edit.missing and edit.rank >= ANYWHERE and told is None):
+    anywhere = edit is not None and edit.missing and edit.rank >= ANYWHERE and told is None
+    if edit is None or (anywhere and not _is_one_off_there_alone(found, first, search)):
         return placed  # it could be missing anywhere, and no step shows where
     product = line_of_scores(first.check, edit.line, Text(search.wrong.source))
     if edit.missing and product is not None:  # where the scores are made that lack their scale
@@ -387,6 +393,15 @@ def _said(
     where = placed.where if stays else where_of(edit.line, edit.how, look, edit.at)
     statement = statement_of(edit.line, look)
     return replace(placed, message=message, where=where, line=edit.at, statement=statement)
+
+
+def _is_one_off_there_alone(found: list[Edit], first: Finding, search: Search) -> bool:
+    """Whether a known mistake comes of a number that is one off on one line: all changes were
+    tried, and no other line's does it."""
+    every = len(search.tried) >= len(search.order) and len({edit.line for edit in found}) == 1
+    return (
+        every and _is_one(first, search.wrong.exercise) and ONE_OFF.search(found[0].how) is not None
+    )
 
 
 def _in_the_words_of(found: list[Edit], finding: Finding, search: Search) -> list[Edit]:

@@ -32,7 +32,7 @@ FOURTH, FIFTH = programs_in("fourth.txt"), programs_in("fifth.txt")
 SIXTH, SEVENTH = programs_in("sixth.txt"), programs_in("seventh.txt")
 EIGHTH, NINTH = programs_in("eighth.txt"), programs_in("ninth.txt")
 TENTH, ELEVENTH = programs_in("tenth.txt"), programs_in("eleventh.txt")
-TWELFTH = programs_in("twelfth.txt")
+TWELFTH, THIRTEENTH = programs_in("twelfth.txt"), programs_in("thirteenth.txt")
 
 
 def _in_the_first_half(program: Program) -> bool:

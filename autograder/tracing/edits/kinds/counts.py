@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.source import Edit, Source, number
-from autograder.tracing.text import callee
+from autograder.tracing.text import callee, made_in
 
 COUNTS = ("len", "numel", "size", "sum")
 HALF, LAYER = 0.5, "Linear"
@@ -308,7 +308,7 @@ def _longer(source: Source, node: ast.Assign) -> Iterator[Edit]:
     sizes = {n.id for call in made for n in source.names(call)}
     if 1 < length <= SHORT and target.id in sizes:
         how = f"`{length}` may be too few for what is to be seen"
-        yield source.with_text(node.value, str(length * LONG), how, 2)
+        yield source.with_text(node.value, str(length * LONG), how, 1)
 
 
 def _of_what_was_there(source: Source, node: ast.While) -> Iterator[Edit]:
@@ -318,21 +318,12 @@ def _of_what_was_there(source: Source, node: ast.While) -> Iterator[Edit]:
         return
     given = {a.arg for a in function.args.args}
     read = {n.id for n in source.names(test.left)}
-    begun = [
-        n.value
-        for n in source.inside(function)
-        if isinstance(n, ast.Assign) and n.lineno < node.lineno
-        if {source.of(t) for t in n.targets} & read
-    ]
-    for name in dict.fromkeys(n.id for value in begun for n in source.names(value)):
-        for own in read & {source.of(t) for t in _targets(source, function)}:
-            if name in given and name != own:
-                text = source.of(test.left).replace(own, name)
-                count = source.in_brackets(test.comparators[0])
-                how = f"`{source.shown(test)}` counts what was there before, too"
-                yield source.with_text(test.comparators[0], f"{count} + {text}", how, 1)
-
-
-def _targets(source: Source, function: ast.FunctionDef) -> list[ast.expr]:
     made = (n for n in source.inside(function) if isinstance(n, ast.Assign))
-    return [target for n in made for target in n.targets]
+    pairs = [pair for n in made if n.lineno < node.lineno for pair in made_in(n)]
+    begun = [(source.of(t), v) for t, v in pairs if isinstance(t, ast.Name) and t.id in read]
+    for own, value in begun:
+        for name in sorted({n.id for n in source.names(value)} & given - {own}):
+            text = source.of(test.left).replace(own, name)
+            count = source.in_brackets(test.comparators[0])
+            how = f"`{source.shown(test)}` counts what was there before, too"
+            yield source.with_text(test.comparators[0], f"{count} + {text}", how, 1)
