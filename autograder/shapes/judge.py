@@ -388,15 +388,22 @@ class _Room:
     def loose(self) -> frozenset[str]:
         """The letters that are all that is wrong behind several lines, for several sizes: such as
         the channels of each layer."""
+        own = {n: sizes for n, sizes in self.apart.items() if n in names.CHANNELS}
+        often = {n for n, sizes in own.items() if len(sizes) >= LOOSE and len(set(sizes)) > 1}
+        return frozenset(often)
+
+    @cached_property
+    def apart(self) -> dict[str, list[int]]:
+        """By letter that is all that is wrong behind a line, the sizes that it stands for there."""
         apart: dict[str, list[int]] = {}
         for s in (s for s in self.sightings if s.trailing and len(s.claims) == 1):
             terms, stmt = s.claims[0].terms(), self.stmts[s.stmts[0]]
             for e in self.runs[stmt.id][:1] if len(terms) == 1 else ():
-                letter = self.matcher.apart(terms[0].dims, stmt, e)
-                if letter is not None and letter[0] in names.CHANNELS:
-                    apart.setdefault(letter[0], []).append(letter[1])
-        often = {n for n, sizes in apart.items() if len(sizes) >= LOOSE and len(set(sizes)) > 1}
-        return frozenset(often)
+                for shape in results(stmt, e)[:1]:
+                    letter = self.matcher.apart(terms[0].dims, shape, e)
+                    if letter is not None:
+                        apart.setdefault(letter[0], []).append(letter[1])
+        return apart
 
     def case(self, claim: Claim, sighting: Sighting, stmt: Stmt, runs=None) -> Case:
         place = next((i for i, s in enumerate(self.order) if s.id == stmt.id), 0)

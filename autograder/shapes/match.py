@@ -159,13 +159,13 @@ class Matcher:
             shape_fits(dims, s, lookup) for s in made
         )
 
-    def apart(self, dims, stmt: Stmt, execution: Execution) -> tuple[str, int] | None:
+    def apart(self, dims, shape: tuple[int, ...], execution: Execution) -> tuple[str, int] | None:
         """The letter that alone is wrong of a shape, with the size that stands there."""
-        made, lookup = results(stmt, execution)[:1], self.scope.lookup(execution)
-        pairs = aligned(dims, len(made[0])) if made else None
-        wrong = [(i, j) for i, j in pairs or () if not fits(dims[i], made[0][j], lookup)]
+        lookup = self.scope.lookup(execution)
+        pairs = aligned(dims, len(shape)) or ()
+        wrong = [(i, j) for i, j in pairs if not fits(dims[i], shape[j], lookup)]
         name = dims[wrong[0][0]] if len(wrong) == 1 else ("", "")
-        return (name[1], made[0][wrong[0][1]]) if name[0] == "name" and len(name[1]) == 1 else None
+        return (name[1], shape[wrong[0][1]]) if name[0] == "name" and len(name[1]) == 1 else None
 
     def passes(self, claim: Claim, stmt: Stmt, execution: Execution) -> bool:
         """Whether a single shape is that of something on the way."""

@@ -47,6 +47,7 @@ class Function:
     docstring: str
     doc_line: int  # the line in which the docstring begins
     top: str  # the outermost class or function
+    defaults: frozenset[int] = frozenset()  # the whole numbers that its arguments are by themselves
 
 
 @dataclass

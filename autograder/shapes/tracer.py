@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from autograder.shapes.tables import Function, Node, Stmt, Traced
@@ -136,6 +137,7 @@ class _Wrapper:
                 doc or "",
                 first.lineno,
                 self.owner[0] if self.owner else node.name,
+                frozenset(_whole_numbers((*node.args.defaults, *node.args.kw_defaults))),
             )
         )
         header = self.new_stmt(node, "def", end=max(node.lineno, first.lineno - 1))
@@ -364,3 +366,10 @@ def parsed(text: str) -> ast.expr | None:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def _whole_numbers(defaults: Iterable[ast.expr | None]) -> Iterator[int]:
+    """Those of some defaults that are a whole number above 1."""
+    for value in (d.value for d in defaults if isinstance(d, ast.Constant)):
+        if type(value) is int and value > 1:
+            yield value

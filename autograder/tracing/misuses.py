@@ -89,6 +89,19 @@ def no_self(error: Error) -> str:
     return ""
 
 
+def as_a_hook(error: Error) -> str:
+    """A function that is handed over, as to a hook, and called with other arguments than it has."""
+    function = error.text.function(error.found.group(1))
+    called = {callee(n) for n in error.nodes() if isinstance(n, ast.Call)}
+    if function is None or function.name in called:
+        return ""
+    own = error.text.is_method(function)
+    has, given = (int(error.found.group(i)) - own for i in (2, 3))
+    return (
+        f"`{function.name}`, which is handed over, has {has} arguments and is called with {given}."
+    )
+
+
 def a_list(error: Error) -> str:
     makes = (ast.List, ast.ListComp)
     given = _given_whole(error)
@@ -449,6 +462,7 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("AttributeError", r"before Module\.__init__\(\) call", no_super),
     ("AttributeError", r"no attribute '_(modules|parameters|buffers)'", no_super),
     ("TypeError", r"(\w+)\(\) takes \d+ positional arguments? but \d+ (was|were) given", no_self),
+    ("TypeError", r"(\w+)\(\) takes (\d+) positional arguments? but (\d+) w", as_a_hook),
     ("TypeError", _OPERANDS + r"'list'", a_list),
     ("TypeError", _OPERANDS + r"'NoneType'", a_none),
     ("AttributeError", r"'NoneType' object has no attribute", a_none),
@@ -510,6 +524,9 @@ def line_of_misuse(kind: str, said: str, text: Text, line: int) -> int | None:
         return None
     if words in (stays_empty, not_expanded) or (words is None and ANY_BEFORE.search(said[:2_000])):
         return None
+    if words is as_a_hook:
+        name = re.search(r"(\w+)\(\) takes", said[:2_000])
+        return text.function(name[1]).lineno
     if words is no_super and (late := late_super(text, line)) is not None:
         return late.lineno
     function = function_around(text, line) if words is no_super else None

@@ -437,6 +437,8 @@ def _where_it_is(error: dict, line: int, look: Look) -> tuple[int | None, str]:
     own = line_of_misuse(error["type"], error["message"], look.text, line)
     if own == line:
         return own, STOPS
+    if own is not None and look.text.line_alone(own).lstrip().startswith("def "):
+        return own, "it takes other arguments than it is called with"
     if own is not None and own > line:
         return own, "it runs too late"
     return own, "a line that belongs there is missing"

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from tests.forms import share
 from tests.tracing.fresh import (
     AGAIN,
     AGAIN_COUNTED,
@@ -31,7 +32,7 @@ from tests.tracing.fresh import (
 )
 from tests.tracing.fresh.errors import ADD
 from tests.tracing.helper import look, told
-from tests.tracing.test_first_line import failing, is_right
+from tests.tracing.test_first_line import failing, is_right, name
 
 CHEAP = ("simple.", "one_head.", "masks.", "heads.split", "heads.merge", "backward.", "equal.")
 FEW = [*PROGRAMS[::24], *AGAIN[::24]]
@@ -98,7 +99,7 @@ TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "
 MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH]
 
 
-@pytest.mark.parametrize("program", MENDED, ids=[p.what for p in MENDED])
+@pytest.mark.parametrize("program", share(MENDED, 2), ids=name)
 def test_what_was_told_wrongly_once_has_its_line_and_cause(program):
     """What is changed in place or made elsewhere, loops with many rounds, two known mistakes; lines
     within a statement of several, sizes that a helper is given, what is hidden too late."""

@@ -133,7 +133,13 @@ def no_letter_is_loose(case: Case) -> str:
     return "a letter of it stands for several sizes here" if loose else ""
 
 
+def not_of_what_is_switched_off(case: Case) -> str:
+    """`# x = x.mT` and below it `# x: [b, c, t]`: what a line that is switched off made."""
+    return "it may be of the line above that is switched off" if case.sighting.behind_code else ""
+
+
 BESIDE = (
+    not_of_what_is_switched_off,
     not_of_what_is_handed,
     not_of_the_lines_below,
     not_of_a_layer_on_the_way,

@@ -397,12 +397,23 @@ def _only_numbers_are_wrong(case: Case) -> bool:
     return True
 
 
+def _defaults(case: Case) -> set[Expr]:
+    """The numbers that arguments of the class are by themselves, where our call gives others."""
+    functions = case.matcher.traced.functions
+    own = next(f for f in functions if f.id == case.stmt.function)
+    begins = [f for f in functions if f.name == "__init__" and f.owner and f.owner == own.owner]
+    return {("num", n) for f in (*begins, own) for n in f.defaults}
+
+
 def _of_another_call(case: Case) -> bool:
-    """Whether a number that nothing here has as its size stands for one that the call gives."""
+    """Whether a number that nothing here has as its size stands for one that the call gives, or
+    that an argument is by itself."""
     given = numbers_of(case.scope.plan.calls) - {0, 1}
+    usual = _defaults(case)
     for _, lookup, shape in case.seen():
         wrong = [
-            shape[j] in given and evaluate(case.last.dims[i], lookup) not in shape
+            (shape[j] in given and evaluate(case.last.dims[i], lookup) not in shape)
+            or case.last.dims[i] in usual
             for i, j in aligned(case.last.dims, len(shape)) or ()
             if case.last.dims[i] != ("num", 1) and not names_of(case.last.dims[i])
             if not fits(case.last.dims[i], shape[j], lookup)

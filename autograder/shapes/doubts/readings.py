@@ -264,12 +264,14 @@ def not_one_of_several(case: Case) -> str:
     counted = any(s.terms[0].count for s in stages[:-1])
     counted = counted or any(t.kind in ("along", "each") for t in tokens(case.sighting.text))
     bare = tuple(d for d in first if d != ("num", 1))
+    all_told = any(d in (("any", "*"), ("...",)) for d in first)  # `(*, t, d)`: the others, too
     for e in case.runs:
         lookup = case.scope.lookup(e)
         seen = {s for _, v in e.events for s in tensors(v)}
         ends = {s[-n:] for s in seen for n in range(1, len(s))} - seen
         ones = {tuple(n for n in s if n != 1) for s in seen}
-        short = len(first) == len(last) and any(shape_fits(first, s, lookup) for s in ends)
+        short = not all_told and len(first) == len(last)
+        short = short and any(shape_fits(first, s, lookup) for s in ends)
         extra = right and bare != first and any(shape_fits(bare, s, lookup) for s in ones)
         # `(h, w) -> (1, 1)`, `(n, c, 1, 1) -> (n, c)`
         if not (short or extra or (counted and right)):

@@ -148,9 +148,14 @@ def _row(expr: Expr) -> Dims:
 
 
 def _a_part_is_wrong(dim: Expr, size: int, execution: Execution, case: Case) -> bool:
-    """Whether a factor is left out, or put in, or one name in a sum or a product is another."""
+    """Whether a factor is left out, put in, or another number: `6 * d`; or one name in a sum or a
+    product is another."""
     lookup = case.scope.lookup(execution)
     value = evaluate(dim, lookup)
+    if dim[0] == "*" and "num" in (dim[1][0], dim[2][0]):
+        whole = evaluate(dim[2] if dim[1][0] == "num" else dim[1], lookup)
+        if whole and whole > SMALL and size % whole == 0:
+            return True
     if value is not None and min(value, size) > SMALL and 0 in (size % value, value % size):
         return True
     if dim[0] == "name":

@@ -31,7 +31,8 @@ class Sighting:
     "above", "below" or "between" statements; above a "block" of them; "named" by the label of a
     tensor, "loose" between blank lines, in the "docstring". rows: its lines, by their numbers.
     block: the statements of the paragraph below it. code: what stands before it in its line.
-    listed: whether its lines are numbered, as the steps of a longer way are.
+    listed: whether its lines are numbered, as the steps of a longer way are. behind_code: whether
+    it stands right below a statement that is switched off.
     """
 
     claims: tuple[Claim, ...]
@@ -41,6 +42,7 @@ class Sighting:
     block: tuple[int, ...] = field(default=())
     code: str = ""
     listed: bool = False
+    behind_code: bool = False
 
     @property
     def line(self) -> int:
@@ -119,7 +121,8 @@ def sightings(
         rows, told = tuple((c.line, c.text) for c in group), {c.line for c in claims}
         arguments, claims = layout.arguments(group, claims, function)
         named = layout.named(group, claims) if claims else []
-        found += [Sighting((c,), ids, "named", rows) for c, ids in named]
+        off = group[0].behind_code
+        found += [Sighting((c,), ids, "named", rows, behind_code=off) for c, ids in named]
         for claim, ids in arguments:
             own = tuple(r for r in rows if r[0] not in told - {claim.line})
             found.append(Sighting((claim,), ids, "named", own))
@@ -130,7 +133,7 @@ def sightings(
         below = layout.over(below, 1) if place == "loose" else below
         block = layout.block(below) if place in ("above", "between", "loose") else ()
         code = layout.text(group[0].line).split("#")[0].strip()
-        found.append(Sighting(claims, ids, place, rows, block, code, numbered(rows)))
+        found.append(Sighting(claims, ids, place, rows, block, code, numbered(rows), off))
     return found
 
 

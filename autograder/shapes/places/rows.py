@@ -26,11 +26,23 @@ def row(sighting: Sighting, stmt: Stmt, room) -> Verdict:
         if why:
             return cannot_tell(stmt.line, text, sighting.text, why)
     runs = room.runs[stmt.id]
+    if _as_elsewhere(sighting, stmt, room):
+        return cannot_tell(stmt.line, text, sighting.text, "a name may stand for two sizes")
     shapes = [results(stmt, e) for e in runs]
     is_ = ", ".join(spelled(runs, shapes, room.scope, sighting.claims))
     said = ", ".join(c.text for c in sighting.claims)
     message = f"Line {stmt.line}: {what_it_makes(stmt)} is {is_}; your comment says {said}."
     return Verdict(stmt.line, text, sighting.text, "false", message, deducts=True)
+
+
+def _as_elsewhere(sighting: Sighting, stmt: Stmt, room) -> bool:
+    """Whether a letter stands for another size here as it does, alone, behind another line."""
+    for e in room.runs[stmt.id][:1]:
+        for claim, shape in zip(sighting.claims, results(stmt, e), strict=False):
+            found = room.matcher.apart(claim.terms()[0].dims, shape, e)
+            if found is not None and found[1] in room.apart.get(found[0], ()):
+                return True
+    return False
 
 
 def heading(sighting: Sighting, stmt_id: int, room) -> tuple[list[Verdict], set[int]]:

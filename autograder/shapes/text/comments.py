@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,7 @@ HEADINGS = (
     *("=====", "-----", "#####", "*****"),
 )
 OPENINGS = ("note", "suppose", "task ")
+SETS = re.compile(r"[\w.]+ ?=(?!=)")  # how a statement begins that gives something a value
 _NO_CALLS = """
     shape size tensor floattensor longtensor view reshape dim dims x
 """
@@ -28,6 +30,7 @@ class Comment:
     """One comment: its line, its text without the `#`, whether it has the line to itself.
 
     barrier: a heading of the hand-out, or a line of it: it says nothing and parts what is around.
+    behind_code: the line before is a statement that is switched off, `# x = x.mT`.
     """
 
     line: int
@@ -35,6 +38,7 @@ class Comment:
     own: bool
     indent: int
     barrier: bool = False
+    behind_code: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,9 +101,11 @@ def ignored(source: str) -> frozenset[int]:
 
 def _without_code(comments: list[Comment]) -> list[Comment]:
     """Switched-off code is no comment; one line of it, or several that are one statement."""
-    kept, i = [], 0
+    kept, i, off = [], 0, 0  # off: the line of the last statement that is switched off
     while i < len(comments):
         comment = comments[i]
+        if comment.own and comment.line == off + 1:
+            comment = replace(comment, behind_code=True)
         if comment.own and comment.text.startswith("#"):  # `# # [b, t, d]`, switched off as well
             i += 1
             continue
@@ -107,6 +113,7 @@ def _without_code(comments: list[Comment]) -> list[Comment]:
             code, _, rest = comment.text.rpartition("#")
             if code and not comment.own:  # `p = s.softmax(-1)  # softmax(s)  # [b, t, t]`
                 kept.append(replace(comment, text=rest.strip()))
+            off = comment.line if comment.own and SETS.match(comment.text) else off
             i += 1
             continue
         told, _, code = comment.text.rpartition("#")

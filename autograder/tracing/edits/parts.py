@@ -110,7 +110,8 @@ def parts_of(asked: WrongAnswer) -> Parts | None:
         for key in wrong
         if isinstance(elements[key], ast.Name) and right
     }
-    alone = sum(_may_do_more(n) for n in text.nodes) == 1
+    others = (n for n in text.nodes if getattr(n, "lineno", 0) != function.lineno)
+    alone = not any(map(_may_do_more, others))
     turned = _are_turned(wrong, pairs, asked.exercise.rtol)
     return Parts(may, surely, wrong, flow.all, alone, last.lineno, turned, behind)
 

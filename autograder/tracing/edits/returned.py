@@ -40,6 +40,7 @@ HALF = "`{}` leaves out half of each complex number"
 QUOTED = "`{}` is what this is about"
 TAKEN_AWAY = "`{}` takes the hook away before the model runs"
 BEHIND_IT = "`{}` runs behind the `with`, at the end of which the hook is taken away"
+TENSORS = {name for name in dir(torch.Tensor) if not name.startswith("_")}
 # A name in a sentence: in backticks, or written as code alone is.
 NAMED = re.compile(r"`(?:\w{1,40}\.){0,4}(\w{1,40})(?:\([^`]{0,80}\))?`|\b(\w{1,20}_\w{1,20})\b")
 LIST = "a list comes back where one tensor belongs"
@@ -193,9 +194,14 @@ def _removed_too_early(text: Text) -> tuple[int, str] | None:
             for behind in block[place + 1 :]:
                 if isinstance(behind, ast.Expr) and text.of(behind) in removed:
                     return behind.lineno, TAKEN_AWAY.format(text.of(behind))
-                if any(isinstance(n, ast.Call) for n in ast.walk(behind)):
+                if any(_may_run_it(n) for n in ast.walk(behind)):
                     break
     return _behind_its_block(text)
+
+
+def _may_run_it(node: ast.AST) -> bool:
+    """Whether a call may run a model: not of a tensor's own method."""
+    return isinstance(node, ast.Call) and callee(node) not in TENSORS
 
 
 def _behind_its_block(text: Text) -> tuple[int, str] | None:

@@ -133,3 +133,66 @@ def kept(x):
     both = (x[:, :1], x[:, 1:])
     mine = x.detach()
     return both[0] + mine  # [batch, seq]
+
+# %% below a line that is switched off | Points(width)(x[batch, points, width])
+class Points(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.net = nn.Conv1d(width, 6, 1)
+
+    def forward(self, x):
+        batch, points, width = x.shape
+        # x: [batch, points, width]
+        x = x.permute(0, 2, 1)
+        # x: [batch, width, points]
+        x = self.net(x)  #! cannot tell
+        # x: [batch, 6, points]
+        # x = x.permute(0, 2, 1)
+        # x: [batch, points, 6]
+        x = x.max(2).values
+        # x: [batch, 6]
+        return x
+
+# %% what an argument is by itself | Coder(colours)(x[B, colours, T])
+class Coder(nn.Module):
+    def __init__(self, colours=3, width=16):
+        super().__init__()
+        self.first = nn.Conv1d(colours, width, 3, padding=1)
+
+    def forward(self, x):
+        # Input: (B, 3, T)
+        y = self.first(x)  #! cannot tell
+        z = y.flip(2)  # (B, 16, T)
+        z = z.relu()  # (B, 16, T)
+        return z.transpose(1, 2)  # (B, 16, T)  #! false
+
+# %% a letter of two sizes in a row | pooled(x[B, N, D], w[D, E])
+def pooled(x, w):
+    """
+    x: (B, N, D)
+    """
+    y = x @ w  # (B, N, D)  #! cannot tell
+    z = y.relu()  # (B, N, D)  #! cannot tell
+    z = z.mT  # (B, D, N)  #! cannot tell
+    return x.mean(1), z.mean(2)  # (B, D), (B, D)  #! cannot tell
+
+# %% all the others, told as a star | Apart(heads)(q[a, b, n, width]) where width=heads*4
+class Apart(nn.Module):
+    def __init__(self, heads):
+        super().__init__()
+        self.heads = heads
+
+    def forward(self, q):
+        n, width = q.shape[-2:]
+        size = width // self.heads
+        q = q.unflatten(-1, (self.heads, size))  # (*, n, heads, size)
+        # (*, n, heads, size) -> (*, heads, size, n)
+        q = q.transpose(-2, -3)  #! false
+        return q.flatten(-2)  # (*, heads, n * size)
+
+# %% another number of the same | beside(x[batch, seq, width])
+def beside(x):
+    batch, seq, width = x.shape
+    y = torch.cat((x, x, x, x), 2)  # [batch, seq, 3 * width]  #! false
+    y = torch.cat((y, y), 2)  # [batch, seq, 8 * width]
+    return y.sum(1)  # [batch, 8 * width]

@@ -6,11 +6,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from autograder.tracing.edits.kinds.names import names_of
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
 JOINS = {"hstack": 1, "column_stack": 1, "vstack": 0, "row_stack": 0, "dstack": 2}
 AXES = (-1, 0, 1, 2)
+MOST_NAMES = 6  # that may hold the length of what is cut
 # What names a module's tensors: each once, or once for each of its names.
 OTHER_TABLES = {
     "parameters": "state_dict().values()",
@@ -23,8 +25,22 @@ def of_what_it_is_named(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of a call that does not do what it is taken for."""
     if isinstance(node, ast.Call) and callee(node) in JOINS and len(node.args) == 1:
         yield from _joined(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "take" and len(node.args) == 2:
+        how = f"`{source.shown(node)}` takes single numbers, and no rows"
+        table, places = map(source.in_brackets, node.args)
+        yield source.with_text(node, f"{table}[{places}]", how, 0)
+    elif isinstance(node, ast.Call) and callee(node) in ("view", "reshape"):
+        yield from _in_turn(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "expand" and len(node.args) > 1:
         yield from _copied(source, node)
+    elif isinstance(node, ast.Assert):
+        how = "`assert` raises an AssertionError, and vanishes where Python is told to be fast"
+        new = f"if not ({source.of(node.test)}): raise ValueError"
+        yield source.with_text(node, new, how, 0)
+    elif isinstance(node, ast.Slice):
+        yield from _from_minus_nothing(source, node)
+    elif isinstance(node, ast.For):
+        yield from _of_tensors_as_keys(source, node)
     elif isinstance(node, ast.Assign):
         yield from _of_a_list(source, node)
         yield from _of_keys(source, node)
@@ -107,3 +123,41 @@ def _of_the_other_table(source: Source, node: ast.Call) -> Iterator[Edit]:
     elif items:
         table = "named_parameters()" if whole.attr == "items" else OTHER_TABLES["state_dict"]
         yield source.with_text(source.parent[whole], f"{of}.{table}", how, 1)
+
+
+def _in_turn(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`torch.tensor(found).view(rows, columns)` of what was found column by column."""
+    own = isinstance(node.func, ast.Attribute) and len(node.args) == 2
+    if own and all(isinstance(each, ast.Name) for each in node.args):
+        of, one, other = source.of(node.func), *map(source.of, node.args)
+        how = f"`{source.shown(node)}` takes the numbers row by row, and they come the other way"
+        yield source.with_text(node, f"{of}({other}, {one}).T", how, 1)
+
+
+def _from_minus_nothing(source: Source, node: ast.Slice) -> Iterator[Edit]:
+    """`x[-n:]`, which is all of `x` where `n` is 0."""
+    lower, function = node.lower, source.function(node)
+    if node.upper is not None or function is None or not isinstance(lower, ast.UnaryOp):
+        return
+    if isinstance(lower.op, ast.USub) and isinstance(lower.operand, ast.Name):
+        name = lower.operand.id
+        how = f"`{source.shown(lower)}` is where all begins, if `{name}` is 0"
+        known = names_of(source, function, node.lower.lineno)
+        for whole in [each for each in known if each != name][:MOST_NAMES]:
+            yield source.with_text(lower, f"{whole} - {name}", how, 0)
+
+
+def _of_tensors_as_keys(source: Source, node: ast.For) -> Iterator[Edit]:
+    """`for a, b in zip(ids, ids[1:])` with `seen[a, b]`: no two tensors are the same key."""
+    targets = {n.id for n in source.names(node.target)}
+    keys = [n.slice for n in source.inside(node) if isinstance(n, ast.Subscript)]
+    calls = [n for n in source.inside(node) if isinstance(n, ast.Call)]
+    keys += [a for n in calls if callee(n) in ("get", "add", "count") for a in n.args]
+    if not any({n.id for n in source.names(key)} & targets for key in keys):
+        return
+    zipped = isinstance(node.iter, ast.Call) and source.of(node.iter.func) == "zip"
+    parts = node.iter.args if zipped else [node.iter]
+    if all(isinstance(part, ast.Name | ast.Subscript) for part in parts):
+        texts = ", ".join(f"{source.of(part)}.tolist()" for part in parts)
+        how = f"`{source.shown(node.iter)}` gives tensors, of which no two are the same key"
+        yield source.with_text(node.iter, f"zip({texts})" if zipped else texts, how, 1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.edits.kinds.statements import PLAIN, block_of, moved, rows_of
 
 JUMPS = (ast.Break, ast.Continue)
@@ -17,6 +17,8 @@ def of_moves(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of where a statement stands."""
     if isinstance(node, ast.If):
         yield from _jumps_too_early(source, node)
+    if isinstance(node, ast.AugAssign):
+        yield from _counts_too_early(source, node)
     if not isinstance(node, PLAIN):
         return
     yield from _behind_what_it_reads(source, node)
@@ -34,6 +36,19 @@ def _jumps_too_early(source: Source, node: ast.If) -> Iterator[Edit]:
     for other in (behind[0], behind[-1]):
         how = f"it leaves the loop before line {other.lineno}, and belongs behind it"
         yield source.with_span(node, *_behind(source, node, other), how, 1)
+
+
+def _counts_too_early(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
+    """`n += 1` in front of what reads `n`, or of an `if` that goes on with the next round."""
+    block = block_of(source, node)
+    behind = block[block.index(node) + 1 :][:1]
+    if not isinstance(node.op, ast.Add) or number(node.value) != 1 or not behind:
+        return
+    jumps = isinstance(behind[0], ast.If) and isinstance(behind[0].body[-1], JUMPS)
+    reads = source.of(node.target) in {n.id for n in source.names(behind[0])}
+    if jumps or (reads and isinstance(behind[0], PLAIN)):
+        how = f"it counts before line {behind[0].lineno}, and belongs behind it"
+        yield source.with_span(node, *_behind(source, node, behind[0]), how, -1)
 
 
 def _behind(source: Source, node: ast.stmt, other: ast.stmt) -> tuple[tuple[int, int], str]:
