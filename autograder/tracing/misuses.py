@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import torch
 
+from autograder.course.asking import STOPS
 from autograder.tracing.text import (
     Text,
     alone,
@@ -58,25 +59,30 @@ class Error:
         return any(isinstance(n, ast.Attribute) and n.attr == attribute for n in self.nodes())
 
 
+def late_super(error: Error) -> str:
+    late = _begins_behind(error)
+    if late is None:
+        return ""
+    return (
+        f"`{error.text.of(late)}` comes too late: it belongs first in `__init__`, before a layer "
+        "is kept in `self`."
+    )
+
+
+def _begins_behind(error: Error) -> ast.Call | None:
+    """The call that begins an object, where it stands behind the line of its `__init__` that
+    stops."""
+    function = function_around(error.text, error.line or 0)
+    calls = [n for n in ast.walk(function) if isinstance(n, ast.Call)] if function else []
+    begins = (n for n in calls if callee(n) == "__init__" and n.lineno > (error.line or 0))
+    return next(begins, None)
+
+
 def no_super(error: Error) -> str:
-    late = late_super(error.text, error.line or 0)
-    if late is not None:
-        return (
-            f"`{error.text.of(late)}` comes too late: it belongs first in `__init__`, before a "
-            "layer is kept in `self`."
-        )
     return (
         "`super().__init__()` is missing: it comes first in `__init__`, before a layer is kept in "
         "`self`."
     )
-
-
-def late_super(text: Text, line: int) -> ast.Call | None:
-    """The call that begins an object, where it stands behind a line of its `__init__`."""
-    function = function_around(text, line)
-    calls = [n for n in ast.walk(function) if isinstance(n, ast.Call)] if function else []
-    begins = (n for n in calls if callee(n) == "__init__" and n.lineno > line)
-    return next(begins, None)
 
 
 def no_self(error: Error) -> str:
@@ -104,20 +110,15 @@ def as_a_hook(error: Error) -> str:
 
 def a_list(error: Error) -> str:
     makes = (ast.List, ast.ListComp)
-    given = _given_whole(error)
-    if given:
-        return given
     name = next((name for name, value in error.names() if isinstance(value, makes)), "")
     what = f"`{name}` is a Python list" if name else "One side is a Python list"
     return f"{what}: `torch.stack(...)` makes one tensor of a list of tensors of one shape."
 
 
-def _given_whole(error: Error) -> str:
-    """That a function of the student's is given a tuple, as a hook is of what gives one."""
+def given_whole(error: Error) -> str:
+    """A tuple that a function of the student's is given, as a hook is of what gives one."""
     function = function_around(error.text, error.line or 0)
-    if "'tuple' object has no attribute" not in error.said or function is None:
-        return ""
-    given = {a.arg for a in function.args.args}
+    given = {a.arg for a in function.args.args} if function is not None else set()
     used = [n.value for n in error.nodes() if isinstance(n, ast.Attribute)]
     name = next((n.id for n in used if isinstance(n, ast.Name) and n.id in given), "")
     where = f"`{function.name}` is given a tuple as `{name}`: several things side by side."
@@ -454,15 +455,18 @@ ANY_BEFORE = re.compile(
     r"|(?:list|tuple|pop)(?: from empty list| index out of range)|pop from an empty"
 )
 IN_PLACE = ("append", "extend", "insert", "sort", "reverse")  # of a list, which return nothing
+_NOT_BEGUN = r"before Module\.__init__\(\) call|no attribute '_(?:modules|parameters|buffers)'"
+_TAKES = r"(\w+)\(\) takes (\d+) positional arguments? but (\d+) (?:was|were) given"
 _OPERANDS = r"unsupported operand type\(s\) for [^:]{1,9}: .*"
 # (the error's type or '', a pattern in its text, what is said)
 MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("TypeError", r"\btuple\b(?! of)", a_comma),
     ("AttributeError", r"'tuple' object has no attribute", a_comma),
-    ("AttributeError", r"before Module\.__init__\(\) call", no_super),
-    ("AttributeError", r"no attribute '_(modules|parameters|buffers)'", no_super),
-    ("TypeError", r"(\w+)\(\) takes \d+ positional arguments? but \d+ (was|were) given", no_self),
-    ("TypeError", r"(\w+)\(\) takes (\d+) positional arguments? but (\d+) w", as_a_hook),
+    ("AttributeError", r"'tuple' object has no attribute", given_whole),
+    ("AttributeError", _NOT_BEGUN, late_super),
+    ("AttributeError", _NOT_BEGUN, no_super),
+    ("TypeError", _TAKES, no_self),
+    ("TypeError", _TAKES, as_a_hook),
     ("TypeError", _OPERANDS + r"'list'", a_list),
     ("TypeError", _OPERANDS + r"'NoneType'", a_none),
     ("AttributeError", r"'NoneType' object has no attribute", a_none),
@@ -514,24 +518,38 @@ def misuse(kind: str, said: str, text: Text, line: int | None, shapes=()) -> str
     return _misuse(kind, said, text, line, shapes)[1]
 
 
-def line_of_misuse(kind: str, said: str, text: Text, line: int) -> int | None:
-    """The line that is wrong where an error's text says what it means: the one that stops, or the
-    first of the `__init__` that lacks one; None where it may be any line before."""
+def place_of_misuse(kind: str, said: str, text: Text, line: int) -> tuple[int, str] | None:
+    """The line that is wrong where an error's text says what it means, and how: the one that stops,
+    or another that its cause names; None where it may be any line before."""
+    here = line, STOPS
     if alone(text) is not None:
-        return line
-    words, sentence = _misuse(kind, said, text, line, ())
-    if "is given a tuple as" in sentence:
+        return here
+    words, _, error = _misuse(kind, said, text, line, ())
+    if words in ANY_LINE or (words is None and ANY_BEFORE.search(said[:2_000])):
         return None
-    if words in (stays_empty, not_expanded) or (words is None and ANY_BEFORE.search(said[:2_000])):
-        return None
-    if words is as_a_hook:
-        name = re.search(r"(\w+)\(\) takes", said[:2_000])
-        return text.function(name[1]).lineno
-    if words is no_super and (late := late_super(text, line)) is not None:
-        return late.lineno
-    function = function_around(text, line) if words is no_super else None
-    begin = [n for n in function.body if not _only_refuses(n)] if function is not None else []
-    return begin[0].lineno if begin else line
+    return ELSEWHERE[words](error) if words in ELSEWHERE else here
+
+
+def _where_it_begins(error: Error) -> tuple[int, str]:
+    """The first line of the `__init__` that does more than refuse what it is given."""
+    function = function_around(error.text, error.line)
+    first = [n for n in function.body if not _only_refuses(n)] if function is not None else []
+    return (
+        (first[0].lineno, "a line that belongs there is missing") if first else (error.line, STOPS)
+    )
+
+
+# Causes for which the line that stops is not the wrong one, with the line that is and how; and
+# those that may lie on any line before.
+ELSEWHERE = {
+    no_super: _where_it_begins,
+    late_super: lambda error: (_begins_behind(error).lineno, "it runs too late"),
+    as_a_hook: lambda error: (
+        error.text.function(error.found[1]).lineno,
+        "it takes other arguments than it is called with",
+    ),
+}
+ANY_LINE = (stays_empty, not_expanded, given_whole)
 
 
 def _only_refuses(node: ast.stmt) -> bool:
@@ -541,11 +559,12 @@ def _only_refuses(node: ast.stmt) -> bool:
 
 
 def _misuse(kind: str, said: str, text: Text, line: int | None, shapes) -> tuple:
-    """What finds the words for an error, and the words."""
+    """What finds the words for an error, the words, and the error itself."""
     for wanted, pattern, words in MISUSES:
         found = re.search(pattern, said[:2_000]) if wanted == kind else None
         if found is not None:
-            sentence = words(Error(found, text, line, tuple(map(tuple, shapes))))
+            error = Error(found, text, line, tuple(map(tuple, shapes)))
+            sentence = words(error)
             if sentence:
-                return words, sentence
-    return None, ""
+                return words, sentence, error
+    return None, "", None

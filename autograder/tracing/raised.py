@@ -22,7 +22,7 @@ from autograder.tracing.alike import likeness
 from autograder.tracing.binding import of_another_axis
 from autograder.tracing.edits.kinds.source import made_for
 from autograder.tracing.look import Look, Told
-from autograder.tracing.misuses import line_of_misuse, misuse
+from autograder.tracing.misuses import misuse, place_of_misuse
 from autograder.tracing.reference import Reference
 from autograder.tracing.say import called
 from autograder.tracing.text import (
@@ -418,30 +418,24 @@ def stopped(finding: Finding, told: list[Told], look: Look, error: dict | None) 
     if before:  # it may be what is made there that is of another type
         made = " ".join(f"`{name}` is made in line {line}." for name, line in before.items())
         return replace(finding, message=f"{without_advice(message)} {made}")
-    line, how = _where_it_is(dict(error), finding.line, look)
-    if line is None and any(words in cause for words in OF_THIS_LINE):
-        line = finding.line
-    if line is None:
+    place = _where_it_is(dict(error), finding.line, look)
+    if place is None and any(words in cause for words in OF_THIS_LINE):
+        place = finding.line, STOPS
+    if place is None:
         return replace(finding, message=message)
+    line, how = place
     where = Where(first_wrong=line, how=how, **look.right_before(line))
     return replace(finding, message=message, where=where)
 
 
-def _where_it_is(error: dict, line: int, look: Look) -> tuple[int | None, str]:
+def _where_it_is(error: dict, line: int, look: Look) -> tuple[int, str] | None:
     """The line that is wrong where one stops, and how; None where what is missing could stand
     anywhere before."""
     if (layer := made_of_a_tensor(error, look.trace, look.text)) is not None:
         return layer[0], "it makes a layer and applies nothing"
     if (function := uncalled(error, look.text)) is not None:
         return function[0], "it keeps a function, and does not call it"
-    own = line_of_misuse(error["type"], error["message"], look.text, line)
-    if own == line:
-        return own, STOPS
-    if own is not None and look.text.line_alone(own).lstrip().startswith("def "):
-        return own, "it takes other arguments than it is called with"
-    if own is not None and own > line:
-        return own, "it runs too late"
-    return own, "a line that belongs there is missing"
+    return place_of_misuse(error["type"], error["message"], look.text, line)
 
 
 def _went_well(trace: Trace) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from autograder.course.asking import STOPS
 from autograder.reports.findings import where_in_words
 from autograder.tracing import say
 from tests.tracing.helper import told
@@ -438,3 +439,25 @@ def test_a_forgotten_super_is_told_where_it_belongs():
     found = said("one_head.forward", BARE)
     assert "`super().__init__()` is missing" in found.message
     assert found.where.first_wrong == 6
+
+
+OVERWRITTEN = """
+class Attention(nn.Module):
+    def __init__(self, input_size, hidden):
+        super().__init__()
+        self.q = nn.Linear(input_size, hidden)
+        self.k = nn.Linear(input_size, hidden)
+        self.v = nn.Linear(input_size, hidden)
+
+    def forward(self, x):
+        x = self.q(x)
+        table = x @ self.k(x).mT / x.shape[-1] ** 0.5
+        return table.softmax(-1) @ self.v(x)
+"""
+
+
+def test_a_line_that_stops_for_its_own_cause_is_said_to_stop():
+    """It lacks nothing: what it takes was overwritten before."""
+    found = said("one_head.forward", OVERWRITTEN)
+    assert "was overwritten in line 9" in found.message
+    assert (found.where.first_wrong, found.where.how) == (10, STOPS)

@@ -139,17 +139,20 @@ def _with_its_keys_apart(function: ast.FunctionDef) -> ast.FunctionDef:
     begun = Counter(n.id for n in named if isinstance(n.ctx, ast.Store))
     other = {n.id for n in named if isinstance(n.ctx, ast.Load) and id(n) not in asked}
     apart = {name for name, often in begun.items() if often == 1} - other
-    if not apart:
-        return function
+    return _Apart(apart).visit(copy.deepcopy(function)) if apart else function
 
-    class Apart(ast.NodeTransformer):
-        def visit_Subscript(self, node):  # noqa: N802
-            self.generic_visit(node)
-            key = getattr(node.value, "id", "") in apart and isinstance(node.slice, ast.Constant)
-            name = f"{node.value.id}[{node.slice.value!r}]" if key else ""
-            return ast.copy_location(ast.Name(name, node.ctx), node) if key else node
 
-    return Apart().visit(copy.deepcopy(function))
+class _Apart(ast.NodeTransformer):
+    """Puts a name in the place of each key of some dicts."""
+
+    def __init__(self, dicts: set[str]):
+        self.dicts = dicts
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        if getattr(node.value, "id", "") not in self.dicts:
+            return node
+        return ast.copy_location(ast.Name(ast.unparse(node), node.ctx), node)
 
 
 def _wrong(pairs: Mapping[object, list[tuple]], rtol: float) -> set:

@@ -13,12 +13,9 @@ from autograder.tracing.text import callee
 JOINS = {"hstack": 1, "column_stack": 1, "vstack": 0, "row_stack": 0, "dstack": 2}
 AXES = (-1, 0, 1, 2)
 MOST_NAMES = 6  # that may hold the length of what is cut
-# What names a module's tensors: each once, or once for each of its names.
-OTHER_TABLES = {
-    "parameters": "state_dict().values()",
-    "named_parameters": "state_dict().items()",
-    "state_dict": "parameters()",
-}
+# What lists a module's tensors: each once, or once for each of its names.
+ONCE = {"parameters": "state_dict().values()", "named_parameters": "state_dict().items()"}
+AS_OFTEN = {"values": "parameters()", "items": "named_parameters()"}  # what stands behind it
 
 
 def of_what_it_is_named(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -44,7 +41,7 @@ def of_what_it_is_named(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.Assign):
         yield from _of_a_list(source, node)
         yield from _of_keys(source, node)
-    elif isinstance(node, ast.Call) and callee(node) in OTHER_TABLES:
+    elif isinstance(node, ast.Call) and callee(node) in (*ONCE, "state_dict"):
         yield from _of_the_other_table(source, node)
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         yield from _largest_first(source, node)
@@ -103,10 +100,17 @@ def _of_keys(source: Source, node: ast.Assign) -> Iterator[Edit]:
     """`logits, cache = model(ids)`, where the model gives something like a dict: its keys."""
     target, value = node.targets[0], node.value
     several = isinstance(target, ast.Tuple) and isinstance(value, ast.Call)
-    if several and isinstance(value.func, ast.Name | ast.Attribute):
+    if several and _is_of_a_model(source, value.func):
         how = f"`{source.shown(value.func)}` gives a dict, and what is unpacked are its keys"
         new = f"tuple({source.of(value)}.values())[:{len(target.elts)}]"
         yield source.with_text(value, new, how, 1)
+
+
+def _is_of_a_model(source: Source, called: ast.expr) -> bool:
+    """Whether what is called was given to the function, or is kept by its object."""
+    function = source.function(called)
+    given = {a.arg for a in function.args.args} if function is not None else set()
+    return source.of(called).startswith("self.") or getattr(called, "id", "") in given
 
 
 def _of_the_other_table(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -114,15 +118,13 @@ def _of_the_other_table(source: Source, node: ast.Call) -> Iterator[Edit]:
     of = source.of(node.func.value) if isinstance(node.func, ast.Attribute) else ""
     if not of or node.args:
         return
-    once = "once for each of its names" if callee(node) == "state_dict" else "once"
-    how = f"`{source.shown(node)}` lists a tensor {once}"
-    whole = source.parent[node]
-    items = isinstance(whole, ast.Attribute) and whole.attr in ("items", "values")
-    if callee(node) != "state_dict":
-        yield source.with_text(node, f"{of}.{OTHER_TABLES[callee(node)]}", how, 1)
-    elif items:
-        table = "named_parameters()" if whole.attr == "items" else OTHER_TABLES["state_dict"]
-        yield source.with_text(source.parent[whole], f"{of}.{table}", how, 1)
+    name, whole = callee(node), source.parent[node]
+    if name in ONCE:
+        how = f"`{source.shown(node)}` lists a tensor once"
+        yield source.with_text(node, f"{of}.{ONCE[name]}", how, 1)
+    elif getattr(whole, "attr", "") in AS_OFTEN:
+        how = f"`{source.shown(node)}` lists a tensor once for each of its names"
+        yield source.with_text(source.parent[whole], f"{of}.{AS_OFTEN[whole.attr]}", how, 1)
 
 
 def _in_turn(source: Source, node: ast.Call) -> Iterator[Edit]:

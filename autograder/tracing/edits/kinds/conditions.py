@@ -25,10 +25,11 @@ def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_swallowed_sum(source, node)
     elif isinstance(node, ast.While):
         yield from _of_one_round_less(source, node)
-    bare = test.operand if isinstance(test, ast.UnaryOp) else test
+    is_not = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    bare = test.operand if is_not else test
     if isinstance(bare, ast.Name | ast.Attribute | ast.Call):
         how = f"`{source.shown(test)}` asks for the truth of what it holds, and not if it is there"
-        none = "is None" if bare is not test else "is not None"
+        none = "is None" if is_not else "is not None"
         yield source.with_expression(test, f"{source.of(bare)} {none}", how, 1)
     if not isinstance(test, ast.Constant):
         how = f"`{source.shown(test)}` is asked the other way round"

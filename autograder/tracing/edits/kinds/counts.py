@@ -323,7 +323,7 @@ def _of_what_was_there(source: Source, node: ast.While) -> Iterator[Edit]:
     begun = [(source.of(t), v) for t, v in pairs if isinstance(t, ast.Name) and t.id in read]
     for own, value in begun:
         for name in sorted({n.id for n in source.names(value)} & given - {own}):
-            text = source.of(test.left).replace(own, name)
+            text = re.sub(rf"\b{own}\b", name, source.of(test.left))
             count = source.in_brackets(test.comparators[0])
             how = f"`{source.shown(test)}` counts what was there before, too"
             yield source.with_text(test.comparators[0], f"{count} + {text}", how, 1)

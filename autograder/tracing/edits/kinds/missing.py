@@ -7,13 +7,12 @@ tried, and of lines that give what is right none.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.left_out import TRIANGLES
 from autograder.tracing.edits.kinds.names import keeps
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, changed_in_place, number
 from autograder.tracing.text import callee, root_of
 
 OF_A_NUMBER = (
@@ -44,7 +43,6 @@ SOFTMAX_OF = ("torch", "F", "nn.functional", "torch.nn.functional", "torch.speci
 BENDS = ("torch.relu({})", "torch.nn.functional.gelu({})", "torch.tanh({})")
 PRODUCTS = ("matmul", "bmm", "mm", "einsum")
 LOGS = ("log", "log_softmax", "logsigmoid")
-CHANGES = re.compile(r"[a-z\d]_$")  # how methods are called that change what they are of
 VIEWS = (
     "view",
     "reshape",
@@ -240,10 +238,7 @@ def _changed(source: Source, node: ast.Assign) -> set[str]:
     function = source.function(node)
     inside = source.inside(function) if function is not None else []
     behind = [n for n in inside if getattr(n, "lineno", 0) > node.lineno]
-    stored = [n for n in behind if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
-    calls = [n.func for n in behind if isinstance(n, ast.Call)]
-    calls = [f for f in calls if isinstance(f, ast.Attribute) and CHANGES.search(f.attr)]
-    found = {n.value.id for n in (*stored, *calls) if isinstance(n.value, ast.Name)}
+    found = changed_in_place(behind)
     for made in [n for n in reversed(behind) if isinstance(n, ast.Assign)]:
         if found & {source.of(t) for t in made.targets} and _is_a_view(made.value):
             found.add(root_of(made.value))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import is_sure, keeps
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, changed_in_place, number
 from autograder.tracing.text import callee
 
 SIGNS = {
@@ -164,14 +164,7 @@ def _is_changed(source: Source, node: ast.BinOp) -> bool:
     if not isinstance(statement, ast.Assign) or not isinstance(node.left, ast.Name | ast.Attribute):
         return False
     names = {t.id for t in statement.targets if isinstance(t, ast.Name)}
-    inside = source.inside(function) if function is not None else []
-    filled = (n.value for n in inside if isinstance(n, ast.Subscript))
-    stored = {v.id for v in filled if isinstance(v, ast.Name) and _is_filled(source, v)}
-    return bool(names & stored)
-
-
-def _is_filled(source: Source, node: ast.Name) -> bool:
-    return isinstance(source.parent[node].ctx, ast.Store)
+    return function is not None and bool(names & changed_in_place(source.inside(function)))
 
 
 def _of_half(source: Source, node: ast.BinOp) -> Iterator[Edit]:

@@ -12,7 +12,7 @@ from autograder.tracing.edits.kinds.calls import of_library
 from autograder.tracing.edits.kinds.indices import QKV
 from autograder.tracing.edits.kinds.left_out import TRIANGLES
 from autograder.tracing.edits.kinds.names import keeps, names_of, of_one_type, sizes, unread
-from autograder.tracing.edits.kinds.source import Edit, Source, first_of, number
+from autograder.tracing.edits.kinds.source import Edit, Source, changed_in_place, first_of, number
 from autograder.tracing.text import callee
 
 MOST_NAMES = 8  # that are put in the place of one
@@ -306,7 +306,7 @@ def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:
         text = source.of(node.args[0])
         how = f"`{source.shown(node.args[0])}` is one tensor that each round changes again"
         loop = next((n for n in source.around(node) if isinstance(n, ast.For | ast.While)), node)
-        changed = re.search(rf"\b{re.escape(text)}\.\w+_\(", source.of(loop))
+        changed = text in changed_in_place(source.inside(loop))
         yield source.with_expression(node.args[0], f"({text}).clone()", how, 2 if changed else 3)
     if name == "insert" and len(node.args) == 2 and number(node.args[0]) == 0:
         how = f"`{source.shown(node)}` puts each round's result before those of the rounds before"

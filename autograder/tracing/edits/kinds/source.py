@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -13,7 +13,8 @@ from autograder.tracing.text import LONGEST, callee, is_docstring, made_in, mean
 SIMPLE = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple)
 NATURAL = 2  # the rank of a slip up to which it is easily made
 DEFINES = (ast.FunctionDef, ast.ClassDef)
-GROW = ("append", "extend", "insert", "add")
+GROWS = re.compile(r"^(?:append|extend|insert|add)$")  # how methods are called that fill a list
+CHANGES = re.compile(r"[a-z\d]_$")  # and those that change the tensor which they are of
 QKV = re.compile("quer|key|value")
 Found = TypeVar("Found")
 
@@ -271,14 +272,31 @@ def _starts(source: Source, node: ast.AST) -> int:
 
 def _filled(source: Source) -> set[str]:
     """The variables that something is put into: lists that grow, places of tensors."""
-    calls = (n.func for n in source.nodes() if isinstance(n, ast.Call))
-    grown = (f.value for f in calls if isinstance(f, ast.Attribute) and f.attr in GROW)
-    written = (
-        n.value
-        for n in source.nodes()
-        if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)
-    )
-    return {n.id for n in (*grown, *written) if isinstance(n, ast.Name)}
+    nodes = [*source.nodes()]
+    return _names_of(_places_in(nodes)) | _names_of(_methods_in(nodes, GROWS))
+
+
+def changed_in_place(nodes: Iterable[ast.AST]) -> set[str]:
+    """The variables of tensors that some syntax changes in place: whose places are filled, or of
+    which a method such as `zero_` is called."""
+    nodes = [*nodes]
+    return _names_of(_places_in(nodes)) | _names_of(_methods_in(nodes, CHANGES))
+
+
+def _places_in(nodes: list[ast.AST]) -> list[ast.expr]:
+    """What places are filled of."""
+    stored = (n for n in nodes if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store))
+    return [n.value for n in stored]
+
+
+def _methods_in(nodes: list[ast.AST], name: re.Pattern) -> list[ast.expr]:
+    """What methods of such a name are called of."""
+    calls = (n.func for n in nodes if isinstance(n, ast.Call))
+    return [f.value for f in calls if isinstance(f, ast.Attribute) and name.search(f.attr)]
+
+
+def _names_of(nodes: list[ast.expr]) -> set[str]:
+    return {n.id for n in nodes if isinstance(n, ast.Name)}
 
 
 def is_alias(name: str, text: str) -> bool:
