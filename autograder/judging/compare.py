@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -169,6 +169,8 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     some calls stopped with an error that only the student's code makes: the first that gives the
     same wrong values wherever it ran.
     """
+    if any(map(unanswered, sight.outcomes)):
+        return None  # no known mistake leaves an exercise open
     # A small call that is wrong tells most mistakes apart, and running them there costs least.
     every = sorted(range(len(sight.outcomes)), key=lambda i: _tells_apart(sight, i))
     ran = [i for i in every if not sight.outcomes[i].error or sight.expected[i].error]
@@ -177,8 +179,12 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     if len(ran) < len(every) and not by_steps and any(_is_wrong(sight, i) for i in ran):
         asked.append(ran)
     wrong = cache(lambda: sum(weight(sight.outcomes[i]) for i in every if _gives_wrong(sight, i)))
+    alone = {check: outcomes for check, _, outcomes in sight.mistakes if " + " not in check}
     for places, of in itertools.product(asked, (_as_it_is, _without_nan)):
         for check, message, outcomes in sight.mistakes:
+            slips = [alone[slip] for slip in check.split(" + ") if slip in alone]
+            if len(slips) == 2 and not _could_be_both(sight, places[0], slips, wrong):
+                continue
             if check.startswith(ALTERED) and wrong() < FEW:
                 break  # they are the last
             if check.startswith(EXCHANGED) and not wrong():
@@ -186,9 +192,28 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
             if all(_is_same(sight, i, of(outcomes[i])) for i in places):
                 if of is _without_nan and is_one_number(sight.outcomes, sight.expected):
                     break  # zeros are no trace of what would be NaN everywhere
-                alone = _hidden_by_a_number(sight) if " + " in check else None
-                return alone or (check, message)
+                one = _hidden_by_a_number(sight) if " + " in check else None
+                return one or (check, message)
     return _hidden_by_a_number(sight)
+
+
+def _could_be_both(
+    sight: Sight, place: int, slips: Sequence[Sequence[Outcome]], wrong: Callable[[], int]
+) -> bool:
+    """Whether two slips at once are worth a run, as each alone was at a call: an error that neither
+    makes is none of theirs, and two of which one gives wrong values are no lost gradient."""
+    if sight.outcomes[place].error:
+        return any(slip[place].error for slip in slips)
+    if wrong():
+        return True
+    wanted, rtol = sight.expected[place], sight.exercise.rtol
+    return all(_same_values(slip[place], wanted, rtol) for slip in slips)
+
+
+def unanswered(outcome: Outcome) -> bool:
+    """Whether a call met a part of the exercise that is not filled in."""
+    error = outcome.error
+    return error is not None and explain_error(error, "", "").check == "unanswered"
 
 
 def _tells_apart(sight: Sight, place: int) -> tuple[bool, int]:
@@ -264,8 +289,12 @@ def _is_wrong(sight: Sight, place: int) -> bool:
 
 def _gives_wrong(sight: Sight, place: int) -> bool:
     """Whether more is wrong than gradients."""
-    got, wanted = (replace(o[place], gradients=None) for o in (sight.outcomes, sight.expected))
-    return not matches(got, wanted, sight.exercise.rtol)
+    return not _same_values(sight.outcomes[place], sight.expected[place], sight.exercise.rtol)
+
+
+def _same_values(one: Outcome, other: Outcome, rtol: float) -> bool:
+    """Whether two outcomes differ in gradients at most."""
+    return matches(replace(one, gradients=None), replace(other, gradients=None), rtol)
 
 
 def _is_same(sight: Sight, place: int, other: Outcome) -> bool:

@@ -10,7 +10,7 @@ from autograder.shapes.places.attach import Sighting
 from autograder.shapes.places.layout import MAKES
 from autograder.shapes.places.told_before import is_told
 from autograder.shapes.places.told_elsewhere import is_told_elsewhere
-from autograder.shapes.recording import Execution, Sequence
+from autograder.shapes.recording import Execution, Sequence, Tensor, tensors
 from autograder.shapes.text.comments import Given
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import TURNS, Stmt, flat, trace
@@ -79,8 +79,22 @@ def lacking(described: set[int], room) -> list[Verdict]:
         message = f"Line {stmt.line}: `{text}` makes a tensor; its shape is not in a comment."
         shapes = [results(stmt, e) for e in runs]
         proposal = ", ".join(spelled(runs, shapes, room.scope, unknown=UNKNOWN))
-        found.append(Verdict(stmt.line, text, "", "missing", message, proposal=proposal))
+        keeps = all(_keeps(stmt, e, room) for e in runs)
+        found.append(
+            Verdict(stmt.line, text, "", "missing", message, proposal=proposal, keeps=keeps)
+        )
     return found
+
+
+def _keeps(stmt: Stmt, execution: Execution, room) -> bool:
+    """Whether all that is made has the shape of a variable that the statement takes: `x.relu()`."""
+    seen, taken = dict(execution.events), set()
+    for number, value in execution.events:
+        node = room.source.traced.nodes[number]
+        turned = any(tensors(seen.get(part)) for part in node.operands)  # `x.T`, `s.max(-1).values`
+        if node.kind in ("Name", "Attribute") and isinstance(value, Tensor) and not turned:
+            taken.add(value.shape)
+    return taken.issuperset(results(stmt, execution))
 
 
 def _is_a_row(stmt: Stmt, room) -> bool:

@@ -24,6 +24,7 @@ class Verdict:
 
     verdict: "true" | "false" | "missing" | "cannot tell". deducts: whether a rubric may take a
     point off for it: what is false, and what is missing where most lines have no comment.
+    keeps: whether a line without a comment only keeps the shape of a variable that it takes.
     evidence: the facts that were asked, each with its condition and its doubt.
     """
 
@@ -35,6 +36,7 @@ class Verdict:
     confidence: str = "high"
     deducts: bool = False
     proposal: str = ""  # for a missing comment: the shape to write
+    keeps: bool = False
     evidence: tuple[tuple[str, str, str], ...] = ()
 
 

@@ -14,7 +14,7 @@ from tests.shapes.reading import CALLS
 
 ROOT = Path(__file__).parents[2]
 CALL = "f(x[batch_size, seq_len])"
-HALF = "def f(x):\n    y = x.T  # [seq_len, batch_size]\n    z = x @ y\n    return z * 2\n"
+HALF = "def f(x):\n    y = x.T  # [seq_len, batch_size]\n    z = x @ y\n    return z.sum(0)\n"
 SLIP = """
 class Net(nn.Module):
     def __init__(self, input_size, num_heads, head_size):
@@ -44,6 +44,31 @@ def test_what_is_missing_is_named_with_its_line(write, capsys):
     assert main([str(write(HALF)), "--call", CALL, "--missing"]) == 1
     out = capsys.readouterr().out
     assert ":3:" in out and ":4:" in out and ":2:" not in out
+
+
+KEEPS = """def f(x, w):
+    y = x.relu()
+    y = nn.Dropout(0.1)(y) + x
+    z = torch.zeros_like(y)
+    y.clamp_(min=0)
+    return y * z + x.shape[0]
+"""
+CHANGES = """def f(x, w):
+    y = x.mT
+    z = x.max(-1, keepdim=True).values
+    a, b = x * z, x.sum(0)
+    return [x, a @ w]
+"""
+
+
+@pytest.mark.parametrize(("code", "lines"), [(KEEPS, []), (CHANGES, [2, 3, 4, 5])])
+def test_a_line_that_keeps_the_shape_of_what_it_takes_asks_for_no_comment(
+    write, capsys, code, lines
+):
+    call = "f(x[batch_size, seq_len], w[seq_len, hidden])"
+    main([str(write(code)), "--call", call, "--json", "--missing"])
+    found = json.loads(capsys.readouterr().out)
+    assert [v["line"] for v in found if v["verdict"] == "missing"] == lines
 
 
 def test_json_holds_every_verdict(write, capsys):

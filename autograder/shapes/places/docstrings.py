@@ -108,7 +108,8 @@ def _begins(words: list[Token], field: bool) -> int | None:
     after = words[1] if len(words) > 1 else words[0]
     if after.kind == "shape" or (field and after.text != ":"):
         return after.start
-    return after.end if len(words) == 1 or after.text == ":" else None
+    leads = len(words) == 1 or after.text == ":" or after.kind == "minus"  # `outputs --- [b, d]`
+    return after.end if leads else None
 
 
 def _single(claim: Claim) -> bool:
