@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from autograder.course.asking import Finding, Verdict, Where
 from autograder.judging.look_again import MISSING, PREFIX
+from autograder.tracing.say import RANDOM
 from autograder.tracing.text import Text, callee, function_around, own_nodes
 
 PLAIN = "not registered"
@@ -31,6 +32,7 @@ KINDS = (
 DROPPED_ELSEWHERE = ("dropout.on the scores", "dropout.not on the weights", "dropout.on features")
 BEGINS = "start."  # checks on the numbers that parameters begin with
 DRAWN = ("start.all positive", "start.not normal")  # those that say how they are drawn
+TOGETHER = "dropout.not one by one"  # one draw for several weights
 OF_ITS_OWN = "dropout.share"  # another share is dropped than was asked for
 DROPPED_BEHIND = ("dropout.not on the weights", "dropout.on features", "dropout.on the output")
 LAYER = r"`(\w[\w.]*)`"
@@ -56,10 +58,22 @@ REGISTERS = ("register_parameter", "register_buffer", "register_module", "add_mo
 
 def with_lines(found: list[Finding], text: Text) -> list[Finding]:
     """The findings, those that speak of layers with the line that makes the first of them."""
+    drawn = [_where_it_is_drawn(f, text) if f.check == TOGETHER else f for f in found]
     return [
         f if not f.fails else _placed(f, text) if f.where is None else _with_a_line(f, text)
-        for f in found
+        for f in drawn
     ]
+
+
+def _where_it_is_drawn(finding: Finding, text: Text) -> Finding:
+    """A finding that several weights are dropped together, with the one line that draws."""
+    calls = [n for n in text.nodes if isinstance(n, ast.Call)]
+    lines = {n.lineno for n in calls if callee(n).strip("_") in RANDOM}
+    if len(lines) != 1:
+        return finding
+    line = lines.pop()
+    where = Where(None, line, how="what is drawn here is drawn once for several")
+    return replace(finding, where=where, line=line, statement=text.statement(line))
 
 
 def _with_a_line(finding: Finding, text: Text) -> Finding:

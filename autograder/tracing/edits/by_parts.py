@@ -30,7 +30,8 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
         return ()
     found: dict[int | None, tuple[str, str]] = {}
     same: dict[str, tuple[set, int]] = {}  # results that one known mistake spoils, and its line
-    for key in parts.wrong:
+    made = {key for key in parts.wrong if _is_made_of_others(parts, key)}
+    for key in parts.wrong - made:
         others = set().union(*(parts.may[each] for each in parts.may.keys() - {key}))
         for line in sorted(parts.may[key] - others)[:MOST]:
             search.at(line)
@@ -55,6 +56,12 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
         return ()
     lines = sorted(found, key=lambda line: (line is None, line))  # what has no line comes last
     return tuple(Mended(line, *found[line]) for line in lines)
+
+
+def _is_made_of_others(parts: Parts, key: object) -> bool:
+    """Whether all that another wrong result is made with has a part in one: it follows from it."""
+    others = (parts.may[each] for each in parts.wrong - {key})
+    return any(other and other < parts.surely[key] for other in others)
 
 
 def _that_mends(search: Search, parts: Parts, key: object) -> Edit | None:

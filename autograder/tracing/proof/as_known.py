@@ -36,6 +36,8 @@ def made_as_known(
             number = _same_step(judged, _wrong_steps(trace, judged.own))
             if number is None or not _is_of_right_ones(judged, number):
                 return None
+            if _takes_all_in_turn(judged, number):
+                return None
             found.append((number, mistake))
     if len({number for number, _ in found}) != 1 or found[0][0] in judged.work.open:
         return None
@@ -142,6 +144,18 @@ def where_it_was_cut(judged: Judged, number: int) -> int | None:
         if step.value.dim() > judged.steps[step.inputs[0]].value.dim() and step.op in CUTS:
             return number
     return None
+
+
+def _takes_all_in_turn(judged: Judged, number: int) -> bool:
+    """Whether a step takes a part of a tensor, and the same place in the text takes all the others
+    too, each once: nothing is lost by that."""
+    step, steps = judged.steps[number], judged.steps
+    if step.op not in PARTS or len(step.inputs) != 1:
+        return False
+    same = [s for s in steps if s.spot == step.spot and s.op == step.op and s.inputs == step.inputs]
+    return len(same) > 1 and sum(s.value.numel() for s in same) == steps[
+        step.inputs[0]
+    ].value.numel()
 
 
 def _comes_to_the_same(one: Trace, two: Trace) -> bool:

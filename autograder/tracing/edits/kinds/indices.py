@@ -205,12 +205,18 @@ def _of_a_later_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
 
 
 def _of_the_last_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
-    """`x[i, n:]` for `x[i, :, n:]`: what is cut of an axis, cut of the one behind it."""
+    """`x[i, n:]` for `x[i, :, n:]`: what is cut of an axis, cut of one beside it."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
-    if len(parts) > 1 and isinstance(parts[-1], ast.Slice) and isinstance(parts[-2], ast.Name):
-        how = f"`{source.shown(node)}` cuts of one axis what belongs to the next"
+    if len(parts) < 2 or not isinstance(parts[-1], ast.Slice) or source.of(parts[-1]) == ":":
+        return
+    whole = source.of(parts[-2]) == ":"
+    how = f"`{source.shown(node)}` cuts of one axis what belongs to "
+    if whole or isinstance(parts[-2], ast.Name):
         start = source.span(parts[-1])[0]
-        yield source.with_span(node, (start, start), ":, ", how, 0)
+        yield source.with_span(node, (start, start), ":, ", f"{how}the next", int(whole))
+    if whole:
+        span = source.span(parts[-2])[0], source.span(parts[-1])[0]
+        yield source.with_span(node, span, "", f"{how}the one before", 1)
 
 
 def _of_a_count(source: Source, node: ast.Subscript) -> Iterator[Edit]:
@@ -413,7 +419,8 @@ def _of_the_last_round(source: Source, node: ast.FunctionDef | ast.Lambda) -> It
     inside = [n.id for n in source.inside(node) if isinstance(n, ast.Name)]
     body = node.body[0] if isinstance(node, ast.FunctionDef) else node.body
     own = [a.arg for a in node.args.args]
-    names = [n for n in _numbers_of_loops(source, node) if n in inside and n not in own]
+    changing = dict.fromkeys((*_numbers_of_loops(source, node), *_counted_on(source, node)))
+    names = [n for n in changing if n in inside and n not in own]
     start = source.span(node)[0]
     end = source.text.rfind(":", start, source.span(body)[0])
     for name in names:
@@ -427,6 +434,13 @@ def _of_the_last_round(source: Source, node: ast.FunctionDef | ast.Lambda) -> It
             new = f"{head}{', ' if own else ' '}{name}={name}"
         read = min(n.lineno for n in source.inside(node) if getattr(n, "id", "") == name)
         yield source.with_span(node, (start, end), new, how).told_of(read)
+
+
+def _counted_on(source: Source, node: ast.AST) -> list[str]:
+    """The names that the loops around a function change by themselves: `layer += 1`."""
+    loops = [n for n in source.around(node) if isinstance(n, ast.For | ast.While)]
+    inside = [n for loop in loops for n in source.inside(loop) if isinstance(n, ast.AugAssign)]
+    return [n.target.id for n in inside if isinstance(n.target, ast.Name)]
 
 
 def _of_blocks(source: Source, node: ast.Tuple) -> Iterator[Edit]:

@@ -221,7 +221,8 @@ def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
         yield source.with_a_copy(value, f"{source.of(value)}.clone()", how, 0)
     for each in parts:
         of = each.value if isinstance(each, ast.Subscript) else each
-        if isinstance(each, ast.Name) or (isinstance(of, ast.Name) and of.id in changed):
+        shares = isinstance(of, ast.Name) and changed & {of.id, *targets}
+        if isinstance(each, ast.Name) or shares:
             shown = source.shown(each)
             how = f"`{shown}` gets another name and no copy: what changes one changes both"
             rank = 1 if of is not each else 2

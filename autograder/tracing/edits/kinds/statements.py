@@ -256,7 +256,8 @@ def _still_needed(source: Source, node: ast.Assign) -> Iterator[Edit]:
     if len(node.targets) != 1 or not isinstance(target, ast.Name):
         return
     block = block_of(source, node)
-    behind = block[block.index(node) + 1 :][:SOON]
+    later = block[block.index(node) + 1 :]
+    behind = later[:SOON] + [n for n in later[SOON:] if isinstance(n, ast.Return)]
     name, start = target.id, source.span(node)[0]
     for statement in behind:
         for read in source.inside(statement):
