@@ -97,7 +97,7 @@ def test_what_is_written_is_told_and_no_longer_missing(write, capsys, more):
     assert main([str(path), "--call", CALL, "--write", *more]) == 0
     assert lines(capsys) == [
         f"{path}:3: written: [batch_size, batch_size]",
-        f"{path}:4: written: [batch_size, batch_size]",
+        f"{path}:4: written: [batch_size]",
         "1 of 1 shape comments and statements are true; 0 cannot tell",
         "2 comments are written",
     ]

@@ -42,7 +42,7 @@ def claim(counts, capsys, luck: float = 0.0) -> None:
 
 
 def test_comments_made_false_are_named(capsys):
-    claim(measure(snippet_of=3, mutant_of=7), capsys, luck=0.02)  # of three hundred
+    claim(measure(snippet_of=6, mutant_of=7), capsys, luck=0.02)  # of 150
 
 
 @pytest.mark.slow

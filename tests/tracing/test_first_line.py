@@ -7,7 +7,7 @@ import pytest
 
 from autograder.course.asking import Finding
 from tests import first_wrong_lines
-from tests.forms import share
+from tests.forms import examples, share
 from tests.tracing.helper import look, told
 from tests.tracing.programs import HELD_OUT, PROGRAMS, TUNED, Program
 from tests.tracing.styles import RIGHT
@@ -32,7 +32,7 @@ def is_right(program: Program) -> bool:
     return line and all(re.search(cause, said(found)) for cause in program.causes)
 
 
-@pytest.mark.parametrize("program", share(PROGRAMS, 2), ids=name)
+@pytest.mark.parametrize("program", share(PROGRAMS, 4), ids=name)
 def test_the_line_is_right_or_nothing_is_said(program):
     where = failing(program).where
     assert where is None or where.first_wrong in program.lines()
@@ -46,7 +46,7 @@ def test_most_single_mistakes_and_pairs_get_their_line_and_cause(programs):
     assert sum(pairs) >= 0.7 * len(pairs)
 
 
-@pytest.mark.parametrize("program", share(PROGRAMS, 8), ids=name)
+@pytest.mark.parametrize("program", share(PROGRAMS, 16), ids=name)
 def test_what_is_said_of_the_steps_changes_no_verdict(program):
     """A mark depends on a finding's name and verdict."""
     seen = told(program.task, program.text)
@@ -63,7 +63,7 @@ def test_nothing_goes_wrong_in_a_right_program(style, seed):
 
 
 def test_the_lines_are_the_same_whatever_is_drawn():
-    for program in PROGRAMS[::7]:
+    for program in PROGRAMS[:: examples(21, 7)]:
         lines = {
             f.where.first_wrong
             for s in range(3)

@@ -99,7 +99,7 @@ TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "
 MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH]
 
 
-@pytest.mark.parametrize("program", share(MENDED, 2), ids=name)
+@pytest.mark.parametrize("program", share(MENDED, 8), ids=name)
 def test_what_was_told_wrongly_once_has_its_line_and_cause(program):
     """What is changed in place or made elsewhere, loops with many rounds, two known mistakes; lines
     within a statement of several, sizes that a helper is given, what is hidden too late."""
