@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import sys
+import time
 import types
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 MAX_EVENTS = 60_000  # a run
 MAX_KEPT = 24  # different executions of a statement in a run
 MAX_FRAMES = 6  # calls of a function in a run
 MAX_PARTS = 48
+SLOW = 0.7  # seconds of the processor, from which on shapes alone are worked out where they will do
 MAX_FAILED = 20  # statements of setup and source that are told
 MODULE = "course_shapes"
 
@@ -30,10 +34,11 @@ def run(job: dict) -> dict:
     with contextlib.redirect_stdout(_Quiet()), contextlib.redirect_stderr(_Quiet()):
         recorder = _Recorder(table, job["owner"])
         namespace, problem, failed = _load(job, recorder)
+        slow: dict[int, bool] = {}  # calls that take long: whether shapes alone will do
         if problem is None:
             for config in range(job["configs"]):
                 for number, call in enumerate(job["calls"]):
-                    runs.append(_one(recorder, namespace, config, number, call))
+                    runs.append(_one(recorder, namespace, config, number, call, slow))
     return {
         "version": 1,
         "problem": problem,
@@ -44,18 +49,39 @@ def run(job: dict) -> dict:
     }
 
 
-def _one(recorder, namespace, config, number, call) -> dict:
-    recorder.start()
+def _one(recorder, namespace, config, number, call, slow: dict[int, bool]) -> dict:
+    """One run of one call. What takes long is run without numbers, where it does without them: a
+    fake tensor has a shape, and raises an error where its numbers are asked for."""
+    error: BaseException | None = _TakesLong()
+    if number not in slow:
+        error = _run(recorder, namespace, config, call, SLOW)
+        slow.update({number: True} if isinstance(error, _TakesLong) else {})
+    if slow.get(number):
+        with FakeTensorMode(allow_non_fake_inputs=True):
+            error = _run(recorder, namespace, config, call)
+        slow[number] = error is None
+    if error is not None and number in slow:  # it asks for numbers, or would stop with them too
+        error = _run(recorder, namespace, config, call)
+    told = {**_told(error), "stmt": recorder.last} if error is not None else None
+    recorder.stop()
+    return {"config": config, "call": number, "error": told, "stmts": recorder.result()}
+
+
+def _run(recorder, namespace, config, call, seconds: float | None = None) -> BaseException | None:
+    """Records what a call does; what it raised. seconds: of the processor that it may take."""
+    recorder.start(seconds)
     torch.manual_seed(0)
-    error = None
     try:
         _make(call, config, namespace)
     except BaseException as problem:  # a student's code may raise anything, SystemExit too
         if isinstance(problem, KeyboardInterrupt):
             raise
-        error = {**_told(problem), "stmt": recorder.last}
-    recorder.stop()
-    return {"config": config, "call": number, "error": error, "stmts": recorder.result()}
+        return problem
+    return None
+
+
+class _TakesLong(BaseException):
+    """A run takes longer than it may."""
 
 
 def _told(error: BaseException) -> dict:
@@ -152,8 +178,9 @@ class _Recorder:
         self.start()
         self.stop()
 
-    def start(self) -> None:
+    def start(self, seconds: float | None = None) -> None:
         self.active, self.last, self.count = True, -1, 0
+        self.until = math.inf if seconds is None else time.process_time() + seconds
         self.open: dict[int, list] = {}
         self.kept: dict[int, list] = {}
         self.calls: dict[int, int] = {}  # of each function, by the number of its `def`
@@ -174,6 +201,8 @@ class _Recorder:
 
     def at(self, stmt: int, when: int, names: dict) -> None:
         """A statement begins (`when` = 0) or has just ended (1); a function was entered (2)."""
+        if self.active and time.process_time() > self.until:
+            raise _TakesLong
         if not self.active or self.count >= MAX_EVENTS:
             return
         frame = id(sys._getframe(1))
@@ -185,6 +214,9 @@ class _Recorder:
             return
         self.count += 1
         self.last = stmt
+        if len(self.kept.get(stmt, ())) >= MAX_KEPT:  # no other execution of it will be kept
+            self.open.pop(stmt, None)
+            return
         scope = self.table.number(_scope(names))
         if when == 2:
             self._keep(stmt, [[], scope, scope, call])
