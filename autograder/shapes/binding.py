@@ -135,9 +135,9 @@ class Scope:
     def _meant(self, plain: str, sizes: dict[str, int], call: int) -> tuple[int | None, str]:
         if call in self.homes and len(plain) > 2:
             others = self._not_beside(plain, sizes)
-            alike = {s for r, s in others.items() if names.akin(r, plain)}
-            slip = names.near(plain, set(map(names.normal, others))) if not alike else None
-            alike = alike or {s for r, s in others.items() if names.normal(r) == slip}
+            slip = names.near(plain, set(map(names.normal, others)))
+            alike = {s for r, s in others.items() if names.normal(r) == slip}
+            alike = alike or {s for r, s in others.items() if names.akin(r, plain)}
             return (alike.pop(), CALL) if len(alike) == 1 else (None, "")
         return None, ""
 
@@ -210,11 +210,10 @@ class Scope:
             return True  # a letter of the call, or a constant, need not be that of the comments
         if not proof and size is not None and execution.size(f"self.{name}") == size:
             return True
-        roles = self.plan.sizes[execution.config] if execution.config < len(self.plan.sizes) else {}
-        roles = self._not_beside(plain, roles)
+        given = self.sizes(execution.config, execution.unit[0])
+        roles = self._not_beside(plain, given)
         alike = {s for r, s in roles.items() if names.akin(r, plain)}
         meant = names.concept(name) in SURE_WORDS and execution.unit[0] in self.homes
-        given = self.sizes(execution.config, execution.unit[0])
         if meant and others and size == names.by_concept(plain, given):
             return True
         return others >= 2 or (len(plain) > 2 and alike == {size})

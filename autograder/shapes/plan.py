@@ -99,8 +99,10 @@ def plan(call: str, *, where: dict[str, str] | None = None, public: dict | None 
             **{k: int(value_of(v, public)) for k, v in derived.items() if k not in public},
         }
     for names in own:
-        # A letter of a rule need not be the letter of the comments: `channels = 4 * c`.
-        rules = {n for r in names & set(derived) for n in names_in(derived[r])}
+        # A letter of a rule need not be the letter of the comments: `channels = 4 * c`. What is
+        # added only keeps sizes apart: `points = sampled + rest`.
+        tied = [derived[r] for r in names & set(derived)]
+        rules = {n for rule in tied if "+" not in rule for n in names_in(rule)}
         names |= {n for n in rules if len(n) > 1}
     return Plan(
         tuple(calls),

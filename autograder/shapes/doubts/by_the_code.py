@@ -14,7 +14,7 @@ from autograder.shapes.text import names
 from autograder.shapes.text.dims import Expr, aligned, fits
 from autograder.shapes.tracer import flat, parsed
 
-COUNTS = {"n", "num", "number", "size", "len", "length", "dim", "count"}  # words of any size
+COUNTS = {"n", "num", "number", "size", "dim", "count"}  # words of any size
 ASKS = ("eq", "ne", "gt", "ge", "lt", "le", "isin", "isfinite", "isnan", "bool", "nonzero")
 PICKS = ("masked_select", "nonzero", "unique", "unique_consecutive", "argwhere")
 

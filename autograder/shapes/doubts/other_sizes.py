@@ -29,6 +29,7 @@ from autograder.shapes.text.dims import (
     without,
 )
 from autograder.shapes.text.flat import instead, may_be
+from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import parsed
 
 KEPT = 1_024  # expressions whose slices are kept
@@ -36,6 +37,8 @@ KEPT = 1_024  # expressions whose slices are kept
 
 def not_a_name_of_its_own(case: Case) -> str:
     """`[layers, b, width]`: what a name is in other functions, it need not be in this one."""
+    if _is_explained(case):
+        return "a name is explained in words"
     foreign = {n for n in case.foreign if names.normal(n) not in case.scope.strangers}
     if case.exchanged():  # words that have each a size of this tensor have no other one
         foreign = {n for n in foreign if len(n) <= 2}
@@ -190,6 +193,15 @@ def no_word_is_the_calls(case: Case) -> str:
         if not shape_fits(dims, shape, find) or shape_fits(dims, shape, lookup):
             return ""
     return "" if case.ends_right() else "a name may stand for two sizes"
+
+
+def _is_explained(case: Case) -> bool:
+    """`[t, b] where t is the number of patches`: words, and no size, say what a name stands for."""
+    behind = tokens(case.sighting.text.rpartition(case.last.text)[2])
+    for where, name, sign in zip(behind, behind[1:], behind[2:], strict=False):
+        if where.text == "where" and name.text in case.names() and sign.kind == "is":
+            return names.normal(name.text) not in case.scope.legend
+    return False
 
 
 def no_length_is_the_calls(case: Case) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.shapes.binding import CODE
@@ -28,6 +29,7 @@ from autograder.shapes.text.dims import (
 )
 from autograder.shapes.text.flat import instead, pieces_of, runs_over, segments_of, spaced, starred
 from autograder.shapes.text.lexer import WORDS, plain, tokens
+from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import flat
 
 REMARK = 6  # words beside a shape in round brackets, from which on it may be a remark
@@ -363,6 +365,8 @@ def not_the_operands(case: Case) -> str:
         return "it may be what comes in"  # `words -> [b, t]`
     stages = case.claim.stages
     if len(stages) == 1 < len(stages[0].terms):  # `(b * t, d) @ (d, n)`: made flat
+        if all(_of_one_item(stages[0].terms, case, e) for e in case.runs):
+            return "it may be what comes in, of each item"
         for e in case.runs:
             seen = {math.prod(s) for _, v in e.events for s in tensors(v)}
             sizes = [[evaluate(d, case.scope.lookup(e)) for d in t.dims] for t in stages[0].terms]
@@ -371,6 +375,21 @@ def not_the_operands(case: Case) -> str:
                 return ""
         return "it may be what comes in"
     return ""
+
+
+def _of_one_item(terms: Sequence[Term], case: Case, execution: Execution) -> bool:
+    """Whether a product is told of each item: `[t, d] @ [d, n]` of `[b, t, d] @ [d, n]`. What has
+    no batch to leave out has two dimensions."""
+    lookup = case.scope.lookup(execution)
+    for _, shapes in case.matcher.operations(execution):
+        for first in range(len(shapes) - len(terms) + 1):
+            pairs = list(zip([t.dims for t in terms], shapes[first:], strict=False))
+            left_out = [len(shape) - len(dims) for dims, shape in pairs]
+            whole = [shape for (_, shape), n in zip(pairs, left_out, strict=True) if n <= 0]
+            fit = (shape_fits(dims, shape[-len(dims) :], lookup) for dims, shape in pairs)
+            if len(whole) < len(pairs) and all(len(s) == 2 for s in whole) and all(fit):
+                return True
+    return False
 
 
 def names_of_the_call(case: Case) -> str:

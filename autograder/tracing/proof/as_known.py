@@ -153,9 +153,9 @@ def _takes_all_in_turn(judged: Judged, number: int) -> bool:
     if step.op not in PARTS or len(step.inputs) != 1:
         return False
     same = [s for s in steps if s.spot == step.spot and s.op == step.op and s.inputs == step.inputs]
-    return len(same) > 1 and sum(s.value.numel() for s in same) == steps[
-        step.inputs[0]
-    ].value.numel()
+    return (
+        len(same) > 1 and sum(s.value.numel() for s in same) == steps[step.inputs[0]].value.numel()
+    )
 
 
 def _comes_to_the_same(one: Trace, two: Trace) -> bool:
