@@ -130,7 +130,7 @@ def _check(source: Source, strict: bool, missing: bool, write: bool) -> Report:
     report.errors = _raised(source, asked, recording)
     report.asked, report.recording = asked, recording
     if not recording["problem"]:
-        report.verdicts = [v for v in verdicts if v.verdict != "missing" or missing and not v.keeps]
+        report.verdicts = [v for v in verdicts if v.verdict != "missing" or missing and not v.clear]
     if write and not report.errors and source.path.suffix == ".py":
         text = write_missing(source.text, verdicts)
         source.path.write_text(text, encoding="utf-8")

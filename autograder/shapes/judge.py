@@ -14,8 +14,8 @@ from functools import cached_property
 from autograder.shapes.binding import Scope, whole_numbers
 from autograder.shapes.doubts.case import Case
 from autograder.shapes.doubts.facts import NEAR, evidence, unlike
-from autograder.shapes.match import Matcher, flat, results
-from autograder.shapes.missing import as_many, lacking, needs_one
+from autograder.shapes.match import Matcher, as_many, flat, results
+from autograder.shapes.missing import lacking, needs_one
 from autograder.shapes.places.attach import Sighting, sightings
 from autograder.shapes.places.docstrings import of_class
 from autograder.shapes.places.layout import MAKES

@@ -47,6 +47,12 @@ def results(stmt: Stmt, execution: Execution) -> list[Shape]:
     return tensors(execution.last(stmt.value))
 
 
+def as_many(sighting: Sighting, stmt: Stmt, room) -> bool:
+    """Whether a shape of the comment has as many dimensions as what the statement makes."""
+    written = {len(t.dims) for c in sighting.claims for s in c.stages for t in s.terms}
+    return any(len(s) in written for e in room.runs[stmt.id] for s in results(stmt, e))
+
+
 def unpacks(stmt: Stmt) -> bool:
     """Whether a statement takes a value apart: `q, k, v = qkv`."""
     return stmt.kind == "assign" and any(isinstance(t, list) for t in stmt.targets)

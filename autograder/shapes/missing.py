@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 
 from autograder.shapes.doubts.facts import NEAR
-from autograder.shapes.match import results
+from autograder.shapes.match import as_many, results
 from autograder.shapes.places.attach import Sighting
+from autograder.shapes.places.clear import SHAPES, is_clear, words_of
 from autograder.shapes.places.layout import MAKES
 from autograder.shapes.places.told_before import is_told
 from autograder.shapes.places.told_elsewhere import is_told_elsewhere
-from autograder.shapes.recording import Execution, Sequence, Tensor, tensors
+from autograder.shapes.recording import Execution, Sequence
 from autograder.shapes.text.comments import Given
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.tracer import TURNS, Stmt, flat, trace
@@ -79,22 +80,11 @@ def lacking(described: set[int], room) -> list[Verdict]:
         message = f"Line {stmt.line}: `{text}` makes a tensor; its shape is not in a comment."
         shapes = [results(stmt, e) for e in runs]
         proposal = ", ".join(spelled(runs, shapes, room.scope, unknown=UNKNOWN))
-        keeps = all(_keeps(stmt, e, room) for e in runs)
+        clear = is_clear(stmt, after, room)
         found.append(
-            Verdict(stmt.line, text, "", "missing", message, proposal=proposal, keeps=keeps)
+            Verdict(stmt.line, text, "", "missing", message, proposal=proposal, clear=clear)
         )
     return found
-
-
-def _keeps(stmt: Stmt, execution: Execution, room) -> bool:
-    """Whether all that is made has the shape of a variable that the statement takes: `x.relu()`."""
-    seen, taken = dict(execution.events), set()
-    for number, value in execution.events:
-        node = room.source.traced.nodes[number]
-        turned = any(tensors(seen.get(part)) for part in node.operands)  # `x.T`, `s.max(-1).values`
-        if node.kind in ("Name", "Attribute") and isinstance(value, Tensor) and not turned:
-            taken.add(value.shape)
-    return taken.issuperset(results(stmt, execution))
 
 
 def _is_a_row(stmt: Stmt, room) -> bool:
@@ -118,17 +108,13 @@ def _is_the_begin(stmt: Stmt, room) -> bool:
     between the two, or behind the second."""
     own = set(flat(stmt.targets))
     later = (s for s in room.order if s.line > stmt.end_line)
-    taker = next((s for s in later if own & _words(s, room)), None)
+    taker = next((s for s in later if own & words_of(s, room)), None)
     if taker is None:
         return False
     shapes = [len(s) for e in room.runs[stmt.id] for s in results(stmt, e)]
     told = [s for s in room.tellers.get(taker.id, ()) if s.trailing or stmt.end_line < s.line]
     begins = (c.stages[0].terms for s in told for c in s.claims if len(c.stages) > 1)
     return any(len(term.dims) in shapes for terms in begins for term in terms)
-
-
-def _words(stmt: Stmt, room) -> set[str]:
-    return {t.text.split(".")[0] for t in tokens(room.matcher.node(stmt).text) if t.word}
 
 
 def covered(stmt: Stmt, room) -> bool:
@@ -167,7 +153,7 @@ def _is_printed(stmt: Stmt, room) -> bool:
     own = set(flat(stmt.targets))
     again = [s.line for s in room.order if s.line > stmt.end_line and own & set(flat(s.targets))]
     below = room.source.lines[stmt.end_line : min([*again, stmt.end_line + 2 * NEAR]) - 1]
-    asked = {f"{name}.{shape}" for name in own for shape in ("size", "shape")}
+    asked = {f"{name}.{shape}" for name in own for shape in SHAPES}
     for line in (text.strip() for text in below):
         found = tokens(line) if line.startswith("#") else []
         printed = any(t.text == "print" for t in found[:2])
@@ -192,12 +178,6 @@ def _of_all_above(sighting: Sighting, stmt: Stmt, room) -> bool:
     words = {t.text.lower() for t in tokens(sighting.text) if t.word}
     near = stmt.end_line < sighting.line <= stmt.end_line + 2 * NEAR
     return near and "above" in words and as_many(sighting, stmt, room)
-
-
-def as_many(sighting: Sighting, stmt: Stmt, room) -> bool:
-    """Whether a shape of the comment has as many dimensions as what the statement makes."""
-    written = {len(t.dims) for c in sighting.claims for s in c.stages for t in s.terms}
-    return any(len(s) in written for e in room.runs[stmt.id] for s in results(stmt, e))
 
 
 def _alike(sighting: Sighting, stmt: Stmt, room) -> bool:

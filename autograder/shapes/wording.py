@@ -24,7 +24,7 @@ class Verdict:
 
     verdict: "true" | "false" | "missing" | "cannot tell". deducts: whether a rubric may take a
     point off for it: what is false, and what is missing where most lines have no comment.
-    keeps: whether a line without a comment only keeps the shape of a variable that it takes.
+    clear: whether a reader knows the shape of a line without a comment all the same.
     evidence: the facts that were asked, each with its condition and its doubt.
     """
 
@@ -36,7 +36,7 @@ class Verdict:
     confidence: str = "high"
     deducts: bool = False
     proposal: str = ""  # for a missing comment: the shape to write
-    keeps: bool = False
+    clear: bool = False
     evidence: tuple[tuple[str, str, str], ...] = ()
 
 

@@ -53,6 +53,20 @@ KEEPS = """def f(x, w):
     y.clamp_(min=0)
     return y * z + x.shape[0]
 """
+TOLD_NEAR = """def f(x, w):
+    # w: [seq_len, hidden]
+    if w is not None:
+        w = torch.zeros(x.shape[1], w.shape[1])
+    y = torch.einsum("bt,td->bd", x, w)
+    n = torch.arange(x.shape[0])
+    z = x @ w
+    assert z.shape == (x.shape[0], w.shape[1])
+    q = F.linear(x, w.T)  # [batch_size, hidden]
+    k = F.linear(x, w.T)
+    s = x @ w
+    s = s.relu()  # [batch_size, hidden]
+    return s
+"""
 CHANGES = """def f(x, w):
     y = x.mT
     z = x.max(-1, keepdim=True).values
@@ -61,10 +75,8 @@ CHANGES = """def f(x, w):
 """
 
 
-@pytest.mark.parametrize(("code", "lines"), [(KEEPS, []), (CHANGES, [2, 3, 4, 5])])
-def test_a_line_that_keeps_the_shape_of_what_it_takes_asks_for_no_comment(
-    write, capsys, code, lines
-):
+@pytest.mark.parametrize(("code", "lines"), [(KEEPS, []), (TOLD_NEAR, []), (CHANGES, [2, 3, 4, 5])])
+def test_a_line_whose_shape_is_clear_all_the_same_asks_for_no_comment(write, capsys, code, lines):
     call = "f(x[batch_size, seq_len], w[seq_len, hidden])"
     main([str(write(code)), "--call", call, "--json", "--missing"])
     found = json.loads(capsys.readouterr().out)
