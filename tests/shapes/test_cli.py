@@ -53,19 +53,19 @@ KEEPS = """def f(x, w):
     y.clamp_(min=0)
     return y * z + x.shape[0]
 """
-TOLD_NEAR = """def f(x, w):
-    # w: [seq_len, hidden]
-    if w is not None:
-        w = torch.zeros(x.shape[1], w.shape[1])
+TOLD_NEAR = """def f(x, w, state=None):
+    # state: [batch_size, hidden]
+    if state is None:
+        state = torch.zeros(x.shape[0], w.shape[1])
     y = torch.einsum("bt,td->bd", x, w)
     n = torch.arange(x.shape[0])
     z = x @ w
     assert z.shape == (x.shape[0], w.shape[1])
     q = F.linear(x, w.T)  # [batch_size, hidden]
     k = F.linear(x, w.T)
-    s = x @ w
-    s = s.relu()  # [batch_size, hidden]
-    return s
+    scores = x @ w
+    kept = scores.relu()  # [batch_size, hidden]
+    return kept
 """
 CHANGES = """def f(x, w):
     y = x.mT
