@@ -27,7 +27,6 @@ def is_clear(stmt: Stmt, after: Stmt | None, room) -> bool:
         or _is_asserted(stmt, room)
         or _is_kept_by(after, stmt, room)
         or any(_of_the_same_kind(s, stmt, room) for s in room.placed)
-        or any(_at_the_head(s, stmt, room) for s in room.sightings)
     )
 
 
@@ -97,14 +96,6 @@ def _of_the_same_kind(sighting: Sighting, stmt: Stmt, room) -> bool:
     return near and same and as_many(sighting, stmt, room)
 
 
-def _at_the_head(sighting: Sighting, stmt: Stmt, room) -> bool:
-    """Whether a comment at the begin of the function tells what it makes by its name: `x: [b, t]`
-    of an argument that may be None."""
-    own = set(flat(stmt.targets))
-    told = [c for c in sighting.claims if c.stages and {t.label for t in c.terms()} & own]
-    at_head = bool(sighting.stmts) and sighting.stmts[0] in room.heads
-    return at_head and any(room.holds(c, sighting, stmt.id) for c in told)
-
-
 def words_of(stmt: Stmt, room) -> set[str]:
+    """The names in what a statement makes, without what they are asked for."""
     return {t.text.split(".")[0] for t in tokens(room.matcher.node(stmt).text) if t.word}

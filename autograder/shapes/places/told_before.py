@@ -34,7 +34,7 @@ def told_of(
 ) -> Told:
     """What the texts of a function tell. given: lines of the hand-out, which nobody wrote here."""
     names, result = set(), False
-    for text in (function, _above(function, lines)):
+    for text in (function, _above(function, lines), _below(function, lines)):
         name = ""
         for _, line, results in entries(text):
             if line.strip() in given:
@@ -79,6 +79,15 @@ def _above(function: Function, lines: list[str]) -> Function:
     start = end
     while start > 0 and lines[start - 1].strip().startswith("#"):
         start -= 1
+    text = "\n".join(line.strip().lstrip("#") for line in lines[start:end])
+    return replace(function, docstring=text[:MAX_DOC], doc_line=start + 1)
+
+
+def _below(function: Function, lines: list[str]) -> Function:
+    """A function with the comment right below its `def` in the place of its docstring."""
+    start = end = function.line
+    while end < len(lines) and lines[end].strip().startswith("#"):
+        end += 1
     text = "\n".join(line.strip().lstrip("#") for line in lines[start:end])
     return replace(function, docstring=text[:MAX_DOC], doc_line=start + 1)
 
