@@ -14,7 +14,7 @@ from dataclasses import replace
 from autograder.course.asking import Finding, Verdict, Where
 from autograder.judging.look_again import MISSING, PREFIX
 from autograder.tracing.say import RANDOM
-from autograder.tracing.text import Text, callee, function_around, own_nodes
+from autograder.tracing.text import REGISTERS, Text, callee, function_around, own_nodes
 
 PLAIN = "not registered"
 KINDS = (
@@ -53,7 +53,6 @@ SAID = (
     (r"`(\w+)` is (?:not )?stored in the state_dict", "the buffer is registered here"),
     (r"`(\w+)` is a parameter: an optimiser would", "a parameter is made here"),
 )  # fmt: skip
-REGISTERS = ("register_parameter", "register_buffer", "register_module", "add_module")
 
 
 def with_lines(found: list[Finding], text: Text) -> list[Finding]:

@@ -16,6 +16,7 @@ import torch
 
 from autograder.course.asking import STOPS
 from autograder.tracing.text import (
+    REGISTERS,
     Text,
     alone,
     callee,
@@ -141,6 +142,28 @@ def a_comma(error: Error) -> str:
         if isinstance(node, ast.Return) and function is not None and function.name in called:
             return f"`{function.name}` returns a tuple: {end} makes one of it."
     return ""
+
+
+def kept_nothing(error: Error) -> str:
+    """What a call that registers something gives back, put in the place of what it registered."""
+    node = _registers(error)
+    if node is None:
+        return ""
+    name, called = error.text.of(node.targets[0]), callee(node.value)
+    return (
+        f"`{called}` keeps what it is given by itself and returns nothing, so that line "
+        f"{node.lineno} makes `{name}` None: call it without assigning what it gives."
+    )
+
+
+def _registers(error: Error) -> ast.Assign | None:
+    """The statement that assigns what such a call gives to what the line reads."""
+    used = {error.text.of(n) for n in error.nodes() if isinstance(n, ast.Attribute)}
+    for node in error.text.statements:
+        registers = isinstance(node, ast.Assign) and isinstance(node.value, ast.Call)
+        if registers and callee(node.value) in REGISTERS and error.text.of(node.targets[0]) in used:
+            return node
+    return None
 
 
 def a_none(error: Error) -> str:
@@ -468,6 +491,10 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("TypeError", _TAKES, no_self),
     ("TypeError", _TAKES, as_a_hook),
     ("TypeError", _OPERANDS + r"'list'", a_list),
+    ("TypeError", r"'NoneType' object is not subscriptable", kept_nothing),
+    ("TypeError", _OPERANDS + r"'NoneType'", kept_nothing),
+    ("AttributeError", r"'NoneType' object has no attribute", kept_nothing),
+    ("TypeError", r"must be Tensor, not NoneType", kept_nothing),
     ("TypeError", _OPERANDS + r"'NoneType'", a_none),
     ("AttributeError", r"'NoneType' object has no attribute", a_none),
     ("TypeError", _OPERANDS + r"'(Linear|Dropout|ModuleList|Softmax|Sequential)'", a_layer),
@@ -544,6 +571,7 @@ def _where_it_begins(error: Error) -> tuple[int, str]:
 ELSEWHERE = {
     no_super: _where_it_begins,
     late_super: lambda error: (_begins_behind(error).lineno, "it runs too late"),
+    kept_nothing: lambda error: (_registers(error).lineno, "it puts None in the place of a tensor"),
     as_a_hook: lambda error: (
         error.text.function(error.found[1]).lineno,
         "it takes other arguments than it is called with",

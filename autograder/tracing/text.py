@@ -9,6 +9,8 @@ from functools import cached_property
 
 from autograder.course.steps.traces import Step
 
+# What keeps a tensor or a layer by its name, and returns nothing of it.
+REGISTERS = ("register_parameter", "register_buffer", "register_module", "add_module")
 LONGEST = 90  # characters of a statement that are shown
 
 

@@ -49,6 +49,7 @@ FEEDS = 2  # the same on one that makes what such a line takes, or runs in no ca
 HANDED = re.compile(r"[\s,]*\w+=(\w+)[\s,]*")  # an argument that is a variable
 ONE_MORE = re.compile(r"\(?\w+ [+-] 1\)?")  # a number that is one off where it is made
 TURNED = ".transpose("  # how a change exchanges axes
+ORDER = re.compile(r"it (?:runs|overwrites|counts|reads|leaves) ")  # of when a statement runs
 TOLD_TO_LACK = 2  # the same for what is missing, which shows on a later line, too
 
 
@@ -149,6 +150,13 @@ class Search:
         come to them."""
         tried = {edit.source for edit in self.tried}
         own = [e for e in self.all if e.line == line and e.source not in tried]
+        return self._that_mend(own[: MOST_OF_ONE_LINE // self.cost])
+
+    def of_order(self) -> list[Edit]:
+        """The changes of the order in which statements run that make all right, wherever they
+        stand; after `one`, which need not have come to them."""
+        tried = {edit.source for edit in self.tried}
+        own = [e for e in self.order if ORDER.match(e.how) and e.source not in tried]
         return self._that_mend(own[: MOST_OF_ONE_LINE // self.cost])
 
     def where_it_is_made(self, edit: Edit) -> Edit | None:

@@ -91,6 +91,8 @@ def _told(
     at_a_line = own_line or (settled and placed.where is not None)
     search = Search(asked, _likely(look), at_a_line, lines, pair)
     one = search.one() or ([] if known else _put_in(search, placed))
+    if known and own_line and not (one or placed.where.how):  # it may show on a later line alone
+        one = search.of_order()
     of_known, two = _two(first, placed, search, one, known)
     if not (one or settled or known) and (not two or two[-1].line is None):
         apart = by_parts(search)

@@ -46,7 +46,11 @@ LOGS = ("log", "log_softmax", "logsigmoid")
 VIEWS = (
     "view",
     "reshape",
+    "flatten",
+    "ravel",
     "unflatten",
+    "narrow",
+    "diagonal",
     "transpose",
     "permute",
     "squeeze",
