@@ -156,6 +156,28 @@ def kept_nothing(error: Error) -> str:
     )
 
 
+def not_asked_for(error: Error) -> str:
+    """What a model gives only where it is asked: `out.attentions`."""
+    call, name = _asks_nothing(error)
+    if call is None:
+        return ""
+    return (
+        f"`{name}` is None: line {call.lineno} does not ask the model for it. "
+        f"Call it with `{ASKED_FOR[name]}=True`."
+    )
+
+
+def _asks_nothing(error: Error) -> tuple[ast.Call | None, str]:
+    """The call of a model that does not ask for what the line reads of it, and what that is."""
+    here = (n for n in error.text.nodes if getattr(n, "lineno", 0) == error.line)
+    for attribute in (n for n in here if isinstance(n, ast.Attribute) and n.attr in ASKED_FOR):
+        for call in error.text.made(getattr(attribute.value, "id", "")):
+            asked = {k.arg for k in call.keywords} if isinstance(call, ast.Call) else {None}
+            if not asked & {ASKED_FOR[attribute.attr], None}:
+                return call, attribute.attr
+    return None, ""
+
+
 def _registers(error: Error) -> ast.Assign | None:
     """The statement that assigns what such a call gives to what the line reads."""
     used = {error.text.of(n) for n in error.nodes() if isinstance(n, ast.Attribute)}
@@ -477,6 +499,8 @@ ANY_BEFORE = re.compile(
     r"|used as indices|string indices|'str' object has no attribute|has no attribute 'remove'"
     r"|(?:list|tuple|pop)(?: from empty list| index out of range)|pop from an empty"
 )
+# What the output of a model of transformers holds only where it was asked for, and by what.
+ASKED_FOR = {"attentions": "output_attentions", "hidden_states": "output_hidden_states"}
 IN_PLACE = ("append", "extend", "insert", "sort", "reverse")  # of a list, which return nothing
 _NOT_BEGUN = r"before Module\.__init__\(\) call|no attribute '_(?:modules|parameters|buffers)'"
 _TAKES = r"(\w+)\(\) takes (\d+) positional arguments? but (\d+) (?:was|were) given"
@@ -491,6 +515,9 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("TypeError", _TAKES, no_self),
     ("TypeError", _TAKES, as_a_hook),
     ("TypeError", _OPERANDS + r"'list'", a_list),
+    ("TypeError", r"'NoneType' object is not (subscriptable|iterable)", not_asked_for),
+    ("TypeError", r"must be (tuple of Tensors|Tensor), not NoneType", not_asked_for),
+    ("TypeError", r"object of type 'NoneType' has no len", not_asked_for),
     ("TypeError", r"'NoneType' object is not subscriptable", kept_nothing),
     ("TypeError", _OPERANDS + r"'NoneType'", kept_nothing),
     ("AttributeError", r"'NoneType' object has no attribute", kept_nothing),
@@ -571,6 +598,10 @@ def _where_it_begins(error: Error) -> tuple[int, str]:
 ELSEWHERE = {
     no_super: _where_it_begins,
     late_super: lambda error: (_begins_behind(error).lineno, "it runs too late"),
+    not_asked_for: lambda error: (
+        _asks_nothing(error)[0].lineno,
+        f"it does not ask for `{_asks_nothing(error)[1]}`",
+    ),
     kept_nothing: lambda error: (_registers(error).lineno, "it puts None in the place of a tensor"),
     as_a_hook: lambda error: (
         error.text.function(error.found[1]).lineno,

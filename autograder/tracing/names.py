@@ -153,9 +153,17 @@ def _where_places_are_left(slip: Slip, text: Text) -> Slip | None:
         apart = (value - right).abs() > 1e-4 * right.abs().max()
         if apart.any() and not apart.all() and not value[apart].any():
             line = min(loops, key=lambda n: step.place[0] - n.lineno).lineno
+            line = step.place[0] if _fills_a_part(text, step.place[0]) else line
             words = "it leaves places out, which stay as they were made"
             return replace(slip, line=line, mend=words, words="")
     return None
+
+
+def _fills_a_part(text: Text, line: int) -> bool:
+    """Whether the statement of a line fills places between bounds: `weights[b, :n] = ...`."""
+    targets = getattr(text.around(line), "targets", ())
+    slices = [n for target in targets for n in ast.walk(target) if isinstance(n, ast.Slice)]
+    return any(n.lower or n.upper for n in slices)
 
 
 def _where_rounds_are_missing(slip: Slip, text: Text) -> Slip | None:

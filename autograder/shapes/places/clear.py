@@ -81,7 +81,7 @@ def _is_kept_by(after: Stmt | None, stmt: Stmt, room) -> bool:
         or not set(flat(stmt.targets)) & words_of(after, room)
     ):
         return False
-    behind = any(s.trailing for s in room.tellers.get(after.id, ()))
+    behind = any(s.trailing and after.id in s.stmts for s in room.sightings)
     return behind and all(_keeps(after, e, room) for e in room.runs[after.id])
 
 

@@ -42,7 +42,8 @@ def told_of(
             name = named(line) or (name if line.strip() else "")
             if has_shape(line, vocabulary):
                 names |= {name} if name else set()
-                result = result or bool(results)
+                first = [t.text.lower() for t in tokens(line[:80])[:1]]
+                result = result or bool(results) or (text is function and first[0] in RESULTS)
     return Told(names, result)
 
 

@@ -38,7 +38,15 @@ def perhaps_one(found: list[Token], vocabulary: Vocabulary) -> bool:
         or any(_in_brackets(found, i, j, vocabulary) for i, j in pairs_of(found).items())
         or _told_in_words(found, vocabulary)
         or _of_initials(found, vocabulary)
+        or _multiplied(found)
     )
+
+
+def _multiplied(found: list[Token]) -> bool:
+    """`each are 30 x 8 x 200`: three numbers or more with crosses between, within other words."""
+    kinds = [t.kind for t in found]
+    row = ["number", "times"] * 2 + ["number"]
+    return any(kinds[i : i + len(row)] == row for i in range(len(kinds)))
 
 
 def _sentences(found: list[Token]) -> list[list[Token]]:

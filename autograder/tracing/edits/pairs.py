@@ -7,6 +7,7 @@ second another change, a mistake that is known, or what the steps tell once the 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,6 +35,8 @@ MOST_OF_ALL = 16_000_000  # the same of all with all, which cost as much to make
 MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
 NEAREST = 4  # changes behind which a second one is looked for
 MOST_ALIKE = 4  # of those that come equally near
+# How changes begin that put another operation in the place of one.
+OPERATION = re.compile(r"`[^`]+` is not the (?:change|operation) ")
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 
 
@@ -243,7 +246,10 @@ class Pairs:
 
     def _beside_a_known_one(self, nearest: list[Edit]) -> tuple[Mended, ...]:
         """A change with which what comes back is what a known mistake gives, where the steps show
-        that mistake on another line: what takes a step away might have brought it in."""
+        that mistake on another line: what takes a step away might have brought it in, and so might
+        another operation in the place of one that stops."""
+        if self.search.stops:
+            nearest = [edit for edit in nearest if not OPERATION.match(edit.how)]
         for edit in nearest:
             for one, check, message, gives in self.left:
                 if one.source != edit.source:
