@@ -490,5 +490,7 @@ def _of_a_start(source: Source, node: ast.Call) -> Iterator[Edit]:
         given = source.of(node.args[0])
         yield source.with_text(node, f"({given}).clone()", how, 2)
         yield source.with_text(node, f'torch.full_like({given}, float("-inf"))', how, 2)
-    elif name in ("zeros", "ones") and node.args:
+    elif name in ("zeros", "ones", "new_zeros", "new_ones") and node.args:
         yield source.with_text(node, f'{source.of(node)}.fill_(float("-inf"))', how, 2)
+    elif name in ("tensor", "full", "new_full") and node.args and number(node.args[-1]) == 0:
+        yield source.with_text(node.args[-1], 'float("-inf")', how, 1)

@@ -37,6 +37,7 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Constant | ast.UnaryOp) and number(node) is not None:
         if isinstance(node, ast.UnaryOp) or number(source.parent.get(node)) is None:
             yield from _of_number(source, node)
+            yield from _of_a_first_maximum(source, node)
     elif isinstance(node, ast.Constant) and isinstance(node.value, bool):
         how = f"`{source.shown(_named(source, node))}` is not what belongs there"
         yield source.with_text(node, str(not node.value), how, 2)
@@ -61,6 +62,19 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_its_start(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
         yield from _of_a_count(source, node.args[0])
+
+
+def _of_a_first_maximum(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """`best = 0`, where the largest so far is kept: what is below 0 is never the largest."""
+    made, function = source.parent[node], source.function(node)
+    if number(node) != 0 or not isinstance(made, ast.Assign) or function is None:
+        return
+    names = {t.id for t in made.targets if isinstance(t, ast.Name)}
+    compares = [n for n in source.inside(function) if isinstance(n, ast.Compare | ast.Call)]
+    compares = [n for n in compares if isinstance(n, ast.Compare) or "max" in callee(n)]
+    if names & {n.id for each in compares for n in source.names(each)}:
+        how = f"`{source.shown(made)}` is not what it begins with"
+        yield source.with_text(node, 'float("-inf")', how, 1)
 
 
 def _named(source: Source, node: ast.AST) -> ast.AST:
