@@ -13,6 +13,7 @@ from tests.tracing.fresh import (
     EIGHTH,
     ELEVENTH,
     FIFTH,
+    FOURTEENTH,
     FOURTH,
     FOURTH_COUNTED,
     FOURTH_LOOKED_AT,
@@ -96,7 +97,7 @@ def test_where_names_leave_it_open_no_line_is_told(program):
 TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "S38")]
 
 
-MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH]
+MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH, *FOURTEENTH]
 
 
 @pytest.mark.parametrize("program", share(MENDED, 8), ids=name)

@@ -309,3 +309,19 @@ def mask_scores(scores):
 """
     found = said("masks.minus_infinity", source)
     assert found.where.first_wrong == 4 and "0 or next to it" in found.message
+
+
+SUMS = """
+def grad_input(grad_q, grad_k, grad_v, w_q, w_k, w_v):
+    batch, heads, seq, size = grad_q.shape
+    back = torch.zeros(batch, seq, heads * size)
+    for grad, weight in ((grad_q, w_q), (grad_k, w_k), (grad_v, w_v)):
+        side_by_side = grad.transpose(1, 2).flatten(2)
+        back += side_by_side @ weight
+    return back
+"""
+
+
+def test_another_operation_in_the_place_of_one_that_stops_makes_no_second_mistake():
+    """With `=` for `+=` it runs, and the last path alone is left."""
+    assert "Two things" not in said("backward.paths", SUMS).message
