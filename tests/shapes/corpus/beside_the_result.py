@@ -196,3 +196,80 @@ def beside(x):
     y = torch.cat((x, x, x, x), 2)  # [batch, seq, 3 * width]  #! false
     y = torch.cat((y, y), 2)  # [batch, seq, 8 * width]
     return y.sum(1)  # [batch, 8 * width]
+
+# %% a name that words explain | Back(width)(x[T, B, width], back[P, B])
+class Back(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.net = nn.Linear(width, width)
+
+    def forward(self, x, back):
+        # x: (T, B, width)
+        # back: (S, B) where S is the number of all patches  #! cannot tell
+        T = x.shape[0]
+        back = torch.cat((back[:1], back))  # (S, B)
+        y = back.unsqueeze(-1) + x[:1]  # (S, B, width)
+        y = self.net(y)  # (S, B, width)
+        return y[1:]  # (S - 1, B, width)
+
+# %% a product, told of each item | Mixed(width)(x[batch, tokens, width])
+class Mixed(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.out = nn.Linear(width, width)
+
+    def forward(self, x):
+        batch, tokens, width = x.shape
+        h = x.flip(1)  # (batch, tokens, width)
+        h = h.relu()  # (batch, tokens, width)
+        return self.out(h)  # (tokens, width) * (width, width)  #! cannot tell
+
+# %% one letter more | Cut(width, num_heads)(x[B, T, width]) where width=num_heads*head_dim
+class Cut(nn.Module):
+    def __init__(self, width, num_heads):
+        super().__init__()
+        self.num_heads, self.head_size = num_heads, width // num_heads
+        self.k, self.q = nn.Linear(width, width), nn.Linear(width, width)
+
+    def forward(self, x):
+        B, T, _ = x.shape
+        k = self.k(x).view(B, T, self.num_heads, self.head_size)  # (B, T, heads, head_dim)
+        q = self.q(x).view(B, T, self.num_heads, self.head_size)  # (B, T, heads, heads_dim)
+        return (q * k).sum(-1)  # (B, T, heads)
+
+# %% what is only added keeps sizes apart | near(x[B, 3, N], k); Less(nkept)(y[B, N]) where N=nkept+rest
+def near(x, k):
+    far = (x.unsqueeze(3) - x.unsqueeze(2)).norm(dim=1)  # [B, N, N]
+    places = far.topk(k, largest=False).indices  # [B, N, k]
+    table = x.unsqueeze(3).expand(*x.shape, k)  # [B, xyz, n_kept, k]
+    return table * places.unsqueeze(1)  # [B, 3, N, k]
+
+class Less(nn.Module):
+    def __init__(self, nkept):
+        super().__init__()
+        self.nkept = nkept
+
+    def forward(self, y):
+        return y[:, : self.nkept]  # [B, nkept]
+
+# %% a length that has a longer name | Writer(width)(x[batch, length, width], max_length)
+class Writer(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.net = nn.Linear(width, width)
+
+    def forward(self, x, max_length):
+        h = self.net(x)  # (batch, length, width)
+        h = h.relu()  # (batch, length, width)
+        steps, last = [], h[:, 0]  # [(batch, width)]  #! cannot tell
+        while len(steps) < max_length:
+            last = self.net(last)  # (batch, width)
+            steps.append(last)
+        return torch.stack(steps, 1)  # (batch, length, width)  #! cannot tell
+
+# %% numbers in a sentence, and what a docstring returns | Halves()(x[30, 200, 128])
+class Halves(nn.Module):
+    def forward(self, x):
+        """returns a tensor (30, 200, 64)"""
+        a, b = x.chunk(2, 2)  # both halves, each are 30 x 200 x 64  #! cannot tell
+        return a + b
