@@ -1,6 +1,7 @@
 """A recording comes from a process that ran a stranger's code: garbage in, no trouble out."""
 
 import copy
+import itertools
 
 import pytest
 from hypothesis import given, settings
@@ -74,6 +75,68 @@ def test_a_recording_with_one_part_replaced_raises_nothing(data):
 def test_what_the_recorder_never_writes_is_refused(change):
     with pytest.raises(BadRecording):
         read_recording({**GOOD, **change}, trace(SOURCE), len(PLAN.sizes))
+
+
+LAYERS = """
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(3))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x).relu()  # [batch, width]
+        {}
+        return x.T  # [width, batch]
+"""
+ASKS = ("x = x / x.max().item()", "x = x[x[:, 0] > -1]", "x = x * float(x.sum() > 0)")
+ASKS_NOT = ("x = x.flip(0)", "x = x * int(x.numel() > 0)", "x = torch.where(x > 0, x, 0)")
+
+
+@pytest.mark.parametrize("line", [*ASKS, *ASKS_NOT])
+def test_a_run_that_takes_long_gives_the_same_without_numbers_or_with_them(line, monkeypatch):
+    """With numbers each statement takes a second here; some lines ask for numbers all the same."""
+    job = prepare(LAYERS.format(line), plan("Net(width)(x[batch, width])"))
+    in_time, made, ticks = record.run(job), [], itertools.count()
+
+    class Fake(record.FakeTensorMode):
+        depth = 0
+
+        def __enter__(self):
+            Fake.depth += 1
+            return super().__enter__()
+
+        def __exit__(self, *error):
+            Fake.depth -= 1
+            return super().__exit__(*error)
+
+    def without_numbers(**options):
+        made.append(Fake(**options))
+        return made[-1]
+
+    monkeypatch.setattr(record, "FakeTensorMode", without_numbers)
+    clock = lambda: 0.0 if Fake.depth else float(next(ticks))  # noqa: E731
+    monkeypatch.setattr(record.time, "process_time", clock)
+    late = record.run(job)
+    assert late["runs"] == in_time["runs"] and late["table"] == in_time["table"]
+    assert len(late["runs"]) == 3 and not any(run["error"] for run in late["runs"])
+    assert len(made) == (1 if line in ASKS else 3)
+
+
+MANY_ROUNDS = """
+def f(x):
+    kept = []
+    for i in range(200):
+        kept.append(x + i)
+    return kept
+"""
+
+
+def test_of_a_loop_with_many_rounds_no_more_is_described_than_is_kept(monkeypatch):
+    described, inner = [], record.describe
+    monkeypatch.setattr(record, "describe", lambda *a: described.append(1) or inner(*a))
+    record.run(prepare(MANY_ROUNDS, plan("f(x[n])")))
+    assert len(described) < 10_000
 
 
 def test_code_that_cannot_run_is_told_and_not_accused():

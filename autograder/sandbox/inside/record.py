@@ -22,7 +22,7 @@ MAX_EVENTS = 60_000  # a run
 MAX_KEPT = 24  # different executions of a statement in a run
 MAX_FRAMES = 6  # calls of a function in a run
 MAX_PARTS = 48
-SLOW = 0.7  # seconds of the processor, from which on shapes alone are worked out where they will do
+SLOW = 3.0  # seconds of the processor, from which on shapes alone are worked out where they will do
 MAX_FAILED = 20  # statements of setup and source that are told
 MODULE = "course_shapes"
 
@@ -50,15 +50,17 @@ def run(job: dict) -> dict:
 
 
 def _one(recorder, namespace, config, number, call, slow: dict[int, bool]) -> dict:
-    """One run of one call. What takes long is run without numbers, where it does without them: a
-    fake tensor has a shape, and raises an error where its numbers are asked for."""
+    """One run of one call. What takes long is run without numbers, where it does without them and
+    is done sooner: a fake tensor has a shape, and raises an error where its numbers are asked for.
+    """
     error: BaseException | None = _TakesLong()
     if number not in slow:
         error = _run(recorder, namespace, config, call, SLOW)
         slow.update({number: True} if isinstance(error, _TakesLong) else {})
     if slow.get(number):
         with FakeTensorMode(allow_non_fake_inputs=True):
-            error = _run(recorder, namespace, config, call)
+            torch.rand(1) + 1  # the first of all loads much
+            error = _run(recorder, namespace, config, call, SLOW)
         slow[number] = error is None
     if error is not None and number in slow:  # it asks for numbers, or would stop with them too
         error = _run(recorder, namespace, config, call)
