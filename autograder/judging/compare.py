@@ -169,7 +169,8 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     some calls stopped with an error that only the student's code makes: the first that gives the
     same wrong values wherever it ran.
     """
-    if any(map(unanswered, sight.outcomes)):
+    failed = [i for i in range(len(sight.outcomes)) if _is_wrong(sight, i)]
+    if failed and all(unanswered(sight.outcomes[i]) for i in failed):
         return None  # no known mistake leaves an exercise open
     # A small call that is wrong tells most mistakes apart, and running them there costs least.
     every = sorted(range(len(sight.outcomes)), key=lambda i: _tells_apart(sight, i))

@@ -42,8 +42,8 @@ def told_of(
             name = named(line) or (name if line.strip() else "")
             if has_shape(line, vocabulary):
                 names |= {name} if name else set()
-                first = [t.text.lower() for t in tokens(line[:80])[:1]]
-                result = result or bool(results) or (text is function and first[0] in RESULTS)
+                returns = text is function and _first_word(line) in RESULTS
+                result = result or returns or bool(results)
     return Told(names, result)
 
 
@@ -82,6 +82,10 @@ def _above(function: Function, lines: list[str]) -> Function:
         start -= 1
     text = "\n".join(line.strip().lstrip("#") for line in lines[start:end])
     return replace(function, docstring=text[:MAX_DOC], doc_line=start + 1)
+
+
+def _first_word(line: str) -> str:
+    return next((t.text.lower() for t in tokens(line[:80])), "")
 
 
 def _below(function: Function, lines: list[str]) -> Function:

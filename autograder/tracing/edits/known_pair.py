@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from autograder.course.calls import Outcome
 from autograder.tracing.edits.kinds.source import Edit, is_about
 from autograder.tracing.edits.pairs import Mended, Pairs
-from autograder.tracing.edits.parts import wrong_parts
 from autograder.tracing.proof.taken_there import line_of_copy, line_of_scores
 from autograder.tracing.text import Text
 
@@ -138,12 +137,4 @@ def _line(pairs: Pairs, one: Undone, other: Undone) -> int | None:
     told = pairs.left_by(other.edit, one.check) if other.edit is not None else None
     if told is not None and told.cause is not None:
         return told.where.first_wrong
-    return line_of_copy(one.words, 0, Text(pairs.wrong.source)) or _of_its_part(pairs, one.check)
-
-
-def _of_its_part(pairs: Pairs, check: str) -> int | None:
-    """The only line that what a known mistake spoils is made with, of several results."""
-    gives = next((gives for own, _, gives in pairs.wrong.known.mistakes if own == check), None)
-    if pairs.parts is None or gives is None:
-        return None
-    return pairs.parts.only(wrong_parts(pairs.wrong, gives, pairs.parts) or set())
+    return line_of_copy(one.words, 0, Text(pairs.wrong.source))
