@@ -14,7 +14,7 @@ from autograder.shapes.places.told_elsewhere import is_told_elsewhere
 from autograder.shapes.recording import Execution, Sequence
 from autograder.shapes.text.comments import Given
 from autograder.shapes.text.lexer import tokens
-from autograder.shapes.tracer import TURNS, Stmt, flat, trace
+from autograder.shapes.tracer import TURNS, Stmt, flat, syntax_of, trace
 from autograder.shapes.wording import UNKNOWN, Verdict, spelled
 
 # What gives the same tensor again: of another kind, in another place, or on its own.
@@ -33,11 +33,7 @@ def needs_one(stmt: Stmt, runs: list[Execution], lines: list[str], given: Given)
 
 def _only_names(stmt: Stmt, lines: list[str]) -> bool:
     """`return (att, probs) if flag else att`, `kept = weights.detach()`: nothing new is made."""
-    text = "\n".join(lines[stmt.line - 1 : stmt.end_line])
-    try:
-        node = ast.parse(text.strip()).body[0]
-    except (SyntaxError, IndexError, RecursionError, MemoryError):
-        return False
+    node = syntax_of(stmt, lines)
     value = getattr(node, "value", None)
     made = ast.Call | ast.BinOp | ast.Subscript | ast.ListComp | ast.UnaryOp
     if isinstance(value, ast.Call) and getattr(value.func, "id", "") == "getattr":

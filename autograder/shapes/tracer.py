@@ -359,6 +359,15 @@ def flat(targets) -> list[str]:
     return [t for part in targets for t in (flat(part) if isinstance(part, list) else [part])]
 
 
+def syntax_of(stmt: Stmt, lines: list[str]) -> ast.stmt | None:
+    """The syntax of a statement; None where it cannot be read by itself."""
+    text = "\n".join(lines[stmt.line - 1 : stmt.end_line])
+    try:
+        return ast.parse(text.strip()).body[0]
+    except (SyntaxError, ValueError, IndexError, RecursionError, MemoryError):
+        return None
+
+
 @lru_cache(PARSED)
 def parsed(text: str) -> ast.expr | None:
     """An expression's syntax; None of what is none."""

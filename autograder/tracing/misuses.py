@@ -515,13 +515,9 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("TypeError", _TAKES, no_self),
     ("TypeError", _TAKES, as_a_hook),
     ("TypeError", _OPERANDS + r"'list'", a_list),
-    ("TypeError", r"'NoneType' object is not (subscriptable|iterable)", not_asked_for),
-    ("TypeError", r"must be (tuple of Tensors|Tensor), not NoneType", not_asked_for),
-    ("TypeError", r"object of type 'NoneType' has no len", not_asked_for),
-    ("TypeError", r"'NoneType' object is not subscriptable", kept_nothing),
-    ("TypeError", _OPERANDS + r"'NoneType'", kept_nothing),
+    ("TypeError", r"NoneType", not_asked_for),
+    ("TypeError", r"NoneType", kept_nothing),
     ("AttributeError", r"'NoneType' object has no attribute", kept_nothing),
-    ("TypeError", r"must be Tensor, not NoneType", kept_nothing),
     ("TypeError", _OPERANDS + r"'NoneType'", a_none),
     ("AttributeError", r"'NoneType' object has no attribute", a_none),
     ("TypeError", _OPERANDS + r"'(Linear|Dropout|ModuleList|Softmax|Sequential)'", a_layer),
@@ -598,10 +594,7 @@ def _where_it_begins(error: Error) -> tuple[int, str]:
 ELSEWHERE = {
     no_super: _where_it_begins,
     late_super: lambda error: (_begins_behind(error).lineno, "it runs too late"),
-    not_asked_for: lambda error: (
-        _asks_nothing(error)[0].lineno,
-        f"it does not ask for `{_asks_nothing(error)[1]}`",
-    ),
+    not_asked_for: lambda error: (_asks_nothing(error)[0].lineno, "it does not ask for all of it"),
     kept_nothing: lambda error: (_registers(error).lineno, "it puts None in the place of a tensor"),
     as_a_hook: lambda error: (
         error.text.function(error.found[1]).lineno,

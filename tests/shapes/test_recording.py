@@ -114,8 +114,10 @@ def test_a_run_that_takes_long_gives_the_same_without_numbers_or_with_them(line,
         made.append(Fake(**options))
         return made[-1]
 
+    def clock():
+        return 0.0 if Fake.depth else float(next(ticks))
+
     monkeypatch.setattr(record, "FakeTensorMode", without_numbers)
-    clock = lambda: 0.0 if Fake.depth else float(next(ticks))  # noqa: E731
     monkeypatch.setattr(record.time, "process_time", clock)
     late = record.run(job)
     assert late["runs"] == in_time["runs"] and late["table"] == in_time["table"]

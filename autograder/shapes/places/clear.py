@@ -12,7 +12,7 @@ from autograder.shapes.match import as_many, results
 from autograder.shapes.places.attach import Sighting
 from autograder.shapes.recording import Execution, Tensor, tensors
 from autograder.shapes.text.lexer import tokens
-from autograder.shapes.tracer import Stmt, flat, parsed
+from autograder.shapes.tracer import Stmt, flat, parsed, syntax_of
 
 COUNTS = ("arange", "linspace")  # give a row of numbers
 SHAPES = ("shape", "size")
@@ -44,7 +44,7 @@ def _keeps(stmt: Stmt, execution: Execution, room) -> bool:
 def _says_it_itself(stmt: Stmt, room) -> bool:
     """Whether the code spells the axes: `rearrange(x, "b t (h d) -> b h t d")`, `arange(n)`."""
     value = parsed(room.matcher.node(stmt).text)
-    node = _whole(stmt, room) if value is None else value
+    node = syntax_of(stmt, room.source.lines) if value is None else value
     if node is None:
         return False
     texts = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
@@ -52,15 +52,6 @@ def _says_it_itself(stmt: Stmt, room) -> bool:
         return True
     one = isinstance(node, ast.Call) and room.matcher.node(stmt).op in COUNTS
     return one and all(len(s) == 1 for e in room.runs[stmt.id] for s in results(stmt, e))
-
-
-def _whole(stmt: Stmt, room) -> ast.AST | None:
-    """The syntax of a statement of several lines; None where it cannot be read by itself."""
-    text = "\n".join(room.source.lines[stmt.line - 1 : stmt.end_line])
-    try:
-        return ast.parse(text.strip())
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
 
 
 def _is_asserted(stmt: Stmt, room) -> bool:

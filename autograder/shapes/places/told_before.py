@@ -80,6 +80,10 @@ def _above(function: Function, lines: list[str]) -> Function:
     start = end
     while start > 0 and lines[start - 1].strip().startswith("#"):
         start -= 1
+    return _with_comment(function, lines, start, end)
+
+
+def _with_comment(function: Function, lines: list[str], start: int, end: int) -> Function:
     text = "\n".join(line.strip().lstrip("#") for line in lines[start:end])
     return replace(function, docstring=text[:MAX_DOC], doc_line=start + 1)
 
@@ -93,8 +97,7 @@ def _below(function: Function, lines: list[str]) -> Function:
     start = end = function.line
     while end < len(lines) and lines[end].strip().startswith("#"):
         end += 1
-    text = "\n".join(line.strip().lstrip("#") for line in lines[start:end])
-    return replace(function, docstring=text[:MAX_DOC], doc_line=start + 1)
+    return _with_comment(function, lines, start, end)
 
 
 def named(text: str) -> str:

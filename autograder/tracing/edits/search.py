@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from autograder.course.calls import Outcome
 from autograder.tracing.edits.kinds.all import edits, source_of
@@ -148,15 +148,17 @@ class Search:
     def at(self, line: int) -> list[Edit]:
         """The single changes of one line that make all right; after `one`, which need not have
         come to them."""
-        tried = {edit.source for edit in self.tried}
-        own = [e for e in self.all if e.line == line and e.source not in tried]
-        return self._that_mend(own[: MOST_OF_ONE_LINE // self.cost])
+        return self._of_the_rest(e for e in self.all if e.line == line)
 
     def of_order(self) -> list[Edit]:
         """The changes of the order in which statements run that make all right, wherever they
         stand; after `one`, which need not have come to them."""
+        return self._of_the_rest(e for e in self.order if ORDER.match(e.how))
+
+    def _of_the_rest(self, found: Iterable[Edit]) -> list[Edit]:
+        """Those of some changes that make all right and were not tried yet."""
         tried = {edit.source for edit in self.tried}
-        own = [e for e in self.order if ORDER.match(e.how) and e.source not in tried]
+        own = [e for e in found if e.source not in tried]
         return self._that_mend(own[: MOST_OF_ONE_LINE // self.cost])
 
     def where_it_is_made(self, edit: Edit) -> Edit | None:
