@@ -9,6 +9,7 @@ its names are proven.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from autograder.shapes.plan import Plan
 from autograder.shapes.recording import Execution, Tensor
 from autograder.shapes.text import names
 from autograder.shapes.text.dims import Expr, evaluate, names_of
+from autograder.shapes.tracer import Function, Stmt, flat
 
 if TYPE_CHECKING:
     from autograder.shapes.solver import Solver
@@ -25,6 +27,7 @@ Vector = tuple[int, ...]  # one size a configuration
 SURE_WORDS = ("batch", "seq", "heads", "head_size")  # whose words mean nothing else
 Unit = tuple[int, int]  # a call of the plan, and a call of the function in it
 NUMBER = Tensor(())  # a tensor of one number, which nobody looked into
+SIZES = re.compile(r"(\w+)\.(?:shape|size\()")  # `x.shape[0]`, `x.size()`
 CODE, CALL, LEGEND, CONSTANT = "code", "call", "legend", "constant"  # what settles a name
 
 
@@ -39,6 +42,7 @@ class Scope:
     stands alone for a size; told: those of a first look. lines: the first and the last of the
     function. comments: the names in each. strangers: names of other functions, put for its own.
     building: whether it builds an object. called: what variables of the source are called so.
+    ahead: by run and call, the sizes of arguments for which the function has a name later on.
     """
 
     plan: Plan
@@ -57,6 +61,7 @@ class Scope:
     strangers: set[str] = field(default_factory=set)
     building: bool = False
     called: dict[tuple[int, str], set[int]] = field(default_factory=dict)
+    ahead: dict[tuple[int, Unit], dict[str, int]] = field(default_factory=dict)
 
     def lookup(self, execution: Execution) -> Callable[[str], int | None]:
         """Sizes by name, as they are while this execution runs."""
@@ -94,6 +99,9 @@ class Scope:
                     return size, CODE
             if NUMBER in (execution.after.get(name), execution.before.get(name)):
                 return None, ""  # `longest = lengths.max()` is not what the call has by that name
+            size = self.ahead.get((execution.config, execution.unit), {}).get(name)
+            if size is not None and name not in execution.before:
+                return size, CODE
         call = execution.unit[0]
         sizes = self.sizes(execution.config, call)
         argument = self.arguments.get(execution.config, {}).get(plain)
@@ -261,4 +269,25 @@ def whole_numbers(executions: Iterable[Execution]) -> dict[tuple[int, str], set[
         for name, value in [*execution.before.items(), *execution.after.items()]:
             if isinstance(value, int):
                 found.setdefault((execution.config, names.normal(name)), set()).add(value)
+    return found
+
+
+def taken_ahead(
+    function: Function, stmts: Iterable[tuple[Stmt, str, list[Execution]]]
+) -> dict[tuple[int, Unit], dict[str, int]]:
+    """The names that a function gives the sizes of its arguments as they come in: a comment above
+    `b, t, d = x.shape` has them, too.
+
+    stmts: its statements in their order, each with the text of its value, and its executions.
+    """
+    found: dict[tuple[int, Unit], dict[str, int]] = {}
+    changed: set[str] = set()
+    for stmt, text, runs in stmts:
+        of = SIZES.match(text)
+        if of and of[1] in function.parameters and of[1] not in changed:
+            for e in runs:
+                own = found.setdefault((e.config, e.unit), {})
+                sizes = {n: e.after.get(n) for n in flat(stmt.targets)}
+                own |= {n: s for n, s in sizes.items() if isinstance(s, int) and n not in own}
+        changed |= set(flat(stmt.targets))
     return found

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from autograder.shapes.binding import Scope, whole_numbers
+from autograder.shapes.binding import Scope, taken_ahead, whole_numbers
 from autograder.shapes.doubts.case import Case
 from autograder.shapes.doubts.facts import NEAR, evidence, unlike
 from autograder.shapes.match import Matcher, as_many, flat, results
@@ -186,6 +186,14 @@ class _Room:
             lines=(function.line, function.end_line),
             building=function.name == "__init__",
             called=source.called,
+            ahead=taken_ahead(
+                function,
+                [
+                    (s, source.traced.nodes[s.value].text, self.runs[i])
+                    for i, s in self.stmts.items()
+                    if s.value is not None and s.kind == "assign"
+                ],
+            ),
         )
         told = legends(source.text, vocabulary) | legends(function.docstring[:2_000], vocabulary)
         self.scope.legend = {names.normal(k): v for k, v in told.items()}
@@ -229,6 +237,9 @@ class _Room:
             self.source.clock.check()
             side = side_of(self._others(sighting))
             verdicts, stmts = self.sighting(on_its_side(sighting, side, self))
+            if sighting.as_docstring:
+                found += verdicts
+                continue
             if sighting.place == "docstring":  # it is no comment: only what is false is said
                 if self._line(sighting.line) not in self.source.given.lines:
                     found += [replace(v, deducts=False) for v in verdicts if v.verdict == "false"]
@@ -328,8 +339,10 @@ class _Room:
         tries = [(self.stmts[i], runs) for i, runs in joined]
         tries = [(s, r) for s, r in tries if {len(x) for e in r for x in results(s, e)} == {many}]
         tries = [(s, r) for s, r in tries if s.id not in self.told]  # it has a comment of its own
-        ends = [(s, r) for s, r in tries if self.case(claim, sighting, s, r).ends_right()]
-        tries = ends[:1] or [(stmt, None), *tries]
+        tries = [(stmt, None), *tries]
+        asked = tries if joined else []
+        ends = [(s, r) for s, r in asked if self.case(claim, sighting, s, r).ends_right()]
+        tries = ends[:1] or tries
         found = [self.decide(claim, sighting, s, true, runs) for s, runs in tries]
         slips = [v.verdict == "false" or unlike(v.evidence) for v in found]
         false = [v for v in found if v.verdict == "false"]

@@ -63,7 +63,8 @@ def accusation(case: Case) -> str:
     result = replace(claim, stages=claim.stages[-1:])
     if steps and all(case.matcher.holds(result, case.sighting, stmt, e) for e in case.runs):
         return f"Line {place}: {what} is {seen}, but a step of {said} is not what the code does."
-    yours = "the docstring" if case.sighting.place == "docstring" else "your comment"
+    text = case.sighting.place == "docstring" and not case.sighting.as_docstring
+    yours = "the docstring" if text else "your comment"
     return f"Line {place}: {what} is {seen}; {yours} says {said}."
 
 

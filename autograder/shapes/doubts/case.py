@@ -292,6 +292,21 @@ class Case:
         """The shapes on the way to the result."""
         return {shape for _, shape in self.matcher.on_the_way(self.stmt, execution)}
 
+    def out_of_order(self) -> bool:
+        """Whether each shape of a chain is on the way to the result, but in another order."""
+        stages = self.claim.stages
+        if len(stages) < 3 or self.claim.others or any(len(s.terms) > 1 for s in stages):
+            return False
+        dims = [s.terms[0].dims for s in stages]
+        for e in self.runs:
+            way = [shape for _, shape in self.matcher.on_the_way(self.stmt, e)]
+            way, find = [*way, *made(self, e)[-1:]], self.scope.lookup(e)
+            there = all(any(shape_fits(d, s, find) for s in way) for d in dims)
+            rest = iter(way)
+            if not there or all(any(shape_fits(d, s, find) for s in rest) for d in dims):
+                return False
+        return bool(self.runs)
+
     def enters(self) -> bool:
         """Whether the first shape of the claim is of something that the line works on."""
         return all(self.matcher.enters(self.claim, self.stmt, e) for e in self.runs)

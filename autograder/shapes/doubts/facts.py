@@ -89,7 +89,8 @@ def not_set_aside(case: Case) -> str:
     both = [t.text for t in behind[:2]] in (["for", "both"], ["for", "all"])  # that are made
     next_ = [t for t in next_ if t.text != "for" or not (purpose or both)]  # `to [..] for heads`
     called = rest.startswith(".") and rest[1:2].isalpha()  # `(t, b, d).transpose(0, 1)`
-    if called or any({t.kind, t.text} & ANOTHER_CASE for t in next_):  # `[t, b] in keras`
+    other = any({t.kind, t.text} & ANOTHER_CASE for t in next_)  # `[t, b] in keras`
+    if called or (other and not case.out_of_order()):
         return "it is true of another case perhaps"
     told = case.claim.told and "or" in words
     if case.sighting.place == "docstring":  # it describes what it names: `the previous step (b, d)`
@@ -239,6 +240,8 @@ def placed_beside_it(case: Case) -> str:
         return ""
     if _tells_of_more(case):
         return "it may tell of several steps"
+    if case.out_of_order():
+        return ""
     if place != "inner" and case.nowhere:
         return ""
     if {t.label for t in case.claim.terms()} & set(flat(case.stmt.targets)):
@@ -307,7 +310,7 @@ def nothing_near_has_it(case: Case) -> str:
     if case.sighting.trailing or named or case.nowhere:
         return ""  # what comes in is told by its name
     chain = len(case.claim.stages) > 1
-    if chain and case.ends_right():
+    if chain and (case.ends_right() or _takes_its_operands(case)):
         return ""  # a step of it is wrong
     if (case.last.label in own or case.claim.role == "output") and not chain:
         name = {case.last.label} & own
@@ -330,10 +333,15 @@ def nothing_near_has_it(case: Case) -> str:
     return ""
 
 
+def _takes_its_operands(case: Case) -> bool:
+    """`[b, t, d] @ [b, d, t] -> [b, t, d]`: whether the line multiplies these two."""
+    return len(case.claim.stages[0].terms) > 1 and case.begins_here()
+
+
 def _again(case: Case) -> bool:
     """Whether the next statement makes the same name again, and then with the last shape."""
     later = [(s, runs) for s, runs in case.near if s.line > case.stmt.line][:1]
-    later = [(s, runs) for s, runs in later if s.id not in case.spoken_for]
+    later = [(s, runs) for s, runs in later if runs and s.id not in case.spoken_for]
     return any(case.last.label in flat(s.targets) for s, _ in later) and all(
         any(shape_fits(case.last.dims, made_, case.scope.lookup(e)) for made_ in results(s, e))
         for s, runs in later

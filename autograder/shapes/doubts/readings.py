@@ -246,7 +246,7 @@ def not_told_in_words(case: Case) -> str:
 def not_joined_in_words(case: Case) -> str:
     """`[b * n, t, d] unfolded`: words behind it may tell of dimensions that are joined or split."""
     dims = case.claim.stages[0].terms[0].dims  # of `[b * n, t] viewed as [b, n, t]` the first
-    told = case.claim.tail or case.ends_right()
+    told = (case.claim.tail or case.ends_right()) and not case.out_of_order()
     for _, lookup, s in case.seen():
         sizes = [evaluate(d, lookup) for d in dims]
         if not told or None in sizes or sorted([*sizes, 1]) == sorted([*s, 1]):

@@ -10,7 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
-from autograder.shapes.places.docstrings import of_arguments, of_result
+from autograder.shapes.places.docstrings import (
+    comment_above,
+    comment_below,
+    of_arguments,
+    of_result,
+)
 from autograder.shapes.places.layout import NEAR, Layout, named_twice
 from autograder.shapes.text.comments import Comment
 from autograder.shapes.text.dims import shape_names
@@ -32,7 +37,8 @@ class Sighting:
     tensor, "loose" between blank lines, in the "docstring". rows: its lines, by their numbers.
     block: the statements of the paragraph below it. code: what stands before it in its line.
     listed: whether its lines are numbered, as the steps of a longer way are. behind_code: whether
-    it stands right below a statement that is switched off.
+    it stands right below a statement that is switched off. as_docstring: whether it is a comment
+    in the place of a docstring.
     """
 
     claims: tuple[Claim, ...]
@@ -43,6 +49,7 @@ class Sighting:
     code: str = ""
     listed: bool = False
     behind_code: bool = False
+    as_docstring: bool = False
 
     @property
     def line(self) -> int:
@@ -108,7 +115,7 @@ def sightings(
 ) -> list[Sighting]:
     """The shape comments of a function. `makes` tells whether a statement made a tensor."""
     stmts = {s.id: s for s in traced.stmts if s.function == function.id}
-    inside = [c for c in comments if _innermost(traced, c.line) == function.id]
+    inside = [c for c in comments if _function_of(c, traced, lines) == function.id]
     groups = [
         (group, claims)
         for group in _groups(inside)[:MAX_SIGHTINGS]
@@ -116,17 +123,26 @@ def sightings(
         and (claims := tuple(read([(c.line, c.text) for c in group], vocabulary)))
     ]
     layout = Layout(lines, stmts, groups, makes)
-    found = docstring(function, [*stmts.values()], traced, vocabulary)
+    own = [*stmts.values()]
+    found = docstring(function, own, traced, vocabulary)
+    for part in (comment_above(function, lines), comment_below(function, lines)):
+        told = docstring(part, own, traced, vocabulary) if part.docstring else []
+        told = [s for s in told if stmts[s.stmts[0]].kind == "return"]
+        found += [replace(s, as_docstring=True) for s in told]
+    results = {s.line for s in found if s.as_docstring}
     for group, claims in groups:
         rows, told = tuple((c.line, c.text) for c in group), {c.line for c in claims}
         arguments, claims = layout.arguments(group, claims, function)
+        claims = tuple(c for c in claims if c.line not in results)
+        claims = () if group[0].line < function.line else claims
         named = layout.named(group, claims) if claims else []
         off = group[0].behind_code
         found += [Sighting((c,), ids, "named", rows, behind_code=off) for c, ids in named]
         for claim, ids in arguments:
             own = tuple(r for r in rows if r[0] not in told - {claim.line})
             found.append(Sighting((claim,), ids, "named", own))
-        if named or not claims:
+        claims = tuple(c for c in claims if c not in [own for own, _ in named])
+        if not claims:
             continue
         ids, place = layout.about(group)
         below = layout.below(group[-1].line)
@@ -161,6 +177,15 @@ def _row(node: Node) -> list[str] | None:
     """The names in a row that is returned: `return out, probs`."""
     parts = [part.strip() for part in node.text.strip("()").split(",")]
     return [p for p in parts if p.isidentifier()] if node.kind == "Tuple" else None
+
+
+def _function_of(comment: Comment, traced: Traced, lines: list[str]) -> int:
+    """The function that a comment is of: below it where it stands right above a `def`."""
+    line = comment.line
+    while comment.own and line < len(lines) and lines[line].strip()[:1] in ("#", "@"):
+        line += 1
+    heads = [f.id for f in traced.functions if f.line == line + 1]
+    return heads[0] if comment.own and heads else _innermost(traced, comment.line)
 
 
 def _innermost(traced: Traced, line: int) -> int:

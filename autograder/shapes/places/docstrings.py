@@ -1,4 +1,5 @@
-"""What a docstring says of the arguments of a function, and of what it returns."""
+"""What a docstring, or a comment in its place, says of the arguments of a function, and of what it
+returns."""
 
 from __future__ import annotations
 
@@ -37,6 +38,37 @@ def docstrings_of_classes(source: str) -> dict[str, tuple[str, int]]:
             text = ast.get_docstring(node, clean=False) or ""
             found.setdefault(node.name, (text, node.body[0].lineno))
     return found
+
+
+def comment_above(function: Function, lines: Sequence[str]) -> Function:
+    """A function with the comment right above its `def` in the place of its docstring."""
+    end = function.line - 1
+    while end > 0 and lines[end - 1].strip().startswith("@"):
+        end -= 1
+    start = end
+    while start > 0 and lines[start - 1].strip().startswith("#"):
+        start -= 1
+    return _with_comment(function, lines, start, end)
+
+
+def comment_below(function: Function, lines: Sequence[str]) -> Function:
+    """A function with the comment at the begin of its body in the place of its docstring."""
+    start, last = function.line, min(function.end_line, len(lines))
+    while start < last and not lines[start - 1].split("#")[0].rstrip().endswith(":"):
+        start += 1  # a longer `def`
+    if function.docstring and function.doc_line == start + 1:
+        start = function.doc_line + function.docstring.count("\n")
+    while start < last and not lines[start].strip():
+        start += 1
+    end = start
+    while end < len(lines) and lines[end].strip().startswith("#"):
+        end += 1
+    return _with_comment(function, lines, start, end)
+
+
+def _with_comment(function: Function, lines: Sequence[str], start: int, end: int) -> Function:
+    text = "\n".join(line.strip().lstrip("#") for line in lines[start:end])
+    return replace(function, docstring=text[:MAX_DOC], doc_line=start + 1)
 
 
 def of_arguments(function: Function, vocabulary: Vocabulary) -> list[Told]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 from autograder.shapes.text.comments import Comment
+from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.lines import becoming
 from autograder.shapes.text.reader import Claim
 from autograder.shapes.tracer import Function, Stmt, flat
@@ -23,6 +25,12 @@ def of_argument(claim: Claim, label: str) -> Claim:
     """The claim with the name of an argument as its label."""
     terms = tuple(replace(t, label=label) for t in claim.stages[0].terms)
     return replace(claim, stages=(replace(claim.stages[0], terms=terms),))
+
+
+def _of_words(text: str, parameters: list[str]) -> str:
+    """The argument that the words before a colon spell: `input ids: [b, t]`."""
+    words = [t.text for t in itertools.takewhile(lambda t: t.text != ":", tokens(text)[:6])]
+    return next((p for p in parameters if len(words) > 1 and p == "_".join(words)), "")
 
 
 class Layout:
@@ -110,7 +118,10 @@ class Layout:
         return line
 
     def named(self, group: list[Comment], claims) -> list[tuple[Claim, tuple[int, ...]]]:
-        """`# q: [..]`, `# k: [..]` beside the lines that make q and k: each with its own line."""
+        """`# q: [..]`, `# k: [..]` beside the lines that make q and k: each with its own line.
+
+        Where one has no such line, those that a later line of the paragraph below makes.
+        """
         labels = [c.stages[0].terms[0].label if c.stages else "" for c in claims]
         first, last = group[0].line - 1, group[-1].line + 1
         up, down = self.over(first, -1), self.over(last, 1)
@@ -123,28 +134,41 @@ class Layout:
         if apart or down == last:
             rows.append(self._row(down, 1))
         about = [tuple(row[label] for row in rows if label in row) for label in labels]
-        return list(zip(claims, about, strict=True)) if all(about) else []
+        both = zip(claims, about, labels, strict=True)
+        if all(about):
+            return [(claim, ids) for claim, ids, _ in both]
+        later = self._row(down, 1).keys() - self._row(down, 1, most=1).keys()
+        return [(c, ids) for c, ids, label in both if label in later and len(label) > 1]
 
     def arguments(self, group: list[Comment], claims, function: Function):
         """The claims about an argument, each with its statements, and the claims that are left.
 
-        `# x: [..]` before the first statement of a function, or in the line of one argument of a
-        longer `def`; what the next line makes of the same name may be meant too. One above an `if`
-        that asks about the argument is of that branch alone.
+        `# x: [..]` right above a function or before its first statement, `# input: [..]` where it
+        has one argument, or in the line of one of a longer `def`; what the next line makes of the
+        same name may be meant too. One above an `if` that asks about the argument is of that branch
+        alone.
         """
         headers = [s for s in self.stmts.values() if s.kind == "def"]
         first = min((s.line for s in self.makers), default=function.end_line)
-        if not headers or not headers[0].line <= group[0].line < first:
+        begins = bool(headers) and group[0].own and group[0].line < headers[0].line
+        if not begins and (not headers or not headers[0].line <= group[0].line < first):
             return [], claims
+        every = [a for a in function.parameters if a not in ("self", "cls")]
         found, rest = [], []
         for claim in claims:
             alone = [a for a, line in function.parameters.items() if line == claim.line]
-            alone = [a for a in alone if a not in ("self", "cls")]
+            alone = [a for a in alone if a in every]
             label = alone[0] if len(alone) == 1 and not group[0].own else ""
+            label = (
+                every[0] if claim.role == "input" and group[0].own and len(every) == 1 else label
+            )
             if not label and claim.stages and len(claim.stages[0].terms) == 1:
                 label = claim.stages[0].terms[0].label
             arrow = next((becoming(c.text) for c in group if c.line == claim.line), "")
             label = label or arrow
+            if label not in function.parameters:
+                text = next((c.text for c in group if c.line == claim.line), "")
+                label = _of_words(text, every) or label
             if label not in function.parameters or len(claim.stages) != 1:
                 rest.append(claim)
                 continue
@@ -157,10 +181,10 @@ class Layout:
             found.append((of_argument(claim, label), (headers[0].id, *again)))
         return found, tuple(rest)
 
-    def _row(self, line: int, step: int) -> dict[str, int]:
+    def _row(self, line: int, step: int, most: int = 4 * NEAR) -> dict[str, int]:
         """The statements of a paragraph by the names that they assign, the nearest of each."""
         found: dict[str, int] = {}
-        for _ in range(4 * NEAR):
+        for _ in range(most):
             if not self.text(line) or self.text(line).startswith("#"):
                 break
             for stmt in self.starts.get(line, []):

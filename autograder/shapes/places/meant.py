@@ -164,6 +164,7 @@ def left_open(sighting: Sighting, case, true: list[Claim], room) -> str:
     """Why it is open which line a claim is about, where others of its comment are true or not."""
     claim, stmt = case.claim, case.stmt
     told = true and beside_a_true_one(claim, sighting, stmt, room.tensors)
+    told = told and case.last.label not in case.returned()  # `out: [..], probs: [..]`
     if sighting.on_a_line and in_a_sentence(sighting, case):
         return "the words around it leave open what is meant"
     thought = true and claim.words > SENTENCE and not sighting.trailing
@@ -197,6 +198,7 @@ def in_prose(sighting: Sighting, case) -> bool:
     """
     claim, stmt = case.claim, case.stmt
     of_it = stmt.kind == "def" or case.part or sighting.place == "loose"  # by its name
+    of_it = of_it or case.out_of_order()  # it has all steps of this line
     if not sighting.on_a_line or len(sighting.rows) == 1 or of_it:
         return False
     plain = not claim.tail and claim.words <= FEW

@@ -7,9 +7,9 @@ Nothing is proven by it, and nothing accused. But nobody can say that such a sha
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from autograder.shapes.places.docstrings import MAX_DOC, entries
+from autograder.shapes.places.docstrings import comment_above, comment_below, entries
 from autograder.shapes.text.lexer import tokens
 from autograder.shapes.text.perhaps import perhaps_one
 from autograder.shapes.text.reader import read
@@ -34,7 +34,7 @@ def told_of(
 ) -> Told:
     """What the texts of a function tell. given: lines of the hand-out, which nobody wrote here."""
     names, result = set(), False
-    for text in (function, _above(function, lines), _below(function, lines)):
+    for text in (function, comment_above(function, lines), comment_below(function, lines)):
         name = ""
         for _, line, results in entries(text):
             if line.strip() in given:
@@ -72,32 +72,8 @@ def has_shape(text: str, vocabulary: Vocabulary) -> bool:
     )
 
 
-def _above(function: Function, lines: list[str]) -> Function:
-    """A function with the comment right above its `def` in the place of its docstring."""
-    end = function.line - 1
-    while end > 0 and lines[end - 1].strip().startswith("@"):
-        end -= 1
-    start = end
-    while start > 0 and lines[start - 1].strip().startswith("#"):
-        start -= 1
-    return _with_comment(function, lines, start, end)
-
-
-def _with_comment(function: Function, lines: list[str], start: int, end: int) -> Function:
-    text = "\n".join(line.strip().lstrip("#") for line in lines[start:end])
-    return replace(function, docstring=text[:MAX_DOC], doc_line=start + 1)
-
-
 def _first_word(line: str) -> str:
     return next((t.text.lower() for t in tokens(line[:80])), "")
-
-
-def _below(function: Function, lines: list[str]) -> Function:
-    """A function with the comment right below its `def` in the place of its docstring."""
-    start = end = function.line
-    while end < len(lines) and lines[end].strip().startswith("#"):
-        end += 1
-    return _with_comment(function, lines, start, end)
 
 
 def named(text: str) -> str:

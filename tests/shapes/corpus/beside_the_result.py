@@ -160,8 +160,8 @@ class Coder(nn.Module):
         self.first = nn.Conv1d(colours, width, 3, padding=1)
 
     def forward(self, x):
-        # Input: (B, 3, T)
-        y = self.first(x)  #! cannot tell
+        # Input: (B, 3, T)  #! cannot tell
+        y = self.first(x)  #! missing
         z = y.flip(2)  # (B, 16, T)
         z = z.relu()  # (B, 16, T)
         return z.transpose(1, 2)  # (B, 16, T)  #! false

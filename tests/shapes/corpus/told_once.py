@@ -81,10 +81,10 @@ class Encode(nn.Module):
         # h_n = [2, batch_size, hidden]
         # c_n = [2, batch_size, hidden]
         # none of them is packed
-        packed = nn.utils.rnn.pack_padded_sequence(  #! cannot tell
+        packed = nn.utils.rnn.pack_padded_sequence(
             mixed, lengths
         )
-        packed, state = self.rnn(packed)
+        packed, state = self.rnn(packed)  #! cannot tell
         outputs, _ = nn.utils.rnn.pad_packed_sequence(packed)
         return outputs, state
 
