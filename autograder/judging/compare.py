@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -35,6 +35,7 @@ from autograder.judging.relations.parts import is_one_number, parts_of
 from autograder.judging.relations.two import FEW, same
 from autograder.judging.relations.where import what_is_right
 
+Outcomes = Sequence[Outcome]  # of one program, a call each
 WHERE_IT_RUNS = "And where it does not stop: "  # a known mistake that the rest shows
 # What a call may leave behind in a model that it was given: (its trace, what is said of it).
 LEFT = {
@@ -162,8 +163,15 @@ def _left(got: Outcome) -> Difference:
     return Difference(kind, LEFT[kind][1])
 
 
-def name_mistake(sight: Sight) -> tuple[str, str] | None:
+def name_mistake(
+    sight: Sight,
+    first: Collection[int] = (),
+    together: Callable[[Outcomes, Outcomes], bool] = lambda one, other: True,
+) -> tuple[str, str] | None:
     """The first known mistake whose outcomes equal the student's on every call.
+
+    first: the calls to look at before others, since more is asked of them. together: whether two
+    slips, of which the outcomes of each alone are given, may both be in it.
 
     Two at once are none where one is enough, see `_hidden_by_a_number`. Where there is none, and
     some calls stopped with an error that only the student's code makes: the first that gives the
@@ -173,18 +181,18 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     if failed and all(unanswered(sight.outcomes[i]) for i in failed):
         return None  # no known mistake leaves an exercise open
     # A small call that is wrong tells most mistakes apart, and running them there costs least.
-    every = sorted(range(len(sight.outcomes)), key=lambda i: _tells_apart(sight, i))
+    every = sorted(range(len(sight.outcomes)), key=lambda i: tells_apart(sight, i, first))
     ran = [i for i in every if not sight.outcomes[i].error or sight.expected[i].error]
     asked = [every]
     by_steps = bool(sight.exercise.stages)  # there an error says which step it is in
     if len(ran) < len(every) and not by_steps and any(_is_wrong(sight, i) for i in ran):
         asked.append(ran)
     wrong = cache(lambda: sum(weight(sight.outcomes[i]) for i in every if _gives_wrong(sight, i)))
-    alone = {check: outcomes for check, _, outcomes in sight.mistakes if " + " not in check}
+    slips = slips_at_once(sight)
     for places, of in itertools.product(asked, (_as_it_is, _without_nan)):
         for check, message, outcomes in sight.mistakes:
-            slips = [alone[slip] for slip in check.split(" + ") if slip in alone]
-            if len(slips) == 2 and not _could_be_both(sight, places[0], slips, wrong):
+            two = slips(check)
+            if two and not (_could_be_both(sight, places[0], two, wrong) and together(*two)):
                 continue
             if check.startswith(ALTERED) and wrong() < FEW:
                 break  # they are the last
@@ -198,8 +206,19 @@ def name_mistake(sight: Sight) -> tuple[str, str] | None:
     return _hidden_by_a_number(sight)
 
 
+def slips_at_once(sight: Sight) -> Callable[[str], list[Outcomes]]:
+    """Takes the name of two mistakes at once to the outcomes of each alone; of one to nothing."""
+    alone = {check: outcomes for check, _, outcomes in sight.mistakes if " + " not in check}
+
+    def of(check: str) -> list[Outcomes]:
+        found = [alone[slip] for slip in check.split(" + ") if slip in alone]
+        return found if len(found) == 2 else []
+
+    return of
+
+
 def _could_be_both(
-    sight: Sight, place: int, slips: Sequence[Sequence[Outcome]], wrong: Callable[[], int]
+    sight: Sight, place: int, slips: Sequence[Outcomes], wrong: Callable[[], int]
 ) -> bool:
     """Whether two slips at once are worth a run, as each alone was at a call: an error that neither
     makes is none of theirs, and two of which one gives wrong values are no lost gradient."""
@@ -217,11 +236,12 @@ def unanswered(outcome: Outcome) -> bool:
     return error is not None and explain_error(error, "", "").check == "unanswered"
 
 
-def _tells_apart(sight: Sight, place: int) -> tuple[bool, int]:
+def tells_apart(sight: Sight, place: int, first: Collection[int] = ()) -> tuple[bool, bool, int]:
     """How well a call tells mistakes apart, for its cost; the smallest first."""
     call = sight.calls[place]
     given = (*call.args, *call.kwargs.values())
-    return not _is_wrong(sight, place), sum(t.numel() for t in given if isinstance(t, torch.Tensor))
+    size = sum(t.numel() for t in given if isinstance(t, torch.Tensor))
+    return not _is_wrong(sight, place), place not in first, size
 
 
 def _hidden_by_a_number(sight: Sight) -> tuple[str, str] | None:

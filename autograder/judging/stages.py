@@ -13,12 +13,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 
 from autograder.course.asking import Finding, Sight
 from autograder.course.calls import Call, Outcome
-from autograder.judging.compare import compare, name_mistake
+from autograder.judging.compare import (
+    Outcomes,
+    compare,
+    name_mistake,
+    slips_at_once,
+    tells_apart,
+)
 from autograder.judging.difference import difference, is_nameless
 from autograder.judging.relations.where import what_is_right
 
@@ -54,9 +61,12 @@ class Shown:
         """Whether it is right in every call that shows it."""
         return self.alike(sight, sight.expected)
 
-    def alike(self, sight: Sight, others: Sequence[Outcome]) -> bool:
-        """Whether another program gives the same wherever it is asked for, whatever the rest."""
-        places = self.places(sight)
+    def alike(self, sight: Sight, others: Outcomes, places: Sequence[int] = ()) -> bool:
+        """Whether another program gives the same wherever it is asked for, whatever the rest.
+
+        places: the order in which these calls are looked at.
+        """
+        places = places or self.places(sight)
         for i in places:
             like = sight.expected[i].value[1]
             one, other = self.read(sight.outcomes[i], like), self.read(others[i], like)
@@ -193,15 +203,41 @@ def explanations(sight: Sight, shown: Shown) -> Iterator[Named]:
     One that gives the same in all is likelier than one that gives the same where a step is shown
     (or the same result, where nothing of it came back).
     """
-    wholly = name_mistake(sight)
+    seen, slips = shown.seen(sight), slips_at_once(sight)
+    together = _may_be_two(sight, shown) if seen else lambda one, other: True
+    places = sorted(shown.places(sight), key=partial(tells_apart, sight))
+    wholly = name_mistake(sight, places, together)
     if wholly is not None:
         yield wholly
-    seen = shown.seen(sight)
     for check, text, outcomes in sight.mistakes:
-        if (check, text) == wholly:
+        two = slips(check)
+        if (check, text) == wholly or (two and not together(*two)):
             continue
-        if shown.alike(sight, outcomes) if seen else result_alike(sight, outcomes):
+        if shown.alike(sight, outcomes, places) if seen else result_alike(sight, outcomes):
             yield check, text
+
+
+def _may_be_two(sight: Sight, shown: Shown) -> Callable[[Outcomes, Outcomes], bool]:
+    """Whether two slips, of which the outcomes of each alone are given, may show what came back.
+
+    One that shows what is right, alone, is of a later step: then it shows that with another, too,
+    and what is shown is what the other shows. So most pairs need no run.
+    """
+    asked: dict[int, tuple[bool, bool]] = {}
+    right = shown.right(sight)
+
+    def of(slip: Outcomes) -> tuple[bool, bool]:
+        """Whether it is of a later step, and whether it shows what came back."""
+        if id(slip) not in asked:
+            later = shown.right(replace(sight, outcomes=slip))
+            asked[id(slip)] = later, shown.alike(sight, slip)
+        return asked[id(slip)]
+
+    def may(*two: Outcomes) -> bool:
+        early = [shows_it for later, shows_it in map(of, two) if not later]
+        return early[0] if len(early) == 1 else bool(early) or right
+
+    return may
 
 
 def results(value) -> Sequence:
@@ -209,7 +245,7 @@ def results(value) -> Sequence:
     return value if isinstance(value, tuple | list) else [value]
 
 
-def result_alike(sight: Sight, others: Sequence[Outcome]) -> bool:
+def result_alike(sight: Sight, others: Outcomes) -> bool:
     """Whether the results are those of another program, in whatever form the rest comes."""
     if any(got.error for got in sight.outcomes):
         return False  # then the other program need not run
