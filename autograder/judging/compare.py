@@ -236,12 +236,12 @@ def unanswered(outcome: Outcome) -> bool:
     return error is not None and explain_error(error, "", "").check == "unanswered"
 
 
-def tells_apart(sight: Sight, place: int, first: Collection[int] = ()) -> tuple[bool, bool, int]:
+def tells_apart(sight: Sight, place: int, first: Collection[int] = ()) -> tuple:
     """How well a call tells mistakes apart, for its cost; the smallest first."""
     call = sight.calls[place]
     given = (*call.args, *call.kwargs.values())
     size = sum(t.numel() for t in given if isinstance(t, torch.Tensor))
-    return not _is_wrong(sight, place), place not in first, size
+    return not _is_wrong(sight, place), place not in first, bool(call.gradients), size
 
 
 def _hidden_by_a_number(sight: Sight) -> tuple[str, str] | None:

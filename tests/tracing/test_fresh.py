@@ -12,6 +12,7 @@ from tests.tracing.fresh import (
     COUNTED,
     EIGHTH,
     ELEVENTH,
+    FIFTEENTH,
     FIFTH,
     FOURTEENTH,
     FOURTH,
@@ -98,6 +99,7 @@ TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "
 
 
 MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH, *FOURTEENTH]
+MENDED += FIFTEENTH
 
 
 @pytest.mark.parametrize("program", share(MENDED, 8), ids=name)

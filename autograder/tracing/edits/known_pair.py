@@ -22,10 +22,12 @@ MOST = 4  # changes that are asked for in all calls, for one mistake
 
 @dataclass(frozen=True)
 class Undone:
-    """A known mistake, by its check and words, and the likeliest change that undoes it."""
+    """A known mistake, by its check and words, what it gives alone, and the likeliest change that
+    undoes it."""
 
     check: str
     words: str
+    gives: Sequence[Outcome]
     edit: Edit | None
 
 
@@ -41,8 +43,10 @@ def of_a_known_pair(pairs: Pairs, message: str) -> tuple[Mended, ...]:
         return ()
     both = _together(pairs, one[2], other[2])
     own = [
-        Undone(check, words, edit if edit is not None else _alone(pairs, left, gives))
-        for edit, (check, words, left, gives) in zip(both, (one, other), strict=True)
+        Undone(check, words, alone, edit if edit is not None else _alone(pairs, left, gives))
+        for edit, (check, words, left, gives), (*_, alone) in zip(
+            both, (one, other), (other, one), strict=True
+        )
     ]
     lines = [_line(pairs, *own), _line(pairs, *reversed(own))]
     if sum(line is None for line in lines) == 1:
@@ -137,4 +141,5 @@ def _line(pairs: Pairs, one: Undone, other: Undone) -> int | None:
     told = pairs.left_by(other.edit, one.check) if other.edit is not None else None
     if told is not None and told.cause is not None:
         return told.where.first_wrong
-    return line_of_copy(one.words, 0, Text(pairs.wrong.source))
+    copy = line_of_copy(one.words, 0, Text(pairs.wrong.source))
+    return copy if copy is not None else pairs.of_its_part(one.gives)

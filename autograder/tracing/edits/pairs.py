@@ -340,9 +340,14 @@ class Pairs:
     def _at_its_part(self, line: int, gives: Sequence[Outcome]) -> int:
         """The line of a known mistake; of one that shows where several results are returned that
         which alone makes what it spoils."""
-        if self.parts is None or line != self.parts.last:
-            return line
-        return self.parts.only(wrong_parts(self.wrong, gives, self.parts) or set()) or line
+        at_the_end = self.parts is not None and line == self.parts.last
+        return (self.of_its_part(gives) or line) if at_the_end else line
+
+    def of_its_part(self, gives: Sequence[Outcome]) -> int | None:
+        """The line that alone makes those of several results that a known mistake spoils."""
+        if self.parts is None:
+            return None
+        return self.parts.only(wrong_parts(self.wrong, gives, self.parts) or set())
 
     def left_by(self, edit: Edit, check: str) -> Told | None:
         """What the steps say of a known mistake that is left when a change is made."""

@@ -24,6 +24,21 @@ ALONE = "it has a part in what is wrong, and none in what is right"
 NEW = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Constant)
 MAKE = ("matmul", "bmm", "mm", "einsum", "softmax", "exp", "sqrt", "tanh", "sum", "mean", "cat")
 MAKE += ("stack", "clone", "where", "masked_fill", "zeros_like", "ones_like", "empty_like")
+SIZES, NUMBERS = ("shape", "size"), ("len", "min", "max", "range", "int", "float", "item", "numel")
+VIEWS = (
+    "view",
+    "reshape",
+    "transpose",
+    "permute",
+    "t",
+    "unsqueeze",
+    "squeeze",
+    "expand",
+    "flatten",
+)
+VIEWS += ("unflatten", "narrow", "chunk", "split", "unbind", "movedim", "swapaxes", "contiguous")
+LIBRARIES = ("torch", "F", "math")
+FILLED = ("zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full")
 UNREADABLE = (ast.Try, ast.Global, ast.Nonlocal, ast.Delete, ast.Match, ast.Yield, ast.YieldFrom)
 
 
@@ -41,6 +56,7 @@ class Parts:
     last: int
     turned: bool
     behind: Mapping[object, set[int]]  # by wrong result the lines that have a part after right ones
+    starts: set[int]  # lines that give one number everywhere: no slip, where all else is missing
 
     def is_idle(self, line: int) -> bool:
         """Whether a line has no part in what is wrong, where that is among the results."""
@@ -63,7 +79,7 @@ class Parts:
             set().union(*(self.behind[k] for k in wrong)) if wrong <= self.behind.keys() else ()
         )
         for each in (own, behind):
-            if self.is_whole and right and len(each) == 1:
+            if self.is_whole and right and len(each) == 1 and not each & self.starts:
                 return next(iter(each))
         return None
 
@@ -113,7 +129,16 @@ def parts_of(asked: WrongAnswer) -> Parts | None:
     others = (n for n in text.nodes if getattr(n, "lineno", 0) != function.lineno)
     alone = not any(map(_may_do_more, others))
     turned = _are_turned(wrong, pairs, asked.exercise.rtol)
-    return Parts(may, surely, wrong, flow.all, alone, last.lineno, turned, behind)
+    made = (n for n in inside if isinstance(n, ast.Assign))
+    starts = {n.lineno for n in made for _, value in made_in(n) if _is_a_start(value)}
+    return Parts(may, surely, wrong, flow.all, alone, last.lineno, turned, behind, starts)
+
+
+def _is_a_start(value: ast.expr) -> bool:
+    """Whether an expression gives one number, everywhere."""
+    if isinstance(value, ast.Call):
+        return callee(value).removesuffix("_like") in FILLED
+    return isinstance(value, ast.Constant)
 
 
 def _may_do_more(node: ast.AST) -> bool:
@@ -239,8 +264,10 @@ class _Flow:
         self.changed: dict[str, list[tuple[int, set[str]]]] = {}
         self.anew: Counter[str] = Counter()  # how often a variable gets a new value
         self.under: set[int] = set()  # lines that run in rounds, or under a condition
+        self.perhaps: set[int] = set()  # those under a condition
         self.read: set[str] = set()
         self.loops: set[int] = set()
+        self.rounds: set[int] = set()  # lines below which all runs
         for statement in function.body:
             self._add(statement, set(), set())
         for name, found in self.changed.items():
@@ -268,12 +295,13 @@ class _Flow:
         return found
 
     def _surely_made(self, name: str) -> list[tuple[int, set[str]]]:
-        """The lines that make a variable, with what they read; of one that gets its value several
-        times, or under a condition, the last that does so in any case, if it does."""
+        """The lines that make a variable, with what they read; but those under a condition. Of one
+        that gets its value several times, the last that does so in any case, if it does."""
         made = self.made.get(name, [])
-        often = self.anew[name] > 1 or {line for line, _ in made} & self.under
-        if not often or len(made) < 2:
+        if len(made) < 2:
             return made
+        if self.anew[name] < 2:  # the others change what it holds
+            return [each for each in made if each[0] not in self.perhaps]
         line, read = max(made, key=lambda each: each[0])
         return [] if line in self.under else [(line, read)]
 
@@ -281,7 +309,9 @@ class _Flow:
         """Adds a statement, which runs as some variables in the headers around it say."""
         self.all.add(node.lineno)
         self.under |= {node.lineno} if headers else set()
+        self.perhaps |= {node.lineno} if headers - self.rounds else set()
         self.loops |= {node.lineno} if isinstance(node, ast.For | ast.While) else set()
+        self.rounds |= {node.lineno} if isinstance(node, ast.For | ast.With) else set()
         heads = {f"line {line}" for line in headers} | control
         if isinstance(node, ast.Break | ast.Continue):  # what says so has a part in all its rounds
             loop = max(headers & self.loops)
@@ -293,11 +323,12 @@ class _Flow:
                 self._add(each, control, headers | {node.lineno})
             return
         self.read |= _read(node)
-        for target, read in _targets(node):
+        for target, value in _targets(node):
+            read = _read(value) | (_stored(target) if isinstance(node, ast.AugAssign) else set())
             self._make(target, node.lineno, read | heads)
             if isinstance(node, ast.Assign):
-                shared = set() if _makes_a_new_one(node.value) else read
-                if isinstance(target, ast.Subscript) and _is_computed(node.value):
+                shared = _shared_with(value)
+                if isinstance(target, ast.Subscript) and _is_computed(value):
                     shared = set()  # its numbers are copied
                 self.of.setdefault(root_of(target), set()).update(shared)
             elif isinstance(node, ast.AugAssign):  # a tensor is changed in place
@@ -345,14 +376,33 @@ class _Flow:
         return found
 
 
-def _targets(node: ast.stmt) -> Iterator[tuple[ast.expr, set[str]]]:
-    """What a statement gives values, each with the variables that it reads for it."""
+def _targets(node: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What a statement gives values, each with the expression of its value."""
     if isinstance(node, ast.AugAssign):
-        yield node.target, _read(node.value) | _stored(node.target)
-    elif isinstance(node, ast.AnnAssign) and node.value is not None:
-        yield node.target, _read(node.value)
+        yield node.target, node.value
+    elif isinstance(node, ast.AnnAssign):
+        yield from [(node.target, node.value)] if node.value is not None else []
     elif isinstance(node, ast.Assign):
-        yield from ((target, _read(value)) for target, value in made_in(node))
+        yield from made_in(node)
+
+
+def _shared_with(value: ast.expr) -> set[str]:
+    """The variables with which an expression may share its numbers: a part of a tensor, or a view
+    of it, does so with that tensor, and not with the sizes and places that say which."""
+    if _makes_a_new_one(value):
+        return set()
+    if isinstance(value, ast.Tuple | ast.List):
+        return set().union(*map(_shared_with, value.elts))
+    if isinstance(value, ast.Subscript):
+        return _shared_with(value.value)
+    if isinstance(value, ast.Attribute):
+        return set() if value.attr in SIZES else _shared_with(value.value)
+    if isinstance(value, ast.Call) and callee(value) in (*SIZES, *NUMBERS):
+        return set()
+    if isinstance(value, ast.Call) and callee(value) in VIEWS:
+        of = value.func.value if isinstance(value.func, ast.Attribute) else value
+        return _shared_with(of) if root_of(of) not in LIBRARIES else _read(value)
+    return _read(value)
 
 
 def _makes_a_new_one(value: ast.expr) -> bool:
@@ -366,7 +416,7 @@ def _is_computed(value: ast.expr) -> bool:
     """Whether an expression is what a function of the library gives, or a part of that."""
     while isinstance(value, ast.Subscript | ast.Attribute):
         value = value.value
-    return isinstance(value, ast.Call) and root_of(value.func) in ("torch", "F", "math")
+    return isinstance(value, ast.Call) and root_of(value.func) in LIBRARIES
 
 
 def _read(node: ast.AST) -> set[str]:

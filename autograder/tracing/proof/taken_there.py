@@ -148,14 +148,17 @@ def _is_another_name(value: ast.expr, name: str) -> bool:
 
 def line_of_copy(words: str, line: int, text: Text) -> int | None:
     """Of a line that calls a layer whose weights were copied in a wrong way, the one that copies
-    them: `mine.mix.weight.copy_(weight)`."""
+    them: `mine.mix.weight.copy_(weight)`, `mine.mix.weight.data = weight`."""
     found = COPIED.match(words)
     if found is None or "copy_" in text.statement(line):
         return None
     own = f".{found[1]}.weight"
     calls = (n for n in text.nodes if isinstance(n, ast.Call) and callee(n) == "copy_")
-    lines = [n.lineno for n in calls if text.of(n.func.value).endswith(own)]
-    return lines[0] if len(lines) == 1 else None
+    filled = [n.func.value for n in calls]
+    filled += [t for n in text.nodes if isinstance(n, ast.Assign) for t in n.targets]
+    texts = ((n.lineno, text.of(n).removesuffix(".data")) for n in filled)
+    lines = {line for line, of in texts if of.endswith(own)}
+    return lines.pop() if len(lines) == 1 else None
 
 
 def _divisor(line: int, text: Text) -> ast.expr | None:

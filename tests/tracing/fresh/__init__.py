@@ -3,7 +3,7 @@
 A third of them make two mistakes. They are split in halves, the first by turns, the second
 (`AGAIN`), the third and the fourth by a hash of the name: one was looked at while rules were
 changed, the other only counted. The fifth was written after the fourth was looked at, and counted
-as a whole. The sixth to the fourteenth hold what was told wrongly, or not at all, until a rule was
+as a whole. The sixth to the fifteenth hold what was told wrongly, or not at all, until a rule was
 changed for it.
 `MISNAMED` and `PROVOKED` were written to be told wrongly, and all of them were looked
 at.
@@ -34,6 +34,7 @@ EIGHTH, NINTH = programs_in("eighth.txt"), programs_in("ninth.txt")
 TENTH, ELEVENTH = programs_in("tenth.txt"), programs_in("eleventh.txt")
 TWELFTH, THIRTEENTH = programs_in("twelfth.txt"), programs_in("thirteenth.txt")
 FOURTEENTH = programs_in("fourteenth.txt")
+FIFTEENTH = programs_in("fifteenth.txt")
 
 
 def _in_the_first_half(program: Program) -> bool:

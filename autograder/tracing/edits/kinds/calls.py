@@ -223,7 +223,9 @@ def _of_crossed_names(source: Source, node: ast.Call) -> Iterator[Edit]:
     for i, j in itertools.combinations(range(min(len(given), len(wanted))), 2):
         straight = _is_called_so(given[i], wanted[i]) or _is_called_so(given[j], wanted[j])
         crossed = _is_called_so(given[i], wanted[j]) and _is_called_so(given[j], wanted[i])
-        if crossed and not straight:
+        own = given[i] == wanted[i] or given[j] == wanted[j]
+        very = given[i] == wanted[j] or given[j] == wanted[i]  # one of them, at least
+        if (crossed and not straight) or (very and not own):
             other = [*given]
             other[i], other[j] = given[j], given[i]
             how = f"the arguments of `{source.shown(node)}` stand in another order than they should"

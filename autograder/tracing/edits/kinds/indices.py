@@ -29,6 +29,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_one_in_a_loop(source, node)
         yield from _of_one_of_an_axis(source, node)
         yield from _of_new_axes(source, node)
+        yield from _of_one_for_all(source, node)
         yield from _of_neighbours(source, node)
         yield from _of_one_too_many(source, node)
         yield from _of_rows(source, node)
@@ -266,6 +267,25 @@ def _of_new_axes(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` gets its new axis in another place than it should"
         for other in ("None", ":, None", "..., None", ":, :, None"):
             yield source.with_text(node.slice, other, how, 1)
+
+
+def _of_one_for_all(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`x[0, k]`, which takes the first row's number for all rows, and `x[:, k]`, whose numbers are
+    laid on another axis than they come from."""
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else []
+    if len(parts) < 2 or not isinstance(node.ctx, ast.Load):
+        return
+    texts = [source.of(each) for each in parts]
+    one = [place for place, each in enumerate(parts) if isinstance(number(each), int)]
+    for place in one[: len(parts) - 1]:
+        how = f"`{source.shown(node)}` takes the numbers of one for all"
+        own = ", ".join([*texts[:place], ":", *texts[place + 1 :]])
+        for new in (own, f"{own}, None"):
+            yield source.with_text(node.slice, new, how, 1)
+    cut = isinstance(parts[-1], ast.Slice) or texts[-1] in ("None", "...")
+    if texts[0] in (":", "...") and not cut and "None" not in texts:
+        how = f"`{source.shown(node)}` has lost the axis along which it is laid on others"
+        yield source.with_text(node.slice, ", ".join([*texts, "None"]), how, 2)
 
 
 def _from_the_end(source: Source, node: ast.Subscript) -> Iterator[Edit]:

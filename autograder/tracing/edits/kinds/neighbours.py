@@ -1,6 +1,6 @@
 """Slips that what stands beside them shows: a neighbour that is made another type, a condition that
 is known and not asked, one spread after another axis was averaged, objects for what they hold, what
-each round of a loop begins with, the other half of a symmetric table."""
+each round of a loop begins with, the other half of a symmetric table, what a round leaves there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import names_of
 from autograder.tracing.edits.kinds.source import Edit, Source
-from autograder.tracing.text import callee, made_in
+from autograder.tracing.text import callee, made_in, root_of
 
 CASTS = ("double", "float", "half", "long", "bool", "detach", "clone", "cpu")
 SPREADS = ("var", "std")
@@ -30,6 +30,7 @@ def of_neighbours(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         yield from _of_each_round(source, node, node.targets[0])
         yield from _of_the_other_half(source, node, node.targets[0])
+        yield from _of_what_stays(source, node, node.targets[0])
 
 
 def _of_what_is_cast(source: Source, node: ast.Tuple | ast.Call) -> Iterator[Edit]:
@@ -156,3 +157,17 @@ def _of_the_other_half(source: Source, node: ast.Assign, target: ast.expr) -> It
     mirrored = f"{source.of(target.value)}[{other}, {one}]"
     how = f"`{source.of(target)}` is filled, and its mirror image `{mirrored}` is not"
     yield source.with_text(target, f"{mirrored} = {source.of(target)}", how, 1)
+
+
+def _of_what_stays(source: Source, node: ast.Assign, target: ast.expr) -> Iterator[Edit]:
+    """`step[i] = epsilon` in a loop that reads `step`, and never takes it back."""
+    name = root_of(target) if isinstance(target, ast.Subscript) else ""
+    loop = next((n for n in source.around(node) if isinstance(n, ast.For | ast.While)), None)
+    if loop is None or not name:
+        return
+    named = [n for n in source.names(loop) if n.id == name]
+    apart = [n for n in named if n not in source.names(node)]
+    if apart and all(isinstance(n.ctx, ast.Load) for n in named):
+        how = f"what it writes into `{name}` in one round is still there in the next"
+        start = source.span(node)[0]
+        yield source.with_span(node, (start, start), f"{name}.zero_(); ", how, 1)

@@ -60,6 +60,7 @@ def of_numbers(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_its_start(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) > 1:
         yield from _of_its_start(source, node)
+        yield from _of_the_edge(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
         yield from _of_a_count(source, node.args[0])
 
@@ -167,6 +168,22 @@ def _of_its_end(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` ends at another number than it should"
         for name in dict.fromkeys(n.id for n in source.inside(end) if isinstance(n, ast.Name)):
             yield source.with_text(end, name, how, 1)
+
+
+def _of_the_edge(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """The places of a block, which is shorter than others where it is the last."""
+    end, function = node.args[1], source.function(node)
+    if function is not None and isinstance(end, ast.BinOp) and isinstance(end.op, ast.Add):
+        how = f"`{source.shown(node)}` goes on behind the last place, where a block is shorter"
+        for name in sorted(_whole_sizes(source, function) - {n.id for n in source.names(end)}):
+            yield source.with_text(end, f"min({source.of(end)}, {name})", how, 1)
+
+
+def _whole_sizes(source: Source, function: ast.FunctionDef) -> set[str]:
+    """The names of sizes that a function takes from what it is given: `n, d = q.shape`."""
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
+    taken = (n for n in made if "shape" in source.of(n.value) or ".size(" in source.of(n.value))
+    return {each.id for n in taken for target in n.targets for each in source.names(target)}
 
 
 def _of_the_other_pairs(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -10,11 +10,12 @@ from dataclasses import replace
 from autograder.tracing.edits.kinds.calls import LIBRARIES
 from autograder.tracing.edits.kinds.names import is_sure, of_one_type, place_by_name
 from autograder.tracing.edits.kinds.source import Edit, Source
-from autograder.tracing.text import callee
+from autograder.tracing.text import callee, root_of
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
 SURE = -1  # what keeps a hook in is wrong wherever something runs after it
 MOST_NAMES = 7
+BEFORE = 3  # statements in front of a loop, of which one may belong inside it
 SOON = 3  # statements in which what was overwritten may be needed
 BLOCKS = (ast.For, ast.If, ast.With)
 
@@ -181,19 +182,31 @@ def _last_into_the_loop(source: Source, node: ast.For | ast.While) -> Iterator[E
 
 
 def _first_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
-    """The statement before a loop, as its first one: what should begin anew in each round."""
+    """A statement before a loop, as its first one: what should begin anew in each round. It is the
+    one right before it, or makes what the loop changes."""
     block = block_of(source, node)
     place = block.index(node)
-    before = block[place - 1] if place else None
-    if not isinstance(before, PLAIN) or node.body[0].lineno == node.lineno:
+    if node.body[0].lineno == node.lineno:
         return
-    start, end = rows_of(source, before)
     head_start, head_end = source.starts[node.lineno - 1], source.starts[node.body[0].lineno - 1]
-    own = moved(source.text[start:end], node.body[0].col_offset - before.col_offset)
-    between = source.text[end:head_start]
-    new = between + source.text[head_start:head_end] + own
     how = f"it runs once, and belongs in each round of the loop of line {node.lineno}"
-    yield source.with_span(before, (start, head_end), new, how, 2)
+    for before in block[max(0, place - BEFORE) : place][::-1]:
+        if not isinstance(before, PLAIN):
+            return
+        if before is not block[place - 1] and not _makes_what_changes(source, before, node):
+            continue
+        start, end = rows_of(source, before)
+        own = moved(source.text[start:end], node.body[0].col_offset - before.col_offset)
+        new = source.text[end:head_start] + source.text[head_start:head_end] + own
+        yield source.with_span(before, (start, head_end), new, how, 2)
+
+
+def _makes_what_changes(source: Source, node: ast.stmt, loop: ast.For) -> bool:
+    """Whether a statement makes a variable which a loop fills, or goes on with."""
+    own = {t.id for t in getattr(node, "targets", ()) if isinstance(t, ast.Name)}
+    inside = [n for n in source.inside(loop) if isinstance(n, ast.Assign | ast.AugAssign)]
+    changed = (t for n in inside for t in getattr(n, "targets", None) or [n.target])
+    return bool(own & set(map(root_of, changed)))
 
 
 def _first_out_of_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
