@@ -31,16 +31,26 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
     found: dict[int | None, tuple[str, str]] = {}
     same: dict[str, tuple[set, int]] = {}  # results that one known mistake spoils, and its line
     made = {key for key in parts.wrong if _is_made_of_others(parts, key)}
+    by_known: dict[str, set] = {}
     for key in parts.wrong - made:
-        others = set().union(*(parts.may[each] for each in parts.may.keys() - {key}))
-        for line in sorted(parts.may[key] - others)[:MOST]:
-            search.at(line)
-        known = _known(search, parts, key)
-        edit = _that_mends(search, parts, key)
-        line, how = _at_one_line(search, parts, key)
+        by_known.setdefault(_known(search, parts, key), set()).add(key)
+    edits = {}
+    for known, keys in by_known.items():
+        for key in keys:
+            together = keys if known else {key}
+            for line in _asked_for(search, parts, together)[:MOST]:
+                search.at(line)
+            edits[key] = _that_mends(search, parts, key)
+    unknown = {key for key in by_known.get("", ()) if edits[key] is None}
+    for known, key in [(known, key) for known, keys in by_known.items() for key in keys]:
+        several = bool(known) and len(by_known[known]) > 1  # then it stands where all are made
+        edit = edits[key]
+        # Of two results that nothing explains both may be spoiled by a line that they share.
+        apart = key not in unknown or len(unknown) == 1
+        line, how = (None, "") if several else _at_one_line(search, parts, key, apart)
         if edit is not None:
             line, how = edit.line, edit.how
-        if line is None and known in same:
+        if line is None and known and known in (*same, found.get(None, ("", ""))[1]):
             continue
         if line is None and (not known or None in found):
             return ()
@@ -56,6 +66,16 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
         return ()
     lines = sorted(found, key=lambda line: (line is None, line))  # what has no line comes last
     return tuple(Mended(line, *found[line]) for line in lines)
+
+
+def _asked_for(search: Search, parts: Parts, keys: set) -> list[int]:
+    """The lines of which all changes are tried: those that have a part in these results, and in no
+    others; of several results those that go wrong."""
+    others = set().union(*(parts.may[each] for each in parts.may.keys() - keys))
+    lines = set.intersection(*(parts.may[key] for key in keys))
+    if len(keys) == 1:
+        return sorted(lines - others)
+    return sorted(line for line in lines if search.likely.get(line, 1) == 0)
 
 
 def _is_made_of_others(parts: Parts, key: object) -> bool:
@@ -92,9 +112,10 @@ def _spoiled(search: Search, parts: Parts, edit: Edit) -> set:
     return {*parts.may} if spoiled is None else set(spoiled)
 
 
-def _at_one_line(search: Search, parts: Parts, key: object) -> tuple[int | None, str]:
-    """The line that only one result is made with, or the one line of it that the steps tell."""
-    line = parts.only({key}) or _but_for_sizes(search, parts, key)
+def _at_one_line(search: Search, parts: Parts, key: object, apart: bool) -> tuple[int | None, str]:
+    """The line that only one result is made with, or the one line of it that the steps tell. apart:
+    whether what is wrong with others is not what is wrong with this one."""
+    line = (parts.only({key}) or _but_for_sizes(search, parts, key)) if apart else None
     wrong = [each for each in parts.may[key] if search.likely.get(each, 1) == 0]
     alone = wrong[0] if len(wrong) == 1 and not _joins(search, wrong[0]) else None
     return (line, ALONE) if line is not None else (alone, NO_CAUSE)

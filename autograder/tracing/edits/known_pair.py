@@ -109,8 +109,7 @@ def _after(pairs: Pairs, one: Undone, other: Undone) -> Undone:
     if one.edit is not None or other.edit is None:
         return one
     found = pairs.after(other.edit)
-    sure = [edit for edit in found if not (edit.missing or edit.by_name)]
-    alone = len({edit.line for edit in found}) == 1 and sure == found
+    alone = len({edit.line for edit in found}) == 1 and not any(e.by_name for e in found)
     return replace(one, edit=found[0]) if alone else one
 
 

@@ -218,11 +218,12 @@ class Pairs:
         yield from ((two, text) for two in self.change if (text := one.after(two)))
 
     def after(self, one: Edit) -> list[Edit]:
-        """The changes that make all right behind a first one."""
+        """The changes that make all right behind a first one, what is put in after all others."""
         (outcomes,) = self.versions.on_all([one.source])
         if outcomes is None:
             return []
-        found = Search(replace(self.wrong, source=one.source, outcomes=outcomes), {}).one()
+        search = Search(replace(self.wrong, source=one.source, outcomes=outcomes), {})
+        found = search.one() or search.missing()
         found = [edit.behind(one, self.wrong.source) for edit in found]
         return [edit for edit in found if edit.line != one.line]
 

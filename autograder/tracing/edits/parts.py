@@ -24,6 +24,7 @@ ALONE = "it has a part in what is wrong, and none in what is right"
 NEW = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Constant)
 MAKE = ("matmul", "bmm", "mm", "einsum", "softmax", "exp", "sqrt", "tanh", "sum", "mean", "cat")
 MAKE += ("stack", "clone", "where", "masked_fill", "zeros_like", "ones_like", "empty_like")
+MAKE += ("full_like", "arange", "eye", "rand", "randn", "new_tensor", "new_empty", "cumsum", "log")
 SIZES, NUMBERS = ("shape", "size"), ("len", "min", "max", "range", "int", "float", "item", "numel")
 VIEWS = (
     "view",
@@ -409,7 +410,8 @@ def _makes_a_new_one(value: ast.expr) -> bool:
     """Whether an expression surely makes a tensor that shares its numbers with no other."""
     if isinstance(value, ast.GeneratorExp | ast.ListComp):
         return _makes_a_new_one(value.elt)
-    return isinstance(value, NEW) or (isinstance(value, ast.Call) and callee(value) in MAKE)
+    made = callee(value) in (*MAKE, *FILLED) if isinstance(value, ast.Call) else False
+    return made or isinstance(value, NEW)
 
 
 def _is_computed(value: ast.expr) -> bool:
