@@ -237,12 +237,10 @@ class _Room:
             self.source.clock.check()
             side = side_of(self._others(sighting))
             verdicts, stmts = self.sighting(on_its_side(sighting, side, self))
-            if sighting.as_docstring:
-                found += verdicts
-                continue
             if sighting.place == "docstring":  # it is no comment: only what is false is said
                 if self._line(sighting.line) not in self.source.given.lines:
-                    found += [replace(v, deducts=False) for v in verdicts if v.verdict == "false"]
+                    false = (replace(v, deducts=False) for v in verdicts if v.verdict == "false")
+                    found += verdicts if sighting.as_docstring else false
                 continue
             if not (sighting.trailing or stmts - behind):  # a remark above a line that has its own
                 kept = ("true", "false") if stmts <= self.told else ("true",)

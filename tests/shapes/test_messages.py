@@ -41,6 +41,13 @@ def test_lines_that_the_handout_gave_are_nobodys_mistake():
     assert said(line, "return y", starter=f"    {line}\n") == []
 
 
+def test_a_row_of_the_handout_about_the_result_is_nobodys_mistake():
+    row = "# output: [batch, hidden, seq]"
+    (false,) = said(row, "return x * 2")
+    assert (false.line, false.verdict) == (2, "false") and "your comment" in false.message
+    assert "false" not in [v.verdict for v in said(row, "return x * 2", starter=f"    {row}\n")]
+
+
 def test_no_size_of_a_run_is_in_a_message():
     for verdict in said("y = x.flatten()[3:]  # [batch]", "return y * 2"):
         assert not any(digit in verdict.message.split(":", 1)[1] for digit in "0456789")

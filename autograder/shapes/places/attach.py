@@ -181,8 +181,8 @@ def _row(node: Node) -> list[str] | None:
 
 def _function_of(comment: Comment, traced: Traced, lines: list[str]) -> int:
     """The function that a comment is of: below it where it stands right above a `def`."""
-    line = comment.line
-    while comment.own and line < len(lines) and lines[line].strip()[:1] in ("#", "@"):
+    line, last = comment.line, min(comment.line + NEAR, len(lines))
+    while comment.own and line < last and lines[line].strip()[:1] in ("#", "@"):
         line += 1
     heads = [f.id for f in traced.functions if f.line == line + 1]
     return heads[0] if comment.own and heads else _innermost(traced, comment.line)

@@ -26,18 +26,8 @@ MAKE = ("matmul", "bmm", "mm", "einsum", "softmax", "exp", "sqrt", "tanh", "sum"
 MAKE += ("stack", "clone", "where", "masked_fill", "zeros_like", "ones_like", "empty_like")
 MAKE += ("full_like", "arange", "eye", "rand", "randn", "new_tensor", "new_empty", "cumsum", "log")
 SIZES, NUMBERS = ("shape", "size"), ("len", "min", "max", "range", "int", "float", "item", "numel")
-VIEWS = (
-    "view",
-    "reshape",
-    "transpose",
-    "permute",
-    "t",
-    "unsqueeze",
-    "squeeze",
-    "expand",
-    "flatten",
-)
-VIEWS += ("unflatten", "narrow", "chunk", "split", "unbind", "movedim", "swapaxes", "contiguous")
+VIEWS = ("view", "reshape", "flatten", "unflatten", "squeeze", "unsqueeze", "expand", "contiguous")
+VIEWS += ("transpose", "permute", "t", "swapaxes", "movedim", "chunk", "split", "unbind", "narrow")
 LIBRARIES = ("torch", "F", "math")
 FILLED = ("zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full")
 UNREADABLE = (ast.Try, ast.Global, ast.Nonlocal, ast.Delete, ast.Match, ast.Yield, ast.YieldFrom)
