@@ -47,7 +47,7 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
         edit = edits[key]
         # Of two results that nothing explains both may be spoiled by a line that they share.
         apart = key not in unknown or len(unknown) == 1
-        line, how = (None, "") if several else _at_one_line(search, parts, key, apart)
+        line, how = _at_one_line(search, parts, key) if apart and not several else (None, "")
         if edit is not None:
             line, how = edit.line, edit.how
         if line is None and known and known in (*same, found.get(None, ("", ""))[1]):
@@ -112,10 +112,9 @@ def _spoiled(search: Search, parts: Parts, edit: Edit) -> set:
     return {*parts.may} if spoiled is None else set(spoiled)
 
 
-def _at_one_line(search: Search, parts: Parts, key: object, apart: bool) -> tuple[int | None, str]:
-    """The line that only one result is made with, or the one line of it that the steps tell. apart:
-    whether what is wrong with others is not what is wrong with this one."""
-    line = (parts.only({key}) or _but_for_sizes(search, parts, key)) if apart else None
+def _at_one_line(search: Search, parts: Parts, key: object) -> tuple[int | None, str]:
+    """The line that only one result is made with, or the one line of it that the steps tell."""
+    line = parts.only({key}) or _but_for_sizes(search, parts, key)
     wrong = [each for each in parts.may[key] if search.likely.get(each, 1) == 0]
     alone = wrong[0] if len(wrong) == 1 and not _joins(search, wrong[0]) else None
     return (line, ALONE) if line is not None else (alone, NO_CAUSE)
