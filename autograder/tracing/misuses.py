@@ -424,6 +424,18 @@ def _is_divided(node: ast.AST) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
 
 
+def no_index(error: Error) -> str:
+    calls = (n for n in error.nodes() if isinstance(n, ast.Call) and callee(n) == "gather")
+    index = next((call.args[-1] for call in calls if call.args), None)
+    if index is None:
+        return ""
+    return (
+        f"`{error.text.of(index)}` says which numbers to pick, and has another number of axes than "
+        "what they are picked from: `unsqueeze(-1)` adds one, and `squeeze(-1)` takes it away from "
+        "what comes back."
+    )
+
+
 def no_matrix(error: Error) -> str:
     return "`.t()` turns tables of two axes alone: `.transpose(-2, -1)` exchanges the last two."
 
@@ -548,6 +560,7 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
      no_whole_number),
     ("TypeError", r"received an invalid combination of arguments - got \(.*float", no_whole_number),
     ("RuntimeError", r"t\(\) expects a tensor with <= 2 dimensions", no_matrix),
+    ("RuntimeError", r"[Ii]ndex tensor must have the same number of dimensions", no_index),
     ("UnboundLocalError", r"variable '(\w{1,60})'", set_later),
     ("TypeError", r"\(position \d+\) must be Tensor, not NoneType", a_none),
     ("TypeError", r"\(position \d+\) must be Tensor, not (list|tuple)", a_list),

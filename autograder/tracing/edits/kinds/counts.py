@@ -35,6 +35,7 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield from _of_a_size(source, function, above, below)
     elif isinstance(node, ast.BinOp):
         yield from _of_neighbours(source, node)
+        yield from _of_a_group(source, node)
     elif isinstance(node, ast.Compare):
         yield from _of_neighbours_on_both_sides(source, node)
     elif isinstance(node, ast.Assign):
@@ -327,3 +328,23 @@ def _of_what_was_there(source: Source, node: ast.While) -> Iterator[Edit]:
             count = source.in_brackets(test.comparators[0])
             how = f"`{source.shown(test)}` counts what was there before, too"
             yield source.with_text(test.comparators[0], f"{count} + {text}", how, 1)
+
+
+def _of_a_group(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`i // n`, where `n` is how many groups there are: one of them has `all // n` numbers."""
+    function = source.function(node)
+    if function is None or not isinstance(node.op, ast.FloorDiv) or number(node.right) is not None:
+        return
+    count, inside = source.of(node.right), source.inside(source.statement(node))
+    same = [n for n in inside if isinstance(n, ast.BinOp) and isinstance(n.op, ast.FloorDiv)]
+    places = sorted(source.span(n.right) for n in same if source.of(n.right) == count)
+    if source.span(node.right) != places[0] or not isinstance(node.left, ast.Name):
+        return
+    start, end = places[0][0], places[-1][1]
+    how = f"`{count}` is how many groups there are, and not how large one is"
+    read = {n.id for n in source.names(node)}
+    for whole in sorted(sizes(source, function) - read)[:MOST_SIZES]:
+        changed = source.text[start:end]
+        for first, last in reversed(places):
+            changed = f"{changed[: first - start]}({whole} // {count}){changed[last - start :]}"
+        yield source.with_span(node, (start, end), changed, how, 1)
