@@ -178,6 +178,8 @@ class Layout:
             below = self.beside(group[-1].line + 1, 1) if group[0].own else []
             becomes = bool(arrow) and len(claims) == 1
             again = [i for i in below if becomes or label in flat(self.stmts[i].targets)]
+            if not again and group[0].own and len(claims) > 1:  # a row of what the lines below make
+                again = [i for n, i in self._row(group[-1].line + 1, 1).items() if n == label]
             found.append((of_argument(claim, label), (headers[0].id, *again)))
         return found, tuple(rest)
 

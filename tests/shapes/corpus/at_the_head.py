@@ -111,3 +111,16 @@ class Reader(nn.Module):
     def forward(self, user_items, other):
         # user items: (batch, width, seq)  #! false
         return self.net(user_items)  # (batch, seq, width)
+
+# %% what the lines below make of each | Asked(letters, width)(facts[batch, items, letters], question[batch, letters])
+class Asked(nn.Module):
+    def __init__(self, letters, width):
+        super().__init__()
+        self.read, self.ask = nn.Linear(letters, width), nn.Linear(letters, width)
+
+    def forward(self, facts, question):
+        # facts.size() = (batch, items, width)
+        # question.size() = (batch, 1, width)
+        facts = self.read(facts)
+        question = self.ask(question).unsqueeze(1)
+        return facts * question  # (batch, items, width)
