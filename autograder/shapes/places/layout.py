@@ -159,9 +159,8 @@ class Layout:
             alone = [a for a, line in function.parameters.items() if line == claim.line]
             alone = [a for a in alone if a in every]
             label = alone[0] if len(alone) == 1 and not group[0].own else ""
-            label = (
-                every[0] if claim.role == "input" and group[0].own and len(every) == 1 else label
-            )
+            if claim.role == "input" and group[0].own and len(every) == 1:
+                label = every[0]
             if not label and claim.stages and len(claim.stages[0].terms) == 1:
                 label = claim.stages[0].terms[0].label
             arrow = next((becoming(c.text) for c in group if c.line == claim.line), "")
