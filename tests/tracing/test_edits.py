@@ -234,6 +234,20 @@ def f(n):
     assert versions([deaf])[0] == [None]
 
 
+def test_a_version_that_takes_its_time_within_few_rounds_is_given_up():
+    """Python squares whole numbers without a bound: of this one nobody sees the end."""
+    grows = "def f(n):\n    for i in range(60):\n        n = n * n\n    return 1\n"
+    one, two = versions([grows, "def f(n):\n    return n + 1\n"])[0]
+    assert one is None and two is None  # with what else was asked in one go
+    assert versions(["def f(n):\n    return n + 1\n"])[0][0][0].value == 4
+
+
+def test_what_is_counted_on_is_not_squared_in_each_round():
+    text = "def f(n, x):\n    for i in x:\n        n[i] = n.get(i, 0) + 1\n        y = i + 1\n"
+    squared = [edit for edit in edits(text) if "** 2" in edit.source]
+    assert {edit.line for edit in squared} == {4}
+
+
 def test_a_version_runs_nothing_but_what_it_defines(capfd):
     text = "print('seen')\nkept.append(1)\ndef f(n):\n    print('asked')\n    return n\n"
     (found,), namespace = versions([text])

@@ -1,7 +1,8 @@
 """Asks other versions of an answer: the student's own definitions with one small change each.
 
 Loaded by its path inside the sandbox, beside the runner. A change may make a loop endless, also in
-a student's own notebook: how many rounds run is counted, and what passes the bound is given up.
+a student's own notebook: how many rounds run is counted, and what passes the bound is given up. So
+is what takes its time within one round, as a whole number that is squared in each.
 
 Most versions differ from a `base` in one function. Then the base is defined once and that function
 alone is put in its place; an object that was built without it is used again. What comes of this is
@@ -15,6 +16,7 @@ import contextlib
 import io
 import operator
 import re
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +29,7 @@ MAX_ROUNDS = 3_000  # of the loops of one version, in a first look
 MAX_IN_FULL = 20_000  # the same where it is asked for in all calls
 MAX_ALL = 50_000  # of all versions together
 MAX_ITEMS = 100_000  # of all lists of one version that are written as a loop in brackets
+MAX_SECONDS = 2.0  # of the processor, for one version; the rounds end nearly every one before
 COUNTER, ITEMS = "_round_of_a_loop", "_items_of_a_list"
 EACH, ONCE_MORE = "_each_round", "_once_more"
 FILE = "<cell another version>"
@@ -61,10 +64,10 @@ def _outcomes(runner, base: _Base | None, header: dict, tensors: dict) -> tuple[
         before, outcomes, bound = list(out), None, _Rounds(min(left, most))
         put = base.put if base else partial(_itself, runner)
         # What stops it may be a decorator, a default value, the bound.
-        with contextlib.suppress(BaseException), put(text, bound) as version:
+        with contextlib.suppress(BaseException), _in_time(bound), put(text, bound) as version:
             version.brief = not header.get("wanted")
             outcomes = [version.call(call, tensors, out) for call in header["calls"]]
-        left = max(0, left - bound.count)
+        left = 0 if bound.late else max(0, left - bound.count)
         failed = outcomes is None or any(each.get("error") for each in outcomes)
         if bound.passed or (failed and not header.get("wanted")):
             outcomes = None
@@ -72,6 +75,31 @@ def _outcomes(runner, base: _Base | None, header: dict, tensors: dict) -> tuple[
                 del out[name]
         found.append(outcomes)
     return {"versions": found}, out
+
+
+@contextlib.contextmanager
+def _in_time(bound: _Rounds) -> Iterator[None]:
+    """Stops a version that computes for long, where the system can tell and the thread can hear."""
+
+    def stop(number, frame):
+        bound.late = True
+        while frame is not None:  # nothing of our own is stopped halfway
+            if frame.f_code.co_filename == FILE:
+                raise _Passed
+            frame = frame.f_back
+
+    try:
+        before = signal.signal(signal.SIGVTALRM, stop)
+    except (AttributeError, ValueError):  # another system; not the main thread
+        yield
+        return
+    try:
+        # Once more after that, for a version may catch what stops it.
+        signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS, MAX_SECONDS / 4)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 @contextlib.contextmanager
@@ -388,11 +416,12 @@ class _Rounds:
 
     def __init__(self, most: int):
         self.most, self.count, self.items = most, 0, 0
+        self.late = False  # whether it was stopped for its time
 
     @property
     def passed(self) -> bool:
         """Whether it was stopped."""
-        return self.count > self.most
+        return self.late or self.count > self.most
 
     def restart(self, other: _Rounds) -> None:
         """Counts for another version."""

@@ -12,13 +12,20 @@ from dataclasses import replace
 
 from autograder.tracing.edits.kinds.left_out import TRIANGLES
 from autograder.tracing.edits.kinds.names import keeps
-from autograder.tracing.edits.kinds.source import Edit, Source, changed_in_place, number
+from autograder.tracing.edits.kinds.source import (
+    Edit,
+    Source,
+    changed_in_place,
+    names_in,
+    number,
+)
 from autograder.tracing.text import callee, root_of
 
 OF_A_NUMBER = (
     ("({}) + 1", "`{}` is one less than what belongs there"),
     ("({}) - 1", "`{}` is one more than what belongs there"),
 )
+SQUARED = "({}) ** 2"
 # What stands around an expression `{}` then, and what is said of the expression without it.
 AROUND = (
     ("({}).transpose(-2, -1)", "the last two axes of `{}` stand in each other's place"),
@@ -30,7 +37,7 @@ AROUND = (
     ("1 - ({})", "`{}` stands where what is left of 1 belongs"),
     ("-({})", "`{}` has the wrong sign"),
     ("({}) ** 0.5", "the root of `{}` is not taken"),
-    ("({}) ** 2", "`{}` is not squared"),
+    (SQUARED, "`{}` is not squared"),
     *OF_A_NUMBER,
     ("abs({})", "`{}` has a sign where its size alone counts"),
     ("~({})", "`{}` is True where it should be False, and False where it should be True"),
@@ -73,7 +80,10 @@ def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
         alias = isinstance(node, ast.Name) and isinstance(made, ast.Assign)
         alias = alias and all(isinstance(t, ast.Name) for t in made.targets)
         alias = alias and not set(map(source.of, made.targets)) & _changed(source, made)
+        grows = isinstance(made, ast.Assign) and _reads_what_it_makes(source, made)
         for around, how in AROUND:
+            if around == SQUARED and grows:
+                continue  # a number that is squared in each round has millions of digits soon
             new, said = around.format(source.of(node)), how.format(source.shown(node))
             rank = 0 if alias else ANYWHERE
             edit = source.with_expression(node, new, said, rank)
@@ -116,6 +126,11 @@ def _is_whole(source: Source, node: ast.expr) -> bool:
     if isinstance(parent, ast.Call):
         return callee(parent) == "append" and node in parent.args
     return isinstance(parent, ast.Assign | ast.Return | ast.AugAssign | ast.ListComp | ast.Lambda)
+
+
+def _reads_what_it_makes(source: Source, made: ast.Assign) -> bool:
+    """Whether a statement counts on from what its target was: `n[a] = n.get(a, 0) + 1`."""
+    return bool({root_of(t) for t in made.targets} & set(names_in(source.of(made.value))))
 
 
 def _is_made(source: Source, node: ast.Name) -> bool:
