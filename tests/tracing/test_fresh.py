@@ -25,6 +25,7 @@ from tests.tracing.fresh import (
     PROVOKED,
     RIGHT,
     SEVENTH,
+    SIXTEENTH,
     SIXTH,
     TENTH,
     THIRD_COUNTED,
@@ -99,7 +100,7 @@ TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "
 
 
 MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH, *FOURTEENTH]
-MENDED += FIFTEENTH
+MENDED += [*FIFTEENTH, *SIXTEENTH]
 
 
 @pytest.mark.parametrize("program", share(MENDED, 8), ids=name)

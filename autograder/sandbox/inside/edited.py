@@ -66,7 +66,8 @@ def _outcomes(runner, base: _Base | None, header: dict, tensors: dict) -> tuple[
         # What stops it may be a decorator, a default value, the bound.
         with contextlib.suppress(BaseException), _in_time(bound), put(text, bound) as version:
             version.brief = not header.get("wanted")
-            outcomes = [version.call(call, tensors, out) for call in header["calls"]]
+            with bound.at_work():
+                outcomes = [version.call(call, tensors, out) for call in header["calls"]]
         left = 0 if bound.late else max(0, left - bound.count)
         failed = outcomes is None or any(each.get("error") for each in outcomes)
         if bound.passed or (failed and not header.get("wanted")):
@@ -83,10 +84,12 @@ def _in_time(bound: _Rounds) -> Iterator[None]:
 
     def stop(number, frame):
         bound.late = True
-        while frame is not None:  # nothing of our own is stopped halfway
+        while frame is not None and not bound.works:  # nothing of our own is stopped halfway
             if frame.f_code.co_filename == FILE:
-                raise _Passed
+                break
             frame = frame.f_back
+        if frame is not None:
+            raise _Passed
 
     try:
         before = signal.signal(signal.SIGVTALRM, stop)
@@ -417,11 +420,21 @@ class _Rounds:
     def __init__(self, most: int):
         self.most, self.count, self.items = most, 0, 0
         self.late = False  # whether it was stopped for its time
+        self.works = False  # whether calls are made, or what they gave is read
 
     @property
     def passed(self) -> bool:
         """Whether it was stopped."""
         return self.late or self.count > self.most
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[None]:
+        """While calls are made: they may be stopped anywhere."""
+        self.works = True
+        try:
+            yield
+        finally:
+            self.works = False
 
     def restart(self, other: _Rounds) -> None:
         """Counts for another version."""

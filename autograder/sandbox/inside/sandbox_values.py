@@ -69,6 +69,8 @@ def _key(key):
         return key
     if type(key) is tuple:
         return {"$tuple": [_key(part) for part in key[:MAX_DEPTH]]}
+    if isinstance(key, torch.Tensor):  # whose text is long in the making
+        return f"a tensor of shape {list(key.shape)}"[:MAX_TEXT]
     return str(key)[:MAX_TEXT]
 
 

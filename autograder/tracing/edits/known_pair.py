@@ -54,7 +54,9 @@ def of_a_known_pair(pairs: Pairs, message: str) -> tuple[Mended, ...]:
         own[late] = _after(pairs, own[late], own[1 - late])
         lines[late] = _line(pairs, own[late], own[1 - late])
     before = [each.edit for each in own]
-    made = [each.edit and pairs.where_it_is_made(each.edit) for each in own]
+    made = [each and pairs.where_it_is_made(each) for each in before]
+    if all(made):
+        made = [pairs.of_the_bound(e, o) for e, o in zip(made, reversed(before), strict=True)]
     own = [replace(each, edit=edit) for each, edit in zip(own, made, strict=True)]
     lines = [
         each.edit.line if each.edit and each.edit not in before else line

@@ -22,15 +22,19 @@ from autograder.tracing.edits.kinds.source import (
     NATURAL,
     Edit,
     is_about,
+    is_comparison,
+    is_counted_from_one,
     is_read_at,
     lines_that_make,
+    made_for,
+    names_in,
 )
 from autograder.tracing.edits.parts import wrong_parts
 from autograder.tracing.edits.search import SURVIVE, Search
 from autograder.tracing.look import Told
 
 MOST_OF_KNOWN = 16  # pairs of changes that each leave a known mistake
-MOST_OF_TWO = 12_000  # the same for two at once
+MOST_OF_TWO = 30_000  # the same for two at once
 MOST_OF_ALL = 16_000_000  # the same of all with all, which cost as much to make as to run
 MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
 NEAREST = 4  # changes behind which a second one is looked for
@@ -117,7 +121,6 @@ class Pairs:
         if self.place is None:
             return ()
         found: dict[tuple, Edit] = {}  # of those that give the same the likeliest
-        hidden: list[Edit] = []  # what shows only where another slip is undone
         changed = {edit.source for edit in self.change}
         for edit, gave in zip(self.search.tried, self.search.gave, strict=True):
             natural = edit.rank <= NATURAL and not (edit.missing or edit.unsure)
@@ -126,9 +129,7 @@ class Pairs:
             if edit.source in changed:
                 key = edit.line, str(mark(gave))
                 found[key] = min(found.get(key, edit), edit, key=self.search.doubt)
-            elif edit.rank < NATURAL:
-                hidden.append(edit)
-        own = list(found.values())
+        own, hidden = list(found.values()), [e for e in self.hidden if e.rank < NATURAL]
         pairs = [*itertools.combinations(own, 2), *itertools.product(own, hidden)]
         pairs = [
             (one, other)
@@ -164,7 +165,26 @@ class Pairs:
         fine = self.versions.all_right([text for _, text in texts])
         found = [pair for (pair, _), is_right in zip(texts, fine, strict=True) if is_right]
         best = self._spoken_of(found)
-        return self._told(*best) if found and self._is_one_place([best, *found]) else ()
+        if not found or not self._is_one_place([best, *found]):
+            return ()
+        return self._told(*self._of_what_takes_it(best, found))
+
+    def _of_what_takes_it(
+        self, best: tuple[Edit, Edit], found: list[tuple[Edit, Edit]]
+    ) -> tuple[Edit, Edit]:
+        """A pair of changes, or another that does as much by leaving out the step which alone reads
+        what one of them changes: that step does not belong there, whatever it reads."""
+        for place, own in enumerate(best):
+            for pair in found:
+                other = pair[place]
+                same = pair[1 - place].source == best[1 - place].source
+                if same and other.takes and own.line in self._alone_feeds(other.line):
+                    return pair
+        return best
+
+    def _alone_feeds(self, line: int) -> set[int]:
+        """The lines that make what the statement of a line reads and no other one."""
+        return set(made_for(line, self.wrong.source).values())
 
     def _spoken_of(self, found: list[tuple[Edit, Edit]]) -> tuple[Edit, Edit]:
         """The first of some pairs, or one as good, whose statements speak of what the known
@@ -204,8 +224,9 @@ class Pairs:
         right_ones = [each for each, is_right in zip(survive, fine, strict=True) if is_right]
         if not right_ones:
             return ()
-        one, two, _ = min(right_ones, key=lambda each: self._doubts(*each[:2]))
-        return self._told(one, two)
+        pairs = [(one, two) for one, two, _ in right_ones]
+        best = min(pairs, key=lambda pair: self._doubts(*pair))
+        return self._told(*self._of_what_takes_it(best, pairs))
 
     def _behind(self, one: Edit) -> Iterator[tuple[Edit, str]]:
         """Second changes behind a first: those that alone change something."""
@@ -215,14 +236,16 @@ class Pairs:
             found = self.search.in_order([e.behind(one, text) for e in edits(one.source)])
             yield from ((two, two.source) for two in found if self.search.may_be(two))
             return
-        yield from ((two, text) for two in self.change if (text := one.after(two)))
+        behind = [*self.change, *self.hidden]
+        yield from ((two, text) for two in behind if (text := one.after(two)))
 
     def after(self, one: Edit) -> list[Edit]:
         """The changes that make all right behind a first one, what is put in after all others."""
         (outcomes,) = self.versions.on_all([one.source])
         if outcomes is None:
             return []
-        search = Search(replace(self.wrong, source=one.source, outcomes=outcomes), {})
+        told = [each.where.first_wrong for each in self.versions.told_in(one.source, "")]
+        search = Search(replace(self.wrong, source=one.source, outcomes=outcomes), {}, told=told)
         found = search.one() or search.missing()
         found = [edit.behind(one, self.wrong.source) for edit in found]
         return [edit for edit in found if edit.line != one.line]
@@ -280,8 +303,27 @@ class Pairs:
         """Two changes that together make all right, as they are told."""
         pairs = (one, two), (two, one)
         return tuple(
-            Mended.by(self.where_it_is_made(own), self._named(own, other)) for own, other in pairs
+            Mended.by(self.of_the_bound(self.where_it_is_made(own), other), self._named(own, other))
+            for own, other in pairs
         )
+
+    def of_the_bound(self, own: Edit, other: Edit) -> Edit:
+        """The change of the line that makes a bound for one comparison alone, where that does as
+        much as a change of the comparison."""
+        (start, end), source = own.place, self.wrong.source
+        old = source[start:end]
+        if not is_comparison(old):
+            return own
+        names = [name for name in names_in(old) if is_read_at(name, own.line, source)]
+        lines = {n for name in names for n in lines_that_make(name, source, own.line, asked=False)}
+        made = [e for e in self.search.tried if e.line in lines and e.is_natural]
+        made = [e for e in made if is_counted_from_one(e, source)]
+        made = sorted(made, key=self.search.doubt)[:MOST_OF_KNOWN]
+        texts = [(edit, text) for edit in made if (text := edit.after(other))]
+        gave = self.versions.in_the_call([text for _, text in texts])
+        texts = [each for each, came in zip(texts, gave, strict=True) if self.versions.fits(came)]
+        fine = self.versions.all_right([text for _, text in texts])
+        return next((e for (e, _), is_right in zip(texts, fine, strict=True) if is_right), own)
 
     def where_it_is_made(self, edit: Edit) -> Edit:
         """The change of the line that makes a variable for this one place, where that gives the
@@ -333,7 +375,7 @@ class Pairs:
         in."""
         (came,) = self.versions.on_all([edit.source])
         return bool(came) and all(
-            matches(got, wanted, self.rtol)
+            self.versions.same(got, wanted)
             for place, (got, wanted) in enumerate(zip(came, gives, strict=False))
             if not self.versions.is_by_chance(place)
         )
@@ -369,7 +411,7 @@ class Pairs:
                 continue
             own = mark(gave)
             for (check, message, gives), theirs in zip(known, marks, strict=True):
-                if may_match(own, theirs) and matches(gave, gives[self.place], self.rtol):
+                if may_match(own, theirs) and self.versions.same(gave, gives[self.place]):
                     found.append((edit, check, message, gives))
         return found
 
@@ -388,6 +430,18 @@ class Pairs:
             e
             for e, g in came
             if one or not matches(g, as_it_is, self.rtol) or g.after.keys() != as_it_is.after.keys()
+        ]
+
+    @cached_property
+    def hidden(self) -> list[Edit]:
+        """The natural changes with which the same comes back: what shows only where another slip
+        is undone."""
+        changed = {edit.source for edit in self.change}
+        return [
+            edit
+            for edit, gave in zip(self.search.tried, self.search.gave, strict=True)
+            if edit.is_natural and edit.source not in changed
+            if gave is not None and gave.error is None
         ]
 
     @cached_property

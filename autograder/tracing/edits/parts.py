@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from autograder.course.asking import Finding, Verdict, Where
 from autograder.course.calls import Outcome
 from autograder.judging.difference import difference
+from autograder.tracing.edits.kinds.source import changed_in_place
 from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.say import MISSING
 from autograder.tracing.text import Text, callee, made_in, own_nodes, root_of
@@ -95,7 +96,7 @@ def parts_of(asked: WrongAnswer) -> Parts | None:
     elements = _elements(last) if isinstance(last, ast.Return) else None
     inside = [*own_nodes(function)] if elements else []
     returns = sum(isinstance(n, ast.Return) for n in inside)
-    if not elements or returns != 1 or any(isinstance(n, UNREADABLE) for n in inside):
+    if not elements or returns != 1 or any(map(_is_unreadable, inside)):
         return None
     pairs = _pairs(asked, asked.outcomes, list(elements))
     if pairs is None:
@@ -123,6 +124,21 @@ def parts_of(asked: WrongAnswer) -> Parts | None:
     made = (n for n in inside if isinstance(n, ast.Assign))
     starts = {n.lineno for n in made for _, value in made_in(n) if _is_a_start(value)}
     return Parts(may, surely, wrong, flow.all, alone, last.lineno, turned, behind, starts)
+
+
+def _is_unreadable(node: ast.AST) -> bool:
+    """Whether nobody can tell what a statement has a part in: as where a loop changes what comes
+    out of a list that is written as a loop."""
+    if isinstance(node, UNREADABLE):
+        return True
+    if not isinstance(node, ast.For):
+        return False
+    written = any(isinstance(n, ast.GeneratorExp | ast.ListComp) for n in ast.walk(node.iter))
+    inside = [n for each in node.body for n in ast.walk(each)]
+    changed = changed_in_place(inside) | {
+        root_of(n.target) for n in inside if isinstance(n, ast.AugAssign)
+    }
+    return written and bool(_stored(node.target) & changed)
 
 
 def _is_a_start(value: ast.expr) -> bool:
@@ -189,6 +205,9 @@ def _elements(last: ast.Return) -> Mapping[object, ast.expr]:
     value = last.value
     if isinstance(value, ast.Tuple | ast.List):
         return dict(enumerate(value.elts))
+    if isinstance(value, ast.Call) and ast.unparse(value.func) == "dict" and not value.args:
+        named = {k.arg: k.value for k in value.keywords}
+        return named if None not in named else {}
     if isinstance(value, ast.Dict):
         keys = [k.value if isinstance(k, ast.Constant) else None for k in value.keys]
         if None not in keys:
@@ -338,6 +357,9 @@ class _Flow:
             read = _read(node.iter)
             for name in _stored(node.target):
                 self.made.setdefault(name, []).append((node.lineno, read | heads))
+            for target, items in _rounds_of(node.target, node.iter):
+                for name in _stored(target):
+                    self.of.setdefault(name, set()).update(_shared_with(items))
         elif isinstance(node, ast.With):
             read = set().union(*(_read(item.context_expr) for item in node.items))
         else:
@@ -375,6 +397,21 @@ def _targets(node: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
         yield from [(node.target, node.value)] if node.value is not None else []
     elif isinstance(node, ast.Assign):
         yield from made_in(node)
+
+
+def _rounds_of(target: ast.expr, items: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What a loop gives in each round, each with what it goes through: one of it is a part of it,
+    or a view."""
+    name = callee(items) if isinstance(items, ast.Call) else ""
+    parts = getattr(target, "elts", [])
+    given = items.args if name in ("zip", "enumerate") else []
+    if name == "enumerate" and len(parts) == 2 and given:
+        yield from _rounds_of(parts[1], given[0])
+    elif len(parts) == len(given) > 0 and not any(isinstance(n, ast.Starred) for n in given):
+        for each, own in zip(parts, given, strict=True):
+            yield from _rounds_of(each, own)
+    elif name != "range":
+        yield target, items
 
 
 def _shared_with(value: ast.expr) -> set[str]:

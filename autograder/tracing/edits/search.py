@@ -21,6 +21,8 @@ from autograder.tracing.edits.kinds.source import (
     Edit,
     conditions_of,
     is_alias,
+    is_comparison,
+    is_counted_from_one,
     is_read_at,
     is_slice,
     is_strict,
@@ -47,9 +49,10 @@ SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
 FEEDS = 2  # the same on one that makes what such a line takes, or runs in no call that is right
 HANDED = re.compile(r"[\s,]*\w+=(\w+)[\s,]*")  # an argument that is a variable
-ONE_MORE = re.compile(r"\(?\w+ [+-] 1\)?")  # a number that is one off where it is made
+ONE_MORE = re.compile(r"\(*\w+\)* [+-] 1\)*")  # a number that is one off where it is made
 TURNED = ".transpose("  # how a change exchanges axes
 ORDER = re.compile(r"it (?:runs|overwrites|counts|reads|leaves) ")  # of when a statement runs
+SHARED = 6  # how much less likely one is that changes what comes out right, too
 TOLD_TO_LACK = 2  # the same for what is missing, which shows on a later line, too
 
 
@@ -176,7 +179,7 @@ class Search:
             return alone
         stays = old in edit.new
         for name in names_in(old):
-            threshold = is_strict(old)
+            threshold = is_comparison(old)
             alone = (is_slice(old) or threshold) and is_read_at(name, edit.line, source)
             more = int(TURNED in edit.new or not (old.isidentifier() or alone))
             for line in reversed(lines_that_make(name, source, edit.line)):
@@ -185,6 +188,8 @@ class Search:
                 if self.likely.get(line, 1) < SURELY_RIGHT:
                     own = [e for e in self.mending if e.line == line] + self.at(line)
                     own = [e for e in own if not (e.missing or e.by_name)]
+                    if threshold and not is_strict(old):  # what is as large stays, as a rule
+                        own = [e for e in own if is_counted_from_one(e, source)]
                     most = NATURAL + 1 if threshold else edit.rank - more
                     own = [e for e in own if e.rank <= most]
                     if own:
@@ -255,5 +260,5 @@ class Search:
         told = much * (edit.line in self.told or edit.line in self.draws)
         if not (told or edit.missing):
             told = self.few * (edit.line in self.only_there) or FEEDS * (edit.line in self.feeding)
-        shared = self.parts is not None and self.parts.is_shared(edit.line)
+        shared = SHARED * (self.parts is not None and self.parts.is_shared(edit.line))
         return 2 * edit.rank + self.likely.get(edit.line, 1) - told + shared

@@ -41,7 +41,7 @@ from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.edits.written import at_what_it_wrote
 from autograder.tracing.first_wrong import LAYOUT
 from autograder.tracing.look import OF_ONE_SIDE, TWO_AT_ONCE, Look
-from autograder.tracing.proof.taken_there import line_of_scores
+from autograder.tracing.proof.taken_there import line_of_copy, line_of_scores
 from autograder.tracing.raised import without_advice
 from autograder.tracing.say import NO_CAUSE
 from autograder.tracing.text import Text, callee, function_around
@@ -88,6 +88,7 @@ def _told(
     known = named and _is_known(first, asked.known)
     pair = first.check.split(" + ") if " + " in first.check else ()
     lines, own_line = _told_by_name(placed, asked.known), named and placed.where is not None
+    lines += _where_copied(pair, asked)
     at_a_line = own_line or (settled and placed.where is not None)
     search = Search(asked, _likely(look), at_a_line, lines, pair)
     one = search.one() or ([] if known else _put_in(search, placed))
@@ -98,6 +99,7 @@ def _told(
         apart = by_parts(search)
         of_known, two = (False, apart) if apart else (of_known, two)
         two = two or (Pairs(search).of_all() if placed.where is None else ())
+    two = _with_what_the_steps_tell(two, placed)
     if two and one:  # two slips in their places, for one step that could be missing anywhere
         one = []
     if settled and one:
@@ -148,6 +150,9 @@ def _two(
     if found and found[-1].line is not None:
         return True, found
     others = pairs.two(known) or beside_a_judge(first, search)
+    words = _known_words(first, search.wrong.known) if known else ""
+    if words and any(each.known not in ("", words) for each in others):
+        others = ()  # that mistake explains all that came back, and this is another one
     return (False, others) if others else (bool(found), found)
 
 
@@ -181,6 +186,13 @@ def _told_by_name(placed: Finding, known: Answers) -> list[int]:
     if not listed:
         return [placed.where.first_wrong]
     return [n for n in listed if any(f"Line {n}: {m}" in placed.message for m in said)]
+
+
+def _where_copied(pair: Sequence[str], asked: WrongAnswer) -> list[int]:
+    """The lines that copy the weights of which one of two known mistakes speaks."""
+    text = Text(asked.source)
+    words = [m for check, m, _ in asked.known.mistakes if check in pair]
+    return [line for each in words if (line := line_of_copy(each, 0, text)) is not None]
 
 
 def _tells_the_same(
@@ -217,6 +229,17 @@ def _with_its_line(one: Mended, placed: Finding, search: Search) -> Mended:
         return replace(one, line=int(line[1]), at=None)
     call = the_call_named(one.known, Text(search.wrong.source)) if one.line is None else None
     return replace(one, line=call.lineno) if call is not None else one
+
+
+def _with_what_the_steps_tell(found: tuple[Mended, ...], placed: Finding) -> tuple[Mended, ...]:
+    """Two mistakes, one of them on the line that the steps tell, where the other one stands
+    further down, so that what goes wrong before is not of its making."""
+    if len(found) != 2 or found[0].line is None or found[1].line is not None:
+        return found
+    where = placed.where
+    if where is None or not where.how or not where.first_wrong < found[0].line:
+        return found
+    return found[0], replace(found[1], line=where.first_wrong, at=None)
 
 
 def _tells_both(placed: Finding, two: tuple[Mended, ...]) -> bool:

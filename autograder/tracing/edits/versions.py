@@ -96,7 +96,7 @@ class Versions:
             as_it_is = self.wrong.outcomes[self.place]
             return gave.error is None and not matches(gave, as_it_is, self.rtol)
         wanted = self.wrong.known.expected[self.place]
-        if not self._same(gave, wanted):
+        if not self.same(gave, wanted):
             return False
         by_value = not matches(self.wrong.outcomes[self.place], wanted, self.rtol)
         return by_value or not changes_more(gave, wanted)  # else that alone was wrong
@@ -115,7 +115,7 @@ class Versions:
         they take their time with what is wrong."""
         wanted = self.wrong.known.expected
         return gave is not None and all(
-            self._same(got, wanted[i]) for i, got in enumerate(gave) if not self.is_by_chance(i)
+            self.same(got, wanted[i]) for i, got in enumerate(gave) if not self.is_by_chance(i)
         )
 
     def is_by_chance(self, place: int) -> bool:
@@ -123,7 +123,7 @@ class Versions:
         calls = self.wrong.calls
         return by_chance(calls, self.wrong.known, place) or by_itself(calls[place], calls)
 
-    def _same(self, gave: Outcome, wanted: Outcome) -> bool:
+    def same(self, gave: Outcome, wanted: Outcome) -> bool:
         """Whether a version gives what is asked for; but for gradients where its layers go by names
         of their own, which the judges know."""
         own, asked = gave.gradients, wanted.gradients

@@ -22,6 +22,7 @@ from autograder.tracing.misuses.objects import (
     asks_nothing,
     begins_behind,
     given_whole,
+    inputs_as_output,
     kept_nothing,
     late_super,
     no_list,
@@ -32,6 +33,7 @@ from autograder.tracing.misuses.objects import (
     registers,
     size_called,
     size_indexed,
+    with_the_inputs,
 )
 from autograder.tracing.misuses.tensors import (
     another_device,
@@ -72,6 +74,7 @@ _OPERANDS = r"unsupported operand type\(s\) for [^:]{1,9}: .*"
 MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("TypeError", r"\btuple\b(?! of)", a_comma),
     ("AttributeError", r"'tuple' object has no attribute", a_comma),
+    ("AttributeError", r"'tuple' object has no attribute", with_the_inputs),
     ("AttributeError", r"'tuple' object has no attribute", given_whole),
     ("AttributeError", _NOT_BEGUN, late_super),
     ("AttributeError", _NOT_BEGUN, no_super),
@@ -160,6 +163,10 @@ ELSEWHERE = {
     late_super: lambda error: (begins_behind(error).lineno, "it runs too late"),
     not_asked_for: lambda error: (asks_nothing(error)[0].lineno, "it does not ask for all of it"),
     kept_nothing: lambda error: (registers(error).lineno, "it puts None in the place of a tensor"),
+    with_the_inputs: lambda error: (
+        inputs_as_output(error).lineno,
+        "it takes other arguments than it is called with",
+    ),
     as_a_hook: lambda error: (
         error.text.function(error.found[1]).lineno,
         "it takes other arguments than it is called with",

@@ -75,6 +75,35 @@ def a_list(error: Error) -> str:
     return f"{what}: `torch.stack(...)` makes one tensor of a list of tensors of one shape."
 
 
+def with_the_inputs(error: Error) -> str:
+    """A forward hook whose second argument is meant to be the output: `def hook(layer, out, n=n)`,
+    which gets the inputs by that name, and the output by the next."""
+    function = inputs_as_output(error)
+    if function is None:
+        return ""
+    name, later = (a.arg for a in function.args.args[1:3])
+    return (
+        f"`{function.name}` is called with the layer, its inputs, a tuple, and its output: the "
+        f"inputs arrive as `{name}`, and the output as `{later}`."
+    )
+
+
+def inputs_as_output(error: Error) -> ast.FunctionDef | None:
+    """The forward hook that takes its inputs for the output."""
+    function = function_around(error.text, error.line or 0)
+    if function is None or not 2 < len(function.args.args) <= 2 + len(function.args.defaults):
+        return None
+    calls = [n for n in error.text.nodes if isinstance(n, ast.Call) and n.args]
+    hooked = {getattr(n.args[0], "id", "") for n in calls if callee(n) == "register_forward_hook"}
+    used = {
+        n.value.id
+        for n in error.nodes()
+        if isinstance(n, ast.Attribute | ast.Subscript)
+        if isinstance(n.value, ast.Name)
+    }
+    return function if function.name in hooked and function.args.args[1].arg in used else None
+
+
 def given_whole(error: Error) -> str:
     """A tuple that a function of the student's is given, as a hook is of what gives one."""
     function = function_around(error.text, error.line or 0)

@@ -45,7 +45,7 @@ def ways_to_mend(judged: Judged, replay: Replay, group: Sequence[int]) -> Iterat
     """Each small change of these steps, which one place in the text made."""
     steps = [judged.steps[i] for i in group]
     first = steps[0]
-    if first.calls is None:
+    if any(step.calls is None for step in steps):
         return
     if first.kind != "float":
         yield from _left_out(judged, group, steps)

@@ -233,18 +233,21 @@ def _the_same_before(judged: Judged, group: Sequence[int]) -> set[int]:
     """The steps before those of several rounds that give one and the same part in each: a round
     may need its own. What a line took out of several that were there is that line's affair."""
     found: set[int] = set()
-    if len(group) < 2:
-        return found
-    for operand in zip(*(judged.steps[i].inputs for i in group), strict=False):
-        if judged.steps[operand[0]].place is None:
+    left, seen = [tuple(group)] if len(group) > 1 else [], set()
+    while left:
+        own = left.pop()
+        if own in seen:  # steps meet again further up, by many ways
             continue
-        if not are_the_same(judged, operand):
-            if not any(i in judged.like or i in group for i in operand):
-                found |= _the_same_before(judged, operand)  # a wrong step, or too few numbers
-            continue
-        if len(set(operand)) == 1 and len(siblings(judged, operand[0])) >= len(group):
-            continue
-        found |= {*operand, *_the_same_before(judged, operand)}
+        seen.add(own)
+        for operand in zip(*(judged.steps[i].inputs for i in own), strict=False):
+            if judged.steps[operand[0]].place is None:
+                continue
+            if not are_the_same(judged, operand):
+                if not any(i in judged.like or i in own for i in operand):
+                    left.append(operand)  # a wrong step, or too few numbers
+            elif len(set(operand)) > 1 or len(siblings(judged, operand[0])) < len(group):
+                found |= set(operand)
+                left.append(operand)
     return found
 
 

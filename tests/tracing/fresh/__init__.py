@@ -34,7 +34,7 @@ EIGHTH, NINTH = programs_in("eighth.txt"), programs_in("ninth.txt")
 TENTH, ELEVENTH = programs_in("tenth.txt"), programs_in("eleventh.txt")
 TWELFTH, THIRTEENTH = programs_in("twelfth.txt"), programs_in("thirteenth.txt")
 FOURTEENTH = programs_in("fourteenth.txt")
-FIFTEENTH = programs_in("fifteenth.txt")
+FIFTEENTH, SIXTEENTH = programs_in("fifteenth.txt"), programs_in("sixteenth.txt")
 
 
 def _in_the_first_half(program: Program) -> bool:

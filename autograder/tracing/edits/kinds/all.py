@@ -13,6 +13,7 @@ from autograder.tracing.edits.kinds.commas import of_commas
 from autograder.tracing.edits.kinds.conditions import of_conditions
 from autograder.tracing.edits.kinds.counts import of_counts
 from autograder.tracing.edits.kinds.elsewhere import of_what_stands_elsewhere
+from autograder.tracing.edits.kinds.gradients import of_gradients
 from autograder.tracing.edits.kinds.hooks import of_hooks
 from autograder.tracing.edits.kinds.indices import of_indices
 from autograder.tracing.edits.kinds.left_out import of_what_is_left_out
@@ -22,6 +23,7 @@ from autograder.tracing.edits.kinds.names import of_names
 from autograder.tracing.edits.kinds.neighbours import of_neighbours
 from autograder.tracing.edits.kinds.numbers import of_numbers
 from autograder.tracing.edits.kinds.operators import of_identity, of_operators
+from autograder.tracing.edits.kinds.rounds import of_rounds
 from autograder.tracing.edits.kinds.sharing import of_sharing
 from autograder.tracing.edits.kinds.siblings import of_siblings
 from autograder.tracing.edits.kinds.slices import of_slices
@@ -44,6 +46,8 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_statements,
     of_moves,
     of_hooks,
+    of_gradients,
+    of_rounds,
     of_brackets,
     of_commas,
     of_conditions,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -34,7 +35,7 @@ KINDS = (
     "uniform_ normal_",
     "zeros_like ones_like",
     "stack cat",
-    "relu gelu tanh sigmoid",
+    "relu gelu tanh sigmoid elu",
     "ReLU GELU Tanh Sigmoid",
     "softmax log_softmax",
     "floor ceil",
@@ -84,6 +85,7 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_heads_as_items(source, node)
         yield from _of_inverses(source, node)
         yield from _of_signs(source, node)
+        yield from _of_copied_weights(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if node.attr in ("T", "mT", "data"):
             how = f"`{source.shown(node)}` turns what should stay as it is"
@@ -123,6 +125,14 @@ def _another_function(source: Source, node: ast.Call) -> Iterator[Edit]:
         # The softmax of a log_softmax is a softmax: before a second one both would be right.
         rank = 4 if other == "log_softmax" else 0
         yield source.with_span(node, (end - len(name), end), other, how, rank)
+
+
+def _of_copied_weights(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """A matrix that is copied as it stands, from a layer that keeps it turned."""
+    given = node.args[0] if callee(node) in ("copy_", "Parameter") and node.args else None
+    if given is not None and not re.search(r"\.(?:T|mT|t\(\)|transpose\(.*\))$", source.of(given)):
+        how = f"`{source.shown(given)}` is copied as it stands, and has to be turned"
+        yield source.with_expression(given, f"{source.in_brackets(given)}.mT", how, 1)
 
 
 def _of_signs(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -491,8 +501,25 @@ def _of_a_start(source: Source, node: ast.Call) -> Iterator[Edit]:
     elif name in ("zeros_like", "empty_like", "ones_like") and node.args:
         given = source.of(node.args[0])
         yield source.with_text(node, f"({given}).clone()", how, 2)
-        yield source.with_text(node, f'torch.full_like({given}, float("-inf"))', how, 2)
+        rank = 0 if _is_a_running_maximum(source, statement) else 2
+        yield source.with_text(node, f'torch.full_like({given}, float("-inf"))', how, rank)
     elif name in ("zeros", "ones", "new_zeros", "new_ones") and node.args:
-        yield source.with_text(node, f'{source.of(node)}.fill_(float("-inf"))', how, 2)
+        rank = 0 if _is_a_running_maximum(source, statement) else 2
+        yield source.with_text(node, f'{source.of(node)}.fill_(float("-inf"))', how, rank)
     elif name in ("tensor", "full", "new_full") and node.args and number(node.args[-1]) == 0:
         yield source.with_text(node.args[-1], 'float("-inf")', how, 1)
+
+
+def _is_a_running_maximum(source: Source, statement: ast.Assign) -> bool:
+    """Whether a variable that begins there is compared in a loop with what it becomes then."""
+    function, names = source.function(statement), set(map(source.of, statement.targets))
+    loops = source.inside(function) if function is not None else []
+    for loop in (n for n in loops if isinstance(n, ast.For | ast.While)):
+        for each in (n for n in source.inside(loop) if isinstance(n, ast.Assign)):
+            value = each.value if isinstance(each.value, ast.Call) else None
+            if value is None or not names & set(map(source.of, each.targets)):
+                continue
+            asks = any(isinstance(n, ast.Compare) for n in source.inside(value))
+            if callee(value) in ("maximum", "max") or (callee(value) == "where" and asks):
+                return True
+    return False

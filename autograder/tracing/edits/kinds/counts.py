@@ -30,6 +30,7 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         function = source.function(node)
         if function is not None and _is_count(source, function, below):
             yield from _of_its_sum(source, above, below)
+            yield from _of_one_more(source, above, below)
             yield from _others(source, function, above, below)
         elif function is not None:
             yield from _of_a_size(source, function, above, below)
@@ -277,6 +278,14 @@ def _of_its_sum(source: Source, above: ast.expr, below: ast.expr) -> Iterator[Ed
     counts = isinstance(below, ast.Call) and isinstance(below.func, ast.Attribute)
     if counts and callee(below) in ("numel", "size"):
         yield source.with_text(below, f"{source.of(below.func.value)}.sum()", how, 1)
+
+
+def _of_one_more(source: Source, above: ast.expr, below: ast.expr) -> Iterator[Edit]:
+    """A count of borders or places, by which what lies between them is divided: one less; or one
+    of what lies between, where that of the places belongs."""
+    how = f"`{source.shown(below)}` is not what `{source.shown(above)}` is divided by"
+    for sign in "-+" if isinstance(below, ast.Call | ast.Subscript | ast.Name) else "":
+        yield source.with_text(below, f"({source.of(below)} {sign} 1)", how, 1)
 
 
 def _of_a_size(

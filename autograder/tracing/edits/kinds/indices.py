@@ -229,6 +229,8 @@ def _of_a_count(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         if isinstance(each, ast.Name) and each.id in given and isinstance(node.ctx, ast.Load):
             how = f"`{each.id}` is one more than the last place, in `{source.shown(node)}`"
             yield source.with_text(each, f"{each.id} - 1", how, 1)
+            how = f"`{each.id}` is not the place that belongs in `{source.shown(node)}`"
+            yield source.with_text(each, "-1", how, 2)
 
 
 def _of_one_in_a_loop(source: Source, node: ast.Subscript) -> Iterator[Edit]:

@@ -109,16 +109,22 @@ def _with(source: Source, node: ast.Call, more: str, how: str, rank: int) -> Edi
     return source.with_span(node, (end - 1, end), f"{', ' if inside else ''}{more})", how, rank)
 
 
+def _is_torchs(node: ast.Call) -> bool:
+    """Whether a call is of a function of torch's, and of no method: `torch.sum(x)`."""
+    return getattr(getattr(node.func, "value", None), "id", "") == "torch"
+
+
 def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
     name, shown = callee(node), source.shown(node)
     is_method = isinstance(node.func, ast.Attribute)
     named = {keyword.arg for keyword in node.keywords}
-    library = is_method and isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
+    library = is_method and _is_torchs(node)
     axes = len(node.args) - library
     if name in REDUCES and is_method and axes <= 0 and not {"dim", "axis"} & named:
         how = f"`{name}` runs over all axes in `{shown}`"
         for more in WITH_AXIS:  # the first of a norm is which one
             yield _with(source, node, f"dim={more}" if name == "norm" else more, how, 1)
+        yield _with(source, node, "dim=(0, 1)", how, 2)
     elif name in REDUCES and axes < 2 and not {"keepdim", "keepdims"} & named and is_method:
         how = f"`{shown}` drops the axis that it runs along, so that the next step meets another"
         yield _with(source, node, "keepdim=True", how, 1)
@@ -162,6 +168,12 @@ def _of_several_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
     if callee(node) not in REDUCES or not isinstance(node.func, ast.Attribute):
         return
     shown = source.shown(node)
+    yield from _of_one_place(source, node)
+    dims = [*node.args[_is_torchs(node) :], *(k for k in node.keywords if k.arg == "dim")]
+    if len(dims) == 1 and len(node.keywords) <= 1:
+        how = f"`{shown}` runs along one axis where it should along all"
+        given = source.of(node.args[0]) if _is_torchs(node) and node.args else ""
+        yield source.with_text(node, f"{source.of(node.func)}({given})", how, 2)
     for each in node.args:
         if number(each) == 0:
             how = f"`{shown}` runs along one axis where it should along two"
@@ -170,6 +182,20 @@ def _of_several_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
     if "dim" in named and "keepdim" not in named:
         how = f"`{shown}` runs along another axis than it should, and drops it"
         yield source.with_text(named["dim"].value, "-1, keepdim=True", how, 2)
+
+
+def _of_one_place(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`x[:, -1].mean(0)`, where the mean is over all places of both axes."""
+    of, axes = node.func.value, [*node.args, *(k.value for k in node.keywords)]
+    index = of.slice if isinstance(of, ast.Subscript) and len(axes) == 1 else None
+    parts = index.elts if isinstance(index, ast.Tuple) else []
+    if len(parts) < 2 or source.of(parts[0]) != ":" or number(parts[1]) is None:
+        return
+    if number(axes[0]) == 0:
+        how = f"`{source.shown(of)}` is of one place alone, where all of them belong"
+        rest = ", ".join([":", ":", *map(source.of, parts[2:])])
+        new = f"{source.of(of.value)}[{rest}].{callee(node)}((0, 1))"
+        yield source.with_text(node, new, how, 2)
 
 
 def _of_products(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -244,12 +244,21 @@ def _of_copies(source: Source, node: ast.Assign) -> Iterator[Edit]:
         if isinstance(each, ast.Name) or shares:
             shown = source.shown(each)
             how = f"`{shown}` gets another name and no copy: what changes one changes both"
-            rank = 1 if of is not each else 2
+            rank = 0 if _keeps_nothing(source, node, each, changed) else 2 - (of is not each)
             yield source.with_a_copy(each, f"{source.of(each)}.clone()", how, rank)
             if of is each and targets & changed:  # its places are filled from what it holds
                 for start in ("zeros_like", "ones_like"):
                     new = f"torch.{start}({source.of(each)})"
                     yield source.with_text(each, new, how, 1)
+
+
+def _keeps_nothing(source: Source, node: ast.Assign, value: ast.expr, changed: set[str]) -> bool:
+    """`old = m`, and then `m[:] = ...`: whether one of both names is changed in place and the other
+    read behind."""
+    both = {source.of(value), *map(source.of, node.targets)}
+    names = source.names(source.function(node)) if changed & both else []
+    read = {n.id for n in names if isinstance(n.ctx, ast.Load) and n.lineno > node.end_lineno}
+    return bool(read & (both - changed))
 
 
 def _changed(source: Source, node: ast.Assign) -> set[str]:

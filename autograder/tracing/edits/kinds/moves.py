@@ -4,10 +4,11 @@ own."""
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.source import Edit, Source, number
-from autograder.tracing.edits.kinds.statements import PLAIN, block_of, moved, rows_of
+from autograder.tracing.edits.kinds.statements import PLAIN, added_to, block_of, moved, rows_of
 
 JUMPS = (ast.Break, ast.Continue)
 FAR = 4  # statements that lie between at most
@@ -21,10 +22,44 @@ def of_moves(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _counts_too_early(source, node)
     if not isinstance(node, PLAIN):
         return
+    yield from _unpacked_in_another_order(source, node)
+    yield from _added_before_the_product(source, node)
     yield from _behind_what_it_reads(source, node)
     yield from _behind_what_changes_it(source, node)
     yield from _into_a_loop_behind(source, node)
     yield from _last_of_its_block(source, node)
+
+
+def _unpacked_in_another_order(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """`mean, var = torch.var_mean(x)`: two names in a row that belong in each other's place."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else None
+    parts = target.elts if isinstance(target, ast.Tuple) else []
+    if isinstance(getattr(node, "value", None), ast.Tuple | ast.List):
+        return  # each has its own value beside it
+    texts = [source.of(each) for each in parts]
+    for place, (one, other) in enumerate(itertools.pairwise(texts)):
+        how = f"`{one}` and `{other}` stand in another order than what they are given comes in"
+        new = [*texts[:place], other, one, *texts[place + 2 :]]
+        span = source.span(parts[0])[0], source.span(parts[-1])[1]
+        if "_" not in (one, other):
+            yield source.with_span(node, span, ", ".join(new), how, 1)
+
+
+def _added_before_the_product(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """`y = y + bias`, and then `y @ weight`, where the bias is added behind the product."""
+    block = block_of(source, node)
+    behind = block[block.index(node) + 1 :][:1]
+    product = getattr(behind[0], "value", None) if behind else None
+    if not isinstance(product, ast.BinOp) or not isinstance(product.op, ast.MatMult):
+        return
+    name = source.of(product.left)
+    added = added_to(source, node, name)
+    if added is not None and isinstance(behind[0], ast.Assign | ast.Return):
+        how = f"`{source.shown(node)}` runs before the product of line {behind[0].lineno}"
+        between = source.text[source.span(node)[1] : source.span(product)[0]]
+        new = f"pass{between}({source.of(product)}) + {source.in_brackets(added)}"
+        span = source.span(node)[0], source.span(product)[1]
+        yield source.with_span(node, span, new, how, 1)
 
 
 def _jumps_too_early(source: Source, node: ast.If) -> Iterator[Edit]:

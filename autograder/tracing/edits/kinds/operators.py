@@ -350,6 +350,7 @@ def of_identity(source: Source, node: ast.AST) -> Iterator[Edit]:
         one, two = map(source.in_brackets, node.args)
         how = f"`{source.shown(node)}` compares numbers: two that are equal need not be one"
         yield source.with_expression(node, f"{one} is {two}", how, 2)
+        yield source.with_expression(node, f"{one}.data_ptr() == {two}.data_ptr()", how, 2)
     elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
         word, among = node.left, node.comparators[0]
         if isinstance(word, ast.Constant) and isinstance(word.value, str) and len(node.ops) == 1:

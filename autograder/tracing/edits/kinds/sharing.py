@@ -16,6 +16,8 @@ from autograder.tracing.edits.kinds.source import Edit, Source, changed_in_place
 from autograder.tracing.text import callee
 
 MOST_NAMES = 8  # that are put in the place of one
+SHARE = re.compile(r"p$|p_|rate|drop|prob")  # how arguments are named that are a probability
+SIZE = re.compile(r"_size$|^(?:num|n)_|_len$")  # how arguments are named that are sizes
 MOST_UNUSED = 3
 # Lines that are alike: their words and signs, how many of them, and how many one may have more.
 WORDS = re.compile(r"\d[\d.e]*|\w+|\"[^\"]*\"|'[^']*'|\*\*|//|\S")
@@ -42,6 +44,8 @@ def of_sharing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_what_is_unused(source, node.elt)
     elif isinstance(node, ast.Subscript) and getattr(node.value, "attr", "") == "shape":
         yield from _of_a_whole_size(source, node)
+    elif isinstance(node, ast.Constant):
+        yield from _of_a_number_for_it(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
         yield from _of_longer_names(source, node)
     elif isinstance(node, ast.Call):
@@ -192,6 +196,9 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
             how = f"`{name}` has no part in it"
             new = f"{source.in_brackets(value)} {sign} {name}"
             yield replace(source.with_expression(value, new, how, rank), missing=True)
+        if SHARE.match(name):  # what is left of it counts
+            new = f"{source.in_brackets(value)} / (1 - {name})"
+            yield replace(source.with_expression(value, new, how, rank), missing=True)
     for name in _made_for_nothing(source, function, value)[:MOST_UNUSED]:
         how, text = f"`{name}`, which is made for it, has no part in it", source.in_brackets(value)
         ways = [f"{text} {sign} {name}{turn}" for sign, turn in MEETS]
@@ -278,6 +285,24 @@ def _of_a_whole_size(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         how = f"`{name}` has no part in it, and `{source.of(node)}` is that of all of them"
         new = f"{source.of(node)} // {name}"
         yield replace(source.with_expression(node, new, how), missing=True)
+
+
+def _of_a_number_for_it(source: Source, node: ast.Constant) -> Iterator[Edit]:
+    """`(total + 1)`, where an argument that nothing reads belongs, or a size that is given."""
+    function = source.function(node)
+    if function is None or number(node) is None:
+        return
+    around = source.parent[node]
+    divides = isinstance(around, ast.BinOp) and any(
+        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for n in source.around(node)
+    )
+    given = [a.arg for a in function.args.args]
+    counted = {name for name in given if divides and SIZE.search(name)}
+    unused = _given_for_nothing(source, function)
+    statement = source.shown(source.statement(node))
+    for name in sorted(unused | counted)[:MOST_UNUSED]:
+        how = f"`{source.of(node)}` stands in `{statement}` where `{name}` belongs"
+        yield source.with_text(node, name, how, int(name not in unused))
 
 
 def _given_for_nothing(source: Source, function: ast.FunctionDef) -> set[str]:

@@ -218,11 +218,26 @@ def names_in(text: str) -> list[str]:
 
 def is_strict(text: str) -> bool:
     """Whether a text asks if one thing is more, or less, than another: as a threshold is used."""
+    return _asks(text, ast.Lt | ast.Gt)
+
+
+def is_counted_from_one(edit: Edit, text: str) -> bool:
+    """Whether a change makes a place of a number: the n-th is at `n - 1`."""
+    start, end = edit.place
+    return edit.new == f"{text[start:end]} - 1"
+
+
+def is_comparison(text: str) -> bool:
+    """Whether a text compares two things."""
+    return _asks(text, ast.cmpop)
+
+
+def _asks(text: str, how: type[ast.cmpop]) -> bool:
     try:
         node = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
         return False
-    return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt | ast.Gt)
+    return isinstance(node, ast.Compare) and isinstance(node.ops[0], how)
 
 
 def is_slice(text: str) -> bool:

@@ -104,6 +104,7 @@ def _later(source: Source, node: ast.stmt) -> Iterator[Edit]:
     how = f"it runs before line {other.lineno}, and belongs behind it"
     new = source.of(other) + between + source.of(node)
     rank = -2 if _is_kept_too_late(source, node, other) else 3
+    rank = SURE if _is_another_name_too_early(source, node, other) else rank
     rank = 0 if _takes_away(other) else rank
     yield source.with_span(node, (start, end), new, how, rank)
 
@@ -123,6 +124,20 @@ def _is_kept_too_late(source: Source, node: ast.stmt, other: ast.stmt) -> bool:
     return bool(kept) and made == [kept] and kept in read
 
 
+def _is_another_name_too_early(source: Source, node: ast.stmt, other: ast.stmt) -> bool:
+    """`top = best`, and then `exp(top - best)`: whether the second reads both names of one."""
+    if not isinstance(node, ast.Assign) or not isinstance(other, ast.Assign):
+        return False
+    if not isinstance(node.value, ast.Name) or len(node.targets) > 1:
+        return False
+    read = {
+        source.of(n)
+        for n in source.inside(other.value)
+        if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load)
+    }
+    return {node.value.id, source.of(node.targets[0])} <= read
+
+
 def _behind_a_block(source: Source, node: ast.stmt, after: list[ast.stmt]) -> Iterator[Edit]:
     """A statement that stands in front of a loop or a condition, behind it."""
     read = {n.id for n in source.inside(node) if isinstance(n, ast.Name)}
@@ -134,6 +149,19 @@ def _behind_a_block(source: Source, node: ast.stmt, after: list[ast.stmt]) -> It
             new = source.text[middle:end].rstrip("\n") + "\n" + source.text[start:middle]
             how = f"it runs before line {other.lineno}, and belongs behind what stands there"
             yield source.with_span(node, (start, end), new, how, 1 if needed else 3)
+
+
+def added_to(source: Source, node: ast.stmt, name: str) -> ast.expr | None:
+    """What a statement adds to a variable."""
+    if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        return node.value if source.of(node.target) == name else None
+    value = node.value if isinstance(node, ast.Assign) else None
+    if not isinstance(value, ast.BinOp) or not isinstance(value.op, ast.Add):
+        return None
+    if [source.of(t) for t in node.targets] != [name]:
+        return None
+    sides = {source.of(value.left): value.right, source.of(value.right): value.left}
+    return sides.get(name)
 
 
 def rows_of(source: Source, node: ast.stmt) -> tuple[int, int]:

@@ -5,20 +5,30 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.edits.kinds.statements import block_of
 from autograder.tracing.text import callee
 
 BENDS = ("log", "exp", "sqrt", "square", "abs")  # of each number by itself
 REDUCES = ("mean", "sum")
+# What runs up to each place, and what gives one for all of them.
+UP_TO = {
+    "cumsum": "sum",
+    "cumprod": "prod",
+    "cummax": "max",
+    "cummin": "min",
+    "logcumsumexp": "logsumexp",
+}
 
 
 def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of what is added up."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         yield from _up_to_each_place(source, node)
+        yield from _over_all_places(source, node)
         yield from _of_each_number_first(source, node)
         yield from _of_a_mean(source, node)
+        yield from _of_one_less(source, node)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield from _each_time(source, node)
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -36,6 +46,18 @@ def _up_to_each_place(source: Source, node: ast.Call) -> Iterator[Edit]:
         text = source.of(node.args[0] if of_all else node.func.value)
         how = f"`{source.shown(node)}` adds up all places, what comes later too"
         yield source.with_expression(node, f"({text}).cumsum({source.of(axes[0])})", how, 1)
+
+
+def _over_all_places(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """What goes up to each place of an axis, where one for all of them belongs."""
+    name = callee(node)
+    if name in UP_TO and (node.args or node.keywords):
+        start, end = source.span(node.func)[1] - len(name), source.span(node)[1] - 1
+        given = source.text[start + len(name) : end]
+        how = f"`{source.shown(node)}` goes up to each place, where one for all of them belongs"
+        for keeps in (", keepdim=True", ""):
+            new = f"{UP_TO[name]}{given}{keeps})"
+            yield source.with_span(node, (start, end + 1), new, how)
 
 
 def _of_each_number_first(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -74,6 +96,40 @@ def _of_a_mean(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` is taken of the mean, which comes after it"
         new = f"sum({source.of(node.func)}(each) for each in {parts}) / {count}"
         yield source.with_expression(node, new, how, 1)
+
+
+def _of_one_less(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`squares.mean(1)` of deviations: of a sample they are divided by one less than they are."""
+    of_all = getattr(node.func.value, "id", "") == "torch"
+    axes = node.args[1:] if of_all else node.args
+    axes = [*axes, *(k.value for k in node.keywords if k.arg in ("dim", "axis"))]
+    if callee(node) != "mean" or len(axes) != 1 or (of_all and not node.args):
+        return
+    value = node.args[0] if of_all else node.func.value
+    if not _is_squared(source, value):
+        return
+    own, axis = source.in_brackets(value), source.of(axes[0])
+    how = f"`{source.shown(node)}` divides by the number of values, and not by one less"
+    new = f"{source.of(node)} * {own}.size({axis}) / ({own}.size({axis}) - 1)"
+    yield source.with_expression(node, new, how, 1)
+
+
+def _is_squared(source: Source, node: ast.expr) -> bool:
+    """Whether an expression, or the variable that it is, is made by squaring."""
+    function = source.function(node)
+    if isinstance(node, ast.Name) and function is not None:
+        made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
+        made = [n.value for n in made if [source.of(t) for t in n.targets] == [node.id]]
+        return len(made) == 1 and not isinstance(made[0], ast.Name) and _is_squared(source, made[0])
+    if isinstance(node, ast.BinOp):
+        same = source.of(node.left) == source.of(node.right)
+        power = isinstance(node.op, ast.Pow) and number(node.right) == 2
+        return power or (isinstance(node.op, ast.Mult) and same)
+    if not isinstance(node, ast.Call):
+        return False
+    return callee(node) == "square" or (
+        callee(node) == "pow" and bool(node.args) and number(node.args[-1]) == 2
+    )
 
 
 def _of_a_replaced_sum(source: Source, node: ast.Assign, target: ast.expr) -> Iterator[Edit]:

@@ -16,6 +16,8 @@ def of_what_is_read(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of what a statement reads, or of the name that it gives."""
     if isinstance(node, ast.Tuple) and isinstance(node.ctx, ast.Load):
         yield from _of_older_states(source, node)
+    if isinstance(node, ast.BinOp | ast.Call):
+        yield from _computed_as_it_was(source, node)
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return
     yield from _as_an_argument(source, node, node.targets[0])
@@ -46,6 +48,19 @@ def _of_what_was_made_of_it(source: Source, node: ast.Assign, value: ast.Name) -
         how_whole = f"`{value.id}` is all of it, and not what was joined to it"
         for text in _joined_to(source, other, value.id):
             yield source.with_text(value, text, how_whole, 1)
+
+
+def _computed_as_it_was(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """`(a / b).sum()` behind `p = a / b` and a change of `p`, which belongs there as it is now."""
+    function, text = source.function(node), source.of(node)
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)] if function else []
+    begun = [n for n in made if source.of(n.value) == text and n.lineno < node.lineno]
+    for first in begun[:1]:
+        name = source.of(first.targets[0])
+        between = range(first.lineno + 1, source.statement(node).lineno)
+        if any(n.lineno in between and name in map(source.of, n.targets) for n in made):
+            how = f"`{source.shown(node)}` is what `{name}` was before it was changed"
+            yield source.with_text(node, name, how, 1)
 
 
 def _put_together_too_early(source: Source, node: ast.Assign, target: ast.expr) -> Iterator[Edit]:

@@ -1,0 +1,112 @@
+"""Slips in what one round of a loop takes and gives: of all rounds, of another one, in turn."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.names import sizes
+from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.statements import added_to
+from autograder.tracing.text import callee, root_of
+
+EXTREMES = ("max", "min", "amax", "amin", "sum", "mean")
+MOST = 4  # sizes or names that are tried in one place
+
+
+def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of what a round takes or gives."""
+    if isinstance(node, ast.BinOp):
+        yield from _dealt_out_in_turn(source, node)
+    elif isinstance(node, ast.Call):
+        yield from _with_the_rounds_before(source, node)
+    elif isinstance(node, ast.Compare):
+        yield from _of_this_round(source, node)
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield from _of_all_for_each(source, node)
+
+
+def _dealt_out_in_turn(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`row * heads + head`, where all rows of a head stand together: `head * size + row`."""
+    function, outer = source.function(node), node.left
+    if function is None or not isinstance(node.op, ast.Add) or not isinstance(outer, ast.BinOp):
+        return
+    if not isinstance(outer.op, ast.Mult) or not isinstance(node.right, ast.Name):
+        return
+    counts = _counts_of_loops(source, node)
+    within = [n for n in (outer.left, outer.right) if source.of(n) in counts]
+    if len(within) != 1 or node.right.id not in counts:
+        return
+    first, last = source.of(within[0]), node.right.id
+    known = [counts[first]] if counts[first] else sorted(sizes(source, function))[:MOST]
+    how = f"`{source.shown(node)}` deals them out in turn, where neighbours belong together"
+    for count in known:
+        yield source.with_expression(node, f"{last} * {count} + {first}", how, 1)
+
+
+def _counts_of_loops(source: Source, node: ast.AST) -> dict[str, str]:
+    """The numbers of the loops around a node, each with the text of how many rounds there are, ''
+    where the loop does not tell."""
+    found = {}
+    for loop in (n for n in source.around(node) if isinstance(n, ast.For)):
+        name = callee(loop.iter) if isinstance(loop.iter, ast.Call) else ""
+        if name == "range" and len(loop.iter.args) == 1 and isinstance(loop.target, ast.Name):
+            found[loop.target.id] = source.in_brackets(loop.iter.args[0])
+        elif name == "enumerate" and isinstance(loop.target, ast.Tuple):
+            found[source.of(loop.target.elts[0])] = ""
+    return found
+
+
+def _with_the_rounds_before(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`total = total + part` and `kept.append(total)`, where what this round gives is kept."""
+    if callee(node) != "append" or len(node.args) != 1 or not isinstance(node.args[0], ast.Name):
+        return
+    name = node.args[0].id
+    for loop in (n for n in source.around(node) if isinstance(n, ast.For | ast.While)):
+        for each in loop.body:
+            added = added_to(source, each, name)
+            if added is not None and each.lineno < node.lineno:
+                how = f"`{name}` holds what the rounds before gave, too"
+                yield source.with_text(node.args[0], source.of(added), how)
+
+
+def _of_this_round(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    """`j == count - 1` in a loop within a loop, where the other one's round is asked for."""
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return
+    left, right = node.left, node.comparators[0]
+    loops = [n for n in source.around(node) if isinstance(n, ast.For)]
+    rounds = [t.id for n in loops for t in ast.walk(n.target) if isinstance(t, ast.Name)]
+    for own, other in ((left, right), (right, left)):
+        if isinstance(own, ast.Name) and own.id in rounds and isinstance(other, ast.BinOp):
+            how = f"`{source.shown(other)}` is another round than `{own.id}` is to be compared with"
+            for name in [n for n in dict.fromkeys(rounds) if n != own.id][:MOST]:
+                yield source.with_text(other, name, how, 1)
+
+
+def _of_all_for_each(source: Source, node: ast.Name) -> Iterator[Edit]:
+    """`longest = lengths.max()`, where each round of a loop has a length of its own."""
+    function = source.function(node)
+    loops = [n for n in source.around(node) if isinstance(n, ast.For)]
+    if function is None or not loops:
+        return
+    made = [
+        n.value
+        for n in source.inside(function)
+        if isinstance(n, ast.Assign) and [source.of(t) for t in n.targets] == [node.id]
+    ]
+    calls = [n for n in source.inside(made[0]) if isinstance(n, ast.Call)] if len(made) == 1 else []
+    reduced = [n for n in calls if callee(n) in EXTREMES]
+    if len(reduced) != 1 or len(calls) > len(reduced) + 2:
+        return
+    of = reduced[0].func.value if isinstance(reduced[0].func, ast.Attribute) else None
+    of = reduced[0].args[0] if of is None or root_of(of) == "torch" else of
+    if isinstance(of, ast.Name):
+        how = f"`{node.id}` is one number for all rounds, and each has its own in `{of.id}`"
+        for loop in loops:
+            for target in [t for t in ast.walk(loop.target) if isinstance(t, ast.Name)][:1]:
+                # As a change of what it stands in: that is wrong, and not how the one is made.
+                around, own = source.span(source.parent[node]), source.span(node)
+                before, behind = source.text[around[0] : own[0]], source.text[own[1] : around[1]]
+                new = f"{before}{of.id}[{target.id}]{behind}"
+                yield source.with_span(node, around, new, how, 1)
