@@ -151,8 +151,9 @@ def _two(
         return True, found
     others = pairs.two(known) or beside_a_judge(first, search)
     words = _known_words(first, search.wrong.known) if known else ""
-    if words and any(each.known not in ("", words) for each in others):
-        others = ()  # that mistake explains all that came back, and this is another one
+    said = {each.known for each in others} - {""}
+    if words and said and words not in said:
+        others = ()  # that mistake explains all that came back, and these are others
     return (False, others) if others else (bool(found), found)
 
 

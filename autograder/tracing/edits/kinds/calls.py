@@ -321,9 +321,18 @@ def of_filled(source: Source, node: ast.AST) -> Iterator[Edit]:
     target = node.targets[0] if isinstance(node, ast.Assign) else None
     value = getattr(node, "value", None)
     is_filled = isinstance(target, ast.Subscript) or _is_a_fill(source, target)
+    if isinstance(node, ast.Call) and callee(node) in ("full", "new_full") and len(node.args) > 1:
+        value, is_filled = node.args[1], _is_cut_to_a_triangle(source, node)
     if is_filled and number(value) is not None and not _is_minus_infinity(source, value):
         how = f"`{source.shown(value)}` is not what hides a score"
         yield source.with_text(value, 'float("-inf")', how, 1)
+
+
+def _is_cut_to_a_triangle(source: Source, node: ast.Call) -> bool:
+    """Whether a half of what a call makes is kept: `torch.full((n, n), -1.0).triu(1)`."""
+    around = source.parent[node]
+    whole = source.parent[around] if isinstance(around, ast.Attribute) else around
+    return isinstance(whole, ast.Call) and callee(whole) in ("triu", "tril", "triu_", "tril_")
 
 
 def _is_a_fill(source: Source, target: ast.expr | None) -> bool:

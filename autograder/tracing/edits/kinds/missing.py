@@ -344,7 +344,8 @@ def _of_exponentials(source: Source, node: ast.Call) -> Iterator[Edit]:
         yield source.with_expression(of, f"-({source.of(of)})", how, 1)
         how = f"`{source.shown(node)}` is infinite where a number is large"
         new = f"({text} - {text}.max(-1, keepdim=True).values).exp()"
-        yield replace(source.with_expression(node, new, how, 2), missing=True)
+        rank = 3 if isinstance(of, ast.BinOp) and isinstance(of.op, ast.Sub) else 2  # it is shifted
+        yield replace(source.with_expression(node, new, how, rank), missing=True)
     elif name == "cumsum":
         how = f"`{source.shown(node)}` counts each place itself, too"
         yield source.with_expression(node, f"{source.of(node)} - {text}", how, 3)

@@ -22,8 +22,45 @@ def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _with_the_rounds_before(source, node)
     elif isinstance(node, ast.Compare):
         yield from _of_this_round(source, node)
+    elif isinstance(node, ast.For):
+        yield from _not_put_back(source, node)
+        yield from _through_some_keys(source, node)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_all_for_each(source, node)
+
+
+def _not_put_back(source: Source, node: ast.For) -> Iterator[Edit]:
+    """`x[i] += h` and `x[i] -= 2 * h` in a round, behind which the entry stays where it is."""
+    changes = [n for n in node.body if isinstance(n, ast.AugAssign)]
+    changes = [n for n in changes if isinstance(n.op, ast.Add | ast.Sub)]
+    changes = [n for n in changes if isinstance(n.target, ast.Subscript)]
+    targets = {source.of(n.target) for n in changes}
+    if len(targets) != 1 or len(changes) > 2:
+        return
+    first, last, end = changes[0], changes[-1], node.body[-1]
+    sign = "+" if len(changes) == 2 or isinstance(first.op, ast.Sub) else "-"
+    name, much = targets.pop(), source.of(first.value)
+    how = f"`{name}` stays where it is moved to, and the next round begins with that"
+    new = f"{source.of(end)}; {name} {sign}= {much}"
+    yield source.with_text(end, new, how, 1).told_of(last.lineno)
+
+
+def _through_some_keys(source: Source, node: ast.For) -> Iterator[Edit]:
+    """`for name in "qk": table[name]`, where the table has more."""
+    if not isinstance(node.iter, ast.Constant | ast.Tuple | ast.List):
+        return
+    parts = node.iter.elts if isinstance(node.iter, ast.Tuple | ast.List) else [node.iter]
+    if not all(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in parts):
+        return
+    target, function = source.of(node.target), source.function(node)
+    looked = [n for each in node.body for n in source.inside(each) if isinstance(n, ast.Subscript)]
+    tables = {source.of(n.value) for n in looked if source.of(n.slice) == target}
+    for made in source.inside(function) if function is not None else ():
+        held = isinstance(made, ast.Assign) and isinstance(made.value, ast.Dict)
+        if held and source.of(made.targets[0]) in tables:
+            how = f"`{source.shown(node.iter)}` leaves out some of what `{{}}` holds"
+            name = source.of(made.targets[0])
+            yield source.with_text(node.iter, name, how.format(name), 1)
 
 
 def _dealt_out_in_turn(source: Source, node: ast.BinOp) -> Iterator[Edit]:

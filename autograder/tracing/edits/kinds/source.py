@@ -319,7 +319,7 @@ def is_alias(name: str, text: str) -> bool:
     made = [n for n in Source(text).nodes() if isinstance(n, ast.Assign)]
     pairs = [(ast.unparse(target), n, value) for n in made for target, value in made_in(n)]
     own = [value for target, n, value in pairs if target == name and not _is_apart(n)]
-    return len(own) == 1 and isinstance(own[0], ast.Name)
+    return len(own) == 1 and isinstance(own[0], ast.Name | ast.Attribute)
 
 
 def is_worked_out(name: str, text: str) -> bool:

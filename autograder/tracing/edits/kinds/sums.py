@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.source import Edit, Source, number
-from autograder.tracing.edits.kinds.statements import block_of
+from autograder.tracing.edits.kinds.statements import added_to, block_of
 from autograder.tracing.text import callee
 
 BENDS = ("log", "exp", "sqrt", "square", "abs")  # of each number by itself
@@ -33,6 +33,7 @@ def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _each_time(source, node)
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         yield from _of_a_replaced_sum(source, node, node.targets[0])
+        yield from _of_what_it_begins_with(source, node, node.targets[0])
     if isinstance(node, ast.Assign | ast.AugAssign):
         yield from _of_a_rescaled_one_beside(source, node)
 
@@ -148,6 +149,21 @@ def _of_a_replaced_sum(source: Source, node: ast.Assign, target: ast.expr) -> It
     if before or alike:
         how = f"`{source.shown(node)}` replaces what `{name}` holds already, and adds nothing to it"
         yield source.with_text(node, f"{name} += {source.of(node.value)}", how)
+
+
+def _of_what_it_begins_with(source: Source, node: ast.Assign, target: ast.expr) -> Iterator[Edit]:
+    """`total = x[i]` in front of a loop that adds to `total`: it begins with nothing."""
+    block = block_of(source, node)
+    behind = block[block.index(node) + 1 :][:1]
+    if not isinstance(node.value, ast.Subscript | ast.Name) or not behind:
+        return
+    if not isinstance(behind[0], ast.For | ast.While) or not isinstance(target, ast.Name):
+        return
+    inside = [n for n in source.inside(behind[0]) if isinstance(n, ast.Assign | ast.AugAssign)]
+    if any(added_to(source, n, target.id) is not None for n in inside):
+        how = f"`{source.shown(node.value)}` is not what a sum begins with"
+        new = f"torch.zeros_like({source.of(node.value)})"
+        yield source.with_text(node.value, new, how, 1)
 
 
 def _of_a_rescaled_one_beside(source: Source, node: ast.Assign | ast.AugAssign) -> Iterator[Edit]:
