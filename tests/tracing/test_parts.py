@@ -35,7 +35,7 @@ def test_a_line_that_only_the_wrong_result_is_made_with_is_known():
     found = parts(source(by_k="by_k = g.mT @ (q + 1)"))
     assert found.wrong == {1} and found.only({1}) == 5
     assert found.is_idle(4) and not found.is_idle(3)
-    assert found.is_shared(3) and not found.is_shared(5)
+    assert found.shared(3) and not found.shared(5)
 
 
 def test_where_two_lines_could_have_spoiled_a_result_none_is_known():

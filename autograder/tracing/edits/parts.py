@@ -21,6 +21,7 @@ from autograder.tracing.edits.versions import WrongAnswer
 from autograder.tracing.say import MISSING
 from autograder.tracing.text import Text, callee, made_in, own_nodes, root_of
 
+SHARED, ONE_OF_SEVERAL = 6, 3
 ALONE = "it has a part in what is wrong, and none in what is right"
 NEW = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Constant)
 MAKE = ("matmul", "bmm", "mm", "einsum", "softmax", "exp", "sqrt", "tanh", "sum", "mean", "cat")
@@ -49,6 +50,7 @@ class Parts:
     turned: bool
     behind: Mapping[object, set[int]]  # by wrong result the lines that have a part after right ones
     starts: set[int]  # lines that give one number everywhere: no slip, where all else is missing
+    several: set[int]  # lines that make several things
 
     def is_idle(self, line: int) -> bool:
         """Whether a line has no part in what is wrong, where that is among the results."""
@@ -56,11 +58,13 @@ class Parts:
             return False
         return not any(line in self.may[k] for k in self.wrong)
 
-    def is_shared(self, line: int) -> bool:
-        """Whether what is right is made with a line."""
-        return line != self.last and any(
-            line in self.surely[k] for k in self.may.keys() - self.wrong
-        )
+    def shared(self, line: int) -> int:
+        """How much speaks for a line that what is right is made with it, too: less for one that
+        makes several things."""
+        right = self.may.keys() - self.wrong
+        if line == self.last or not any(line in self.surely[k] for k in right):
+            return 0
+        return ONE_OF_SEVERAL if line in self.several else SHARED
 
     def only(self, wrong: set) -> int | None:
         """The line that only these results are made with; None where there are several, or none."""
@@ -121,9 +125,10 @@ def parts_of(asked: WrongAnswer) -> Parts | None:
     others = (n for n in text.nodes if getattr(n, "lineno", 0) != function.lineno)
     alone = not any(map(_may_do_more, others))
     turned = _are_turned(wrong, pairs, asked.exercise.rtol)
-    made = (n for n in inside if isinstance(n, ast.Assign))
+    made = [n for n in inside if isinstance(n, ast.Assign)]
     starts = {n.lineno for n in made for _, value in made_in(n) if _is_a_start(value)}
-    return Parts(may, surely, wrong, flow.all, alone, last.lineno, turned, behind, starts)
+    several = {n.lineno for n in made if any(isinstance(t, ast.Tuple) for t in n.targets)}
+    return Parts(may, surely, wrong, flow.all, alone, last.lineno, turned, behind, starts, several)
 
 
 def _is_unreadable(node: ast.AST) -> bool:

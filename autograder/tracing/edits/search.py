@@ -52,7 +52,6 @@ HANDED = re.compile(r"[\s,]*\w+=(\w+)[\s,]*")  # an argument that is a variable
 ONE_MORE = re.compile(r"\(*\w+\)* [+-] 1\)*")  # a number that is one off where it is made
 TURNED = ".transpose("  # how a change exchanges axes
 ORDER = re.compile(r"it (?:runs|overwrites|counts|reads|leaves) ")  # of when a statement runs
-SHARED = 6  # how much less likely one is that changes what comes out right, too
 TOLD_TO_LACK = 2  # the same for what is missing, which shows on a later line, too
 
 
@@ -260,5 +259,5 @@ class Search:
         told = much * (edit.line in self.told or edit.line in self.draws)
         if not (told or edit.missing):
             told = self.few * (edit.line in self.only_there) or FEEDS * (edit.line in self.feeding)
-        shared = SHARED * (self.parts is not None and self.parts.is_shared(edit.line))
+        shared = self.parts.shared(edit.line) if self.parts is not None else 0
         return 2 * edit.rank + self.likely.get(edit.line, 1) - told + shared
