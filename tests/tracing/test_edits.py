@@ -234,9 +234,10 @@ def f(n):
     assert versions([deaf])[0] == [None]
 
 
-def test_a_version_that_takes_its_time_within_few_rounds_is_given_up():
+def test_a_version_that_takes_its_time_within_few_rounds_is_given_up(monkeypatch):
     """Python squares whole numbers without a bound: of this one nobody sees the end."""
     grows = "def f(n):\n    for i in range(60):\n        n = n * n\n    return 1\n"
+    monkeypatch.setattr(edited, "MAX_SECONDS_IN_FULL", 0.5)
     one, two = versions([grows, "def f(n):\n    return n + 1\n"])[0]
     assert one is None and two is None  # with what else was asked in one go
     assert versions(["def f(n):\n    return n + 1\n"])[0][0][0].value == 4

@@ -29,7 +29,8 @@ MAX_ROUNDS = 3_000  # of the loops of one version, in a first look
 MAX_IN_FULL = 20_000  # the same where it is asked for in all calls
 MAX_ALL = 50_000  # of all versions together
 MAX_ITEMS = 100_000  # of all lists of one version that are written as a loop in brackets
-MAX_SECONDS = 4.0  # of the processor, for one version; the rounds end nearly every one before
+# Of the processor, for one version in a first look, and in full; rounds end nearly all before.
+MAX_SECONDS, MAX_SECONDS_IN_FULL = 4.0, 15.0
 COUNTER, ITEMS = "_round_of_a_loop", "_items_of_a_list"
 EACH, ONCE_MORE = "_each_round", "_once_more"
 FILE = "<cell another version>"
@@ -64,7 +65,9 @@ def _outcomes(runner, base: _Base | None, header: dict, tensors: dict) -> tuple[
         before, outcomes, bound = list(out), None, _Rounds(min(left, most))
         put = base.put if base else partial(_itself, runner)
         # What stops it may be a decorator, a default value, the bound.
-        with contextlib.suppress(BaseException), _in_time(bound), put(text, bound) as version:
+        seconds = MAX_SECONDS if base else MAX_SECONDS_IN_FULL
+        in_time = _in_time(bound, seconds)
+        with contextlib.suppress(BaseException), in_time, put(text, bound) as version:
             version.brief = not header.get("wanted")
             with bound.at_work():
                 outcomes = [version.call(call, tensors, out) for call in header["calls"]]
@@ -79,7 +82,7 @@ def _outcomes(runner, base: _Base | None, header: dict, tensors: dict) -> tuple[
 
 
 @contextlib.contextmanager
-def _in_time(bound: _Rounds) -> Iterator[None]:
+def _in_time(bound: _Rounds, seconds: float) -> Iterator[None]:
     """Stops a version that computes for long, where the system can tell and the thread can hear."""
 
     def stop(number, frame):
@@ -98,7 +101,7 @@ def _in_time(bound: _Rounds) -> Iterator[None]:
         return
     try:
         # Once more after that, for a version may catch what stops it.
-        signal.setitimer(signal.ITIMER_VIRTUAL, MAX_SECONDS, MAX_SECONDS / 4)
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds, seconds / 4)
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
