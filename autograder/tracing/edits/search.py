@@ -206,6 +206,8 @@ class Search:
         kept = kept and not (ONE_MORE.fullmatch(edit.new) and is_worked_out(old, source))
         if edit.by_name or not old.isidentifier() or kept:
             return None
+        if handed is not None and edit.line in self.told:
+            return None
         made = lines_that_make(old, source, edit.line) if is_read_at(old, edit.line, source) else ()
         likely = {} if handed is not None else self.likely  # right numbers, and no use for them
         known = [line for line in made if likely.get(line, 1) < SURELY_RIGHT]

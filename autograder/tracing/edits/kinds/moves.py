@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.edits.kinds.statements import PLAIN, added_to, block_of, moved, rows_of
+from autograder.tracing.text import callee
 
 JUMPS = (ast.Break, ast.Continue)
 FAR = 4  # statements that lie between at most
@@ -34,8 +35,11 @@ def _unpacked_in_another_order(source: Source, node: ast.stmt) -> Iterator[Edit]
     """`mean, var = torch.var_mean(x)`: two names in a row that belong in each other's place."""
     target = node.targets[0] if isinstance(node, ast.Assign) else None
     parts = target.elts if isinstance(target, ast.Tuple) else []
-    if isinstance(getattr(node, "value", None), ast.Tuple | ast.List):
+    value = getattr(node, "value", None)
+    if isinstance(value, ast.Tuple | ast.List):
         return  # each has its own value beside it
+    if isinstance(value, ast.Call) and callee(value) in {f.name for f in source.functions()}:
+        return  # in its own function's order: what is read later may be wrong as well
     texts = [source.of(each) for each in parts]
     for place, (one, other) in enumerate(itertools.pairwise(texts)):
         how = f"`{one}` and `{other}` stand in another order than what they are given comes in"
