@@ -17,7 +17,7 @@ from autograder.tracing.edits.beside_a_judge import beside_a_judge
 from autograder.tracing.edits.by_keys import at_its_key
 from autograder.tracing.edits.by_parts import by_parts
 from autograder.tracing.edits.kinds.missing import ANYWHERE
-from autograder.tracing.edits.kinds.source import NATURAL, Edit
+from autograder.tracing.edits.kinds.source import NATURAL, Edit, conditions_of
 from autograder.tracing.edits.known_pair import of_a_known_pair
 from autograder.tracing.edits.pairs import Mended, Pairs
 from autograder.tracing.edits.parts import at_its_part
@@ -480,6 +480,8 @@ def _of_the_last(found: list[Edit], search: Search, look: Look | None) -> Edit |
     alike = [edit for edit in found if edit.rank == best.rank]
     functions = {id(function_around(look.text, e.line)) for e in alike} if look is not None else ()
     equal = [edit for edit in alike if search.doubt(edit) == search.doubt(best)]
+    heads = conditions_of({edit.line for edit in equal}, search.wrong.source)
+    equal = [edit for edit in equal if edit.line not in heads]  # what stands under it is told
     if not search.likely and len({edit.line for edit in equal}) > 1:
         return None  # no step shows up to where all was right
     return max(equal, key=lambda edit: edit.line) if len(functions) < 2 else None

@@ -33,6 +33,7 @@ from autograder.tracing.misuses.objects import (
     registers,
     size_called,
     size_indexed,
+    with_less,
     with_the_inputs,
 )
 from autograder.tracing.misuses.tensors import (
@@ -102,6 +103,7 @@ MISUSES: list[tuple[str, str, Callable[[Error], str]]] = [
     ("RuntimeError", r"only supports boolean masks|mask.{1,20}dtype float", no_bools),
     ("TypeError", r"invert\) is only implemented on integer and Boolean", no_bools),
     ("TypeError", r"^(?:\w+\.)*(softmax|log_softmax)\(\) missing .*dim", without_dim),
+    ("TypeError", r"(\w{1,60})\(\) missing (\d+) required positional argument", with_less),
     ("TypeError", r"([\w.]{1,80})\(\) missing \d+ required positional arguments?: (.{1,200})",
      without_an_argument),
     ("RuntimeError", r"same dtype|expected scalar type|expected m1 and m2", another_dtype),
@@ -165,6 +167,10 @@ ELSEWHERE = {
     kept_nothing: lambda error: (registers(error).lineno, "it puts None in the place of a tensor"),
     with_the_inputs: lambda error: (
         inputs_as_output(error).lineno,
+        "it takes other arguments than it is called with",
+    ),
+    with_less: lambda error: (
+        error.text.function(error.found[1]).lineno,
         "it takes other arguments than it is called with",
     ),
     as_a_hook: lambda error: (

@@ -68,6 +68,21 @@ def as_a_hook(error: Error) -> str:
     )
 
 
+def with_less(error: Error) -> str:
+    """A function that is handed over, as to a hook, and called with fewer arguments than it has."""
+    name = error.found.group(1)
+    function, calls = error.text.function(name), [n for n in error.text.nodes if _is_call(n)]
+    handed = {getattr(each, "id", "") for n in calls for each in n.args}
+    if function is None or name not in handed - {callee(n) for n in calls}:
+        return ""
+    has, lost = len(function.args.args), int(error.found.group(2))
+    return f"`{name}`, which is handed over, has {has} arguments and is called with {has - lost}."
+
+
+def _is_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call)
+
+
 def a_list(error: Error) -> str:
     makes = (ast.List, ast.ListComp)
     name = next((name for name, value in error.names() if isinstance(value, makes)), "")

@@ -7,10 +7,12 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.kinds.calls import of_library
 from autograder.tracing.edits.kinds.names import made_from
 from autograder.tracing.edits.kinds.source import Edit, Source
-from autograder.tracing.text import made_in
+from autograder.tracing.text import callee, made_in
 
+NORMALISES = ("softmax", "log_softmax")
 MOST = 4  # other parts that are tried in one place
 FROM, UNTIL = "1:", ":-1"
 
@@ -23,10 +25,40 @@ def of_what_stands_elsewhere(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_the_middle(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_what_is_new(source, node)
+        yield from _normalised_too_late(source, node)
     elif isinstance(node, ast.Assign | ast.AugAssign):
         yield from _of_rounds_exchanged(source, node)
     if isinstance(node, ast.stmt) and not hasattr(node, "body"):
         yield from _of_parts_exchanged(source, node)
+
+
+def _normalised_too_late(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`log_softmax(picked)`, where `picked` is a part of what all of it is to be normalised."""
+    function = source.function(node)
+    of_all = of_library(node.func)
+    value = (node.args[0] if node.args else None) if of_all else getattr(node.func, "value", None)
+    if callee(node) not in NORMALISES or not isinstance(value, ast.Name) or function is None:
+        return
+    made = [
+        n.value
+        for n in source.inside(function)
+        if isinstance(n, ast.Assign) and [source.of(t) for t in n.targets] == [value.id]
+    ]
+    if len(made) != 1:
+        return
+    whole = made[0].value if isinstance(made[0], ast.Subscript) else None
+    if isinstance(made[0], ast.Call) and callee(made[0]) in ("gather", "take_along_dim"):
+        own = of_library(made[0].func)
+        whole = (made[0].args[0] if made[0].args else None) if own else made[0].func.value
+    if whole is not None:
+        how = f"`{source.shown(node)}` comes too late: all of it is to be normalised"
+        (first, last), start = source.span(value), source.span(node)[0]
+        end = source.span(node)[1]
+        before, behind = source.text[start:first], source.text[last:end]
+        inner = f"{before}{source.in_brackets(whole)}{behind}"
+        (a, b), (c, d) = source.span(made[0]), source.span(whole)
+        new = f"{source.text[a:c]}({inner}){source.text[d:b]}"
+        yield source.with_expression(node, new, how, 1)
 
 
 def _of_another_part(source: Source, node: ast.Name) -> Iterator[Edit]:

@@ -52,7 +52,7 @@ def of_indices(source: Source, node: ast.AST) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` makes one new axis too few"
         for axis in dict.fromkeys((source.of(node.args[-1]), "-2")):
             yield source.with_text(node, f"{source.of(node)}.unsqueeze({axis})", how, 2)
-    elif isinstance(node, ast.Call) and callee(node) == "gather":
+    elif isinstance(node, ast.Call) and callee(node) in ("gather", "take_along_dim"):
         yield from _of_the_way_back(source, node)
     elif isinstance(node, ast.Call) and callee(node) in ("view", "reshape"):
         yield from _of_parts_in_front(source, node)
@@ -358,7 +358,10 @@ def _of_sorted(source: Source, node: ast.Name) -> Iterator[Edit]:
 
 def _of_the_way_back(source: Source, node: ast.Call) -> Iterator[Edit]:
     """Places by which something was sorted, by which it is to be put back."""
+    named = {k.arg for k in node.keywords} if callee(node) == "take_along_dim" else set()
     places = node.args[-1] if node.args else None
+    if len(node.args) > 2 and callee(node) == "take_along_dim" and not named:
+        places = node.args[1]
     function = source.function(node)
     if not isinstance(places, ast.Name) or function is None:
         return

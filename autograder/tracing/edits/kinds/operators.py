@@ -125,6 +125,7 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             new = " @ ".join(source.in_brackets(each) for each in turned)
             yield source.with_expression(node, new, how)
         yield from _on_the_other_side(source, node)
+        yield from _of_a_bias(source, node)
         yield from _of_two_vectors(source, node)
         for each, side in ((node.left, "left"), (node.right, "right")):
             text = source.in_brackets(each)
@@ -365,6 +366,21 @@ def _of_what_is_left_over(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         left, right = source.in_brackets(node.left), source.in_brackets(node.right)
         how = f"`{source.shown(node)}` leaves out what is left over"
         yield source.with_expression(node, f"-(-{left} // {right})", how, 1)
+
+
+def _of_a_bias(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`y @ state["out.weight"]`, where nothing reads `state["out.bias"]`."""
+    held = node.right
+    held = held.value if isinstance(held, ast.Attribute) else held
+    key = held.slice if isinstance(held, ast.Subscript) else None
+    name = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+    if not isinstance(node.op, ast.MatMult) or not name.endswith("weight"):
+        return
+    other = f"{name.removesuffix('weight')}bias"
+    if other not in source.text:
+        how = f"the bias that belongs to `{source.shown(held)}` is not added"
+        new = f"{source.of(node)} + {source.of(held.value)}[{other!r}]"
+        yield source.with_expression(node, new, how)
 
 
 def _on_the_other_side(source: Source, node: ast.BinOp) -> Iterator[Edit]:

@@ -20,6 +20,7 @@ def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _dealt_out_in_turn(source, node)
     elif isinstance(node, ast.Call):
         yield from _with_the_rounds_before(source, node)
+        yield from _up_to_this_round(source, node)
     elif isinstance(node, ast.Compare):
         yield from _of_this_round(source, node)
     elif isinstance(node, ast.For):
@@ -105,6 +106,19 @@ def _with_the_rounds_before(source: Source, node: ast.Call) -> Iterator[Edit]:
             if added is not None and each.lineno < node.lineno:
                 how = f"`{name}` holds what the rounds before gave, too"
                 yield source.with_text(node.args[0], source.of(added), how)
+
+
+def _up_to_this_round(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`range(row + 1)` in a loop over rows, where all are meant."""
+    function, end = source.function(node), node.args[-1] if node.args else None
+    if callee(node) != "range" or function is None or not isinstance(end, ast.BinOp):
+        return
+    loops = [n for n in source.around(node) if isinstance(n, ast.For) and n.iter is not node]
+    rounds = {t.id for n in loops for t in ast.walk(n.target) if isinstance(t, ast.Name)}
+    if rounds & {n.id for n in source.names(end)}:
+        how = f"`{source.shown(node)}` ends with the round around it"
+        for count in sorted(sizes(source, function))[:MOST]:
+            yield source.with_text(end, count, how, 2)
 
 
 def _of_this_round(source: Source, node: ast.Compare) -> Iterator[Edit]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.source import Edit, Source, number
-from autograder.tracing.edits.kinds.statements import added_to, block_of
+from autograder.tracing.edits.kinds.statements import SURE, added_to, block_of
 from autograder.tracing.text import callee
 
 BENDS = ("log", "exp", "sqrt", "square", "abs")  # of each number by itself
@@ -23,6 +23,8 @@ UP_TO = {
 
 def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of what is added up."""
+    if isinstance(node, ast.Call):
+        yield from _one_at_least(source, node)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         yield from _up_to_each_place(source, node)
         yield from _over_all_places(source, node)
@@ -59,6 +61,20 @@ def _over_all_places(source: Source, node: ast.Call) -> Iterator[Edit]:
         for keeps in (", keepdim=True", ""):
             new = f"{UP_TO[name]}{given}{keeps})"
             yield source.with_span(node, (start, end + 1), new, how)
+
+
+def _one_at_least(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`max(count, 1)` and `counts.clamp(min=1)`, where each count grows by one."""
+    given = [*node.args, *(k.value for k in node.keywords if k.arg == "min")]
+    if callee(node) == "max" and isinstance(node.func, ast.Name):
+        own = [n for n in given if number(n) != 1] if len(given) == 2 else []
+    elif callee(node) in ("clamp", "clamp_min", "clip") and isinstance(node.func, ast.Attribute):
+        own = [node.func.value] if len(given) == 1 and number(given[0]) == 1 else []
+    else:
+        return
+    if len(own) == 1:
+        how = f"`{source.shown(node)}` leaves what is more than 0 as it is"
+        yield source.with_expression(node, f"{source.in_brackets(own[0])} + 1", how, SURE)
 
 
 def _of_each_number_first(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -104,14 +120,15 @@ def _of_one_less(source: Source, node: ast.Call) -> Iterator[Edit]:
     of_all = getattr(node.func.value, "id", "") == "torch"
     axes = node.args[1:] if of_all else node.args
     axes = [*axes, *(k.value for k in node.keywords if k.arg in ("dim", "axis"))]
-    if callee(node) != "mean" or len(axes) != 1 or (of_all and not node.args):
+    if callee(node) != "mean" or len(axes) > 1 or (of_all and not node.args):
         return
     value = node.args[0] if of_all else node.func.value
     if not _is_squared(source, value):
         return
-    own, axis = source.in_brackets(value), source.of(axes[0])
+    own = source.in_brackets(value)
+    count = f"{own}.size({source.of(axes[0])})" if axes else f"{own}.numel()"
     how = f"`{source.shown(node)}` divides by the number of values, and not by one less"
-    new = f"{source.of(node)} * {own}.size({axis}) / ({own}.size({axis}) - 1)"
+    new = f"{source.of(node)} * {count} / ({count} - 1)"
     yield source.with_expression(node, new, how, 1)
 
 
