@@ -48,12 +48,12 @@ def _normalised_too_late(source: Source, node: ast.Call) -> Iterator[Edit]:
         return
     whole = made[0].value if isinstance(made[0], ast.Subscript) else None
     if isinstance(made[0], ast.Call) and callee(made[0]) in ("gather", "take_along_dim"):
+        given = made[0].args[0] if made[0].args else None
         own = of_library(made[0].func)
-        whole = (made[0].args[0] if made[0].args else None) if own else made[0].func.value
+        whole = given if own else getattr(made[0].func, "value", None)
     if whole is not None:
         how = f"`{source.shown(node)}` comes too late: all of it is to be normalised"
-        (first, last), start = source.span(value), source.span(node)[0]
-        end = source.span(node)[1]
+        (first, last), (start, end) = source.span(value), source.span(node)
         before, behind = source.text[start:first], source.text[last:end]
         inner = f"{before}{source.in_brackets(whole)}{behind}"
         (a, b), (c, d) = source.span(made[0]), source.span(whole)

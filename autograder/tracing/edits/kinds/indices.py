@@ -358,12 +358,10 @@ def _of_sorted(source: Source, node: ast.Name) -> Iterator[Edit]:
 
 def _of_the_way_back(source: Source, node: ast.Call) -> Iterator[Edit]:
     """Places by which something was sorted, by which it is to be put back."""
-    named = {k.arg for k in node.keywords} if callee(node) == "take_along_dim" else set()
-    places = node.args[-1] if node.args else None
-    if len(node.args) > 2 and callee(node) == "take_along_dim" and not named:
-        places = node.args[1]
+    names = [each for each in node.args if isinstance(each, ast.Name)]
+    places = names[-1] if names else None
     function = source.function(node)
-    if not isinstance(places, ast.Name) or function is None:
+    if places is None or function is None:
         return
     made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
     made = [n for n in made if _called(n.value) in ("sort", "argsort")]
