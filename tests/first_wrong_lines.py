@@ -209,11 +209,11 @@ line (of a pair both lines) and the cause are right and nothing false is said be
 | CD, lessons 01 to 12, by the line alone | 11 of 14 | 5 of 8 | 2 of 22 | 3 of 3 |
 | CE, lessons 01 to 05 and 08, by the line alone | 13 of 14 | 5 of 8 | 2 of 22 | 3 of 3 |
 | CF, lessons 06, 07 and 09 to 12, by the line alone | 13 of 14 | 4 of 8 | 1 of 22 | 3 of 3 |
-| CG, helpers, comprehensions and rare functions, by the line alone | 12 of 14 | 7 of 8 | 2 of 22 | 3 of 3 |
+| CG, helpers and rare functions, by the line alone | 12 of 14 | 7 of 8 | 2 of 22 | 3 of 3 |
 | CH, lessons 01 to 12, long pairs, by the line alone | 11 of 14 | 4 of 8 | 5 of 22 | 3 of 3 |
 | CI, the same, by other exercises, by the line alone | 11 of 14 | 4 of 8 | 2 of 22 | 3 of 3 |
-| CJ, lessons 01 to 05 and 08, long pairs, by the line alone | 13 of 14 | 8 of 8 | 1 of 22 | 3 of 3 |
-| CK, lessons 06, 07 and 09 to 12, long pairs, by the line alone | 11 of 14 | 4 of 8 | 1 of 22 | 3 of 3 |
+| CJ, 01 to 05 and 08, long pairs, by the line alone | 13 of 14 | 8 of 8 | 1 of 22 | 3 of 3 |
+| CK, 06, 07 and 09 to 12, long pairs, by the line alone | 11 of 14 | 4 of 8 | 1 of 22 | 3 of 3 |
 | CL, lessons 01 to 05 and 08, by the line alone | 13 of 14 | 7 of 8 | 2 of 22 | 3 of 3 |
 | CM, lessons 06, 07 and 09 to 12, by the line alone | 12 of 14 | 5 of 8 | 2 of 22 | 2 of 3 |
 | CN, many kinds of students, by the line alone | 13 of 14 | 6 of 8 | 2 of 22 | 3 of 3 |

@@ -52,6 +52,7 @@ HANDED = re.compile(r"[\s,]*\w+=(\w+)[\s,]*")  # an argument that is a variable
 ONE_MORE = re.compile(r"\(*\w+\)* [+-] 1\)*")  # a number that is one off where it is made
 TURNED = ".transpose("  # how a change exchanges axes
 ORDER = re.compile(r"it (?:runs|overwrites|counts|reads|leaves) ")  # of when a statement runs
+DEAR = 300  # what a try may cost, beyond which a line is spared that what is right is made with
 TOLD_TO_LACK = 2  # the same for what is missing, which shows on a later line, too
 
 
@@ -262,4 +263,5 @@ class Search:
         if not (told or edit.missing):
             told = self.few * (edit.line in self.only_there) or FEEDS * (edit.line in self.feeding)
         shared = self.parts.shared(edit.line) if self.parts is not None else 0
+        shared = shared if self.cost > DEAR else min(shared, 1)
         return 2 * edit.rank + self.likely.get(edit.line, 1) - told + shared
