@@ -105,7 +105,7 @@ def _in_time(bound: _Rounds, seconds: float) -> Iterator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        signal.signal(signal.SIGVTALRM, before or signal.SIG_DFL)  # None: not set from Python
 
 
 @contextlib.contextmanager
