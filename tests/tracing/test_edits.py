@@ -249,6 +249,16 @@ def test_what_is_counted_on_is_not_squared_in_each_round():
     assert {edit.line for edit in squared} == {4}
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "back"), [("+=", "-= 2 *", "+="), ("-=", "+= 2 *", "-="), ("+=", "", "-=")]
+)
+def test_what_a_round_moves_is_put_back_to_where_it_was(first, second, back):
+    more = f"        x[i] {second} h\n" if second else ""
+    text = f"def f(x, h):\n    for i in range(3):\n        x[i] {first} h\n{more}        g(x)\n"
+    (edit,) = [e for e in edits(text) if "stays where it is moved to" in e.how]
+    assert f"g(x); x[i] {back} h" in edit.source
+
+
 def test_a_version_runs_nothing_but_what_it_defines(capfd):
     text = "print('seen')\nkept.append(1)\ndef f(n):\n    print('asked')\n    return n\n"
     (found,), namespace = versions([text])
@@ -276,6 +286,7 @@ ODD = (
     "def f(x, p):\n    s = torch.cumsum()\n    return s < p\n",
     "def f(x):\n    y = x[:, None, ...].expand(*s)\n    return x.unsqueeze(-1).expand(2)\n",
     "def f(x):\n    (lambda: x)()\n    g()(x).h()\n    return x\n",
+    "def f(x):\n    t = {'a': x}\n    for k in '{0}{b}':\n        x = t[k]\n    return x\n",
     "def f(x):\n    for x.y in ():\n        x.y = x\n    return torch.triu(torch.ones(*x))\n",
 )
 

@@ -158,6 +158,7 @@ def _where_it_begins(error: Error) -> tuple[int, str]:
     )
 
 
+OTHER_ARGUMENTS = "it takes other arguments than it is called with"
 # Causes for which the line that stops is not the wrong one, with the line that is and how; and
 # those that may lie on any line before.
 ELSEWHERE = {
@@ -165,18 +166,9 @@ ELSEWHERE = {
     late_super: lambda error: (begins_behind(error).lineno, "it runs too late"),
     not_asked_for: lambda error: (asks_nothing(error)[0].lineno, "it does not ask for all of it"),
     kept_nothing: lambda error: (registers(error).lineno, "it puts None in the place of a tensor"),
-    with_the_inputs: lambda error: (
-        inputs_as_output(error).lineno,
-        "it takes other arguments than it is called with",
-    ),
-    with_less: lambda error: (
-        error.text.function(error.found[1]).lineno,
-        "it takes other arguments than it is called with",
-    ),
-    as_a_hook: lambda error: (
-        error.text.function(error.found[1]).lineno,
-        "it takes other arguments than it is called with",
-    ),
+    with_the_inputs: lambda error: (inputs_as_output(error).lineno, OTHER_ARGUMENTS),
+    with_less: lambda error: (error.text.function(error.found[1]).lineno, OTHER_ARGUMENTS),
+    as_a_hook: lambda error: (error.text.function(error.found[1]).lineno, OTHER_ARGUMENTS),
 }
 ANY_LINE = (stays_empty, not_expanded, given_whole)
 

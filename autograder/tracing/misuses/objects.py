@@ -63,24 +63,23 @@ def as_a_hook(error: Error) -> str:
         return ""
     own = error.text.is_method(function)
     has, given = (int(error.found.group(i)) - own for i in (2, 3))
-    return (
-        f"`{function.name}`, which is handed over, has {has} arguments and is called with {given}."
-    )
+    return _handed_over(function.name, has, given)
 
 
 def with_less(error: Error) -> str:
     """A function that is handed over, as to a hook, and called with fewer arguments than it has."""
     name = error.found.group(1)
-    function, calls = error.text.function(name), [n for n in error.text.nodes if _is_call(n)]
+    function = error.text.function(name)
+    calls = [n for n in error.text.nodes if isinstance(n, ast.Call)]
     handed = {getattr(each, "id", "") for n in calls for each in n.args}
     if function is None or name not in handed - {callee(n) for n in calls}:
         return ""
-    has, lost = len(function.args.args), int(error.found.group(2))
-    return f"`{name}`, which is handed over, has {has} arguments and is called with {has - lost}."
+    has = len(function.args.args)
+    return _handed_over(name, has, has - int(error.found.group(2)))
 
 
-def _is_call(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call)
+def _handed_over(name: str, has: int, given: int) -> str:
+    return f"`{name}`, which is handed over, has {has} arguments and is called with {given}."
 
 
 def a_list(error: Error) -> str:

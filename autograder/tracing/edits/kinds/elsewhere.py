@@ -39,11 +39,7 @@ def _normalised_too_late(source: Source, node: ast.Call) -> Iterator[Edit]:
     value = (node.args[0] if node.args else None) if of_all else getattr(node.func, "value", None)
     if callee(node) not in NORMALISES or not isinstance(value, ast.Name) or function is None:
         return
-    made = [
-        n.value
-        for n in source.inside(function)
-        if isinstance(n, ast.Assign) and [source.of(t) for t in n.targets] == [value.id]
-    ]
+    made = source.made(function, value.id)
     if len(made) != 1:
         return
     whole = made[0].value if isinstance(made[0], ast.Subscript) else None

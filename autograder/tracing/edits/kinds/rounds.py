@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from autograder.tracing.edits.kinds.counts import IN_TURN
 from autograder.tracing.edits.kinds.names import sizes
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.edits.kinds.statements import added_to
@@ -39,7 +40,8 @@ def _not_put_back(source: Source, node: ast.For) -> Iterator[Edit]:
     if len(targets) != 1 or len(changes) > 2:
         return
     first, last, end = changes[0], changes[-1], node.body[-1]
-    sign = "+" if len(changes) == 2 or isinstance(first.op, ast.Sub) else "-"
+    up = isinstance(first.op, ast.Add)
+    sign = "+" if up == (len(changes) == 2) else "-"  # the second goes past where it was
     name, much = targets.pop(), source.of(first.value)
     how = f"`{name}` stays where it is moved to, and the next round begins with that"
     new = f"{source.of(end)}; {name} {sign}= {much}"
@@ -59,9 +61,9 @@ def _through_some_keys(source: Source, node: ast.For) -> Iterator[Edit]:
     for made in source.inside(function) if function is not None else ():
         held = isinstance(made, ast.Assign) and isinstance(made.value, ast.Dict)
         if held and source.of(made.targets[0]) in tables:
-            how = f"`{source.shown(node.iter)}` leaves out some of what `{{}}` holds"
             name = source.of(made.targets[0])
-            yield source.with_text(node.iter, name, how.format(name), 1)
+            how = f"`{source.shown(node.iter)}` leaves out some of what `{name}` holds"
+            yield source.with_text(node.iter, name, how, 1)
 
 
 def _dealt_out_in_turn(source: Source, node: ast.BinOp) -> Iterator[Edit]:
@@ -77,7 +79,7 @@ def _dealt_out_in_turn(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         return
     first, last = source.of(within[0]), node.right.id
     known = [counts[first]] if counts[first] else sorted(sizes(source, function))[:MOST]
-    how = f"`{source.shown(node)}` deals them out in turn, where neighbours belong together"
+    how = f"`{source.shown(node)}` {IN_TURN}"
     for count in known:
         yield source.with_expression(node, f"{last} * {count} + {first}", how, 1)
 
@@ -141,11 +143,7 @@ def _of_all_for_each(source: Source, node: ast.Name) -> Iterator[Edit]:
     loops = [n for n in source.around(node) if isinstance(n, ast.For)]
     if function is None or not loops:
         return
-    made = [
-        n.value
-        for n in source.inside(function)
-        if isinstance(n, ast.Assign) and [source.of(t) for t in n.targets] == [node.id]
-    ]
+    made = source.made(function, node.id)
     calls = [n for n in source.inside(made[0]) if isinstance(n, ast.Call)] if len(made) == 1 else []
     reduced = [n for n in calls if callee(n) in EXTREMES]
     if len(reduced) != 1 or len(calls) > len(reduced) + 2:

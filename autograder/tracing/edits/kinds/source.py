@@ -130,6 +130,11 @@ class Source:
         around = (n for n in self.around(node) if isinstance(n, ast.FunctionDef))
         return self.once(("function", node), lambda: next(around, None))
 
+    def made(self, function: ast.FunctionDef, name: str) -> list[ast.expr]:
+        """What the statements of a function give a variable, each to it alone."""
+        assigned = (n for n in self.inside(function) if isinstance(n, ast.Assign))
+        return [n.value for n in assigned if [self.of(t) for t in n.targets] == [name]]
+
     def statement(self, node: ast.AST) -> ast.stmt:
         """The statement that a node stands in."""
         if isinstance(node, ast.stmt):

@@ -101,11 +101,7 @@ def _of_a_mean(source: Source, node: ast.Call) -> Iterator[Edit]:
     of, function = (node.args[0] if len(node.args) == 1 else None), source.function(node)
     if callee(node) not in BENDS or not isinstance(of, ast.Name) or function is None:
         return
-    made = [
-        n.value
-        for n in source.inside(function)
-        if isinstance(n, ast.Assign) and [source.of(t) for t in n.targets] == [of.id]
-    ]
+    made = source.made(function, of.id)
     mean = made[0] if len(made) == 1 and isinstance(made[0], ast.BinOp) else None
     total = mean.left if mean is not None and isinstance(mean.op, ast.Div) else None
     if isinstance(total, ast.Call) and source.of(total.func) == "sum" and len(total.args) == 1:
@@ -136,8 +132,7 @@ def _is_squared(source: Source, node: ast.expr) -> bool:
     """Whether an expression, or the variable that it is, is made by squaring."""
     function = source.function(node)
     if isinstance(node, ast.Name) and function is not None:
-        made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
-        made = [n.value for n in made if [source.of(t) for t in n.targets] == [node.id]]
+        made = source.made(function, node.id)
         return len(made) == 1 and not isinstance(made[0], ast.Name) and _is_squared(source, made[0])
     if isinstance(node, ast.BinOp):
         same = source.of(node.left) == source.of(node.right)
