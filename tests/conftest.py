@@ -76,6 +76,23 @@ LONGEST = (
     "tests/intake/",
 )
 
+# Where each test runs a program of its own, and takes seconds: the small form runs one of so many,
+# and the first of each file.
+ONE_OF = {
+    "tests/tracing/": 5,
+    "tests/sandbox/test_sandbox.py": 2,
+    "tests/attacks/test_attacks.py": 2,
+    "tests/lessons/test_homework.py": 3,
+    "tests/test_grade.py": 3,
+    "tests/test_shared.py": 3,
+    "tests/test_homework_styles.py": 3,
+    "tests/test_rubric.py": 2,
+    "tests/test_comments.py": 2,
+    "tests/test_models_on_board.py": 2,
+    "tests/test_student.py": 2,
+    "tests/test_cli.py": 2,
+}
+
 
 # Those whose checks are in the hand-out of the small form.
 FEW_LESSONS = ("00_shape_gym", "05_homework")
@@ -114,8 +131,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()  # what was imported and collected stays: it is not looked through again and again
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that are marked slow are left out
 def pytest_collection_modifyitems(items) -> None:
-    """Puts what takes longest first, and leaves all else in its order."""
+    """Puts what takes longest first, and leaves all else in its order; marks what is slow."""
+    for start, every in ONE_OF.items():
+        of_these = [item for item in items if item.nodeid.startswith(start)]
+        for item, is_taken in forms.taken(of_these, every, touching=lambda item: item.path):
+            if not is_taken:
+                item.add_marker(pytest.mark.slow)
 
     def place(item) -> int:
         return next((i for i, n in enumerate(LONGEST) if item.nodeid.startswith(n)), len(LONGEST))

@@ -10,7 +10,7 @@ server by its nature, or is a walk through many commands whose rules have tests 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 
 import pytest
 
@@ -33,22 +33,32 @@ def examples(few: int, many: int) -> int:
     return few if small else many
 
 
-def share(
+def taken(
     cases: Iterable, every: int, touching: Callable[[object], Hashable] | None = None
-) -> list:
-    """One of `every` case in the small form, and the first of each kind, all in the whole one.
+) -> Iterator[tuple[object, bool]]:
+    """Each case, and whether the small form takes it: one of `every`, and the first of each kind.
 
     touching: what has to be touched by a case, such as its mistake. Which cases are taken depends
-    on their own text alone: a new case changes nothing for the others. What the small form leaves
-    out is not even collected by it, since each process would do that anew.
+    on their own text alone: a new case changes nothing for the others.
     """
-    chosen, touched = [], set()
+    touched = set()
     for case in cases:
         kind = touching(case) if touching else None
         new = touching is not None and kind not in touched
-        if new or zlib.crc32(repr(case).encode()) % every == 0:
-            touched.add(kind)
-            chosen.append(case)
-        elif not small:
-            chosen.append(in_whole_form(case))
-    return chosen
+        touched.add(kind)
+        yield case, new or zlib.crc32(repr(case).encode()) % every == 0
+
+
+def share(
+    cases: Iterable, every: int, touching: Callable[[object], Hashable] | None = None
+) -> list:
+    """What the small form takes of the cases, all of them in the whole one: see `taken`.
+
+    What the small form leaves out is not even collected by it, since each process would do that
+    anew.
+    """
+    return [
+        case if is_taken else in_whole_form(case)
+        for case, is_taken in taken(cases, every, touching)
+        if is_taken or not small
+    ]

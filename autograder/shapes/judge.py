@@ -115,7 +115,6 @@ class _Source:
     def __post_init__(self):
         self.lines = self.source.splitlines()
         self.comments = find_comments(self.source, self.given)
-        self.text = "\n".join(c.text for c in self.comments)[:MAX_LEGENDS]
         self.configs = tuple(range(len(self.plan.sizes)))
         self.ignored = ignored(self.source)
         self.clock = Clock()
@@ -151,6 +150,20 @@ class _Source:
     def called(self) -> dict[tuple[int, str], set[int]]:
         """The whole numbers that variables of the source are, by run and name."""
         return whole_numbers(e for s in self.traced.stmts for e in self.runs(s))
+
+    @cached_property
+    def _tops(self) -> dict[int, str]:
+        """By line of a function, the outermost class or function that it is part of."""
+        every = self.traced.functions
+        return {n: f.top for f in every for n in range(f.line, f.end_line + 1)}
+
+    def explained(self, function: Function) -> str:
+        """The comments that may explain names of this function: `L is the segment_size`.
+
+        What stands in a function of another class is of the names there.
+        """
+        told = (c.text for c in self.comments if self._tops.get(c.line, "") in ("", function.top))
+        return "\n".join(told)[:MAX_LEGENDS]
 
     def built_with(self, owner: str) -> dict[int, dict[str, int]]:
         """The integers that a class was built with, and what it worked out, if always alike."""
@@ -195,7 +208,8 @@ class _Room:
                 ],
             ),
         )
-        told = legends(source.text, vocabulary) | legends(function.docstring[:2_000], vocabulary)
+        of_function = legends(function.docstring[:2_000], vocabulary)
+        told = legends(source.explained(function), vocabulary) | of_function
         self.scope.legend = {names.normal(k): v for k, v in told.items()}
         self.matcher = Matcher(source.traced, self.scope, source.strict)
         found = sightings(

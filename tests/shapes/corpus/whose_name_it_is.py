@@ -83,3 +83,31 @@ class Rows(nn.Module):
         x = x.reshape(batch, many * lines, cols)  # (#batch x #many*#lines x #cols)
         x = x.mT  # (#batch x #many*#lines x #cols)  #! false
         return x.mT  # (#batch x #many*#lines x #cols)
+
+
+# %% a letter is explained in another class | Cut(D)(x[B, D, 4 * piece], piece); Whole(D, m, piece)(x[B, m * n])
+class Cut(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.mix = nn.Conv1d(width, width, 1)
+
+    def forward(self, x, piece):
+        b, d, _ = x.shape
+        cut = self.mix(x).reshape(b, d, -1, piece)  # B, D, K, S: S is the piece
+        cut = cut.transpose(1, 2)  # B, K, D, S
+        cut = cut.mT  # B, K, D, S  #! false
+        return cut
+
+
+class Whole(nn.Module):
+    def __init__(self, width, m, piece):
+        super().__init__()
+        self.piece = piece
+        self.into = nn.Conv1d(1, width, 2 * m, stride=m)
+        self.norm = nn.GroupNorm(1, width)
+
+    def forward(self, x):
+        piece = self.piece
+        y = self.into(x[:, None])  # B, D, S
+        y = self.norm(y)  # B, D, S
+        return y.repeat(1, 1, self.piece)[..., :piece]  # B, D, piece
