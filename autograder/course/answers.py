@@ -18,12 +18,15 @@ from autograder.course.general.altered import altered
 from autograder.course.general.exchanged import exchanged
 from autograder.course.general.operations import operations
 from autograder.course.steps.bank import Bank, Programs
+from autograder.sandbox.inside.sandbox_modules import Kept
 from autograder.sandbox.inside.sandbox_wire import Failure
 
 PUBLIC_SEED = 20170612  # the seed of the checks that students run; marks use another
 
 # What a program that could not be fitted gives: an error of a type that no program raises.
 NOTHING = Outcome(error={"kind": Failure.NOT_FITTED, "type": None, "message": ""})
+
+KEPT = Kept()  # the models that our own programs are asked about
 
 Named = tuple[str, str, Sequence[Outcome]]
 
@@ -187,7 +190,7 @@ def _run(namespace: Mapping, calls: list[Call]) -> Outcome:
     try:
         with warnings.catch_warnings():  # of programs of ours: nobody is to read them
             warnings.simplefilter("ignore")
-            return run_here(dict(namespace), calls)[-1]
+            return run_here(dict(namespace), calls, KEPT)[-1]
     finally:
         torch.set_default_dtype(default)
         torch.set_rng_state(state)

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from autograder.sandbox.inside.runner import MAX_HELD, Runner
+from autograder.sandbox.inside.sandbox_modules import Kept
 from autograder.sandbox.inside.sandbox_values import decode, encode
 from autograder.sandbox.inside.sandbox_wire import Failure
 
@@ -277,10 +278,15 @@ def _unpack_made(content: Mapping, tensors: Mapping) -> Made:
 UNPACK = {"$namespace": _unpack_namespace, "$made": _unpack_made}
 
 
-def run_here(namespace: dict, calls: list[Call]) -> tuple[Outcome, ...]:
-    """Runs the calls in this process: for references, and in a student's own notebook."""
+def run_here(namespace: dict, calls: list[Call], kept: Kept | None = None) -> tuple[Outcome, ...]:
+    """Runs the calls in this process: for references, and in a student's own notebook.
+
+    kept: the models that were made for calls before, where programs of ours are called alone.
+    """
     header, tensors = to_request(calls)
-    reply, out = Runner(namespace).handle(header, tensors)
+    runner = Runner(namespace)
+    runner.kept = kept
+    reply, out = runner.handle(header, tensors)
     return from_reply(reply, out, len(calls))
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-import operator
 import re
 import signal
 import sys
@@ -25,6 +24,11 @@ from functools import partial
 
 import torch
 
+if __package__:
+    from . import sandbox_modules as modules
+else:  # in the sandbox, where the engine is not
+    import sandbox_modules as modules
+
 MAX_ROUNDS = 3_000  # of the loops of one version, in a first look
 MAX_IN_FULL = 20_000  # the same where it is asked for in all calls
 MAX_ALL = 50_000  # of all versions together
@@ -34,6 +38,7 @@ MAX_SECONDS, MAX_SECONDS_IN_FULL = 4.0, 15.0
 COUNTER, ITEMS = "_round_of_a_loop", "_items_of_a_list"
 EACH, ONCE_MORE = "_each_round", "_once_more"
 FILE = "<cell another version>"
+KEPT = modules.Kept()
 EIGENVALUES = ("eig", "eigvals", "eigh", "eigvalsh")
 DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 LOOP = re.compile(r"\b(?:for|while)\b")
@@ -160,6 +165,7 @@ class _Base:
         version = type(self.runner)(self.namespace)
         if function.node.name not in self.building:
             version.target = self._target(version.target)
+        version.kept = KEPT
         self.bound.restart(bound)
         where = self.namespace[function.owner] if function.owner else self.namespace
         own = vars(where) if function.owner else where
@@ -230,10 +236,11 @@ class _Base:
             if call.get("build") is None or call.get("on") or call.get("mend"):
                 return build(call, tensors, outcome)
             kept = self.built.get(id(call))
-            if kept is None or not _is_same(kept.state, _state(kept.object)):
+            if kept is None or not modules.is_same(kept.state, modules.held(kept.object)):
                 own: dict = {}
                 found, parameters = build(call, tensors, own)
-                kept = _Built(found, parameters, own, torch.get_rng_state(), _state(found))
+                state = modules.held(found)
+                kept = _Built(found, parameters, own, torch.get_rng_state(), state)
                 self.built[id(call)] = kept
             elif call.get("seed") is not None:
                 torch.set_rng_state(kept.dice)
@@ -252,23 +259,6 @@ class _Built:
     outcome: dict
     dice: torch.Tensor
     state: list
-
-
-def _state(built: object) -> list:
-    """What an object holds, and what changes where that is changed in place."""
-    parts = built.modules() if isinstance(built, torch.nn.Module) else [built]
-    found = []
-    for part in parts:
-        for value in getattr(part, "__dict__", {"": object()}).values():
-            found.append(value)
-            inside = value.values() if isinstance(value, dict) else value
-            found += inside if isinstance(value, dict | list | set) else ()
-    return found + [value._version for value in found if isinstance(value, torch.Tensor)]
-
-
-def _is_same(one: list, other: list) -> bool:
-    """Whether two such states hold the very same."""
-    return len(one) == len(other) and all(map(operator.is_, one, other))
 
 
 def _set(where, name: str, value) -> None:

@@ -21,6 +21,7 @@ import sys
 import traceback
 import types
 from collections.abc import Mapping
+from functools import partial
 
 import torch
 
@@ -53,6 +54,7 @@ class Runner:
         self.watch = contextlib.nullcontext()  # stands around the answer's code, for `steps`
         self.last: object = None  # what the last call returned, for `steps`
         self.brief = False  # whether of an error nothing is wanted but that it came
+        self.kept: modules.Kept | None = None  # what gives models once more, where that may be
 
     def handle(self, header: dict, tensors: dict) -> tuple[dict, dict]:
         """Answers one request: `load` cells, `call` what they define, record their `shapes` or
@@ -113,10 +115,11 @@ class Runner:
             if call.get("inspect"):
                 outcome["value"] = None
                 return outcome
-            asked = [decode(a, tensors, MAKERS) for a in call["args"]]
-            named = {k: decode(v, tensors, MAKERS) for k, v in call["kwargs"].items()}
+            given = self.kept.given if self.kept else partial(decode, make=MAKERS)
+            asked = [given(a, tensors) for a in call["args"]]
+            named = {k: given(v, tensors) for k, v in call["kwargs"].items()}
             args, kwargs = [copied(a) for a in asked], {k: copied(v) for k, v in named.items()}
-            given = {**{str(i): a for i, a in enumerate(args)}, **kwargs}
+            handed = {**{str(i): a for i, a in enumerate(args)}, **kwargs}
             before = {**{str(i): a for i, a in enumerate(asked)}, **named}  # no code sees these
             held = [(m, modules.state(m)) for m in args if isinstance(m, torch.nn.Module)]
             if call.get("work"):
@@ -132,8 +135,8 @@ class Runner:
                     value = target(*args, **kwargs)
             self.last = value
             outcome["value"] = encode(value, out)
-            changed = [name for name in given if not same(given[name], before[name])]
-            outcome["after"] = {name: encode(given[name], out) for name in changed}
+            changed = [name for name in handed if not same(handed[name], before[name])]
+            outcome["after"] = {name: encode(handed[name], out) for name in changed}
         except BaseException as error:
             if self.brief:
                 return {"error": {"type": type(error).__name__}}

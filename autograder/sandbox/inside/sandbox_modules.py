@@ -1,16 +1,24 @@
-"""Modules of PyTorch: weights put into them by name, and what a call left behind in them."""
+"""Modules of PyTorch: weights put into them by name, and what a call left behind in them.
+
+A model that is given takes longer to make than to ask: `Kept` gives it once more where it may.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import operator
 from collections.abc import Mapping, Sequence
 
 import torch
 
 if __package__:
-    from .sandbox_values import decode, same
+    from .sandbox_values import MAKERS, decode, same
 else:  # in the sandbox, where the engine is not
-    from sandbox_values import decode, same
+    from sandbox_values import MAKERS, decode, same
+
+MOST_KEPT = 8  # models that are kept
+NOTHING_INSIDE = (bool, int, float, str, type(None))
+LISTENS = "_output_capturing"  # whether transformers put its own hooks there
 
 
 # --- building, and weights -----------------------------------------------------------------------
@@ -95,7 +103,7 @@ def _hooks(module: torch.nn.Module) -> int:
         for part in module.modules()
         for hook in (*part._forward_hooks.values(), *part._forward_pre_hooks.values())
     ]
-    return sum(not str(getattr(h, "__module__", "")).startswith("transformers.") for h in found)
+    return sum(not _is_of_transformers(hook) for hook in found)
 
 
 def left_behind(module: torch.nn.Module, before: tuple) -> list[str]:
@@ -108,3 +116,79 @@ def left_behind(module: torch.nn.Module, before: tuple) -> list[str]:
     if module.training != training:
         left.append("another mode")
     return left
+
+
+# --- given once more -----------------------------------------------------------------------------
+class Kept:
+    """Models that were made of what was sent; one is given once more where it is as it was made.
+
+    For programs of ours, and for versions of which a first look is taken.
+    """
+
+    def __init__(self):
+        self.made: dict[tuple, tuple[torch.nn.Module, list]] = {}
+
+    def given(self, value, tensors: Mapping):
+        """What a call is given, made of what was sent."""
+        if not (isinstance(value, dict) and "$made" in value):
+            return decode(value, tensors, MAKERS)
+        key = _key(value, tensors)
+        model, before = self.made.pop(key, (None, []))
+        if model is None or not is_same(before, held(model)):
+            model = decode(value, tensors, MAKERS)
+            before = held(model)
+        if isinstance(model, torch.nn.Module):
+            self.made[key] = model, before
+            while len(self.made) > MOST_KEPT:
+                del self.made[next(iter(self.made))]
+        return model
+
+
+def _key(value, tensors: Mapping) -> tuple:
+    """What was sent, by its content."""
+    if isinstance(value, dict) and len(value) == 1 and "$tensor" in value:
+        tensor = tensors[value["$tensor"]]
+        numbers = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+        return tensor.dtype, tuple(tensor.shape), numbers
+    if isinstance(value, dict):
+        return tuple((k, _key(v, tensors)) for k, v in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(_key(v, tensors) for v in value)
+    return (type(value), value)
+
+
+def held(built: object) -> list:
+    """What an object holds, and what changes where that is changed in place; but for the hooks with
+    which transformers listens to its own parts, which it puts there once."""
+    parts = built.modules() if isinstance(built, torch.nn.Module) else [built]
+    found: list = []
+    for part in parts:
+        own = getattr(part, "__dict__", None)
+        if own is None:
+            return [object()]
+        for name, value in own.items():
+            if name.startswith(LISTENS):
+                continue
+            found.append(value)
+            if type(value) in NOTHING_INSIDE:
+                continue
+            if isinstance(value, list | set):
+                found += value
+            elif isinstance(value, dict):
+                hooks = name.endswith("hooks")
+                found += [v for v in value.values() if not (hooks and _is_of_transformers(v))]
+            elif not isinstance(value, torch.nn.Module | torch.Tensor):  # as a configuration
+                found += getattr(value, "__dict__", {}).values()
+    tensors = [value for value in found if isinstance(value, torch.Tensor)]
+    leaves = [value for value in tensors if value.is_leaf]
+    of_leaves = [part for v in leaves for part in (v.grad, v.requires_grad)]
+    return found + [v._version for v in tensors] + of_leaves
+
+
+def _is_of_transformers(hook: object) -> bool:
+    return str(getattr(hook, "__module__", "")).startswith("transformers.")
+
+
+def is_same(one: list, other: list) -> bool:
+    """Whether two such states hold the very same."""
+    return len(one) == len(other) and all(map(operator.is_, one, other))
