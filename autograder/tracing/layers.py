@@ -32,6 +32,8 @@ KINDS = (
 DROPPED_ELSEWHERE = ("dropout.on the scores", "dropout.not on the weights", "dropout.on features")
 BEGINS = "start."  # checks on the numbers that parameters begin with
 DRAWN = ("start.all positive", "start.not normal")  # those that say how they are drawn
+DRAWS = re.compile(r"rand|normal|uniform")  # what draws numbers
+BY_NAME = ("setattr", "register_parameter")  # what keeps something under a name that is a text
 TOGETHER = "dropout.not one by one"  # one draw for several weights
 OF_ITS_OWN = "dropout.share"  # another share is dropped than was asked for
 DROPPED_BEHIND = ("dropout.not on the weights", "dropout.on features", "dropout.on the output")
@@ -155,16 +157,16 @@ def _where_it_draws(text: Text, line: int) -> int:
     """The one line of a function that draws numbers, where it is a function of its own."""
     function = function_around(text, line)
     inside = own_nodes(function) if function is not None and function.name != "__init__" else ()
-    drawn = {n.lineno for n in inside if isinstance(n, ast.Call) and "rand" in callee(n)}
+    drawn = {n.lineno for n in inside if isinstance(n, ast.Call) and DRAWS.search(callee(n))}
     return drawn.pop() if len(drawn) == 1 else line
 
 
 def _where_all_are_drawn(text: Text) -> int | None:
-    """The one line of an `__init__` that draws numbers, where `setattr` keeps them."""
+    """The one line of an `__init__` that draws numbers, where they are kept by a name as text."""
     begins = [f for f in text.functions if f.name == "__init__"]
     calls = [n for f in begins for n in own_nodes(f) if isinstance(n, ast.Call)]
-    drawn = {n.lineno for n in calls if "rand" in callee(n)}
-    by_name = any(callee(n) == "setattr" for n in calls)
+    drawn = {n.lineno for n in calls if DRAWS.search(callee(n))}
+    by_name = any(callee(n) in BY_NAME for n in calls)
     return drawn.pop() if by_name and len(drawn) == 1 else None
 
 

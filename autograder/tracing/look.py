@@ -24,7 +24,12 @@ from autograder.tracing.proof.around_softmax import (
     sets_zeros_before,
 )
 from autograder.tracing.proof.handed import may_be_handed_in, reordered_by_the_return
-from autograder.tracing.proof.made import comes_from_outside, lines_of_hooks, made_elsewhere
+from autograder.tracing.proof.made import (
+    comes_from_outside,
+    is_at_numbers_made_before,
+    lines_of_hooks,
+    made_elsewhere,
+)
 from autograder.tracing.proof.standing import is_laid_out_so
 from autograder.tracing.reference import PRODUCTS, Reference, multiple, reference
 from autograder.tracing.say import MISSING, as_it_was, called, one_place, taken_for_another, where
@@ -129,6 +134,8 @@ class Look:
             if said.last_right == said.first_wrong and not said.landmark:  # it says nothing
                 said = replace(said, **self.right_before(said.first_wrong))
             elsewhere = made_elsewhere(slip, said.first_wrong, self.text)
+            if elsewhere is not None and is_at_numbers_made_before(elsewhere, self.text):
+                break
             if elsewhere is not None and slip.line is None:
                 said = replace(said, first_wrong=elsewhere, **self.right_before(elsewhere))
             elif comes_from_outside(slip, self.text):

@@ -60,6 +60,18 @@ UNSET = ("NameError", "UnboundLocalError")
 # Causes of an error that lie in the line that stops, or that tell of the other one.
 OF_THIS_LINE = ("was overwritten in line", "its last two axes exchanged", "turns all axes round")
 OPERANDS = 3  # that are told of
+PAIRS = (
+    "max",
+    "min",
+    "sort",
+    "topk",
+    "median",
+    "nanmedian",
+    "mode",
+    "kthvalue",
+    "cummax",
+    "cummin",
+)
 MOVED = ("T", "mT", "H", "mH")  # attributes that are no tensors of their own
 
 
@@ -161,6 +173,8 @@ def _unknown_name(said: str, text: Text) -> str:
 def _pair(said: str) -> str:
     found = re.search(r"return_types\.(\w{1,30})", said)
     name = found.group(1) if found else "max"
+    if name not in PAIRS:
+        return f"`{name}` gives several results under one name: take one of them, such as `[0]`."
     better = f"use `.a{name}(...)` or " if name in ("max", "min") else ""
     return f"`{name}` with `dim` gives a pair, values and where they stand: {better}take `.values`."
 

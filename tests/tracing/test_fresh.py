@@ -24,6 +24,7 @@ from tests.tracing.fresh import (
     PROGRAMS,
     PROVOKED,
     RIGHT,
+    SEVENTEENTH,
     SEVENTH,
     SIXTEENTH,
     SIXTH,
@@ -100,7 +101,7 @@ TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "
 
 
 MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH, *FOURTEENTH]
-MENDED += [*FIFTEENTH, *SIXTEENTH]
+MENDED += [*FIFTEENTH, *SIXTEENTH, *SEVENTEENTH]
 
 
 @pytest.mark.parametrize("program", share(MENDED, 8), ids=name)

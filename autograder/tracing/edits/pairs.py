@@ -97,9 +97,10 @@ class Pairs:
         )
         if found or self.search.pair:  # which two it is, is known then
             return found
-        return self._beside_a_known_one(
-            self._nearest_by_place()
-        ) or self._beside_what_the_steps_tell(likely[:NEAREST])
+        beside = self._beside_a_known_one(self._nearest_by_place())
+        if beside:  # which two together make all right is shown, and this is not
+            return self.of_all() or beside
+        return self._beside_what_the_steps_tell(likely[:NEAREST])
 
     def two_natural(self) -> tuple[Mended, ...]:
         """Two natural slips in two lines that together are all that is wrong, each with places of
@@ -402,8 +403,11 @@ class Pairs:
     @cached_property
     def left(self) -> list[tuple[Edit, str, str, Sequence[Outcome]]]:
         """The changes behind which a known mistake is left, in the call that is looked at: each
-        with the mistake's check and message, and what it gives in all calls."""
+        with the mistake's check and message, and what it gives in all calls. None that does not
+        show in this call."""
+        wanted = self.wrong.known.expected[self.place]
         known = (*self.wrong.known.mistakes, *self.wrong.known.exchanged)
+        known = [each for each in known if not self.versions.same(each[2][self.place], wanted)]
         marks = [mark(gives[self.place]) for *_, gives in known]
         changed, found = {edit.source for edit in self.change}, []
         for edit, gave in zip(self.search.tried, self.search.gave, strict=True):
@@ -411,7 +415,10 @@ class Pairs:
                 continue
             own = mark(gave)
             for (check, message, gives), theirs in zip(known, marks, strict=True):
-                if may_match(own, theirs) and self.versions.same(gave, gives[self.place]):
+                left = gives[self.place]
+                # Both ways, for only what is asked for says of which type it is to be.
+                alike = may_match(own, theirs) and self.versions.same(gave, left)
+                if alike and self.versions.same(left, gave):
                     found.append((edit, check, message, gives))
         return found
 

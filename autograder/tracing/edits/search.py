@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from autograder.course.calls import Outcome
+from autograder.course.calls import Made, Outcome
 from autograder.tracing.edits.kinds.all import edits, source_of
 from autograder.tracing.edits.kinds.another_type import of_another_type
 from autograder.tracing.edits.kinds.missing import ANYWHERE
@@ -42,6 +42,7 @@ MOST_PUT_IN = 40_000  # the same for what is put into expressions
 MOST_OF_ONE_LINE = 6_000  # the same for a line that the steps tell
 OF_ONE = 60  # what it costs to try one, beside half of its steps
 OF_A_CLASS = 60  # and to make its object
+OF_A_MODEL = 8  # how much longer steps of a model take
 SURVIVE = 8  # versions that are tried on all calls
 MOST_JUDGED = 24  # versions that are judged where chance has a part in all that comes back
 FEW_LINES = 3  # that run only where something is wrong, so that one of them is likely to be
@@ -97,6 +98,8 @@ class Search:
         self.judged = 0
         self.mending: list[Edit] = []  # what mends all
         self.nearly: list[Edit] = []  # what mends the call that is looked at, and not all
+        given = wrong.calls[self.place].args if self.place is not None else ()
+        self.asks_a_model = any(isinstance(each, Made) for each in given)
         error = wrong.outcomes[self.place].error if self.place is not None else None
         self.stops = error is not None
         if error is not None and isinstance(error.get("line"), int):
@@ -139,10 +142,11 @@ class Search:
         tried = {edit.source for edit in self.tried}
         new = [e for e in self.in_order(edits) if e.source not in tried]
         new = [e for e in new if self.may_be(e) and self.likely.get(e.line, 1) < SURELY_RIGHT]
+        most = MOST_PUT_IN // (OF_A_MODEL if self.asks_a_model else 1)
         before, spent = (self.tried, self.gave, self.nearly), self.spent
         self.tried, self.gave, self.nearly = [], [], []
         found: list[Edit] = []
-        while new and self.spent < spent + MOST_PUT_IN:
+        while new and self.spent < spent + most:
             found += self._that_mend(new[:FEWEST])
             new = new[FEWEST:]
         (self.tried, self.gave, self.nearly), self.spent = before, spent

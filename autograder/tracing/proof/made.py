@@ -57,6 +57,9 @@ def comes_from_outside(slip: Slip, text: Text) -> bool:
         return True
     if _is_of_numbers_made_before(step, judged, text):
         return True
+    line = text.line(step)
+    if line is not None and step.op == "__setitem__" and is_at_numbers_made_before(line, text):
+        return True
     if {text.line(judged.steps[i]) for i in step.inputs} & lines_of_hooks(text):
         return True
     weights = any(
@@ -66,6 +69,26 @@ def comes_from_outside(slip: Slip, text: Text) -> bool:
         for n in own_nodes(f)
     )
     return weights and slip.wrong.instead is not None
+
+
+def is_at_numbers_made_before(line: int, text: Text) -> bool:
+    """Whether a line fills places whose numbers, which are no tensors, come from something given
+    that a line before gave another value: what is wrong may be that."""
+    node, function = text.around(line), function_around(text, line)
+    if function is None or not isinstance(node, ast.Assign):
+        return False
+    own = list(own_nodes(function))
+    made = [(n.targets, n.value) for n in own if isinstance(n, ast.Assign) and n.lineno < line]
+    made += [([n.target], n.iter) for n in own if isinstance(n, ast.For) and n.lineno < line]
+    of = [(_names(*targets), _names(value)) for targets, value in made]
+    given = {a.arg for a in function.args.args}
+    changed = given & {name for targets, _ in of for name in targets}
+    read = _names(*(t.slice for t in node.targets if isinstance(t, ast.Subscript)))
+    return any(read & targets and names & changed for targets, names in of)
+
+
+def _names(*nodes: ast.AST) -> set[str]:
+    return {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _is_of_numbers_made_before(step: Step, judged: Judged, text: Text) -> bool:

@@ -35,6 +35,7 @@ TENTH, ELEVENTH = programs_in("tenth.txt"), programs_in("eleventh.txt")
 TWELFTH, THIRTEENTH = programs_in("twelfth.txt"), programs_in("thirteenth.txt")
 FOURTEENTH = programs_in("fourteenth.txt")
 FIFTEENTH, SIXTEENTH = programs_in("fifteenth.txt"), programs_in("sixteenth.txt")
+SEVENTEENTH = programs_in("seventeenth.txt")
 
 
 def _in_the_first_half(program: Program) -> bool:

@@ -17,6 +17,7 @@ from autograder.tracing.edits.kinds.gradients import of_gradients
 from autograder.tracing.edits.kinds.hooks import of_hooks
 from autograder.tracing.edits.kinds.indices import of_indices
 from autograder.tracing.edits.kinds.left_out import of_what_is_left_out
+from autograder.tracing.edits.kinds.methods import of_methods
 from autograder.tracing.edits.kinds.missing import of_what_is_missing
 from autograder.tracing.edits.kinds.moves import of_moves
 from autograder.tracing.edits.kinds.names import of_names
@@ -39,6 +40,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_identity,
     of_calls,
     of_filled,
+    of_methods,
     of_what_is_left_out,
     of_indices,
     of_names,

@@ -32,7 +32,8 @@ def of_what_it_is_named(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _copied(source, node)
     elif isinstance(node, ast.Assert):
         how = "`assert` raises an AssertionError, and vanishes where Python is told to be fast"
-        new = f"if not ({source.of(node.test)}): raise ValueError"
+        said = source.of(node.msg) if node.msg is not None else ""
+        new = f"if not ({source.of(node.test)}): raise ValueError({said})"
         yield source.with_text(node, new, how, 0)
     elif isinstance(node, ast.Slice):
         yield from _from_minus_nothing(source, node)

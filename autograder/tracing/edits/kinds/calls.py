@@ -63,6 +63,7 @@ JOINS = ("reshape", "view", "flatten", "unflatten")
 PAIRS = ("max", "min", "topk", "sort", "median", "mode", "kthvalue")
 WHOLE = ("round", "int", "math.floor", "math.ceil", "floor", "ceil")  # what makes whole numbers
 CEIL = "-int(-({}) // 1)"
+TURNED = ("t", "transpose", "swapaxes")  # what turns a matrix
 INVERSES = ("inv", "pinv", "inverse")
 LIBRARIES = ("torch", "F", "math", "np", "nn")
 
@@ -92,6 +93,7 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield source.with_expression(node, source.of(node.value), how, 1)
             if node.attr != "data":
                 yield from _of_turns(source, node, node.value)
+                yield from _of_no_inverse(source, node, node.value)
         elif node.attr in ("values", "indices") and not _is_called(source, node):
             other = OTHERS[node.attr][0]
             how = f"`.{node.attr}` is not what belongs there"
@@ -187,10 +189,20 @@ def _of_heads_as_items(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 
 def _of_inverses(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """An inverse, where its transpose belongs."""
+    """An inverse, where its transpose belongs; a transpose, where an inverse does."""
     if callee(node) in INVERSES:
         how = f"the axes of `{source.shown(node)}` stand the wrong way round"
         yield source.with_expression(node, f"{source.of(node)}.mT", how, 1)
+    elif callee(node) in TURNED and isinstance(node.func, ast.Attribute):
+        yield from _of_no_inverse(source, node, node.func.value)
+
+
+def _of_no_inverse(source: Source, node: ast.expr, turned: ast.expr) -> Iterator[Edit]:
+    """A matrix that is turned as if it were a rotation, whose inverse that is."""
+    if isinstance(turned, ast.Name):
+        how = f"`{source.shown(node)}` is the inverse of a rotation alone"
+        yield source.with_expression(node, f"torch.linalg.inv({turned.id})", how, 1)
+        yield source.with_expression(node, f"torch.linalg.inv({turned.id}).mT", how, 2)
 
 
 def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -378,7 +390,9 @@ def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
         for i in range(len(texts) - 1):
             other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
             receiver = source.of(node.func)
-            new = f"{receiver}({', '.join(other)}).transpose({i}, {i + 1})"
+            several = any(isinstance(n, ast.Starred) for n in node.args[:i])
+            at = i - len(texts) if several else i  # counted from the end, where that is known
+            new = f"{receiver}({', '.join(other)}).transpose({at}, {at + 1})"
             how = f"`{name}` takes the numbers as they lie, and another order is meant"
             yield source.with_expression(node, new, how, 1)
     yield from _of_folded(source, node)

@@ -287,7 +287,7 @@ def _of_one_for_all(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     cut = isinstance(parts[-1], ast.Slice) or texts[-1] in ("None", "...")
     if texts[0] in (":", "...") and not cut and "None" not in texts:
         how = f"`{source.shown(node)}` has lost the axis along which it is laid on others"
-        yield source.with_text(node.slice, ", ".join([*texts, "None"]), how, 2)
+        yield source.with_text(node.slice, ", ".join([*texts, "None"]), how, 1)
 
 
 def _from_the_end(source: Source, node: ast.Subscript) -> Iterator[Edit]:

@@ -25,6 +25,7 @@ def of_moves(source: Source, node: ast.AST) -> Iterator[Edit]:
         return
     yield from _unpacked_in_another_order(source, node)
     yield from _added_before_the_product(source, node)
+    yield from _of_what_comes_out(source, node)
     yield from _behind_what_it_reads(source, node)
     yield from _behind_what_changes_it(source, node)
     yield from _into_a_loop_behind(source, node)
@@ -41,12 +42,15 @@ def _unpacked_in_another_order(source: Source, node: ast.stmt) -> Iterator[Edit]
     if isinstance(value, ast.Call) and callee(value) in {f.name for f in source.functions()}:
         return  # in its own function's order: what is read later may be wrong as well
     texts = [source.of(each) for each in parts]
+    function = source.function(node)
+    made = source.made(function, source.of(value)) if isinstance(value, ast.Name) else []
+    own = any(isinstance(each, ast.List | ast.ListComp) for each in made)  # in an order of its own
     for place, (one, other) in enumerate(itertools.pairwise(texts)):
         how = f"`{one}` and `{other}` stand in another order than what they are given comes in"
         new = [*texts[:place], other, one, *texts[place + 2 :]]
         span = source.span(parts[0])[0], source.span(parts[-1])[1]
         if "_" not in (one, other):
-            yield source.with_span(node, span, ", ".join(new), how, 1)
+            yield source.with_span(node, span, ", ".join(new), how, 3 if own else 1)
 
 
 def _added_before_the_product(source: Source, node: ast.stmt) -> Iterator[Edit]:
@@ -64,6 +68,29 @@ def _added_before_the_product(source: Source, node: ast.stmt) -> Iterator[Edit]:
         new = f"pass{between}({source.of(product)}) + {source.in_brackets(added)}"
         span = source.span(node)[0], source.span(product)[1]
         yield source.with_span(node, span, new, how, 1)
+
+
+def _of_what_comes_out(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """`x = x * mask`, of what a function is given, where what it returns is meant."""
+    function, value = source.function(node), getattr(node, "value", None)
+    last = function.body[-1] if function is not None else None
+    name = source.of(node.targets[0]) if isinstance(node, ast.Assign) else ""
+    given = [a.arg for a in function.args.args] if function is not None else []
+    result = getattr(last, "value", None) if isinstance(last, ast.Return) else None
+    if name not in given or result is None or node not in function.body:
+        return
+    if isinstance(value, ast.BinOp) and source.of(value.left) == name:
+        first = value.left
+    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+        first = value.func.value
+    else:
+        return
+    if source.of(first) == name:
+        how = f"`{source.shown(node)}` is for what comes in, and belongs behind what is returned"
+        (start, end), (head, tail) = source.span(node), source.span(result)
+        step = source.text[source.span(first)[1] : source.span(value)[1]]
+        new = f"pass{source.text[end:head]}({source.of(result)}){step}"
+        yield source.with_span(node, (start, tail), new, how, 2)
 
 
 def _jumps_too_early(source: Source, node: ast.If) -> Iterator[Edit]:

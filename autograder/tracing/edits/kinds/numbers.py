@@ -110,6 +110,8 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
         if isinstance(call, ast.Call) and callee(call) in TURNS:
             beside = [number(each) for each in call.args]
             axes = [a for a in (TURNED if value >= 0 else TURNED_AT_THE_END) if a not in beside]
+        if getattr(call, "func", None) is not None and callee(call) == "unsqueeze":
+            axes = sorted(axes)  # the last one, which is right for any number of axes, comes first
         for other in axes:
             if other != value:
                 yield source.with_text(node, str(other), how)

@@ -68,6 +68,7 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_its_size(source, node)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARED:
         yield from _of_comparison(source, node)
+        yield from _of_both_sides(source, node)
     elif isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
         sign = source.text[source.span(node)[0]]
         how = f"`{source.shown(node)}` turns around what should stay as it is"
@@ -81,6 +82,23 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield source.with_expression(node, new, how, 1)
     elif isinstance(node, ast.AugAssign) and type(node.op) in SIGNS:
         yield from _of_change_in_place(source, node)
+
+
+def _of_both_sides(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    """`i % n == j % n`: the same wrong operation on both sides of a comparison."""
+    sides = (node.left, node.comparators[0])
+    if not all(isinstance(n, ast.BinOp) and type(n.op) in SIGNS for n in sides):
+        return
+    signs = {SIGNS[type(n.op)] for n in sides}
+    if len(signs) != 1 or source.of(sides[0].right) != source.of(sides[1].right):
+        return
+    sign, between = signs.pop(), source.text[source.span(sides[0])[1] : source.span(sides[1])[0]]
+    for other in OTHERS.get(sign, ()):
+        how = (
+            f"`{sign}` is not the operation that belongs on the two sides of `{source.shown(node)}`"
+        )
+        new = [f"{source.in_brackets(n.left)} {other} {source.in_brackets(n.right)}" for n in sides]
+        yield source.with_expression(node, between.join(new), how, 1)
 
 
 def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:

@@ -27,6 +27,7 @@ def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.For):
         yield from _not_put_back(source, node)
         yield from _through_some_keys(source, node)
+        yield from _read_while_it_is_filled(source, node)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_all_for_each(source, node)
 
@@ -46,6 +47,38 @@ def _not_put_back(source: Source, node: ast.For) -> Iterator[Edit]:
     how = f"`{name}` stays where it is moved to, and the next round begins with that"
     new = f"{source.of(end)}; {name} {sign}= {much}"
     yield source.with_text(end, new, how, 1).told_of(last.lineno)
+
+
+def _read_while_it_is_filled(source: Source, node: ast.For) -> Iterator[Edit]:
+    """`h[i]` gets another value in each round, and the rounds after it need the one before."""
+    subscripts = [n for n in source.inside(node) if isinstance(n, ast.Subscript)]
+    filled = [n for n in subscripts if isinstance(n.ctx, ast.Store) and _is_name(n.value)]
+    for place in filled[:MOST]:
+        name, index = place.value.id, source.of(place.slice)
+        read = [n for n in source.names(node) if n.id == name and isinstance(n.ctx, ast.Load)]
+        read = [n for n in read if n is not place.value and not _is_at(source, n, index)]
+        made = [n for n in source.names(node) if n.id == name and isinstance(n.ctx, ast.Store)]
+        if not read or made or node.lineno == node.body[0].lineno:
+            continue
+        start, end = source.span(node)
+        new = source.text[start:end]
+        for each in sorted(read, key=source.span, reverse=True):
+            first, last = (p - start for p in source.span(each))
+            new = f"{new[:first]}{name}_before{new[last:]}"
+        copy = f'{name}_before = {name}.clone() if hasattr({name}, "clone") else {name}[:]'
+        new = f"{copy}\n{' ' * node.col_offset}{new}"
+        how = f"`{source.shown(place)}` is filled while others still need `{name}` as it was"
+        yield source.with_span(place, (start, end), new, how, 1)
+
+
+def _is_name(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name)
+
+
+def _is_at(source: Source, node: ast.Name, index: str) -> bool:
+    """Whether a variable is read at this place of it."""
+    parent = source.parent[node]
+    return isinstance(parent, ast.Subscript) and source.of(parent.slice) == index
 
 
 def _through_some_keys(source: Source, node: ast.For) -> Iterator[Edit]:

@@ -52,6 +52,9 @@ def of_sharing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_what_is_kept(source, node)
     if isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Load):
         yield from _of_the_same_twice(source, node)
+        yield from _of_each_pair(source, node)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        yield from _of_what_is_left(source, node)
     if isinstance(node, ast.Assign | ast.Return | ast.AugAssign | ast.Expr):
         yield from _of_all_in_one(source, node)
     if isinstance(node, ast.For):
@@ -128,6 +131,29 @@ def _of_the_same_twice(source: Source, node: ast.Tuple | ast.List) -> Iterator[E
                     yield source.with_text(each, re.sub(rf"\b{own}\b", missing, text), how)
 
 
+def _of_each_pair(source: Source, node: ast.Tuple | ast.List) -> Iterator[Edit]:
+    """`((k, past_k), (v, past_v))`: what stands first in each pair belongs behind the other."""
+    pairs = [n.elts for n in node.elts if isinstance(n, ast.Tuple | ast.List) and len(n.elts) == 2]
+    if len(pairs) == len(node.elts) > 1:
+        start, end = source.span(node)
+        new = source.text[start:end]
+        for one, other in reversed(pairs):
+            (a, b), (c, d) = ([p - start for p in source.span(n)] for n in (one, other))
+            new = f"{new[:a]}{new[c:d]}{new[b:c]}{new[a:b]}{new[d:]}"
+        how = f"the two of each pair in `{source.shown(node)}` stand in each other's place"
+        yield source.with_text(node, new, how, 1)
+
+
+def _of_what_is_left(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """A number by which kept ones are divided, where what is left of the share `p` belongs."""
+    function = source.function(node)
+    given = [a.arg for a in function.args.args] if function is not None else []
+    for name in (n for n in given if SHARE.match(n)):
+        if f"1 - {name}" not in source.of(node.right):
+            how = f"`{source.shown(node.right)}` is not the share that is kept"
+            yield source.with_expression(node.right, f"1 - {name}", how, 1)
+
+
 def _of_longer_names(source: Source, node: ast.Tuple) -> Iterator[Edit]:
     """Several names side by side, each of which is a part of another, or has one for a part:
     `k, v` for `all_k, all_v`."""
@@ -150,24 +176,26 @@ def _of_what_rounds_overwrite(source: Source, node: ast.For) -> Iterator[Edit]:
     """A name from before a loop that a round overwrites, so that the next round finds another."""
     for statement in node.body:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if not isinstance(target, ast.Name):
-            continue
-        inside = [n for n in source.inside(statement.value) if isinstance(n, ast.Name)]
-        if target.id not in [n.id for n in inside]:
+        targets = target.elts if isinstance(target, ast.Tuple) else [target]
+        inside = source.names(statement.value) if target is not None else []
+        read = {n.id for n in inside}
+        own = [t.id for t in targets if isinstance(t, ast.Name) and t.id in read]
+        if not own or len(own) < len(targets):
             continue
         behind = node.body[node.body.index(statement) :]
         same = [
             n
             for each in behind
             for n in source.inside(each)
-            if isinstance(n, ast.Name) and n.id == target.id and n not in inside
+            if isinstance(n, ast.Name) and n.id in own and n not in inside
         ]
         start, end = source.span(statement)[0], source.span(behind[-1])[1]
         new = source.text[start:end]
         for each in sorted(same, key=source.span, reverse=True):
             first, last = (place - start for place in source.span(each))
-            new = f"{new[:first]}{target.id}_now{new[last:]}"
-        how = f"it overwrites `{target.id}`, which the next round needs as it was"
+            new = f"{new[:first]}{each.id}_now{new[last:]}"
+        names = "`, `".join(own)
+        how = f"it overwrites `{names}`, which the next round needs as it was"
         yield source.with_span(statement, (start, end), new, how, 1)
 
 
@@ -292,10 +320,11 @@ def _of_a_number_for_it(source: Source, node: ast.Constant) -> Iterator[Edit]:
     function = source.function(node)
     if function is None or number(node) is None:
         return
-    around = source.parent[node]
-    divides = isinstance(around, ast.BinOp) and any(
-        isinstance(n, ast.BinOp) and isinstance(n.op, ast.Div) for n in source.around(node)
-    )
+    targets = [source.of(t) for t in getattr(source.statement(node), "targets", ())]
+    shares = [n for n in source.inside(function) if isinstance(n, ast.BinOp)]
+    shares = [n for n in shares if isinstance(n.op, ast.Div)]
+    within = [n for n in shares if n in source.around(node) or source.of(n.right) in targets]
+    divides = isinstance(source.parent[node], ast.BinOp) and bool(within)
     given = [a.arg for a in function.args.args]
     counted = {name for name in given if divides and SIZE.search(name)}
     unused = _given_for_nothing(source, function)

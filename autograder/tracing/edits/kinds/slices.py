@@ -64,11 +64,21 @@ def _of_all_its_names(source: Source, node: ast.Slice) -> Iterator[Edit]:
                 yield source.with_text(node, text, how)
 
 
+def _of_the_last_ones(source: Source, node: ast.Slice, around: ast.AST) -> Iterator[Edit]:
+    """`order[:, -k:]`, which has the largest of what is sorted upwards in that order."""
+    parts = around.slice.elts if isinstance(around.slice, ast.Tuple) else [around.slice]
+    if isinstance(around.ctx, ast.Load) and parts[-1] is node:
+        how = f"`{source.shown(around)}` stands the wrong way round"
+        yield source.with_text(around, f"{source.of(around)}.flip(-1)", how, 1)
+
+
 def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
     parts = [source.of(p) if p is not None else "" for p in (node.lower, node.upper, node.step)]
     around = source.parent[node]
     around = source.parent[around] if isinstance(around, ast.Tuple) else around
     start, end, step = parts
+    if start.startswith("-") and not (end or step):
+        yield from _of_the_last_ones(source, node, around)
     how = f"`{source.shown(around)}` takes another part than it should"
     ways = []
     if start and end:

@@ -300,7 +300,8 @@ def changed_in_place(nodes: Iterable[ast.AST]) -> set[str]:
     """The variables of tensors that some syntax changes in place: whose places are filled, or of
     which a method such as `zero_` is called."""
     nodes = [*nodes]
-    return _names_of(_places_in(nodes)) | _names_of(_methods_in(nodes, CHANGES))
+    written = [n.value for n in nodes if isinstance(n, ast.keyword) and n.arg == "out"]
+    return _names_of([*written, *_places_in(nodes)]) | _names_of(_methods_in(nodes, CHANGES))
 
 
 def _places_in(nodes: list[ast.AST]) -> list[ast.expr]:

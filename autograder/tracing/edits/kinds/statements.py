@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from autograder.tracing.edits.kinds.calls import LIBRARIES
 from autograder.tracing.edits.kinds.names import is_sure, of_one_type, place_by_name
-from autograder.tracing.edits.kinds.source import Edit, Source
-from autograder.tracing.text import callee, root_of
+from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.text import callee, made_in, root_of
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
 SURE = -1  # what keeps a hook in is wrong wherever something runs after it
@@ -269,7 +269,18 @@ def _added(source: Source, node: ast.Assign) -> Iterator[Edit]:
         name = source.of(target)
         how = f"each round replaces `{source.shown(target)}`, and adds nothing to it"
         rank = 0 if _is_for_later(source, node, target) else 2
+        rank = min(rank, 1) if _begins_at_nothing(source, node, target) else rank
         yield source.with_text(node, f"{name} = {name} + ({source.of(node.value)})", how, rank)
+
+
+def _begins_at_nothing(source: Source, node: ast.Assign, target: ast.expr) -> bool:
+    """Whether a variable begins at 0, and a loop makes another value of it that its rounds read."""
+    loop = next(n for n in source.around(node) if isinstance(n, ast.For))
+    own = [n for n in source.names(loop) if n.id == getattr(target, "id", "")]
+    made = [n for n in source.inside(source.function(node)) if isinstance(n, ast.Assign)]
+    pairs = [pair for each in made for pair in made_in(each)]
+    begins = any(source.of(t) == source.of(target) and number(v) == 0 for t, v in pairs)
+    return begins and any(isinstance(n.ctx, ast.Load) for n in own)
 
 
 def _is_for_later(source: Source, node: ast.Assign, target: ast.expr) -> bool:

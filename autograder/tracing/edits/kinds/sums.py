@@ -31,13 +31,42 @@ def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_each_number_first(source, node)
         yield from _of_a_mean(source, node)
         yield from _of_one_less(source, node)
+        yield from _without_its_shift(source, node)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield from _each_time(source, node)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        yield from _by_how_many_they_are(source, node)
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         yield from _of_a_replaced_sum(source, node, node.targets[0])
         yield from _of_what_it_begins_with(source, node, node.targets[0])
     if isinstance(node, ast.Assign | ast.AugAssign):
         yield from _of_a_rescaled_one_beside(source, node)
+
+
+def _by_how_many_they_are(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`x.sum() / n`, where `n` is not how many there are."""
+    total = node.left
+    function = getattr(total, "func", None)
+    if isinstance(function, ast.Attribute) and function.attr == "sum":
+        (first, _), (_, last) = source.span(total), source.span(function)
+        text = source.text[first : last - len("sum")] + "mean"
+        text += source.text[last : source.span(total)[1]]
+        how = f"`{source.shown(node.right)}` is not how many numbers are added up there"
+        yield source.with_expression(node, text, how, 1)
+
+
+def _without_its_shift(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`(x - m).exp().sum(-1).log()`, to which the shift is not added again."""
+    if callee(node) != "log":
+        return
+    powers = [n for n in source.inside(node) if isinstance(n, ast.Call) and callee(n) == "exp"]
+    totals = [n for n in source.inside(node) if isinstance(n, ast.Call) and callee(n) == "sum"]
+    for power in powers if totals else ():
+        given = [power.func.value] if not power.args else power.args
+        for each in (n for n in given if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub)):
+            how = f"`{source.shown(each.right)}`, which is taken away, is not added again"
+            new = f"{source.of(node)} + {source.in_brackets(each.right)}"
+            yield source.with_expression(node, new, how)
 
 
 def _up_to_each_place(source: Source, node: ast.Call) -> Iterator[Edit]:

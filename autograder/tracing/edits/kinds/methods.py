@@ -1,0 +1,101 @@
+"""Slips in how a library's functions are called: named and not called, what they give, and take."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.calls import LIBRARIES
+from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.text import callee
+
+# Methods of a tensor that need no argument, and give nothing where they are only named.
+ALONE = re.compile(
+    r"(abs|all|any|clone|contiguous|cos|data_ptr|detach|dim|double|element_size|exp|flatten|float|"
+    r"int|item|log|long|mean|nelement|numel|numpy|relu|rsqrt|sigmoid|sin|size|sqrt|squeeze|std|sum|"
+    r"t|tanh|tolist|unique|var)$"
+)
+SEVERAL = ("histogram", "histogramdd")  # functions whose first result alone is meant, as a rule
+ABOVE = ("relu", "clamp", "clip", "clamp_min")
+TENSORS = ("tensor", "as_tensor", "Tensor", "FloatTensor")
+
+
+def of_methods(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes of how one function of a library is called."""
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        yield from _only_named(source, node)
+    elif isinstance(node, ast.Call):
+        yield from _of_the_first_result(source, node)
+        yield from _of_a_list_of_tensors(source, node)
+        yield from _what_is_above(source, node)
+        yield from _of_one_entry_for_all(source, node)
+        yield from _of_the_same_type(source, node)
+    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        yield from _of_a_report(source, node, node.value)
+
+
+def _only_named(source: Source, node: ast.Attribute) -> Iterator[Edit]:
+    """`x.data_ptr`, which is the method itself: `x.data_ptr()`."""
+    parent = source.parent[node]
+    # It may be called, or handed to a function that calls it.
+    called = isinstance(parent, ast.Call | ast.keyword | ast.Attribute)
+    of_library = getattr(node.value, "id", "") in ("self", *LIBRARIES)
+    if ALONE.match(node.attr) and not (called or of_library):
+        how = f"`{source.shown(node)}` names the method and does not call it"
+        yield source.with_text(node, f"{source.of(node)}()", how)
+
+
+def _of_the_first_result(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`torch.histogram(x, edges)`, which gives the edges, too."""
+    if callee(node) in SEVERAL and not isinstance(
+        source.parent[node], ast.Subscript | ast.Attribute
+    ):
+        how = f"`{callee(node)}` gives several results, of which one alone is meant"
+        yield source.with_text(node, f"{source.of(node)}[0]", how)
+
+
+def _of_a_list_of_tensors(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`torch.tensor(rows)`, where the rows are tensors: they are stacked."""
+    if callee(node) in TENSORS and node.args:
+        text = source.of(node.args[0])
+        how = f"`{callee(node)}` takes numbers, and `{source.shown(node.args[0])}` holds tensors"
+        yield source.with_expression(node, f"torch.stack([*{text}])", how, 1)
+
+
+def _what_is_above(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`F.relu(p - floor)`, which takes the floor off what stays, too."""
+    by_method = isinstance(node.func, ast.Attribute) and not node.args
+    of = node.args[0] if node.args else node.func.value if by_method else None
+    of_zero = callee(node) == "relu" or [number(k.value) for k in node.keywords] == [0]
+    less = isinstance(of, ast.BinOp) and isinstance(of.op, ast.Sub)
+    if callee(node) in ABOVE and of_zero and less:
+        what, floor = source.in_brackets(of.left), source.in_brackets(of.right)
+        how = f"`{source.shown(node)}` takes `{source.shown(of.right)}` off what stays, too"
+        yield source.with_expression(node, f"{what} * ({what} > {floor})", how, 1)
+
+
+def _of_one_entry_for_all(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`dict.fromkeys(keys, [])`, where all keys have the one list."""
+    if callee(node) == "fromkeys" and len(node.args) == 2:
+        keys, value = map(source.of, node.args)
+        how = f"`{source.shown(node)}` gives all keys one and the same `{value}`"
+        yield source.with_text(node, f"{{key: {value} for key in {keys}}}", how)
+
+
+def _of_the_same_type(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`torch.zeros_like(mask)`, which holds True and False where the mask does."""
+    name = callee(node)
+    if name in ("zeros_like", "ones_like") and len(node.args) == 1 and not node.keywords:
+        text = source.in_brackets(node.args[0])
+        how = f"`{source.shown(node)}` has the type of `{source.shown(node.args[0])}`"
+        yield source.with_text(node, f"torch.{name.removesuffix('_like')}({text}.shape)", how, 1)
+
+
+def _of_a_report(source: Source, node: ast.Assign, value: ast.Call) -> Iterator[Edit]:
+    """`model = make().load_state_dict(weights)`, which gives a report and no model."""
+    if callee(value) == "load_state_dict" and isinstance(value.func, ast.Attribute):
+        name, model = source.of(node.targets[0]), source.of(value.func.value)
+        given = source.text[source.span(value.func)[1] : source.span(value)[1]]
+        how = "`load_state_dict` gives a report of names, and not the model"
+        yield source.with_text(node, f"{name} = {model}; {name}.load_state_dict{given}", how)
