@@ -32,7 +32,8 @@ KINDS = (
 DROPPED_ELSEWHERE = ("dropout.on the scores", "dropout.not on the weights", "dropout.on features")
 BEGINS = "start."  # checks on the numbers that parameters begin with
 DRAWN = ("start.all positive", "start.not normal")  # those that say how they are drawn
-DRAWS = re.compile(r"rand|normal|uniform")  # what draws numbers
+# What draws numbers.
+DRAWS = re.compile(r"rand|^(?:kaiming_|xavier_|trunc_)?(?:normal|uniform)_?$")
 BY_NAME = ("setattr", "register_parameter")  # what keeps something under a name that is a text
 TOGETHER = "dropout.not one by one"  # one draw for several weights
 OF_ITS_OWN = "dropout.share"  # another share is dropped than was asked for

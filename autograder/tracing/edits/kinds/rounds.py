@@ -52,8 +52,8 @@ def _not_put_back(source: Source, node: ast.For) -> Iterator[Edit]:
 def _read_while_it_is_filled(source: Source, node: ast.For) -> Iterator[Edit]:
     """`h[i]` gets another value in each round, and the rounds after it need the one before."""
     subscripts = [n for n in source.inside(node) if isinstance(n, ast.Subscript)]
-    filled = [n for n in subscripts if isinstance(n.ctx, ast.Store) and _is_name(n.value)]
-    for place in filled[:MOST]:
+    filled = [n for n in subscripts if isinstance(n.ctx, ast.Store)]
+    for place in [n for n in filled if isinstance(n.value, ast.Name)][:MOST]:
         name, index = place.value.id, source.of(place.slice)
         read = [n for n in source.names(node) if n.id == name and isinstance(n.ctx, ast.Load)]
         read = [n for n in read if n is not place.value and not _is_at(source, n, index)]
@@ -69,10 +69,6 @@ def _read_while_it_is_filled(source: Source, node: ast.For) -> Iterator[Edit]:
         new = f"{copy}\n{' ' * node.col_offset}{new}"
         how = f"`{source.shown(place)}` is filled while others still need `{name}` as it was"
         yield source.with_span(place, (start, end), new, how, 1)
-
-
-def _is_name(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name)
 
 
 def _is_at(source: Source, node: ast.Name, index: str) -> bool:

@@ -62,7 +62,7 @@ def _without_its_shift(source: Source, node: ast.Call) -> Iterator[Edit]:
     powers = [n for n in source.inside(node) if isinstance(n, ast.Call) and callee(n) == "exp"]
     totals = [n for n in source.inside(node) if isinstance(n, ast.Call) and callee(n) == "sum"]
     for power in powers if totals else ():
-        given = [power.func.value] if not power.args else power.args
+        given = power.args or [getattr(power.func, "value", None)]
         for each in (n for n in given if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Sub)):
             how = f"`{source.shown(each.right)}`, which is taken away, is not added again"
             new = f"{source.of(node)} + {source.in_brackets(each.right)}"
