@@ -16,6 +16,7 @@ HALF, LAYER = 0.5, "Linear"
 HEADS = re.compile(r"^(?:num|n|nr)?_?heads?$")
 LATE = 3  # how unlikely one of many counts is
 IN_TURN = "deals them out in turn, where neighbours belong together"
+FILLED = ("full", "full_like", "new_full", "tensor", "new_tensor", "as_tensor")
 SHORT, LONG = 12, 8  # how long a probe is at most that may be too short, and by how much
 MADE_OF_SIZES = ("eye", "zeros", "ones", "randn", "rand", "arange", "full", "linspace")
 MOST_SIZES = 6  # that are tried in the place of one sum
@@ -50,6 +51,8 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield source.with_text(node, new, how, 1)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
         yield from _of_the_last(source, node.args[0])
+    elif isinstance(node, ast.Call) and callee(node) in FILLED and node.args:
+        yield from _of_a_place(source, node.args[-1])
     elif isinstance(node, ast.Subscript | ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_a_layer(source, node)
         if isinstance(node, ast.Name):
@@ -60,6 +63,19 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _longer(source, node)
     elif isinstance(node, ast.While):
         yield from _of_what_was_there(source, node)
+
+
+def _of_a_place(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """A length that is the number in a tensor, where the place before it is meant, or behind it."""
+    inner = node
+    while isinstance(inner, ast.List | ast.Tuple) and inner.elts:
+        inner = inner.elts[-1]
+    length = isinstance(inner, ast.Call) and callee(inner) in ("len", "size")
+    part = isinstance(inner, ast.Subscript) and getattr(inner.value, "attr", "") == "shape"
+    if length or part:
+        how = f"`{source.shown(inner)}` is how many there are, and not the place that belongs there"
+        for sign in "-+":
+            yield source.with_text(inner, f"{source.of(inner)} {sign} 1", how, 1)
 
 
 def _of_the_last(source: Source, node: ast.expr) -> Iterator[Edit]:

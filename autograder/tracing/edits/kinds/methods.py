@@ -31,6 +31,8 @@ def of_methods(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _what_is_above(source, node)
         yield from _of_one_entry_for_all(source, node)
         yield from _of_the_same_type(source, node)
+        yield from _zeros_that_count(source, node)
+        yield from _all_with_all(source, node)
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
         yield from _of_a_report(source, node, node.value)
 
@@ -99,3 +101,24 @@ def _of_a_report(source: Source, node: ast.Assign, value: ast.Call) -> Iterator[
         given = source.text[source.span(value.func)[1] : source.span(value)[1]]
         how = "`load_state_dict` gives a report of names, and not the model"
         yield source.with_text(node, f"{name} = {model}; {name}.load_state_dict{given}", how)
+
+
+def _zeros_that_count(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`torch.tril(x)`, whose zeros are counted, where the lower triangle alone is meant."""
+    name, of_library = callee(node), getattr(getattr(node.func, "value", None), "id", "") == "torch"
+    if name in ("tril", "triu") and isinstance(node.func, ast.Attribute):
+        of = node.args[0] if of_library and node.args else node.func.value
+        far = node.args[1:] if of_library else node.args
+        text = source.in_brackets(of)
+        given = ", ".join([*map(source.of, far), *map(source.of, node.keywords)])
+        how = f"the zeros of `{source.shown(node)}` count as well"
+        ones = f"torch.ones({text}.shape[-2:]).{name}({given}) > 0"
+        yield source.with_text(node, f"{text}[..., {ones}]", how, 2)
+
+
+def _all_with_all(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`torch.mm(q, k.T)`, where the products of rows in the same place are meant."""
+    if callee(node) in ("mm", "matmul", "bmm", "einsum"):
+        how = f"`{source.shown(node)}` has the products of all with all, and not of pairs alone"
+        new = f"{source.of(node)}.diagonal(dim1=-2, dim2=-1)"
+        yield source.with_text(node, new, how, 2)

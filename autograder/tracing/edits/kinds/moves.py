@@ -77,20 +77,23 @@ def _of_what_comes_out(source: Source, node: ast.stmt) -> Iterator[Edit]:
     name = source.of(node.targets[0]) if isinstance(node, ast.Assign) else ""
     given = [a.arg for a in function.args.args] if function is not None else []
     result = getattr(last, "value", None) if isinstance(last, ast.Return) else None
-    if name not in given or result is None or node not in function.body:
+    around = source.parent[node]
+    alone = isinstance(around, ast.If) and around.body == [node] and not around.orelse
+    outer = around if alone else node
+    if name not in given or result is None or outer not in function.body:
         return
-    if isinstance(value, ast.BinOp) and source.of(value.left) == name:
-        first = value.left
-    elif isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
-        first = value.func.value
-    else:
-        return
-    if source.of(first) == name:
+    first = getattr(value, "left", None)
+    if isinstance(value, ast.Call):
+        of_itself = isinstance(value.func, ast.Attribute) and source.of(value.func.value) == name
+        first = value.func.value if of_itself else next(iter(value.args), None)
+    if first is not None and source.of(first) == name:
         how = f"`{source.shown(node)}` is for what comes in, and belongs behind what is returned"
         (start, end), (head, tail) = source.span(node), source.span(result)
-        step = source.text[source.span(first)[1] : source.span(value)[1]]
-        new = f"pass{source.text[end:head]}({source.of(result)}){step}"
-        yield source.with_span(node, (start, tail), new, how, 2)
+        (begin, stop), (since, until) = source.span(first), source.span(value)
+        result = f"({source.of(result)})"
+        new = f"{source.text[since:begin]}{result}{source.text[stop:until]}"
+        new = f"({new}) if {source.of(around.test)} else {result}" if alone else new
+        yield source.with_span(node, (start, tail), f"pass{source.text[end:head]}{new}", how, 2)
 
 
 def _jumps_too_early(source: Source, node: ast.If) -> Iterator[Edit]:
