@@ -133,6 +133,18 @@ SLIPS = {
         "y = torch.zeros(n, n)\n    for i in range(n):\n        for j in range(i):\n"
         "            y[j, i] = y[i, j] = i + j",
     ),
+    "a part's own length for that of the ones before it": (
+        "y = torch.tensor([i * part.shape[0] for i, part in enumerate(zero[:7].split(n))])",
+        "y = torch.tensor([i * n for i, part in enumerate(zero[:7].split(n))])",
+    ),
+    "the last ones, the smallest first": (
+        "y = x.argsort(-1)[..., -2:]",
+        "y = x.argsort(-1)[..., -2:].flip(-1)",
+    ),
+    "each pair the wrong way round": (
+        "a, b = (torch.cat(pair) for pair in ((q, k), (k, x))); y = a - b",
+        "a, b = (torch.cat(pair) for pair in ((k, q), (x, k))); y = a - b",
+    ),
     "sine and cosine": (
         "y = x.clone(); y[0] = x[0].cos(); y[1] = x[1].sin()",
         "y = x.clone(); y[0] = x[0].sin(); y[1] = x[1].cos()",

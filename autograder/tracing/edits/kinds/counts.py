@@ -38,6 +38,7 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.BinOp):
         yield from _of_neighbours(source, node)
         yield from _of_a_group(source, node)
+        yield from _of_a_whole_block(source, node)
     elif isinstance(node, ast.Compare):
         yield from _of_neighbours_on_both_sides(source, node)
     elif isinstance(node, ast.Assign):
@@ -65,14 +66,35 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_what_was_there(source, node)
 
 
+def _of_a_whole_block(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`number * part.shape[0]`, of a part that may be shorter than a whole one, as the last is."""
+    function = source.function(node)
+    lengths = [n for n in (node.left, node.right) if _is_length(n)]
+    names = [n for n in (node.left, node.right) if isinstance(n, ast.Name)]
+    if function is None or not isinstance(node.op, ast.Mult) or not (lengths and names):
+        return
+    inside = source.inside(function)
+    parts = [n.value for n in inside if isinstance(n, ast.Attribute | ast.Subscript)]
+    of_parts = {n.id for n in parts if isinstance(n, ast.Name)}
+    given = {a.arg for a in function.args.args} - of_parts  # what is a number, as it is used
+    how = f"`{source.shown(lengths[0])}` is how long this part is, and not the ones before it"
+    for name in sorted(given)[:MOST_SIZES]:
+        yield source.with_text(lengths[0], name, how, 1)
+
+
+def _is_length(node: ast.expr) -> bool:
+    """Whether an expression is the length of an axis of something."""
+    if isinstance(node, ast.Subscript):
+        return getattr(node.value, "attr", "") == "shape"
+    return isinstance(node, ast.Call) and callee(node) in ("len", "size")
+
+
 def _of_a_place(source: Source, node: ast.expr) -> Iterator[Edit]:
     """A length that is the number in a tensor, where the place before it is meant, or behind it."""
     inner = node
     while isinstance(inner, ast.List | ast.Tuple) and inner.elts:
         inner = inner.elts[-1]
-    length = isinstance(inner, ast.Call) and callee(inner) in ("len", "size")
-    part = isinstance(inner, ast.Subscript) and getattr(inner.value, "attr", "") == "shape"
-    if length or part:
+    if _is_length(inner):
         how = f"`{source.shown(inner)}` is how many there are, and not the place that belongs there"
         for sign in "-+":
             yield source.with_text(inner, f"{source.of(inner)} {sign} 1", how, 1)

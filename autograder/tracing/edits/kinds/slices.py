@@ -69,7 +69,9 @@ def _of_the_last_ones(source: Source, node: ast.Slice, around: ast.AST) -> Itera
     parts = around.slice.elts if isinstance(around.slice, ast.Tuple) else [around.slice]
     if isinstance(around.ctx, ast.Load) and parts[-1] is node:
         how = f"`{source.shown(around)}` stands the wrong way round"
-        yield source.with_text(around, f"{source.of(around)}.flip(-1)", how, 1)
+        turns = [".flip(-1)", *(["[..., ::-1]"] if "numpy" in source.called else [])]
+        for turn in turns:
+            yield source.with_text(around, source.of(around) + turn, how, 1)
 
 
 def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
