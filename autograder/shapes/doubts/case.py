@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,8 @@ from autograder.shapes.text.shapes_in_text import Term
 from autograder.shapes.tracer import Stmt, flat
 
 QUOTED = re.compile("[\"'][^\"']*[\"']")
+PROMISES = (("such", "that"), ("so", "that"))  # what is told then comes of the line
+LEAD = 6  # words in front of a shape that lead to it
 SAYS = ("is", "minus", "shape")  # between a word and its shape
 OFTEN = 3  # true comments with a letter, from which on it means nothing else
 
@@ -151,7 +154,14 @@ class Case:
     def led_to(self) -> bool:
         """`transpose to [b, d, t]`: whether words lead to the only shape of the claim."""
         arrow = ends_in_arrow(self.sighting.text, self.last.text)
-        return arrow and len(self.claim.stages) == 1
+        return (arrow or self.promised) and len(self.claim.stages) == 1
+
+    @property
+    def promised(self) -> bool:
+        """`turned, such that its shape is [b, d, t]`: whether words promise the shape."""
+        lead = tokens(plain(self.sighting.text).rpartition(self.last.text)[0])
+        words = [t.text.lower() for t in lead[-LEAD:]]
+        return any(pair in PROMISES for pair in itertools.pairwise(words))
 
     @property
     def is_output(self) -> bool:

@@ -97,7 +97,7 @@ def nothing_on_the_way(case: Case) -> str:
     asked = asked and not (case.part or case.sighting.place == "docstring")  # it is named
     was = case.runs and last.label in case.runs[0].before  # `x = f(x)  # x: [..]`
     own = last.label in flat(case.stmt.targets) and not (comes and was)
-    asked = asked and not own and not case.is_output
+    asked = asked and not own and not (case.is_output or case.promised)
     so_far = asked and all(case.matcher.goes_before(claim, case.stmt, e) for e in case.runs)
     if len(claim.stages) > 1 and (tail or so_far):  # `[..] -> [..], then transposed`
         claim = replace(claim, stages=claim.stages[-1:], others=())

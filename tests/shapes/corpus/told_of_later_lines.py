@@ -119,3 +119,23 @@ class Pillars(nn.Module):
         v = m.amax(2)  # (p1 + p2 + ... + pb, points)  #! false
         w = m.amax(1)  # (p1 + p2 + ... + pb, points)
         return v.sum() + w.sum()
+
+
+# %% words promise what comes of the line | Mixed(time, features)(x[batch, time, features])
+class Mixed(nn.Module):
+    def __init__(self, time, features):
+        super().__init__()
+        self.norm, self.mix = nn.LayerNorm(features), nn.Linear(time, time)
+
+    def forward(self, x):
+        # Normalised: (batch, time, features)
+        y = self.norm(x)
+
+        # Turned, so that its shape is (batch, time, features)
+        y = y.transpose(1, 2)  #! false
+
+        # Mixed along the time, which leaves (batch, features, time)
+        y = self.mix(y)
+
+        # Turned back, such that the shape is (batch, features, time)
+        return y.transpose(1, 2)  #! false
