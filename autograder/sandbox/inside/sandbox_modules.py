@@ -126,19 +126,21 @@ class Kept:
     """
 
     def __init__(self):
-        self.made: dict[tuple, tuple[torch.nn.Module, list]] = {}
+        self.made: dict[tuple, tuple[torch.nn.Module, list, list[bytes]]] = {}
 
     def given(self, value, tensors: Mapping):
         """What a call is given, made of what was sent."""
         if not (isinstance(value, dict) and "$made" in value):
             return decode(value, tensors, MAKERS)
         key = _key(value, tensors)
-        model, before = self.made.pop(key, (None, []))
-        if model is None or not is_same(before, held(model)):
+        model, before, numbers = self.made.pop(key, (None, [], []))
+        as_it_was = model is not None and is_same(before, held(model))
+        if not as_it_was or _numbers(model) != numbers:
             model = decode(value, tensors, MAKERS)
             before = held(model)
+            numbers = _numbers(model) if isinstance(model, torch.nn.Module) else []
         if isinstance(model, torch.nn.Module):
-            self.made[key] = model, before
+            self.made[key] = model, before, numbers
             while len(self.made) > MOST_KEPT:
                 del self.made[next(iter(self.made))]
         return model
@@ -148,13 +150,21 @@ def _key(value, tensors: Mapping) -> tuple:
     """What was sent, by its content."""
     if isinstance(value, dict) and len(value) == 1 and "$tensor" in value:
         tensor = tensors[value["$tensor"]]
-        numbers = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
-        return tensor.dtype, tuple(tensor.shape), numbers
+        return tensor.dtype, tuple(tensor.shape), _bytes(tensor)
     if isinstance(value, dict):
         return tuple((k, _key(v, tensors)) for k, v in value.items())
     if isinstance(value, list | tuple):
         return tuple(_key(v, tensors) for v in value)
     return (type(value), value)
+
+
+def _bytes(tensor: torch.Tensor) -> bytes:
+    return tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+
+
+def _numbers(model: torch.nn.Module) -> list[bytes]:
+    """The numbers of a model, of which `.data` may change some and leave no trace."""
+    return [_bytes(t) for of in (model.parameters(), model.buffers()) for t in of]
 
 
 def held(built: object) -> list:
