@@ -142,7 +142,8 @@ class Search:
         tried = {edit.source for edit in self.tried}
         new = [e for e in self.in_order(edits) if e.source not in tried]
         new = [e for e in new if self.may_be(e) and self.likely.get(e.line, 1) < SURELY_RIGHT]
-        most = MOST_PUT_IN // (OF_A_MODEL if self.asks_a_model else 1)
+        dear = self.asks_a_model and not self.stops  # what stops, stops before that, as a rule
+        most = MOST_PUT_IN // (OF_A_MODEL if dear else 1)
         before, spent = (self.tried, self.gave, self.nearly), self.spent
         self.tried, self.gave, self.nearly = [], [], []
         found: list[Edit] = []

@@ -152,7 +152,8 @@ def _two(
     others = pairs.two(known) or beside_a_judge(first, search)
     words = _known_words(first, search.wrong.known) if known else ""
     said = {each.known for each in others} - {""}
-    undoes_it = {edit.how for edit in search.nearly}.intersection(each.how for each in others)
+    likely = {edit.how for edit in search.nearly if not edit.rank}
+    undoes_it = likely.intersection(each.how for each in others)
     if words and said and words not in said and not undoes_it:
         others = ()  # that mistake explains all that came back, and these are others
     return (False, others) if others else (bool(found), found)
