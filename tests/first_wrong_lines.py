@@ -248,8 +248,9 @@ of 56 and 21 of 32, with 7 wrong lines in 88. CH to CK followed, when some of th
 then CP and CQ (20 of 28, 9 of 16 and 6 of 44). All fourteen are 164 of 196 and 72 of 112, with 30
 wrong lines in 308. The right program of CM is left alone by the grader, as that of BZ is. CR to CW
 were tried before anything was mended for one of them (63 of 84, 29 of 48, 9 wrong lines in 132), CX
-to DA when most of that was (44 of 56, 25 of 32 and 7 in 88), DB and DC when more of it was (24 of 28,
-13 of 16 and 4 in 44): the twelve together are 131 of 168 and 67 of 96, with 20 wrong lines in 264.
+to DA when most of that was (44 of 56, 25 of 32 and 7 in 88), DB and DC when more of it was (24 of
+28, 13 of 16 and 4 in 44): the twelve together are 131 of 168 and 67 of 96, with 20 wrong lines in
+264.
 
 With what was mended for them, sets come to some 95 of 100 single mistakes and 75 of 100 pairs by
 their lines (BL to BS to 107 of 112 and 44 of 64): that shows nothing about the next one. Right
