@@ -93,7 +93,6 @@ ONE_OF = {
     "tests/test_cli.py": 2,
 }
 
-
 # Those whose checks are in the hand-out of the small form.
 FEW_LESSONS = ("00_shape_gym", "05_homework")
 

@@ -134,9 +134,9 @@ class Look:
             if said.last_right == said.first_wrong and not said.landmark:  # it says nothing
                 said = replace(said, **self.right_before(said.first_wrong))
             elsewhere = made_elsewhere(slip, said.first_wrong, self.text)
-            if elsewhere is not None and is_at_numbers_made_before(elsewhere, self.text):
-                break
             if elsewhere is not None and slip.line is None:
+                if is_at_numbers_made_before(elsewhere, self.text):
+                    break
                 said = replace(said, first_wrong=elsewhere, **self.right_before(elsewhere))
             elif comes_from_outside(slip, self.text):
                 break

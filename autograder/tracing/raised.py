@@ -20,6 +20,7 @@ from autograder.judging.compare import WHERE_IT_RUNS
 from autograder.judging.explain import CAUSES, RAISED
 from autograder.tracing.alike import likeness
 from autograder.tracing.binding import of_another_axis
+from autograder.tracing.edits.kinds.calls import PAIRS
 from autograder.tracing.edits.kinds.source import made_for
 from autograder.tracing.look import Look, Told
 from autograder.tracing.misuses import misuse, place_of_misuse
@@ -60,18 +61,6 @@ UNSET = ("NameError", "UnboundLocalError")
 # Causes of an error that lie in the line that stops, or that tell of the other one.
 OF_THIS_LINE = ("was overwritten in line", "its last two axes exchanged", "turns all axes round")
 OPERANDS = 3  # that are told of
-PAIRS = (
-    "max",
-    "min",
-    "sort",
-    "topk",
-    "median",
-    "nanmedian",
-    "mode",
-    "kthvalue",
-    "cummax",
-    "cummin",
-)
 MOVED = ("T", "mT", "H", "mH")  # attributes that are no tensors of their own
 
 

@@ -388,7 +388,7 @@ def _of_a_group(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     if source.span(node.right) != places[0] or not isinstance(node.left, ast.Name):
         return
     start, end = places[0][0], places[-1][1]
-    how = f"`{count}` is how many groups there are, and not how large one is"
+    how = f"`{count}` is how many groups there are, and not the size of one"
     read = {n.id for n in source.names(node)}
     for whole in sorted(sizes(source, function) - read)[:MOST_SIZES]:
         changed = source.text[start:end]

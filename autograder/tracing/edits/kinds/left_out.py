@@ -40,7 +40,9 @@ SETTINGS = {
     "gelu": [("approximate", '"tanh"', "is the exact GELU, and not the one that is asked for")],
     "GELU": [("approximate", '"tanh"', "is the exact GELU, and not the one that is asked for")],
     "Linear": [("bias", "False", "has a bias, and should have none")],
-    "register_buffer": [("persistent", "False", "stores it in the state_dict, too")],
+    "register_buffer": [
+        ("persistent", "False", "stores it in the state_dict, too, without persistent=False")
+    ],
     "MultiheadAttention": [("batch_first", "True", "takes the first axis for the tokens")],
     "dropout": [
         ("training", "self.training", "drops in evaluation, too"),
