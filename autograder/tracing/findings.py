@@ -20,9 +20,11 @@ from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import MOST_OF_ONE, Trace
 from autograder.judging.difference import difference, is_nameless, matches
 from autograder.judging.look_again import PREFIX
+from autograder.judging.verdict import findings
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls
 from autograder.tracing.differs import ZEROS
+from autograder.tracing.edits.ask import steps_of
 from autograder.tracing.edits.idle import where_nothing_is_done
 from autograder.tracing.edits.returned import the_call_named
 from autograder.tracing.edits.told import ANOTHER, SEVERAL, by_its_edit
@@ -54,6 +56,7 @@ OF_AN_AXIS = re.compile(
 # Mistakes in which places a mask hides, but for one that is not there at all.
 OF_A_MASK = re.compile(r"^mask\.(?!none)|diagonal|not masked")
 HIDING = {"masked_fill", "masked_fill_", "where", "softmax", "log_softmax", "exp", "tril", "triu"}
+IN_PLACES = "Wherever it is wrong, it is wrong in this way: "
 OR = "Or, what comes to the same: "
 Named = tuple[str, str]  # a mistake as (check, message)
 
@@ -138,19 +141,26 @@ def with_where(
     exercise: Exercise,
     source: str,
     asked: WrongAnswer | None = None,
+    more: bool = True,
 ) -> list[Finding]:
     """The findings, the first that fails with the place where it goes wrong. Never raises.
 
-    asked: how versions of the answer with a small change are asked, where they can be.
+    asked: how versions of the answer with a small change are asked, where they can be. more:
+    whether it is looked at what is still wrong in such a version.
     """
+
+    def again(version: str, outcomes: Sequence[Outcome]) -> list[Finding]:
+        return _in_a_version(replace(asked, source=version, outcomes=outcomes))
+
     try:
         look, text = None, Text(source)
         if steps is not None and known.bank is not None:
             look = Look(steps.trace, known.bank, steps.place, text)
         placed, told = _with_where(found, steps, look, known, exercise)
-        placed = [_as_it_is_taken(_without_a_guess(f, exercise), text, exercise) for f in placed]
+        placed = [_without_a_guess(f, exercise, told) for f in placed]
+        placed = [_as_it_is_taken(f, text, exercise) for f in placed]
         if asked is not None:
-            placed = by_its_edit(found, placed, asked, look)
+            placed = by_its_edit(found, placed, asked, look, again if more else None)
         placed = with_lines(placed, text)
         placed = placed if steps is not None else of_training(placed, text)
         placed = [_by_chance(f) if f.fails else f for f in placed]
@@ -162,10 +172,24 @@ def with_where(
         return found
 
 
-def _without_a_guess(finding: Finding, exercise: Exercise) -> Finding:
+def _in_a_version(asked: WrongAnswer) -> list[Finding]:
+    """What is found in a version of an answer, and where."""
+    exercise, known, source = asked.exercise, asked.known, asked.source
+    found = findings(exercise, asked.calls, asked.outcomes, known, source)
+    place, steps = wrong_call(exercise, asked.calls, asked.outcomes, known), None
+    if place is not None:
+        trace = steps_of(asked.send, source, asked.calls[place])
+        steps = Steps(place, trace, asked.outcomes[place]) if trace is not None else None
+    asked = replace(asked, place=place)
+    return with_where(found, steps, known, exercise, source, asked, more=False)
+
+
+def _without_a_guess(finding: Finding, exercise: Exercise, told: list[Told]) -> Finding:
     """A finding without the line of a step of which nothing is known but that it is not right, or
     that it gives zeros: what it takes may have been chosen elsewhere."""
     where = finding.where
+    if told and told[0].cause and told[0].cause[1] + " " in finding.message and told[0].last:
+        return finding  # it is known what was done there
     nameless = finding.verdict == Verdict.WRONG and is_nameless(finding.check, exercise.task)
     nameless = nameless or finding.verdict == Verdict.ERROR or finding.check.endswith(ANOTHER)
     chance = where is not None and where.how == ZEROS and not nameless
@@ -457,7 +481,8 @@ def _without(pair: tuple[Named, ...], message: str) -> str:
 def _causes(told: list[Told], habit: str, message: str) -> str:
     """All that is wrong, with its lines, and what to mend first."""
     if len(told) == 1:
-        return f"{habit or told[0].cause[1]} {message}"
+        said = habit or told[0].cause[1]
+        return f"{said} {message.replace(f'{IN_PLACES}{said}', '')}".rstrip()
     parts = []
     for number, each in enumerate(told):
         how = each.where.how or NO_CAUSE

@@ -10,6 +10,7 @@ from tests.tracing.fresh import (
     AGAIN_COUNTED,
     AGAIN_LOOKED_AT,
     COUNTED,
+    EIGHTEENTH,
     EIGHTH,
     ELEVENTH,
     FIFTEENTH,
@@ -101,7 +102,7 @@ TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "
 
 
 MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH, *FOURTEENTH]
-MENDED += [*FIFTEENTH, *SIXTEENTH, *SEVENTEENTH]
+MENDED += [*FIFTEENTH, *SIXTEENTH, *SEVENTEENTH, *EIGHTEENTH]
 
 
 @pytest.mark.parametrize("program", share(MENDED, 8), ids=name)

@@ -34,7 +34,7 @@ from autograder.shapes.text.dims import (
     without,
 )
 from autograder.shapes.text.glue import leads_on, of_another_expression
-from autograder.shapes.text.lexer import plain, tokens
+from autograder.shapes.text.lexer import Token, plain, tokens
 from autograder.shapes.text.names import normal
 from autograder.shapes.tracer import flat
 
@@ -192,6 +192,8 @@ def labelled_as_it(case: Case) -> str:
     lead = tokens(plain(case.sighting.text).partition(case.last.text)[0])
     if of_another_expression(lead, case.matcher.node(case.stmt).text):
         return "the expression that is named is not on this line"
+    if _is_of_a_step(case, lead):
+        return "a call on the way is named, and not what this line makes"
     stages = case.claim.stages
     labels = {t.label for t in stages[-1].terms if t.label}
     if len(stages) == 1 and len(stages[0].terms) > 1:
@@ -214,6 +216,18 @@ def labelled_as_it(case: Case) -> str:
     if case.sighting.place in ("above", "below", "between") and foreign and known and not several:
         return "the tensor that is named is not on this line"
     return ""
+
+
+def _is_of_a_step(case: Case, lead: list[Token]) -> bool:
+    """`the output of conv(): [b, c, t]` above `conv(x)[:, -1]`: whether a call is named whose
+    result is worked on in the same statement."""
+    nodes = case.matcher.traced.nodes
+    steps = {n for e in case.runs for n, _ in e.events} - {case.stmt.value}
+    called = {nodes[n].op for n in steps if nodes[n].kind == "Call"}
+    pairs = zip(lead, lead[1:], strict=False)
+    named = {one.text.rsplit(".", 1)[-1] for one, two in pairs if two.text == "(" and two.glued}
+    outer = nodes[case.stmt.value].op if case.stmt.value is not None else ""
+    return bool(named & called - {outer})
 
 
 def _one_is_true(case: Case) -> bool:

@@ -68,6 +68,9 @@ WEAK = {
     "hs hd dh Dh HD HS d_h D_h h_d h_s hdim hsz": ("head_size",),
     "hi di d_i": ("input",),
 }
+# What has a side of so many places, and numbers for it beside.
+PIECES = {"patch", "kernel", "window", "block", "tile", "crop", "image", "img", "grid", "pool"}
+WIDTHS = ("_dim", "_dims", "_features", "_channels")
 WORD_TO_CONCEPT = {word: c for c, words in STRONG.items() for word in words.split()}
 WORD_TO_CHOICES = {w: c for words, c in WEAK.items() for w in words.split()}
 WORDS = frozenset(WORD_TO_CONCEPT) | {w for w in WORD_TO_CHOICES if len(w) > 2}
@@ -153,6 +156,8 @@ def stem(name: str) -> str:
 def akin(name: str, other: str) -> bool:
     """Whether two names differ by a unit only, and mean one thing: `head` is no `head_dim`."""
     means = {concept(n) or next(iter(choices(n)), None) for n in (name, other)}
+    if stem(name) in PIECES and len({normal(n).endswith(WIDTHS) for n in (name, other)}) == 2:
+        return False  # `patch_dim` is how wide it is, and `patch_size` its side
     return stem(name) == stem(other) and (None in means or len(means) == 1)
 
 

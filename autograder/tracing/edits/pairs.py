@@ -37,6 +37,7 @@ MOST_OF_KNOWN = 16  # pairs of changes that each leave a known mistake
 MOST_OF_TWO = 30_000  # the same for two at once
 MOST_OF_ALL = 16_000_000  # the same of all with all, which cost as much to make as to run
 MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
+EASY = 1  # the rank of a slip that is made more easily than others
 NEAREST = 4  # changes behind which a second one is looked for
 MOST_ALIKE = 4  # of those that come equally near
 # How changes begin that put another operation in the place of one.
@@ -250,6 +251,16 @@ class Pairs:
         found = search.one() or search.missing()
         found = [edit.behind(one, self.wrong.source) for edit in found]
         return [edit for edit in found if edit.line != one.line]
+
+    def behind_the_nearest(self) -> tuple[Mended, ...]:
+        """An easy change that brings the result nearer than others do, and one that makes all right
+        behind it, where that may be a step that is missing; after all other ways to find two."""
+        easy = [e for e in self.nearest if e.rank <= EASY and not (e.missing or e.takes)]
+        for one in easy[:MOST_OF_CALLS]:
+            found = self.after(one)
+            if len({edit.line for edit in found}) == 1:
+                return Mended.by(self.where_it_is_made(one)), Mended.by(found[0])
+        return ()
 
     def _one_after(self, firsts: list[Edit]) -> tuple[Mended, ...]:
         """One of some changes that make a call right, or run at all, and one for what is not right

@@ -120,9 +120,8 @@ def at_what_it_names(finding: Finding, asked: WrongAnswer) -> Finding:
         return finding
     text = Text(asked.source)
     words = finding.message
-    found = (
-        the_call_named(words, text) or _the_text_named(words, text) or _the_is_named(words, text)
-    )
+    found = the_call_named(words, text) or the_text_named(words, text) or _the_is_named(words, text)
+    found = found or _the_argument_named(words, text)
     how = CALLED if isinstance(found, ast.Call) else QUOTED
     if found is None:
         found, how = _that_covers_nan(words, text), COVERS
@@ -164,11 +163,20 @@ def _that_halves(words: str, text: Text) -> ast.Attribute | None:
     return halves[0] if len(halves) == 1 else None
 
 
-def _the_text_named(words: str, text: Text) -> ast.Constant | None:
-    """The only text in quotes that is a name in a sentence; None where there are more, or none."""
+def the_text_named(words: str, text: Text) -> ast.Constant | None:
+    """The only text in quotes that is a name in a sentence, or begins with one and a point, as
+    "c_proj.weight" does; None where there are more, or none."""
     named = {other for _, other in NAMED.findall(words)} - {""}  # in backticks stand variables
-    texts = [n for n in text.nodes if isinstance(n, ast.Constant) and n.value in named]
+    texts = [n for n in text.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    texts = [n for n in texts if n.value.partition(".")[0] in named]
     return texts[0] if len(texts) == 1 else None
+
+
+def _the_argument_named(words: str, text: Text) -> ast.keyword | None:
+    """The only argument by a name that a sentence speaks of; None where there are more, or none."""
+    named = {one or other for one, other in NAMED.findall(words)}
+    found = [n for n in text.nodes if isinstance(n, ast.keyword) and n.arg in named]
+    return found[0] if len(found) == 1 else None
 
 
 def _the_is_named(words: str, text: Text) -> ast.Compare | None:

@@ -45,11 +45,14 @@ OF_A_CLASS = 60  # and to make its object
 OF_A_MODEL = 8  # how much longer steps of a model take
 SURVIVE = 8  # versions that are tried on all calls
 MOST_JUDGED = 24  # versions that are judged where chance has a part in all that comes back
+MOST_FEEDING = 4  # lines that make what the one that the steps tell takes
 FEW_LINES = 3  # that run only where something is wrong, so that one of them is likely to be
 SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
 FEEDS = 2  # the same on one that makes what such a line takes, or runs in no call that is right
-HANDED = re.compile(r"[\s,]*\w+=(\w+)[\s,]*")  # an argument that is a variable
+HANDED = re.compile(
+    r"[\s,]*\w+=(\w+)(?:\.[^,=]*(?:, [^,=]*)?)?[\s,]*"
+)  # an argument that is a variable
 ONE_MORE = re.compile(r"\(*\w+\)* [+-] 1\)*")  # a number that is one off where it is made
 TURNED = ".transpose("  # how a change exchanges axes
 ORDER = re.compile(r"it (?:runs|overwrites|counts|reads|leaves) ")  # of when a statement runs
@@ -81,6 +84,8 @@ class Search:
         feeding = lines_that_feed(self.told, wrong.source)
         self.feeding = {line for line in feeding if likely.get(line, 1) < SURELY_RIGHT}
         self.feeding |= conditions_of(self.feeding, wrong.source)
+        bad = {line for line, how in likely.items() if not how}
+        self.feeding |= bad if len(bad) <= FEW_LINES else set()
         self.only_there: set[int] = set()
         self.few = FEEDS
         self.versions = Versions(wrong, self.pair)
@@ -157,6 +162,16 @@ class Search:
         """The single changes of one line that make all right; after `one`, which need not have
         come to them."""
         return self._of_the_rest(e for e in self.all if e.line == line)
+
+    def that_feed(self, line: int) -> list[Edit]:
+        """The changes that make all right of a line which makes what another one takes, the nearest
+        first, where none of that line does; after `one`, which need not have come to them."""
+        if self.place is None or self.at(line):
+            return []
+        feeding = lines_that_feed({line}, self.wrong.source)
+        nearest = sorted(feeding, key=lambda each: (each > line, abs(line - each)))
+        found = (self.at(each) for each in nearest[:MOST_FEEDING])
+        return next((some for some in found if some), [])
 
     def of_order(self) -> list[Edit]:
         """The changes of the order in which statements run that make all right, wherever they

@@ -17,8 +17,9 @@ from autograder.tracing.edits.beside_a_judge import beside_a_judge
 from autograder.tracing.edits.by_keys import at_its_key
 from autograder.tracing.edits.by_parts import by_parts
 from autograder.tracing.edits.kinds.missing import ANYWHERE
-from autograder.tracing.edits.kinds.source import NATURAL, Edit, conditions_of
+from autograder.tracing.edits.kinds.source import NATURAL, Edit, conditions_of, lines_that_feed
 from autograder.tracing.edits.known_pair import of_a_known_pair
+from autograder.tracing.edits.left import Again, left_behind
 from autograder.tracing.edits.pairs import Mended, Pairs
 from autograder.tracing.edits.parts import at_its_part
 from autograder.tracing.edits.returned import (
@@ -27,6 +28,7 @@ from autograder.tracing.edits.returned import (
     at_what_it_names,
     beside_a_key,
     the_call_named,
+    the_text_named,
 )
 from autograder.tracing.edits.said_of_two import (
     LINE,
@@ -66,22 +68,32 @@ SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip
 
 
 def by_its_edit(
-    first: list[Finding], placed: list[Finding], asked: WrongAnswer, look: Look | None
+    first: list[Finding],
+    placed: list[Finding],
+    asked: WrongAnswer,
+    look: Look | None,
+    again: Again | None = None,
 ) -> list[Finding]:
     """The findings, with what a small change proves that is found wrong.
 
-    first: as they were found by what came back; placed: with what the steps of a call say.
+    first: as they were found by what came back; placed: with what the steps of a call say. again:
+    what is found in a version of the answer, if that may be asked.
     """
     number = next((i for i, f in enumerate(placed) if f.fails), None)
     if number is None or first[number].check.startswith(PREFIX):  # of layers the text alone tells
         return placed
     alone = sum(each.fails for each in first) == 1  # else it does not explain all that came back
-    said = _told(first[number], placed[number], asked, look, alone)
+    said = _told(first[number], placed[number], asked, look, alone, again)
     return [*placed[:number], said, *placed[number + 1 :]]
 
 
 def _told(
-    first: Finding, placed: Finding, asked: WrongAnswer, look: Look | None, alone: bool
+    first: Finding,
+    placed: Finding,
+    asked: WrongAnswer,
+    look: Look | None,
+    alone: bool,
+    again: Again | None,
 ) -> Finding:
     """One finding, with what one change proves, or two. alone: whether it is all that is found."""
     settled, named = _is_settled(first, placed), alone and _is_one(first, asked.exercise)
@@ -89,9 +101,11 @@ def _told(
     pair = first.check.split(" + ") if " + " in first.check else ()
     lines, own_line = _told_by_name(placed, asked.known), named and placed.where is not None
     lines += _where_copied(pair, asked)
-    at_a_line = own_line or (settled and placed.where is not None)
+    at_a_line = placed.where is not None and (settled or (own_line and bool(placed.where.how)))
     search = Search(asked, _likely(look), at_a_line, lines, pair)
     one = search.one() or ([] if known else _put_in(search, placed))
+    if not one and placed.where is not None and not settled:
+        one = search.that_feed(placed.where.first_wrong)
     if known and own_line and not (one or placed.where.how):  # it may show on a later line alone
         one = search.of_order()
     of_known, two = _two(first, placed, search, one, known)
@@ -99,6 +113,9 @@ def _told(
         apart = by_parts(search)
         of_known, two = (False, apart) if apart else (of_known, two)
         two = two or (Pairs(search).of_all() if placed.where is None else ())
+        two = two or Pairs(search).behind_the_nearest()
+    if again is not None and not (one or two or settled):
+        two = left_behind(search, again, _known_words(first, asked.known) if known else "")
     two = _with_what_the_steps_tell(two, placed)
     if two and one:  # two slips in their places, for one step that could be missing anywhere
         one = []
@@ -230,8 +247,11 @@ def _with_its_line(one: Mended, placed: Finding, search: Search) -> Mended:
     line = re.search(rf"Line (\d{{1,6}}): {re.escape(one.known)}", placed.message)
     if line:
         return replace(one, line=int(line[1]), at=None)
-    call = the_call_named(one.known, Text(search.wrong.source)) if one.line is None else None
-    return replace(one, line=call.lineno) if call is not None else one
+    if one.line is not None:
+        return one
+    text = Text(search.wrong.source)
+    named = the_call_named(one.known, text) or the_text_named(one.known, text)
+    return replace(one, line=named.lineno) if named is not None else one
 
 
 def _with_what_the_steps_tell(found: tuple[Mended, ...], placed: Finding) -> tuple[Mended, ...]:
@@ -253,7 +273,10 @@ def _tells_both(placed: Finding, two: tuple[Mended, ...]) -> bool:
 
 def _by_its_name(one: Mended, placed: Finding, known: Answers) -> Mended:
     """One of two things, with a known mistake's words where the steps tell that of its line."""
-    said = [m for _, m, _ in known.mistakes if f"Line {one.line}: {m}" in placed.message]
+    alone = placed.where is not None and placed.where.first_wrong == one.line
+    alone = alone and not LINE.search(placed.message)
+    start = "" if alone else f"Line {one.line}: "
+    said = [m for _, m, _ in known.mistakes if f"{start}{m}" in placed.message]
     return replace(one, known=max(said, key=len)) if said and not one.known else one
 
 
@@ -389,8 +412,10 @@ def _said(
         own = [e for e in (*search.mending, *search.at(product)) if e.line == product]
         edit = next((e for e in own if e.missing), edit)
     said = edit.line in map(int, LINE.findall(placed.message))
-    if told is not None and not (there or said) and edit.by_name and edit.rank > NATURAL:
-        return placed
+    if told is not None and not (there or said) and edit.by_name:
+        feeds = edit.line in lines_that_feed({told}, search.wrong.source)
+        if edit.rank > NATURAL + feeds:
+            return placed
     made = search.where_it_is_made(edit)
     if made is not None:
         edit, there = made, []
@@ -444,7 +469,8 @@ def _in_the_words_of(found: list[Edit], finding: Finding, search: Search) -> lis
 def _is_as_good(edit: Edit, best: Edit, search: Search) -> bool:
     """Whether a change of the line that is told is nearly as natural as the best of another; as
     natural as one of a line that makes what it takes."""
-    feeds = best.line in search.feeding | search.only_there
+    feeding = search.feeding | search.only_there
+    feeds = best.line in feeding | lines_that_feed({edit.line}, search.wrong.source)
     return edit.rank <= best.rank + (0 if feeds else NATURAL) and (
         best.missing or best.by_name or not edit.missing
     )

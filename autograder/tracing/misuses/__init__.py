@@ -163,6 +163,7 @@ OTHER_ARGUMENTS = "it takes other arguments than it is called with"
 # those that may lie on any line before.
 ELSEWHERE = {
     no_super: _where_it_begins,
+    no_self: lambda error: (error.text.function(error.found[1]).lineno, "it has no `self`"),
     late_super: lambda error: (begins_behind(error).lineno, "it runs too late"),
     not_asked_for: lambda error: (asks_nothing(error)[0].lineno, "it does not ask for all of it"),
     kept_nothing: lambda error: (registers(error).lineno, "it puts None in the place of a tensor"),

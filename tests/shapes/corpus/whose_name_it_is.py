@@ -111,3 +111,30 @@ class Whole(nn.Module):
         y = self.into(x[:, None])  # B, D, S
         y = self.norm(y)  # B, D, S
         return y.repeat(1, 1, self.piece)[..., :piece]  # B, D, piece
+
+
+# %% a piece has a side and a width | Stem(width, patch_size, places)(x[batch, 3, patch_size * high, patch_size * wide]) where places=high*wide
+class Stem(nn.Module):
+    def __init__(self, width, patch_size, places):
+        super().__init__()
+        self.cut = nn.Conv2d(3, width, patch_size, stride=patch_size)
+        self.places = nn.Parameter(torch.zeros(places, width))
+
+    def forward(self, x):
+        x = self.cut(x)  # (batch, width, high, wide)
+        x = x.flatten(2).mT  # (batch, num_patches, patch_dim)
+        x = x.mT  # (batch, places, width)  #! false
+        return x.mT + self.places  # (batch, places, width)
+
+
+# %% what a layer on the way gives is told by its name | Last(steps, width)(x[batch, steps, places, width])
+class Last(nn.Module):
+    def __init__(self, steps, width):
+        super().__init__()
+        self.final_conv = nn.Conv2d(steps, steps, (1, width))
+
+    def forward(self, x):
+        # the shape of final_conv()'s output: (batch, steps, places, 1)
+        y = self.final_conv(x)[:, :, :, -1].permute(0, 2, 1)
+        y = y.mT  # (batch, places, steps)  #! false
+        return y.mT  # (batch, places, steps)

@@ -30,6 +30,13 @@ def of_what_it_is_named(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _in_turn(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "expand" and len(node.args) > 1:
         yield from _copied(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "argsort":
+        how = f"`{source.shown(node)}` tells which stands where, and not which place each one has"
+        yield source.with_text(node, f"{source.of(node)}.argsort(-1)", how, _of_ranks(source, node))
+    elif isinstance(node, ast.Call) and callee(node) == "sorted" and len(node.args) == 1:
+        text = source.of(node.args[0])
+        how = f"`{source.shown(node)}` puts in order what comes in an order of its own"
+        yield source.with_text(node, f"list({text})", how, 0)
     elif isinstance(node, ast.Assert):
         how = "`assert` raises an AssertionError, and vanishes where Python is told to be fast"
         said = source.of(node.msg) if node.msg is not None else ""
@@ -48,6 +55,15 @@ def of_what_it_is_named(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _largest_first(source, node)
 
 
+def _of_ranks(source: Source, node: ast.Call) -> int:
+    """How unlikely it is that places are asked for: it is not, where they are compared."""
+    function, statement = source.function(node), source.statement(node)
+    own = {source.of(t) for t in getattr(statement, "targets", ())}
+    inside = source.inside(function) if function is not None else []
+    compared = [side for n in inside if isinstance(n, ast.Compare) for side in (n, n.left)]
+    return 0 if any(source.of(each) in own or node is each for each in compared) else 2
+
+
 def _joined(source: Source, node: ast.Call) -> Iterator[Edit]:
     """`hstack`, which joins along the second axis, whatever that is."""
     name, given = callee(node), source.of(node.args[0])
@@ -62,7 +78,8 @@ def _largest_first(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     call = node.value
     if isinstance(call, ast.Attribute) and isinstance(call.value, ast.Call):
         call = call.value  # `sort(x).indices`
-    places = node.slice.elts[-1] if isinstance(node.slice, ast.Tuple) else node.slice
+    several = isinstance(node.slice, ast.Tuple) and node.slice.elts
+    places = node.slice.elts[-1] if several else node.slice
     if not isinstance(call, ast.Call) or callee(call) not in ("sort", "argsort"):
         return
     from_the_end = isinstance(places, ast.Slice) and isinstance(places.lower, ast.UnaryOp)

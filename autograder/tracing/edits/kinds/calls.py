@@ -64,7 +64,8 @@ PAIRS = ("max", "min", "topk", "sort", "median", "mode", "kthvalue")
 WHOLE = ("round", "int", "math.floor", "math.ceil", "floor", "ceil")  # what makes whole numbers
 CEIL = "-int(-({}) // 1)"
 TURNED = ("t", "transpose", "swapaxes")  # what turns a matrix
-INVERSES = ("inv", "pinv", "inverse")
+INVERSES = ("inv", "pinv", "inverse", "solve")
+EIGENVALUES = ("eigvals", "eig", "eigvalsh", "eigh")
 LIBRARIES = ("torch", "F", "math", "np", "nn")
 
 
@@ -87,6 +88,9 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_inverses(source, node)
         yield from _of_signs(source, node)
         yield from _of_copied_weights(source, node)
+        yield from _of_the_symmetric_part(source, node)
+        yield from _of_all_that_is_left(source, node)
+        yield from _of_heads_first(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if node.attr in ("T", "mT", "data"):
             how = f"`{source.shown(node)}` turns what should stay as it is"
@@ -127,6 +131,47 @@ def _another_function(source: Source, node: ast.Call) -> Iterator[Edit]:
         # The softmax of a log_softmax is a softmax: before a second one both would be right.
         rank = 4 if other == "log_softmax" else 0
         yield source.with_span(node, (end - len(name), end), other, how, rank)
+
+
+def _of_heads_first(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`wide.view(b, t, heads, 3 * size)`, of what holds all queries, all keys and all values."""
+    sizes = node.args if isinstance(node.func, ast.Attribute) else []
+    if callee(node) not in ("view", "reshape") or len(sizes) < 3:
+        return
+    heads, last = sizes[-2:]
+    three = isinstance(last, ast.BinOp) and 3 in (number(last.left), number(last.right))
+    apart = number(heads) == 3
+    if not (three or apart) or (apart and len(sizes) < 4):
+        return
+    heads = sizes[-3] if apart else heads
+    own = source.in_brackets(node.func.value)
+    new = f"{own}.unflatten(-1, (3, {source.of(heads)}, -1)).transpose(-3, -2)"
+    given = source.text[source.span(node.func)[1] : source.span(node)[1]]
+    how = f"`{source.shown(node)}` cuts into heads what lies in three blocks"
+    yield source.with_expression(node, f"{new}.reshape{given}", how, 0)
+
+
+def _of_all_that_is_left(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`weights.reshape(batch, seq, seq)` of the weights of all heads: the first axis holds all that
+    is left."""
+    sizes = node.args if isinstance(node.func, ast.Attribute) else []
+    if callee(node) in ("view", "reshape") and len(sizes) > 1:
+        named = all(isinstance(each, ast.Name | ast.Attribute) for each in sizes)
+        if named:
+            how = f"`{source.of(sizes[0])}` is not how many there are in `{source.shown(node)}`"
+            new = ", ".join(["-1", *map(source.of, sizes[1:])])
+            span = source.span(sizes[0])[0], source.span(sizes[-1])[1]
+            yield source.with_span(node, span, new, how, 1)
+
+
+def _of_the_symmetric_part(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`torch.linalg.eigvals(m).real`, where the values of the symmetric part are meant."""
+    if callee(node) in EIGENVALUES and node.args:
+        of, parent = source.in_brackets(node.args[0]), source.parent[node]
+        whole = parent if getattr(parent, "attr", "") in ("real", "eigenvalues") else node
+        how = f"`{source.shown(whole)}` is of the matrix itself, and not of its symmetric part"
+        new = f"torch.linalg.eigvalsh(({of} + {of}.mT) / 2)"
+        yield source.with_expression(whole, new, how, 1)
 
 
 def _of_copied_weights(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -192,7 +237,7 @@ def _of_inverses(source: Source, node: ast.Call) -> Iterator[Edit]:
     """An inverse, where its transpose belongs; a transpose, where an inverse does."""
     if callee(node) in INVERSES:
         how = f"the axes of `{source.shown(node)}` stand the wrong way round"
-        yield source.with_expression(node, f"{source.of(node)}.mT", how, 1)
+        yield source.with_expression(node, f"{source.of(node)}.mT", how, 0)
     elif callee(node) in TURNED and isinstance(node.func, ast.Attribute):
         yield from _of_no_inverse(source, node, node.func.value)
 
@@ -480,7 +525,7 @@ def _of_joined(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{shown}` drops every axis of size 1"
         for axis in ("-1", "0", "1"):
             yield source.with_text(node, f"{source.of(node)[:-1]}{axis})", how, 1)
-    elif name in ("t", "transpose", "swapaxes") and not of_library(node.func):
+    elif name in TURNED and isinstance(node.func, ast.Attribute) and not of_library(node.func):
         yield from _of_turns(source, node, node.func.value)
 
 

@@ -7,7 +7,7 @@ import itertools
 import re
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.names import names_of, sizes
+from autograder.tracing.edits.kinds.names import made_from, names_of, sizes
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee, made_in
 
@@ -19,6 +19,7 @@ IN_TURN = "deals them out in turn, where neighbours belong together"
 FILLED = ("full", "full_like", "new_full", "tensor", "new_tensor", "as_tensor")
 SHORT, LONG = 12, 8  # how long a probe is at most that may be too short, and by how much
 MADE_OF_SIZES = ("eye", "zeros", "ones", "randn", "rand", "arange", "full", "linspace")
+MASKS = ("tril", "triu", "tril_", "triu_")
 MOST_SIZES = 6  # that are tried in the place of one sum
 
 
@@ -35,23 +36,29 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
             yield from _others(source, function, above, below)
         elif function is not None:
             yield from _of_a_size(source, function, above, below)
+        if function is not None:
+            yield from _of_all_numbers(source, function, below)
     elif isinstance(node, ast.BinOp):
         yield from _of_neighbours(source, node)
         yield from _of_a_group(source, node)
         yield from _of_a_whole_block(source, node)
+        yield from _of_what_is_seen(source, node)
     elif isinstance(node, ast.Compare):
         yield from _of_neighbours_on_both_sides(source, node)
     elif isinstance(node, ast.Assign):
         yield from _up_to_it(source, node)
         yield from _of_one_of_many(source, node)
         yield from _of_a_term_beside(source, node)
+        yield from _of_those_before(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "len" and len(node.args) == 1:
         how = f"another axis than the first belongs in `{source.shown(node)}`"
         for axis in (1, -1):
             new = f"{source.in_brackets(node.args[0])}.shape[{axis}]"
             yield source.with_text(node, new, how, 1)
-    elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
-        yield from _of_the_last(source, node.args[0])
+    elif isinstance(node, ast.Call) and callee(node) == "arange" and node.args:
+        if len(node.args) == 1:
+            yield from _of_the_last(source, node.args[0])
+        yield from _of_later_places(source, node)
     elif isinstance(node, ast.Call) and callee(node) in FILLED and node.args:
         yield from _of_a_place(source, node.args[-1])
     elif isinstance(node, ast.Subscript | ast.Name) and isinstance(node.ctx, ast.Load):
@@ -64,6 +71,29 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _longer(source, node)
     elif isinstance(node, ast.While):
         yield from _of_what_was_there(source, node)
+
+
+def _of_what_is_seen(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`batch * seq * seq` pairs, where a mask says which of them count."""
+    function, right = source.function(node), node.right
+    if function is None or not isinstance(node.op, ast.Mult) or not isinstance(right, ast.Name):
+        return
+    left, rest = node.left, ""
+    if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mult):
+        left, rest = left.right, f"{source.of(left.left)} * "
+    if source.of(left) != right.id:
+        return
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
+    masks = [n for n in made if any(callee(c) in MASKS for c in calls_in(source, n.value))]
+    names = [t.id for n in masks for t in n.targets if isinstance(t, ast.Name)]
+    how = f"`{source.shown(node)}` counts the hidden pairs, too"
+    for name in list(dict.fromkeys(names))[:MOST_SIZES]:
+        yield source.with_expression(node, f"{rest}{name}.sum()", how, 1)
+
+
+def calls_in(source: Source, node: ast.AST) -> list[ast.Call]:
+    """The calls in a part of the text."""
+    return [n for n in source.inside(node) if isinstance(n, ast.Call)]
 
 
 def _of_a_whole_block(source: Source, node: ast.BinOp) -> Iterator[Edit]:
@@ -80,6 +110,31 @@ def _of_a_whole_block(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     how = f"`{source.shown(lengths[0])}` is how long this part is, and not the ones before it"
     for name in sorted(given)[:MOST_SIZES]:
         yield source.with_text(lengths[0], name, how, 1)
+
+
+def _of_those_before(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`past = k.size(2)`, where `k` holds the new ones as well by then."""
+    function, value = source.function(node), node.value
+    if function is None or not _is_length(value):
+        return
+    of = value.value if isinstance(value, ast.Subscript) else value.func  # `k.shape`, `k.size`
+    of = getattr(of, "value", None) or next(iter(getattr(value, "args", ())), None)
+    if of is None:
+        return
+    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
+    joined = any(
+        isinstance(n.value, ast.Call)
+        and callee(n.value) in ("cat", "concat", "concatenate")
+        and [source.of(t) for t in n.targets] == [source.of(of)]
+        and n.lineno < node.lineno
+        for n in made
+    )
+    others = [n for n in source.inside(function) if isinstance(n, ast.expr) and _is_length(n)]
+    others = [source.of(n) for n in others if n.lineno != node.lineno]
+    others += sorted(sizes(source, function))
+    how = f"`{source.shown(value)}` counts the new ones, too"
+    for other in list(dict.fromkeys(others))[:MOST_SIZES] if joined else ():
+        yield source.with_text(value, f"{source.of(value)} - {other}", how, 0)
 
 
 def _is_length(node: ast.expr) -> bool:
@@ -109,6 +164,20 @@ def _of_the_last(source: Source, node: ast.expr) -> Iterator[Edit]:
         known = names_of(source, function, node.lineno)
         for other in [name for name in known if name in counted and name != node.id]:
             yield source.with_text(node, f"{other} - {node.id}, {other}", how, 1)
+
+
+def _of_later_places(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`arange(n)` or `arange(0, n)`, where as many places further on are meant."""
+    function, (first, *rest) = source.function(node), node.args
+    compared = any(isinstance(n, ast.Compare) for n in source.around(node))
+    if function is None or compared or len(rest) > 1 or (rest and number(first) != 0):
+        return
+    count = source.in_brackets(rest[0] if rest else first)
+    counted = sizes(source, function) - {count}
+    how = f"`{source.shown(node)}` counts from 0, and not from where it should"
+    span = source.span(first)[0], source.span((rest or [first])[0])[1]
+    for name in [n for n in names_of(source, function, node.lineno) if n in counted]:
+        yield source.with_span(node, span, f"{name}, {name} + {count}", how, 1)
 
 
 def _of_the_last_place(source: Source, node: ast.Assign) -> Iterator[Edit]:
@@ -342,6 +411,17 @@ def _of_a_size(
     found = [*shapes, *(name for name in known if name in sizes(source, function))]
     for new in [*dict.fromkeys(found)][:MOST_SIZES]:
         yield source.with_text(below, new, how, 2)
+
+
+def _of_all_numbers(source: Source, function: ast.FunctionDef, below: ast.expr) -> Iterator[Edit]:
+    """`counts / (counts.sum() * width)`, where how many numbers there are belongs."""
+    totals = [n for n in source.inside(below) if isinstance(n, ast.Call) and callee(n) == "sum"]
+    for total in totals if isinstance(below, ast.BinOp) else ():
+        how = f"`{source.shown(total)}` is what was counted, and not how many numbers there are"
+        counted = {n.id for n in source.names(total)}
+        made = {name for each in counted for name in made_from(source, function, each)}
+        for name in sorted(made & set(names_of(source, function, below.lineno))):
+            yield source.with_text(total, f"{name}.numel()", how, 1)
 
 
 def _longer(source: Source, node: ast.Assign) -> Iterator[Edit]:

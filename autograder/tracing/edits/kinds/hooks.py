@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.edits.kinds.statements import SURE, block_of, rows_of
 from autograder.tracing.text import callee
 
@@ -50,6 +50,10 @@ def _of_what_goes_in(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     if hooks and len(given) == 3 and source.of(node.value) == given[1]:
         how = f"`{source.shown(node)}` is what goes in, and not what comes out"
         yield source.with_text(node, given[2], how, 1)
+    if hooks and len(given) == 3 and source.of(node.value) == given[2] and number(node.slice) == 0:
+        how = f"`{source.shown(node)}` is the first of the batch where a layer gives no tuple"
+        new = f"{source.of(node)} if isinstance({given[2]}, tuple) else {given[2]}"
+        yield source.with_expression(node, new, how, 1)
 
 
 def _with(

@@ -73,6 +73,7 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_softmax(source, node)
         yield from _of_shares(source, node)
         yield from _of_settings(source, node)
+        yield from _that_sees_all(source, node)
         yield from _of_an_axis(source, node)
         yield from _of_a_size(source, node)
         yield from _of_another_size(source, node)
@@ -90,6 +91,15 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield source.with_expression(node, source.of(node.value), how, 1)
     if isinstance(node, ast.Assign | ast.Return):
         yield from _of_rows(source, node)
+
+
+def _that_sees_all(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`self.attention = attention(hidden, hidden, num_heads)`, which is to be causal."""
+    targets = getattr(source.parent[node], "targets", ())
+    own = any("att" in getattr(target, "attr", "").lower() for target in targets)
+    if own and "causal" not in {k.arg for k in node.keywords}:
+        how = f"`{source.shown(node)}` makes an attention that sees later tokens, too"
+        yield _with(source, node, "causal=True", how, 1)
 
 
 def _of_what_is_drawn(source: Source, node: ast.Call) -> Iterator[Edit]:

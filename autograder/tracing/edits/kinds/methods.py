@@ -33,6 +33,7 @@ def of_methods(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_the_same_type(source, node)
         yield from _zeros_that_count(source, node)
         yield from _all_with_all(source, node)
+        yield from _the_last_first(source, node)
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
         yield from _of_a_report(source, node, node.value)
 
@@ -114,6 +115,23 @@ def _zeros_that_count(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"the zeros of `{source.shown(node)}` count as well"
         ones = f"torch.ones({text}.shape[-2:]).{name}({given}) > 0"
         yield source.with_text(node, f"{text}[..., {ones}]", how, 2)
+
+
+def _the_last_first(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`heads.pop()`, which takes the last one: all of them in a statement take the first."""
+    statement = source.statement(node)
+    calls = [n for n in source.inside(statement) if isinstance(n, ast.Call)]
+    pops = [n for n in calls if callee(n) == "pop" and not (n.args or n.keywords)]
+    if pops and pops[0] is node:
+        start, end = source.span(statement)
+        for each in sorted(pops, key=source.span):
+            end = max(end, source.span(each)[1])
+        new, at = "", start
+        for each in sorted(pops, key=source.span):
+            new += f"{source.text[at : source.span(each)[1] - 1]}0)"
+            at = source.span(each)[1]
+        how = f"`{source.shown(node)}` takes the last one first"
+        yield source.with_span(node, (start, end), new + source.text[at:end], how, 1)
 
 
 def _all_with_all(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -19,7 +19,7 @@ def of_moves(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of where a statement stands."""
     if isinstance(node, ast.If):
         yield from _jumps_too_early(source, node)
-    if isinstance(node, ast.AugAssign):
+    if isinstance(node, ast.AugAssign | ast.Assign):
         yield from _counts_too_early(source, node)
     if not isinstance(node, PLAIN):
         return
@@ -30,6 +30,7 @@ def of_moves(source: Source, node: ast.AST) -> Iterator[Edit]:
     yield from _behind_what_changes_it(source, node)
     yield from _into_a_loop_behind(source, node)
     yield from _last_of_its_block(source, node)
+    yield from _before_its_block(source, node)
 
 
 def _unpacked_in_another_order(source: Source, node: ast.stmt) -> Iterator[Edit]:
@@ -107,14 +108,16 @@ def _jumps_too_early(source: Source, node: ast.If) -> Iterator[Edit]:
         yield source.with_span(node, *_behind(source, node, other), how, 1)
 
 
-def _counts_too_early(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
+def _counts_too_early(source: Source, node: ast.stmt) -> Iterator[Edit]:
     """`n += 1` in front of what reads `n`, or of an `if` that goes on with the next round."""
-    block = block_of(source, node)
+    target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+    name, block = source.of(target), block_of(source, node)
+    added = added_to(source, node, name)
     behind = block[block.index(node) + 1 :][:1]
-    if not isinstance(node.op, ast.Add) or number(node.value) != 1 or not behind:
+    if added is None or number(added) != 1 or not behind:
         return
     jumps = isinstance(behind[0], ast.If) and isinstance(behind[0].body[-1], JUMPS)
-    reads = source.of(node.target) in {n.id for n in source.names(behind[0])}
+    reads = name in {n.id for n in source.names(behind[0])}
     if jumps or (reads and isinstance(behind[0], PLAIN)):
         how = f"it counts before line {behind[0].lineno}, and belongs behind it"
         yield source.with_span(node, *_behind(source, node, behind[0]), how, -1)
@@ -185,6 +188,19 @@ def _into_a_loop_behind(source: Source, node: ast.stmt) -> Iterator[Edit]:
     text = moved(source.text[start:end], inside.col_offset - node.col_offset)
     how = f"it runs outside of the loop of line {loops[0].lineno}, and belongs inside it"
     yield source.with_span(node, (start, head), source.text[end:head] + text, how, 2)
+
+
+def _before_its_block(source: Source, node: ast.stmt) -> Iterator[Edit]:
+    """What a `with` does first, and belongs before it: there nothing is changed yet."""
+    around = source.parent[node]
+    if not isinstance(around, ast.With) or around.body[0] is not node or len(around.body) < 2:
+        return
+    if node.lineno == around.lineno:
+        return
+    (start, end), head = rows_of(source, node), source.starts[around.lineno - 1]
+    own = moved(source.text[start:end], around.col_offset - node.col_offset)
+    how = f"it runs inside the `with` of line {around.lineno}, and belongs before it"
+    yield source.with_span(node, (head, end), own + source.text[head:start], how, 1)
 
 
 def _last_of_its_block(source: Source, node: ast.stmt) -> Iterator[Edit]:

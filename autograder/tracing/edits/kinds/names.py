@@ -176,7 +176,7 @@ def _alike(source: Source, function: ast.FunctionDef, one: str, other: str) -> b
     given = {a.arg for a in function.args.args}
     if {one, other} <= given or (len(one) == 1 and len(other) == 1):
         return True
-    if one in given and one in made_from(source, function, other):
+    if one in made_from(source, function, other):
         return True  # what it was before something was made of it
     if other in given and _is_read_beside(source, function, other, one):
         return True

@@ -315,7 +315,8 @@ def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:
     own = {function.name for function in source.functions()}
     is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
     is_call = isinstance(value, ast.Call) and callee(value) in GIVE_SEVERAL
-    if not (is_shape or is_call) or (is_call and callee(value) in own):
+    side_by_side = isinstance(value, ast.Tuple) and _are_numbered(source, value)
+    if not (is_shape or is_call or side_by_side) or (is_call and callee(value) in own):
         return
     if _says_its_parts(source, source.parent[node]):
         return
@@ -333,6 +334,12 @@ def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:
         rank = -1 if _are_in_order(other) else 1
         edit = source.with_span(node, span, ", ".join(other), how, rank)
         yield replace(edit, by_name=is_shape)  # or each size is taken for the other behind it
+
+
+def _are_numbered(source: Source, node: ast.Tuple | ast.List) -> bool:
+    """Whether the values side by side are parts of one thing, `x[0], x[1], x[2]`."""
+    texts = {re.sub(r"\d+", "0", source.of(each)) for each in node.elts}
+    return len(texts) == 1 and all(isinstance(each, ast.Subscript) for each in node.elts)
 
 
 def _are_in_order(names: list[str]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -53,6 +54,8 @@ ALIKE = {
     "!=": ("==",),
 }
 COUNTS = ("len", "size")  # what counts places
+# The sizes of a tensor, as a text, which is given.
+SHAPE = re.compile(r"(?:tuple\()?([\w.]+)\.(?:size\(\)|shape)\)?")
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
@@ -370,6 +373,16 @@ def of_identity(source: Source, node: ast.AST) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` compares numbers: two that are equal need not be one"
         yield source.with_expression(node, f"{one} is {two}", how, 2)
         yield source.with_expression(node, f"{one}.data_ptr() == {two}.data_ptr()", how, 2)
+    elif isinstance(node, ast.Assign) and SHAPE.fullmatch(source.of(node.value)):
+        own, function = source.of(node.targets[0]), source.function(node)
+        inside = source.inside(function) if function is not None else []
+        asked = [n for n in inside if isinstance(n, ast.Compare)]
+        if any(
+            source.of(n.left) == own and isinstance(n.ops[0], ast.In | ast.NotIn) for n in asked
+        ):
+            how = f"`{source.shown(node.value)}` may be that of another tensor, too"
+            tensor = SHAPE.fullmatch(source.of(node.value))[1]
+            yield source.with_text(node.value, f"{tensor}.data_ptr()", how, 0)
     elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In):
         word, among = node.left, node.comparators[0]
         if isinstance(word, ast.Constant) and isinstance(word.value, str) and len(node.ops) == 1:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.counts import IN_TURN
+from autograder.tracing.edits.kinds.counts import IN_TURN, calls_in
 from autograder.tracing.edits.kinds.names import sizes
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.edits.kinds.statements import added_to
-from autograder.tracing.text import callee, root_of
+from autograder.tracing.text import callee
 
 EXTREMES = ("max", "min", "amax", "amin", "sum", "mean")
 MOST = 4  # sizes or names that are tried in one place
@@ -24,6 +25,9 @@ def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _up_to_this_round(source, node)
     elif isinstance(node, ast.Compare):
         yield from _of_this_round(source, node)
+        yield from _of_the_whole(source, node)
+    elif isinstance(node, ast.List) and isinstance(node.ctx, ast.Load):
+        yield from _every_one(source, node)
     elif isinstance(node, ast.For):
         yield from _not_put_back(source, node)
         yield from _through_some_keys(source, node)
@@ -166,6 +170,36 @@ def _of_this_round(source: Source, node: ast.Compare) -> Iterator[Edit]:
                 yield source.with_text(other, name, how, 1)
 
 
+def _every_one(source: Source, node: ast.List) -> Iterator[Edit]:
+    """`[past.index(word) + 1]`, which is of the first one alone."""
+    calls = [n for n in source.inside(node) if isinstance(n, ast.Call) and callee(n) == "index"]
+    alone = len(node.elts) == len(calls) == 1 and len(calls[0].args) == 1
+    if not alone or not isinstance(calls[0].func, ast.Attribute):
+        return
+    of, word = source.of(calls[0].func.value), source.of(calls[0].args[0])
+    (start, end), (first, last) = source.span(node.elts[0]), source.span(calls[0])
+    new = f"{source.text[start:first]}_place{source.text[last:end]}"
+    how = f"`{source.shown(calls[0])}` is the first of them, and there may be several"
+    text = f"[{new} for _place, _each in enumerate({of}) if _each == {word}]"
+    yield source.with_text(node, text, how, 0)
+
+
+def _of_the_whole(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    """`arange(len(k))[None, :] > arange(len(q))[:, None]` of two tiles, whose places are compared
+    as if both were the first ones."""
+    loops = [n for n in source.around(node) if isinstance(n, ast.For)]
+    starts = [n.target.id for n in loops if isinstance(n.target, ast.Name)]
+    sides = [node.left, *node.comparators]
+    counted = [any(callee(n) == "arange" for n in calls_in(source, side)) for side in sides]
+    if len(sides) != 2 or not all(counted) or len(starts) < 2:
+        return
+    left, right = map(source.in_brackets, sides)
+    sign = source.text[source.span(sides[0])[1] : source.span(sides[1])[0]].strip()
+    how = f"`{source.shown(node)}` compares places in two tiles, and not in the whole"
+    for one, other in itertools.permutations(starts[:2], 2):
+        yield source.with_expression(node, f"{one} + {left} {sign} {other} + {right}", how, 1)
+
+
 def _of_all_for_each(source: Source, node: ast.Name) -> Iterator[Edit]:
     """`longest = lengths.max()`, where each round of a loop has a length of its own."""
     function = source.function(node)
@@ -178,13 +212,16 @@ def _of_all_for_each(source: Source, node: ast.Name) -> Iterator[Edit]:
     if len(reduced) != 1 or len(calls) > len(reduced) + 2:
         return
     of = reduced[0].func.value if isinstance(reduced[0].func, ast.Attribute) else None
-    of = reduced[0].args[0] if of is None or root_of(of) == "torch" else of
+    is_function = of is None or (isinstance(of, ast.Name) and of.id == "torch")
+    of = next(iter(reduced[0].args), None) if is_function else of
     if isinstance(of, ast.Name):
         how = f"`{node.id}` is one number for all rounds, and each has its own in `{of.id}`"
         for loop in loops:
             for target in [t for t in ast.walk(loop.target) if isinstance(t, ast.Name)][:1]:
                 # As a change of what it stands in: that is wrong, and not how the one is made.
-                around, own = source.span(source.parent[node]), source.span(node)
+                outer = source.parent[node]
+                outer = source.statement(node) if isinstance(outer, ast.comprehension) else outer
+                around, own = source.span(outer), source.span(node)
                 before, behind = source.text[around[0] : own[0]], source.text[own[1] : around[1]]
                 new = f"{before}{of.id}[{target.id}]{behind}"
                 yield source.with_span(node, around, new, how, 1)

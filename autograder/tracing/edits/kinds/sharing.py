@@ -27,6 +27,7 @@ SURELY = -2  # more natural than any other
 SIGNS = ("@", "+", "*", "/", "//")
 # Each changes a tensor in place: what it gives by another name.
 IN_PLACE = {"copy_": "", "add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
+LENGTHENS = ("expand", "expand_as", "broadcast_to", "broadcast_tensors")
 LEAST = 'float("-inf")'
 MEETS = (("@", ""), ("@", ".mT"), ("+", ""), ("*", ""))
 
@@ -372,7 +373,8 @@ def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:
         if name in IN_PLACE and node.args and isinstance(statement, ast.Expr):
             sign, given = IN_PLACE[name], source.of(node.args[0])
             new = f"{value} = {value} {sign} ({given})" if sign else f"{value} = ({given})"
-            yield source.with_a_copy(statement, new, how, 2)
+            rank = 0 if _has_no_numbers_of_its_own(source, node, value) else 2
+            yield source.with_a_copy(statement, new, how, rank)
         arguments = source.text[source.span(node.func)[1] : source.span(node)[1]]
         if not isinstance(statement, ast.Expr):
             yield source.with_a_copy(node.func.value, f"({value}).clone()", how, 3)
@@ -385,6 +387,14 @@ def _of_what_is_kept(source: Source, node: ast.Call) -> Iterator[Edit]:
             how = f"what `{source.shown(node.func)}` makes is thrown away"
             new = f"{value} = {source.of(node)}"
             yield source.with_text(statement, new, how, SURELY)  # as it stands it does nothing
+
+
+def _has_no_numbers_of_its_own(source: Source, node: ast.AST, name: str) -> bool:
+    """Whether a variable is another tensor that was lengthened, of which several places are one."""
+    function = source.function(node)
+    made = source.made(function, name) if function is not None else []
+    calls = [n for each in made for n in source.inside(each) if isinstance(n, ast.Call)]
+    return any(callee(n) in LENGTHENS for n in calls)
 
 
 def _begun_with(node: ast.Call) -> str | None:

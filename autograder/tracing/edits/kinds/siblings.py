@@ -24,6 +24,8 @@ def of_siblings(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _counted_on(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         yield from _not_called(source, node)
+    elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        yield from _without_the_factor(source, node)
 
 
 def _as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
@@ -67,6 +69,30 @@ def _not_called(source: Source, node: ast.Attribute) -> Iterator[Edit]:
     for text in list(dict.fromkeys(map(source.of, given)))[:MOST_GIVEN]:
         how = f"`{source.of(node)}` is not called there"
         yield source.with_text(node, f"{source.of(node)}({text})", how, 1)
+
+
+def _without_the_factor(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
+    """`grad_k += ds.T @ q`, beside `grad_q += scale * (ds @ k)`."""
+    function = source.function(node)
+    if function is None or _factor(node.value) is not None:
+        return
+    others = [n for n in source.inside(function) if isinstance(n, ast.AugAssign)]
+    others = [n for n in others if isinstance(n.op, ast.Add)]
+    factors = {_factor(n.value): n for n in others}
+    for name, other in factors.items():
+        if name is not None:
+            how = f"`{name}` is no factor there, as it is in line {other.lineno}"
+            new = f"{name} * ({source.of(node.value)})"
+            yield source.with_text(node.value, new, how, 1)
+
+
+def _factor(value: ast.expr) -> str | None:
+    """The variable that a value is multiplied with."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mult):
+        for side in (value.left, value.right):
+            if isinstance(side, ast.Name):
+                return side.id
+    return None
 
 
 def _counted_on(source: Source, node: ast.Call) -> Iterator[Edit]:

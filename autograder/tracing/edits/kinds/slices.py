@@ -155,6 +155,11 @@ def _block(place: str, size: str, count: str) -> tuple[str, str]:
 def _of_slice_object(source: Source, node: ast.Call) -> Iterator[Edit]:
     """`slice(h, h + d)`, where the blocks of a loop lie one behind the other; `slice(i, None, 3)`
     that is used for what lies in three blocks."""
+    for each in node.args[:2]:
+        if isinstance(each, ast.Name | ast.BinOp):
+            how = f"`{source.shown(node)}` takes another part than it should"
+            for sign in "+-":
+                yield source.with_text(each, f"{source.of(each)} {sign} 1", how, 1)
     start, end = [*node.args, None, None][:2]
     around, step = source.parent[node], node.args[-1] if len(node.args) == 3 else None
     if step is not None and isinstance(around, ast.Assign) and source.of(end) == "None":

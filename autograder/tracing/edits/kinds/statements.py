@@ -17,6 +17,7 @@ SURE = -1  # what keeps a hook in is wrong wherever something runs after it
 MOST_NAMES = 7
 BEFORE = 3  # statements in front of a loop, of which one may belong inside it
 SOON = 3  # statements in which what was overwritten may be needed
+GROWS = ("append", "extend", "add", "update", "insert")  # what fills a list or a table
 BLOCKS = (ast.For, ast.If, ast.With)
 
 
@@ -226,14 +227,18 @@ def _first_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
         start, end = rows_of(source, before)
         own = moved(source.text[start:end], node.body[0].col_offset - before.col_offset)
         new = source.text[end:head_start] + source.text[head_start:head_end] + own
-        yield source.with_span(before, (start, head_end), new, how, 2)
+        inner = [n for n in source.inside(node) if isinstance(n, ast.For | ast.While)]
+        rank = 1 if any(_makes_what_changes(source, before, n) for n in inner[1:]) else 2
+        yield source.with_span(before, (start, head_end), new, how, rank)
 
 
-def _makes_what_changes(source: Source, node: ast.stmt, loop: ast.For) -> bool:
+def _makes_what_changes(source: Source, node: ast.stmt, loop: ast.For | ast.While) -> bool:
     """Whether a statement makes a variable which a loop fills, or goes on with."""
     own = {t.id for t in getattr(node, "targets", ()) if isinstance(t, ast.Name)}
     inside = [n for n in source.inside(loop) if isinstance(n, ast.Assign | ast.AugAssign)]
-    changed = (t for n in inside for t in getattr(n, "targets", None) or [n.target])
+    changed = [t for n in inside for t in getattr(n, "targets", None) or [n.target]]
+    calls = [n.func for n in source.inside(loop) if isinstance(n, ast.Call)]
+    changed += [n.value for n in calls if isinstance(n, ast.Attribute) and n.attr in GROWS]
     return bool(own & set(map(root_of, changed)))
 
 
@@ -271,6 +276,16 @@ def _added(source: Source, node: ast.Assign) -> Iterator[Edit]:
         rank = 0 if _is_for_later(source, node, target) else 2
         rank = min(rank, 1) if _begins_at_nothing(source, node, target) else rank
         yield source.with_text(node, f"{name} = {name} + ({source.of(node.value)})", how, rank)
+        if isinstance(node.value, ast.Compare | ast.BoolOp) or _is_not(node.value):
+            how = f"each round replaces `{source.shown(target)}`, whatever the rounds before found"
+            for word in ("or", "and"):
+                new = f"{name} = {name} {word} ({source.of(node.value)})"
+                yield source.with_text(node, new, how, 0)
+
+
+def _is_not(node: ast.expr) -> bool:
+    """Whether an expression is `not ...`."""
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
 
 
 def _begins_at_nothing(source: Source, node: ast.Assign, target: ast.expr) -> bool:

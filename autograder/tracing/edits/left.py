@@ -1,0 +1,48 @@
+"""What is still wrong where one change makes a call right: that version, looked at as an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from autograder.course.asking import Finding, Verdict
+from autograder.course.calls import Outcome
+from autograder.tracing.edits.kinds.source import line_before
+from autograder.tracing.edits.pairs import EASY, Mended
+from autograder.tracing.edits.search import Search
+from autograder.tracing.text import Text
+
+# What is found in a version of an answer, its lines told as those of that version.
+Again = Callable[[str, Sequence[Outcome]], list[Finding]]
+
+
+def left_behind(search: Search, again: Again, words: str) -> tuple[Mended, ...]:
+    """An easy change that makes the call right which is looked at, and what is found behind it on
+    another line; () where nothing shows there, or changes of several lines make that call right.
+
+    words: the known mistake that the change undoes, where it is known.
+    """
+    easy = [e for e in search.nearly if e.rank <= EASY and not (e.missing or e.takes)]
+    easy = sorted(easy, key=search.doubt)
+    if not easy or search.by_chance or len({edit.line for edit in easy}) > 1:
+        return ()
+    one = easy[0]
+    (came,) = search.versions.on_all([one.source])
+    found = again(one.source, came) if came is not None else []
+    left = next((f for f in found if f.fails), None)
+    if left is None or left.where is None or left.verdict != Verdict.WRONG:
+        return ()
+    known = _words_of(left, search)
+    line = line_before(left.where.first_wrong, one.source, search.wrong.source)
+    if not line or line == one.line or not (known or left.where.how):
+        return ()
+    if Text(search.wrong.source).around(line) is None:
+        return ()
+    return Mended.by(one, words), Mended(line, left.where.how, known)
+
+
+def _words_of(finding: Finding, search: Search) -> str:
+    """The words of a known mistake in what is found behind a change."""
+    known = search.wrong.known
+    every = (*known.mistakes, *known.exchanged)
+    said = [m for check, m, _ in every if check == finding.check and m in finding.message]
+    return max(said, key=len, default="")
