@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from autograder.course.asking import Finding, Verdict
 from autograder.course.calls import Outcome
 from autograder.tracing.edits.kinds.source import line_before
-from autograder.tracing.edits.pairs import EASY, Mended
+from autograder.tracing.edits.pairs import Mended
 from autograder.tracing.edits.search import Search
 from autograder.tracing.text import Text
 
@@ -21,7 +21,7 @@ def left_behind(search: Search, again: Again, words: str) -> tuple[Mended, ...]:
 
     words: the known mistake that the change undoes, where it is known.
     """
-    easy = [e for e in search.nearly if e.rank <= EASY and not (e.missing or e.takes)]
+    easy = [e for e in search.nearly if e.is_natural and not e.takes]
     easy = sorted(easy, key=search.doubt)
     if not easy or search.by_chance or len({edit.line for edit in easy}) > 1:
         return ()

@@ -28,6 +28,7 @@ from autograder.tracing.edits.kinds.source import (
     lines_that_make,
     made_for,
     names_in,
+    names_read_on,
 )
 from autograder.tracing.edits.parts import wrong_parts
 from autograder.tracing.edits.search import SURVIVE, Search
@@ -37,7 +38,6 @@ MOST_OF_KNOWN = 16  # pairs of changes that each leave a known mistake
 MOST_OF_TWO = 30_000  # the same for two at once
 MOST_OF_ALL = 16_000_000  # the same of all with all, which cost as much to make as to run
 MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
-EASY = 1  # the rank of a slip that is made more easily than others
 NEAREST = 4  # changes behind which a second one is looked for
 MOST_ALIKE = 4  # of those that come equally near
 # How changes begin that put another operation in the place of one.
@@ -255,7 +255,7 @@ class Pairs:
     def behind_the_nearest(self) -> tuple[Mended, ...]:
         """An easy change that brings the result nearer than others do, and one that makes all right
         behind it, where that may be a step that is missing; after all other ways to find two."""
-        easy = [e for e in self.nearest if e.rank <= EASY and not (e.missing or e.takes)]
+        easy = [e for e in self.nearest if e.is_natural and not e.takes]
         for one in easy[:MOST_OF_CALLS]:
             found = self.after(one)
             if len({edit.line for edit in found}) == 1:
@@ -345,9 +345,10 @@ class Pairs:
             return made
         start, end = edit.place
         source, old = self.wrong.source, self.wrong.source[start:end]
-        if not edit.by_name or not is_read_at(old, edit.line, source):
-            return edit
         made = lines_that_make(old, source, edit.line)[-1:]
+        of_it = bool(made) and edit.new in names_read_on(made[0], source)
+        if not edit.by_name or not (is_read_at(old, edit.line, source) or of_it):
+            return edit
         gave = dict(zip((e.source for e in self.search.tried), self.search.gave, strict=True))
         came = gave.get(edit.source)
         for other in self.search.tried if made and came is not None else ():

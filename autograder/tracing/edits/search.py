@@ -50,9 +50,8 @@ FEW_LINES = 3  # that run only where something is wrong, so that one of them is 
 SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
 FEEDS = 2  # the same on one that makes what such a line takes, or runs in no call that is right
-HANDED = re.compile(
-    r"[\s,]*\w+=(\w+)(?:\.[^,=]*(?:, [^,=]*)?)?[\s,]*"
-)  # an argument that is a variable
+# An argument by its name that is a variable, or what a method makes of one.
+HANDED = re.compile(r"[\s,]*\w+=(\w+)(?:\.[^,=]*(?:, [^,=]*)?)?[\s,]*")
 ONE_MORE = re.compile(r"\(*\w+\)* [+-] 1\)*")  # a number that is one off where it is made
 TURNED = ".transpose("  # how a change exchanges axes
 ORDER = re.compile(r"it (?:runs|overwrites|counts|reads|leaves) ")  # of when a statement runs

@@ -57,6 +57,7 @@ OTHERS = {
 }
 # What a function does not do that another does; nobody takes them for one another the other way.
 OTHERS |= {"empty": ["zeros"], "empty_like": ["zeros_like"], "no_grad": ["enable_grad"]}
+ZEROS = ("zeros_like", "zeros", "new_zeros")
 MASKED = ("masked_fill", "masked_fill_", "where")
 LIMITS = ("min", "max", "tiny", "eps", "smallest_normal", "resolution")  # of `torch.finfo(..)`
 JOINS = ("reshape", "view", "flatten", "unflatten")
@@ -356,6 +357,11 @@ def _of_mask(source: Source, node: ast.Call) -> Iterator[Edit]:
             how = f"`{source.shown(value)}` is not what hides a score"
             rank = int(isinstance(value, ast.Name))  # else where it is made
             yield source.with_text(value, 'float("-inf")', how, rank)
+        if name == "where" and len(node.args) == 3:
+            for value in node.args[1:]:
+                if isinstance(value, ast.Call) and callee(value) in ZEROS:
+                    how = f"`{source.shown(value)}` is not what hides a score"
+                    yield source.with_text(value, 'float("-inf")', how, 0)
         how = f"the two axes of `{source.shown(mask)}` are exchanged"
         rank = 2 if source.names(mask) else 1  # then it may have been made so
         yield source.with_expression(mask, f"({source.of(mask)}).transpose(-2, -1)", how, rank)

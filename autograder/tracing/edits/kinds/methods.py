@@ -18,6 +18,7 @@ ALONE = re.compile(
 )
 SEVERAL = ("histogram", "histogramdd")  # functions whose first result alone is meant, as a rule
 ABOVE = ("relu", "clamp", "clip", "clamp_min")
+COPIES = ("clone", "detach", "contiguous")
 TENSORS = ("tensor", "as_tensor", "Tensor", "FloatTensor")
 
 
@@ -34,6 +35,8 @@ def of_methods(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _zeros_that_count(source, node)
         yield from _all_with_all(source, node)
         yield from _the_last_first(source, node)
+        yield from _as_it_comes_in(source, node)
+        yield from _of_lists_of_numbers(source, node)
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
         yield from _of_a_report(source, node, node.value)
 
@@ -115,6 +118,46 @@ def _zeros_that_count(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"the zeros of `{source.shown(node)}` count as well"
         ones = f"torch.ones({text}.shape[-2:]).{name}({given}) > 0"
         yield source.with_text(node, f"{text}[..., {ones}]", how, 2)
+
+
+def _of_lists_of_numbers(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`torch.stack(rows)`, where the rows are lists of numbers: all such calls of a statement."""
+    function, statement = source.function(node), source.statement(node)
+    inside = source.inside(function) if function is not None else []
+    calls = [n for n in inside if isinstance(n, ast.Call) and n.args]
+    kept = [n for n in calls if callee(n) == "append" and _is_of_numbers(n.args[0])]
+    lists = {source.of(n.func.value) for n in kept if isinstance(n.func, ast.Attribute)}
+    own = [n for n in source.inside(statement) if isinstance(n, ast.Call) and n.args]
+    own = [n for n in own if callee(n) in ("stack", "cat") and source.of(n.args[0]) in lists]
+    own.sort(key=source.span)
+    if own and own[0] is node:
+        (start, at), end = (source.span(own[0])[0],) * 2, source.span(own[-1])[1]
+        new = ""
+        for each in own:
+            first, last = source.span(each)
+            new += f"{source.text[at:first]}torch.tensor({source.of(each.args[0])})"
+            at = last
+        how = f"`{source.shown(node)}` joins tensors, and `{source.of(node.args[0])}` holds numbers"
+        yield source.with_span(node, (start, end), new, how, 1)
+
+
+def _is_of_numbers(node: ast.expr) -> bool:
+    """Whether a value is a number of Python's, or a list of such."""
+    inner = node.elt if isinstance(node, ast.ListComp) else node
+    inner = inner.elts[0] if isinstance(inner, ast.List) and inner.elts else inner
+    return isinstance(inner, ast.Call) and callee(inner) in ("float", "int", "item", "tolist")
+
+
+def _as_it_comes_in(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`x.detach().clone()` of what is given, which may have too few digits for what is done."""
+    function, parent = source.function(node), source.parent[node]
+    given = {a.arg for a in function.args.args} if function is not None else set()
+    of = source.of(node)
+    name = of.partition(".")[0]
+    kept = isinstance(parent, ast.Assign | ast.Attribute) and of.startswith(f"{name}.")
+    if callee(node) in COPIES and name in given and kept:
+        how = f"`{source.shown(node)}` has the type that comes in, which may have too few digits"
+        yield source.with_text(node, f"{of}.double()", how, 2)
 
 
 def _the_last_first(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -125,6 +125,11 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         how = f"`{name}` is not as much as belongs in `{shown}`"
         for much in (f"{name} / 2", f"2 * {name}"):
             yield source.with_text(node.right, much, how, 2)
+    function = source.function(node)
+    given = {a.arg for a in function.args.args} if function is not None else set()
+    if sign == "/" and getattr(node.right, "id", "") in given:
+        how = f"`{right}` is half of what `{source.shown(node.left)}` is divided by"
+        yield source.with_text(node.right, f"(2 * {right})", how, 2)
     for each in (node.left, node.right) if sign in ("+", "-") else ():
         if isinstance(each, ast.Name | ast.Attribute):
             how = f"`{source.shown(each)}` is not squared in `{shown}`"

@@ -221,6 +221,12 @@ def names_in(text: str) -> list[str]:
     return []
 
 
+def names_read_on(line: int, text: str) -> set[str]:
+    """The variables that a line reads; of a text that can be read."""
+    names = (n for n in Source(text).nodes() if isinstance(n, ast.Name) and n.lineno == line)
+    return {n.id for n in names if isinstance(n.ctx, ast.Load)}
+
+
 def is_strict(text: str) -> bool:
     """Whether a text asks if one thing is more, or less, than another: as a threshold is used."""
     return _asks(text, ast.Lt | ast.Gt)
