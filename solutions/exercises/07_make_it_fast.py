@@ -352,14 +352,19 @@ def both_rescaled(scores, block):
 
 
 # --- attention in tiles --------------------------------------------------------------------------
+FEW, KEYS = 8, {True: (19, 21), False: (83, 101)}  # blocks of few tiles; how many keys there are
+
+
 def long_sequences(draw: Draw) -> list[Call]:
+    """First few tiles, whose steps are easily looked at; then so many that a strip is large."""
     calls = []
-    for block, spread in ((16, 1.5), (24, 3.0), (20, 1.0)):
-        q_len, k_len = draw.choice((61, 77)), draw.choice((83, 101))
+    for block, spread in ((8, 1.0), (16, 1.5), (24, 3.0), (20, 1.0)):
+        few = block == FEW
+        q_len, k_len = draw.choice((11, 13) if few else (61, 77)), draw.choice(KEYS[few])
         head_size = draw.choice((2, 3))
         q, k, v = (draw.normal(n, head_size, scale=spread) for n in (q_len, k_len, k_len))
         says = f"{q_len} queries, {k_len} keys, head_size {head_size}, blocks of {block}"
-        calls.append(Call("", (q, k, v, block), work=True, says=says))
+        calls.append(Call("", (q, k, v, block), work=not few, says=says))
     return calls
 
 
@@ -597,11 +602,11 @@ def old_maximum(m, new, total, out, scores, values, at_first=1.0):
 # --- causal tiles --------------------------------------------------------------------------------
 def long_causal(draw: Draw) -> list[Call]:
     calls = []
-    for block, spread in ((16, 1.5), (24, 3.0), (20, 1.0)):
-        seq_len, head_size = draw.choice((83, 101)), draw.choice((2, 3))
+    for block, spread in ((8, 1.0), (16, 1.5), (24, 3.0), (20, 1.0)):
+        seq_len, head_size = draw.choice(KEYS[block == FEW]), draw.choice((2, 3))
         q, k, v = (draw.normal(seq_len, head_size, scale=spread) for _ in range(3))
         says = f"{seq_len} tokens, head_size {head_size}, blocks of {block}"
-        calls.append(Call("", (q, k, v, block), work=True, says=says))
+        calls.append(Call("", (q, k, v, block), work=block != FEW, says=says))
     return calls
 
 
@@ -1074,15 +1079,16 @@ wrong("fused.three products", "There are three products.", lambda x, layers: tup
 # --- backwards in tiles --------------------------------------------------------------------------
 def finished(draw: Draw) -> list[Call]:
     calls = []
-    for block, spread in ((16, 1.5), (24, 2.0), (20, 1.0)):
-        q_len, k_len = draw.choice((61, 77)), draw.choice((83, 101))
+    for block, spread in ((8, 1.0), (16, 1.5), (24, 2.0), (20, 1.0)):
+        few = block == FEW
+        q_len, k_len = draw.choice((11, 13) if few else (61, 77)), draw.choice(KEYS[few])
         head_size = draw.choice((2, 3))
         q, k, v = (draw.normal(n, head_size, scale=spread) for n in (q_len, k_len, k_len))
         scores = q @ k.T * root(q)
         args = (draw.normal(q_len, head_size), q, k, v, scores.softmax(-1) @ v,
                 scores.logsumexp(-1), block)
         says = f"{q_len} queries, {k_len} keys, head_size {head_size}, blocks of {block}"
-        calls.append(Call("", args, work=True, says=says))
+        calls.append(Call("", args, work=not few, says=says))
     return calls
 
 
