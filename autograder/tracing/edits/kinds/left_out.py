@@ -74,6 +74,9 @@ def of_what_is_left_out(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_shares(source, node)
         yield from _of_settings(source, node)
         yield from _that_sees_all(source, node)
+        if callee(node) in ("Softmax", "LogSoftmax") and not (node.args or node.keywords):
+            how = f"`{source.shown(node)}` says of no axis that it runs along it"
+            yield _with(source, node, "dim=-1", how, 0)
         yield from _of_an_axis(source, node)
         yield from _of_a_size(source, node)
         yield from _of_another_size(source, node)
@@ -137,6 +140,9 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
         for more in WITH_AXIS:  # the first of a norm is which one
             yield _with(source, node, f"dim={more}" if name == "norm" else more, how, 1)
         yield _with(source, node, "dim=(0, 1)", how, 2)
+        if name == "sum" and not library and isinstance(node.func, ast.Attribute):
+            of = source.of(node.func.value)
+            yield source.with_text(node, f"{of}.flatten(1).sum(1)", how, 1)
     elif name in REDUCES and axes < 2 and not {"keepdim", "keepdims"} & named and is_method:
         how = f"`{shown}` drops the axis that it runs along, so that the next step meets another"
         yield _with(source, node, "keepdim=True", how, 1)

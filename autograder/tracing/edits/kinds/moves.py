@@ -144,8 +144,10 @@ def _behind_what_it_reads(source: Source, node: ast.stmt) -> Iterator[Edit]:
         if stored & read:
             (start, _), (first, end) = rows_of(source, node), rows_of(source, other)
             new = source.text[first:end] + source.text[start:first]
-            how = f"it reads `{min(stored & read)}` before line {other.lineno} changes it"
-            yield source.with_span(node, (start, end), new, how, 3)
+            name = min(stored & read)
+            how = f"it reads `{name}` before line {other.lineno} changes it"
+            grows = added_to(source, other, name) is not None
+            yield source.with_span(node, (start, end), new, how, 1 if grows else 3)
             return
 
 

@@ -68,6 +68,7 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_brackets(source, node)
         yield from _of_shares(source, node)
         yield from _of_half(source, node)
+        yield from _of_the_diagonal(source, node)
         yield from _of_its_size(source, node)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARED:
         yield from _of_comparison(source, node)
@@ -164,7 +165,8 @@ def _of_two_sides(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         how = f"`{sign} {_in_brackets(source, node.right)}` does not belong there"
     else:
         how = f"the power `{sign} {_in_brackets(source, node.right)}` does not belong there"
-    rank = ALIAS if _would_be_an_alias(source, node, node.left) else 2
+    mean = sign == "/" and isinstance(node.right, ast.Call) and callee(node.right) in COUNTS
+    rank = ALIAS if _would_be_an_alias(source, node, node.left) else 2 - mean
     alone = f"{left}.clone()" if _is_changed(source, node) else source.of(node.left)
     yield replace(source.with_expression(node, alone, how, rank), takes=True)
     if sign in ("+", "*", "-", "//"):
@@ -205,6 +207,16 @@ def _of_half(source: Source, node: ast.BinOp) -> Iterator[Edit]:
             sign = SIGNS[type(inner.op)]
             yield source.with_expression(node, f"{source.of(inner.left)} {sign} {last}", how, 1)
         yield source.with_expression(node, f"{source.in_brackets(inner)} ** {power}", how, 1)
+
+
+def _of_the_diagonal(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`m - c`, where the number is on the diagonal alone: `m - c * torch.eye(n)`."""
+    both = isinstance(node.left, ast.Name) and isinstance(node.right, ast.Name)
+    if both and isinstance(node.op, ast.Sub | ast.Add):
+        one, other = node.left.id, node.right.id
+        how = f"`{source.shown(node)}` takes it off everywhere, and not from the diagonal alone"
+        new = f"{other} * torch.eye({one}.shape[-1]).to({one})"
+        yield source.with_text(node.right, new, how, 2)
 
 
 def _of_two_squares(source: Source, node: ast.BinOp) -> Iterator[Edit]:
