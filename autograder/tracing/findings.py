@@ -26,6 +26,7 @@ from autograder.tracing.binding import kept_between_calls
 from autograder.tracing.differs import ZEROS
 from autograder.tracing.edits.ask import steps_of
 from autograder.tracing.edits.idle import where_nothing_is_done
+from autograder.tracing.edits.parts import of_parts
 from autograder.tracing.edits.returned import the_call_named
 from autograder.tracing.edits.told import ANOTHER, SEVERAL, by_its_edit
 from autograder.tracing.edits.versions import WrongAnswer
@@ -157,10 +158,11 @@ def with_where(
         if steps is not None and known.bank is not None:
             look = Look(steps.trace, known.bank, steps.place, text)
         placed, told = _with_where(found, steps, look, known, exercise)
-        placed = [_without_a_guess(f, exercise, told) for f in placed]
-        placed = [_as_it_is_taken(f, text, exercise) for f in placed]
+        placed = [_as_it_is_taken(_without_a_guess(f, exercise), text, exercise) for f in placed]
         if asked is not None:
-            placed = by_its_edit(found, placed, asked, look, again if more else None)
+            said = by_its_edit(found, placed, asked, look, again if more else None)
+            refuted = steps is not None and _is_refuted(told, steps, known, exercise.rtol)
+            placed = found if refuted and said == placed else said
         placed = with_lines(placed, text)
         placed = placed if steps is not None else of_training(placed, text)
         placed = [_by_chance(f) if f.fails else f for f in placed]
@@ -184,12 +186,24 @@ def _in_a_version(asked: WrongAnswer) -> list[Finding]:
     return with_where(found, steps, known, exercise, source, asked, more=False)
 
 
-def _without_a_guess(finding: Finding, exercise: Exercise, told: list[Told]) -> Finding:
+def _is_refuted(told: list[Told], steps: Steps, known: Answers, rtol: float) -> bool:
+    """Whether the steps show what a known mistake makes, and a result is right that this mistake
+    spoils: then something else is made of it here, and that is right so far."""
+    if len(told) != 1 or told[0].cause is None or told[0].last:
+        return False
+    got, wanted = (of_parts(o.value) for o in (steps.outcome, known.expected[steps.place]))
+    own = [gives for _, message, gives in known.mistakes if message == told[0].cause[1]]
+    spoiled = [of_parts(gives[steps.place].value) for gives in own]
+    right = {k for k in wanted if k in got and difference(got[k], wanted[k], rtol) is None}
+    return bool(spoiled) and all(
+        any(k in each and difference(each[k], wanted[k], rtol) for k in right) for each in spoiled
+    )
+
+
+def _without_a_guess(finding: Finding, exercise: Exercise) -> Finding:
     """A finding without the line of a step of which nothing is known but that it is not right, or
     that it gives zeros: what it takes may have been chosen elsewhere."""
     where = finding.where
-    if told and told[0].cause and told[0].cause[1] + " " in finding.message and told[0].last:
-        return finding  # it is known what was done there
     nameless = finding.verdict == Verdict.WRONG and is_nameless(finding.check, exercise.task)
     nameless = nameless or finding.verdict == Verdict.ERROR or finding.check.endswith(ANOTHER)
     chance = where is not None and where.how == ZEROS and not nameless

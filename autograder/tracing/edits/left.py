@@ -15,15 +15,20 @@ from autograder.tracing.text import Text
 Again = Callable[[str, Sequence[Outcome]], list[Finding]]
 
 
+EASY = 1  # the rank of another name that is easily taken for one
+
+
 def left_behind(search: Search, again: Again, words: str) -> tuple[Mended, ...]:
     """An easy change that makes the call right which is looked at, and what is found behind it on
     another line; () where nothing shows there, or changes of several lines make that call right.
 
     words: the known mistake that the change undoes, where it is known.
     """
-    easy = [e for e in search.nearly if e.is_natural and not e.takes]
+    easy = [e for e in search.nearly if e.is_natural or (e.by_name and e.rank <= EASY)]
+    easy = [e for e in easy if not (e.takes or e.unsure)]
     easy = sorted(easy, key=search.doubt)
-    if not easy or search.by_chance or len({edit.line for edit in easy}) > 1:
+    alike = {edit.line for edit in easy if search.doubt(edit) == search.doubt(easy[0])}
+    if search.by_chance or len(alike) != 1:
         return ()
     one = easy[0]
     (came,) = search.versions.on_all([one.source])

@@ -255,10 +255,12 @@ class Pairs:
     def behind_the_nearest(self) -> tuple[Mended, ...]:
         """An easy change that brings the result nearer than others do, and one that makes all right
         behind it, where that may be a step that is missing; after all other ways to find two."""
+        if self.place is None:
+            return ()
         easy = [e for e in self.nearest if e.is_natural and not e.takes]
         for one in easy[:MOST_OF_CALLS]:
             found = self.after(one)
-            if len({edit.line for edit in found}) == 1:
+            if len(found) == 1 and not (found[0].missing or found[0].by_name):
                 return Mended.by(self.where_it_is_made(one)), Mended.by(found[0])
         return ()
 

@@ -84,7 +84,7 @@ class Search:
         self.feeding = {line for line in feeding if likely.get(line, 1) < SURELY_RIGHT}
         self.feeding |= conditions_of(self.feeding, wrong.source)
         bad = {line for line, how in likely.items() if not how}
-        self.feeding |= bad if len(bad) <= FEW_LINES else set()
+        self.bad = bad if len(bad) <= FEW_LINES else set()
         self.only_there: set[int] = set()
         self.few = FEEDS
         self.versions = Versions(wrong, self.pair)
@@ -281,6 +281,7 @@ class Search:
         told = much * (edit.line in self.told or edit.line in self.draws)
         if not (told or edit.missing):
             told = self.few * (edit.line in self.only_there) or FEEDS * (edit.line in self.feeding)
+            told = told or int(edit.line in self.bad)
         shared = self.parts.shared(edit.line) if self.parts is not None else 0
         shared = shared if self.cost > DEAR else min(shared, 1)
         return 2 * edit.rank + self.likely.get(edit.line, 1) - told + shared

@@ -114,8 +114,9 @@ def _told(
         of_known, two = (False, apart) if apart else (of_known, two)
         two = two or (Pairs(search).of_all() if placed.where is None else ())
         two = two or Pairs(search).behind_the_nearest()
-    if again is not None and not (one or two or settled):
+    if again is not None and not (one or two or settled or pair):
         two = left_behind(search, again, _known_words(first, asked.known) if known else "")
+        two = tuple(_by_its_name(each, placed, asked.known, alone=True) for each in two)
     two = _with_what_the_steps_tell(two, placed)
     if two and one:  # two slips in their places, for one step that could be missing anywhere
         one = []
@@ -187,7 +188,8 @@ def _where_it_must_be(
     if pair:
         return found
     found = at_what_it_wrote(at_its_part(found, asked, search.parts), asked, look)
-    named = _is_one(found, asked.exercise)
+    known = {m for _, m, _ in asked.known.mistakes if found.message.startswith(m)}
+    named = _is_one(found, asked.exercise) or known
     return at_what_it_names(found, asked) if named else found
 
 
@@ -271,11 +273,11 @@ def _tells_both(placed: Finding, two: tuple[Mended, ...]) -> bool:
     return listed == {each.line for each in two} and NO_CAUSE not in placed.message.lower()
 
 
-def _by_its_name(one: Mended, placed: Finding, known: Answers) -> Mended:
-    """One of two things, with a known mistake's words where the steps tell that of its line."""
-    alone = placed.where is not None and placed.where.first_wrong == one.line
-    alone = alone and not LINE.search(placed.message)
-    start = "" if alone else f"Line {one.line}: "
+def _by_its_name(one: Mended, placed: Finding, known: Answers, alone: bool = False) -> Mended:
+    """One of two things, with a known mistake's words where the steps tell that of its line.
+    alone: whether that is the only line that they tell."""
+    here = alone and placed.where is not None and placed.where.first_wrong == one.line
+    start = "" if here and not LINE.search(placed.message) else f"Line {one.line}: "
     said = [m for _, m, _ in known.mistakes if f"{start}{m}" in placed.message]
     return replace(one, known=max(said, key=len)) if said and not one.known else one
 

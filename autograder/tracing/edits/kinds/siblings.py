@@ -81,7 +81,8 @@ def _without_the_factor(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
     factors = {_factor(n.value): n for n in others}
     for name, other in factors.items():
         if name is not None:
-            how = f"`{name}` is no factor there, as it is in line {other.lineno}"
+            shown = source.shown(node.value)
+            how = f"`{shown}` is not multiplied with `{name}`, as is done in line {other.lineno}"
             new = f"{name} * ({source.of(node.value)})"
             yield source.with_text(node.value, new, how, 1)
 
