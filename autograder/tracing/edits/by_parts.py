@@ -40,7 +40,8 @@ def by_parts(search: Search) -> tuple[Mended, ...]:
             together = keys if known else {key}
             for line in _asked_for(search, parts, together)[:MOST]:
                 search.at(line)
-            edits[key] = _that_mends(search, parts, key, alone=not known)
+            others = set() if known else parts.wrong - made - {key}
+            edits[key] = _that_mends(search, parts, key, others)
     unknown = {key for key in by_known.get("", ()) if edits[key] is None}
     for known, key in [(known, key) for known, keys in by_known.items() for key in keys]:
         several = bool(known) and len(by_known[known]) > 1  # then it stands where all are made
@@ -84,13 +85,13 @@ def _is_made_of_others(parts: Parts, key: object) -> bool:
     return any(other and other < parts.surely[key] for other in others)
 
 
-def _that_mends(search: Search, parts: Parts, key: object, alone: bool) -> Edit | None:
-    """The likeliest change that makes one result right, and leaves what is right; where it is of
-    this one alone, it leaves the others as they are."""
+def _that_mends(search: Search, parts: Parts, key: object, others: set) -> Edit | None:
+    """The likeliest change that makes one result right, and leaves what is right; others: wrong
+    ones that it leaves as they are."""
     place = search.place
     wanted = of_parts(search.wrong.known.expected[place].value)
     as_it_is = of_parts(search.wrong.outcomes[place].value)
-    rtol, others = search.rtol, parts.wrong - {key} if alone else set()
+    rtol = search.rtol
 
     def mends(gave: Outcome | None) -> bool:
         own = of_parts(gave.value) if gave is not None and gave.error is None else {}

@@ -114,7 +114,7 @@ def _told(
         of_known, two = (False, apart) if apart else (of_known, two)
         two = two or (Pairs(search).of_all() if placed.where is None else ())
         two = two or Pairs(search).behind_the_nearest()
-    if again is not None and not (one or two or settled or pair):
+    if again is not None and alone and not (one or two or settled or pair):
         two = left_behind(search, again, _known_words(first, asked.known) if known else "")
         two = tuple(_by_its_name(each, placed, asked.known, alone=True) for each in two)
     two = _with_what_the_steps_tell(two, placed)

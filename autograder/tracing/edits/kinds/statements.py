@@ -276,16 +276,17 @@ def _added(source: Source, node: ast.Assign) -> Iterator[Edit]:
         rank = 0 if _is_for_later(source, node, target) else 2
         rank = min(rank, 1) if _begins_at_nothing(source, node, target) else rank
         yield source.with_text(node, f"{name} = {name} + ({source.of(node.value)})", how, rank)
-        if isinstance(node.value, ast.Compare | ast.BoolOp) or _is_not(node.value):
+        if isinstance(node.value, ast.Compare | ast.BoolOp) or _is_a_truth(node.value):
             how = f"each round replaces `{source.shown(target)}`, whatever the rounds before found"
             for word in ("or", "and"):
                 new = f"{name} = {name} {word} ({source.of(node.value)})"
                 yield source.with_text(node, new, how, 0)
 
 
-def _is_not(node: ast.expr) -> bool:
-    """Whether an expression is `not ...`."""
-    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+def _is_a_truth(node: ast.expr) -> bool:
+    """Whether an expression is `not ...`, or `bool(...)` of something, or of any or all of it."""
+    called = isinstance(node, ast.Call) and callee(node) in ("bool", "any", "all")
+    return called or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
 
 
 def _begins_at_nothing(source: Source, node: ast.Assign, target: ast.expr) -> bool:
