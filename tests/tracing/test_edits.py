@@ -1,6 +1,7 @@
 """Small changes of a program: they undo slips of many kinds, and prove where those stand."""
 
 import ast
+import inspect
 import time
 
 import pytest
@@ -361,3 +362,39 @@ def test_what_is_kept_is_called_a_function_only_where_it_is_one(kept, told):
     said = "unsupported operand type(s) for -: 'Tensor' and 'builtin_function_or_method'"
     found = uncalled({"message": said, "line": 3}, text)
     assert (found and found[0]) == told
+
+
+ODD = {
+    "a maximum of what is made of a list": """
+def f(sizes, rows):
+    longest = torch.tensor(sizes).max()
+    for row in rows:
+        row = row[:longest]
+    return row
+""",
+    "an index of nothing": "def f(x):\n    return x.argsort()[()]\n",
+    "a loop over what a maximum gives": """
+def f(sizes, rows):
+    longest = max(sizes)
+    for row in rows:
+        found = [each for each in longest]
+    return found
+""",
+    "a function called t": "def f(x):\n    return t(x)\n",
+}
+
+
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD)
+def test_no_kind_of_change_stops_at_odd_code(text):
+    assert edits(text)
+
+
+@pytest.mark.slow
+def test_no_kind_of_change_stops_at_code_that_nobody_here_wrote():
+    nodes = ast.walk(ast.parse(inspect.getsource(torch.nn.functional)))
+    texts = [ast.unparse(node) for node in nodes if isinstance(node, ast.FunctionDef)]
+    short = [text for text in texts if len(text) < 4_000]
+    assert len(short) > 50
+    for text in short:
+        edits(text)
+        put_in(text)
