@@ -20,6 +20,7 @@ from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import MOST_OF_ONE, Trace
 from autograder.judging.difference import difference, is_nameless, matches
 from autograder.judging.look_again import PREFIX
+from autograder.judging.relations.partly import IN_PLACES
 from autograder.judging.verdict import findings
 from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls
@@ -57,7 +58,6 @@ OF_AN_AXIS = re.compile(
 # Mistakes in which places a mask hides, but for one that is not there at all.
 OF_A_MASK = re.compile(r"^mask\.(?!none)|diagonal|not masked")
 HIDING = {"masked_fill", "masked_fill_", "where", "softmax", "log_softmax", "exp", "tril", "triu"}
-IN_PLACES = "Wherever it is wrong, it is wrong in this way: "
 OR = "Or, what comes to the same: "
 Named = tuple[str, str]  # a mistake as (check, message)
 

@@ -22,6 +22,7 @@ from autograder.judging.relations.two import FEW, TOLERANCE, Named, largest, sam
 
 MANY = 24  # wrong numbers in some places, which no accident gives
 PART = "This is wrong, and it is not all: "
+IN_PLACES = "Wherever it is wrong, it is wrong in this way: "
 DIFFERENT = 3  # numbers that are not equal: of fewer, a mistake may fit by accident
 
 
@@ -108,7 +109,7 @@ def in_places(sight: Sight, seen: Sequence[Sequence[Part]]) -> Named | None:
             break  # of hundreds of them one would give a few of the numbers by accident
         whole = _gives_places(outcomes, seen, wrong, sight.expected)
         if whole is not None:
-            begin = "" if whole else "Wherever it is wrong, it is wrong in this way: "
+            begin = "" if whole else IN_PLACES
             begin = PART if _is_more(outcomes, seen, wrong, sight.expected) else begin
             return check, f"{begin}{_plain(check, message)}" if begin else message
     return None

@@ -171,7 +171,7 @@ def _of_tensors_as_keys(source: Source, node: ast.For) -> Iterator[Edit]:
     """`for a, b in zip(ids, ids[1:])` with `seen[a, b]`: no two tensors are the same key."""
     targets = {n.id for n in source.names(node.target)}
     keys = [n.slice for n in source.inside(node) if isinstance(n, ast.Subscript)]
-    calls = [n for n in source.inside(node) if isinstance(n, ast.Call)]
+    calls = source.calls(node)
     keys += [a for n in calls if callee(n) in ("get", "add", "count") for a in n.args]
     if not any({n.id for n in source.names(key)} & targets for key in keys):
         return

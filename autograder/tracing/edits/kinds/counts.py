@@ -55,10 +55,8 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         for axis in (1, -1):
             new = f"{source.in_brackets(node.args[0])}.shape[{axis}]"
             yield source.with_text(node, new, how, 1)
-    elif isinstance(node, ast.Call) and callee(node) == "arange" and node.args:
-        if len(node.args) == 1:
-            yield from _of_the_last(source, node.args[0])
-        yield from _of_later_places(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
+        yield from _of_the_last(source, node.args[0])
     elif isinstance(node, ast.Call) and callee(node) in FILLED and node.args:
         yield from _of_a_place(source, node.args[-1])
     elif isinstance(node, ast.Subscript | ast.Name) and isinstance(node.ctx, ast.Load):
@@ -84,16 +82,11 @@ def _of_what_is_seen(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     if source.of(left) != right.id:
         return
     made = [n for n in source.inside(function) if isinstance(n, ast.Assign)]
-    masks = [n for n in made if any(callee(c) in MASKS for c in calls_in(source, n.value))]
+    masks = [n for n in made if any(callee(c) in MASKS for c in source.calls(n.value))]
     names = [t.id for n in masks for t in n.targets if isinstance(t, ast.Name)]
     how = f"`{source.shown(node)}` counts the hidden pairs, too"
     for name in list(dict.fromkeys(names))[:MOST_SIZES]:
         yield source.with_expression(node, f"{rest}{name}.sum()", how, 1)
-
-
-def calls_in(source: Source, node: ast.AST) -> list[ast.Call]:
-    """The calls in a part of the text."""
-    return [n for n in source.inside(node) if isinstance(n, ast.Call)]
 
 
 def _of_a_whole_block(source: Source, node: ast.BinOp) -> Iterator[Edit]:
@@ -164,20 +157,6 @@ def _of_the_last(source: Source, node: ast.expr) -> Iterator[Edit]:
         known = names_of(source, function, node.lineno)
         for other in [name for name in known if name in counted and name != node.id]:
             yield source.with_text(node, f"{other} - {node.id}, {other}", how, 1)
-
-
-def _of_later_places(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """`arange(n)` or `arange(0, n)`, where as many places further on are meant."""
-    function, (first, *rest) = source.function(node), node.args
-    compared = any(isinstance(n, ast.Compare) for n in source.around(node))
-    if function is None or compared or len(rest) > 1 or (rest and number(first) != 0):
-        return
-    count = source.in_brackets(rest[0] if rest else first)
-    counted = sizes(source, function) - {count}
-    how = f"`{source.shown(node)}` counts from 0, and not from where it should"
-    span = source.span(first)[0], source.span((rest or [first])[0])[1]
-    for name in [n for n in names_of(source, function, node.lineno) if n in counted]:
-        yield source.with_span(node, span, f"{name}, {name} + {count}", how, 1)
 
 
 def _of_the_last_place(source: Source, node: ast.Assign) -> Iterator[Edit]:

@@ -87,15 +87,10 @@ def _of_rounds_exchanged(source: Source, node: ast.Assign | ast.AugAssign) -> It
         return
     parts = [n for n in source.inside(node) if isinstance(n, ast.Subscript)]
     how = f"`{rounds[1]}` and `{rounds[0]}` have changed places in `{source.shown(node)}`"
-    start, end = source.span(node)
     for stays in (None, *dict.fromkeys(source.of(part) for part in parts)):
         kept = {n for part in parts if source.of(part) == stays for n in source.names(part)}
-        text = source.text[start:end]
-        for name in sorted(set(own) - kept, key=source.span, reverse=True):
-            first, last = (place - start for place in source.span(name))
-            other = rounds[1 - rounds.index(name.id)]
-            text = text[:first] + other + text[last:]
-        yield source.with_text(node, text, how, 2 if stays else 3)
+        new = {name: rounds[1 - rounds.index(name.id)] for name in set(own) - kept}
+        yield source.with_parts(node, new, how, 2 if stays else 3)
 
 
 def _of_parts_exchanged(source: Source, node: ast.stmt) -> Iterator[Edit]:

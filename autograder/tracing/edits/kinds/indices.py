@@ -198,11 +198,7 @@ def _of_a_later_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     alike = [n for n in source.inside(statement) if isinstance(n, ast.Subscript)]
     alike = [n for n in alike if source.of(n.slice) == index and isinstance(n.ctx, ast.Load)]
     if len(alike) > 1 and alike[0] is node:
-        changed = source.text[start:end]
-        for each in sorted(alike, key=source.span, reverse=True):
-            first, last = (place - start for place in source.span(each.slice))
-            changed = f"{changed[:first]}:, {index}{changed[last:]}"
-        yield source.with_span(node, (start, end), changed, how, 2)
+        yield source.with_parts(statement, {n.slice: f":, {index}" for n in alike}, how, 2)
 
 
 def _of_the_last_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:

@@ -235,7 +235,7 @@ def _of_products(source: Source, node: ast.Call) -> Iterator[Edit]:
                     turned: source.in_brackets(bare),
                     other: f"({source.of(other)}).transpose(-2, -1)",
                 }
-                yield _both(source, node, new, how)
+                yield source.with_parts(node, new, how, 2)
     for each in operands:
         how = f"`{source.shown(each)}` needs its last two axes exchanged in this product"
         yield source.with_expression(each, f"({source.of(each)}).transpose(-2, -1)", how, 2)
@@ -340,16 +340,6 @@ def _of_rows(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
             text = source.of(each)
             for new in (f"torch.stack({text})", f"torch.cat({text})", f"torch.cat({text}, -1)"):
                 yield source.with_text(each, new, how, 1)
-
-
-def _both(source: Source, node: ast.AST, new: dict[ast.AST, str], how: str) -> Edit:
-    """Two parts of a node replaced at once."""
-    start, end = source.span(node)
-    text = source.text[start:end]
-    for part in sorted(new, key=source.span, reverse=True):
-        first, last = (place - start for place in source.span(part))
-        text = text[:first] + new[part] + text[last:]
-    return source.with_span(node, (start, end), text, how, 2)
 
 
 def _of_softmax(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -127,18 +127,12 @@ def _of_lists_of_numbers(source: Source, node: ast.Call) -> Iterator[Edit]:
     calls = [n for n in inside if isinstance(n, ast.Call) and n.args]
     kept = [n for n in calls if callee(n) == "append" and _is_of_numbers(n.args[0])]
     lists = {source.of(n.func.value) for n in kept if isinstance(n.func, ast.Attribute)}
-    own = [n for n in source.inside(statement) if isinstance(n, ast.Call) and n.args]
-    own = [n for n in own if callee(n) in ("stack", "cat") and source.of(n.args[0]) in lists]
-    own.sort(key=source.span)
+    own = [n for n in source.calls(statement) if n.args and callee(n) in ("stack", "cat")]
+    own = [n for n in own if source.of(n.args[0]) in lists]
     if own and own[0] is node:
-        (start, at), end = (source.span(own[0])[0],) * 2, source.span(own[-1])[1]
-        new = ""
-        for each in own:
-            first, last = source.span(each)
-            new += f"{source.text[at:first]}torch.tensor({source.of(each.args[0])})"
-            at = last
         how = f"`{source.shown(node)}` joins tensors, and `{source.of(node.args[0])}` holds numbers"
-        yield source.with_span(node, (start, end), new, how, 1)
+        new = {n: f"torch.tensor({source.of(n.args[0])})" for n in own}
+        yield source.with_parts(statement, new, how, 1)
 
 
 def _is_of_numbers(node: ast.expr) -> bool:
@@ -163,18 +157,12 @@ def _as_it_comes_in(source: Source, node: ast.Call) -> Iterator[Edit]:
 def _the_last_first(source: Source, node: ast.Call) -> Iterator[Edit]:
     """`heads.pop()`, which takes the last one: all of them in a statement take the first."""
     statement = source.statement(node)
-    calls = [n for n in source.inside(statement) if isinstance(n, ast.Call)]
-    pops = [n for n in calls if callee(n) == "pop" and not (n.args or n.keywords)]
+    pops = [n for n in source.calls(statement) if callee(n) == "pop"]
+    pops = [n for n in pops if not (n.args or n.keywords)]
     if pops and pops[0] is node:
-        start, end = source.span(statement)
-        for each in sorted(pops, key=source.span):
-            end = max(end, source.span(each)[1])
-        new, at = "", start
-        for each in sorted(pops, key=source.span):
-            new += f"{source.text[at : source.span(each)[1] - 1]}0)"
-            at = source.span(each)[1]
         how = f"`{source.shown(node)}` takes the last one first"
-        yield source.with_span(node, (start, end), new + source.text[at:end], how, 1)
+        new = {n: f"{source.of(n.func)}(0)" for n in pops}
+        yield source.with_parts(statement, new, how, 1)
 
 
 def _all_with_all(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -6,7 +6,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.counts import IN_TURN, calls_in
+from autograder.tracing.edits.kinds.counts import IN_TURN
 from autograder.tracing.edits.kinds.names import sizes
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.edits.kinds.statements import added_to
@@ -190,7 +190,7 @@ def _of_the_whole(source: Source, node: ast.Compare) -> Iterator[Edit]:
     loops = [n for n in source.around(node) if isinstance(n, ast.For)]
     starts = [n.target.id for n in loops if isinstance(n.target, ast.Name)]
     sides = [node.left, *node.comparators]
-    counted = [any(callee(n) == "arange" for n in calls_in(source, side)) for side in sides]
+    counted = [any(callee(n) == "arange" for n in source.calls(side)) for side in sides]
     if len(sides) != 2 or not all(counted) or len(starts) < 2:
         return
     left, right = map(source.in_brackets, sides)
@@ -207,7 +207,7 @@ def _of_all_for_each(source: Source, node: ast.Name) -> Iterator[Edit]:
     if function is None or not loops:
         return
     made = source.made(function, node.id)
-    calls = [n for n in source.inside(made[0]) if isinstance(n, ast.Call)] if len(made) == 1 else []
+    calls = source.calls(made[0]) if len(made) == 1 else []
     reduced = [n for n in calls if callee(n) in EXTREMES]
     if len(reduced) != 1 or len(calls) > len(reduced) + 2:
         return

@@ -6,7 +6,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.names import names_of, sizes
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee
 
 PLAIN = ("len", "int", "float", "range", "list", "tuple", "print", "str", "min", "max", "enumerate")
@@ -20,7 +21,7 @@ def of_siblings(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes that make a part of a program like what stands elsewhere in it."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _as_elsewhere(source, node)
-    elif isinstance(node, ast.Call) and callee(node) == "arange" and len(node.args) == 1:
+    elif isinstance(node, ast.Call) and callee(node) == "arange" and node.args:
         yield from _counted_on(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         yield from _not_called(source, node)
@@ -97,10 +98,21 @@ def _factor(value: ast.expr) -> str | None:
 
 
 def _counted_on(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """`arange(n)` in a loop over blocks, where each round begins somewhere else."""
-    loops = [n for n in source.around(node) if isinstance(n, ast.For)]
-    starts = [n.target.id for n in loops if isinstance(n.target, ast.Name)]
-    how = f"`{source.shown(node)}` counts from 0 in each round"
-    for start in starts[:MOST_LOOPS]:
-        given = source.of(node.args[0])
-        yield source.with_text(node.args[0], f"{start}, {start} + ({given})", how, 1)
+    """`arange(n)` in a loop over blocks, where each round begins somewhere else; or `arange(0, n)`
+    of places that lie further on, unless they are compared with others."""
+    function, (first, *rest) = source.function(node), node.args
+    if function is None or len(rest) > 1 or (rest and number(first) != 0):
+        return
+    count = source.in_brackets((rest or [first])[0])
+    span = source.span(first)[0], source.span((rest or [first])[0])[1]
+    around = [*source.around(node)]
+    loops = [n for n in around if isinstance(n, ast.For)]
+    starts = [n.target.id for n in loops if isinstance(n.target, ast.Name)][:MOST_LOOPS]
+    how = f"`{source.shown(node)}` counts from 0"
+    said = dict.fromkeys(starts, f"{how} in each round")
+    if not any(isinstance(n, ast.Compare) for n in around):
+        counted = sizes(source, function) - {count}
+        known = [n for n in names_of(source, function, node.lineno) if n in counted]
+        said = dict.fromkeys(known, f"{how}, and not from where it should") | said
+    for start, words in said.items():
+        yield source.with_span(node, span, f"{start}, {start} + {count}", words, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -91,6 +91,10 @@ class Source:
         if node not in self._inside:
             self._inside[node] = list(ast.walk(node))
         return self._inside[node]
+
+    def calls(self, node: ast.AST) -> list[ast.Call]:
+        """All calls in a node."""
+        return [n for n in self.inside(node) if isinstance(n, ast.Call)]
 
     def once(self, key: Hashable, find: Callable[[], Found]) -> Found:
         """What is found of the text; looked for once."""
@@ -179,6 +183,17 @@ class Source:
     def with_expression(self, node: ast.expr, new: str, how: str, rank: int = 0) -> Edit:
         """The same for an expression, which keeps to itself."""
         return self.with_text(node, f"({new})", how, rank)
+
+    def with_parts(
+        self, node: ast.AST, new: Mapping[ast.AST, str], how: str, rank: int = 0
+    ) -> Edit:
+        """The same for several parts of a node, each with its new text."""
+        start, end = self.span(node)
+        text = self.text[start:end]
+        for part in sorted(new, key=self.span, reverse=True):
+            first, last = (place - start for place in self.span(part))
+            text = text[:first] + new[part] + text[last:]
+        return self.with_span(node, (start, end), text, how, rank)
 
     def with_span(
         self, node: ast.AST, span: tuple[int, int], new: str, how: str, rank: int = 0

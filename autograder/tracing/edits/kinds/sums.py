@@ -10,7 +10,6 @@ from autograder.tracing.edits.kinds.statements import SURE, added_to, block_of
 from autograder.tracing.text import callee
 
 BENDS = ("log", "exp", "sqrt", "square", "abs")  # of each number by itself
-SPREADS = ("std", "var")
 REDUCES = ("mean", "sum")
 # What runs up to each place, and what gives one for all of them.
 UP_TO = {
@@ -34,7 +33,6 @@ def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_one_less(source, node)
         yield from _without_its_shift(source, node)
         yield from _of_groups(source, node)
-        yield from _of_both_axes(source, node)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield from _each_time(source, node)
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
@@ -56,27 +54,6 @@ def _by_how_many_they_are(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         text += source.text[last : source.span(total)[1]]
         how = f"`{source.shown(node.right)}` is not how many numbers are added up there"
         yield source.with_expression(node, text, how, 1)
-
-
-def _of_both_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """`x.std(dim=2).mean(dim=0)`, where the deviation of all numbers along both is meant."""
-    inner = node.func.value
-    if callee(node) != "mean" or not isinstance(inner, ast.Call) or callee(inner) not in SPREADS:
-        return
-    axes = [n.args[0] if n.args else n.keywords[0].value for n in (inner, node) if _axes_of(n)]
-    first, last = [*map(number, axes), None, None][:2]
-    if not isinstance(inner.func, ast.Attribute) or first is None or last is None:
-        return
-    both = (last + (last >= first), first) if min(first, last) >= 0 else (last - 1, first)
-    how = f"`{source.shown(node)}` is an average over groups, and not of all that they hold"
-    new = f"{source.of(inner.func)}(dim={both})"
-    yield source.with_expression(node, new, how, 0)
-
-
-def _axes_of(node: ast.Call) -> bool:
-    """Whether a call is given one axis and nothing else."""
-    named = [k.arg for k in node.keywords]
-    return (len(node.args) == 1 and not named) or (not node.args and named in (["dim"], ["axis"]))
 
 
 def _of_groups(source: Source, node: ast.Call) -> Iterator[Edit]:

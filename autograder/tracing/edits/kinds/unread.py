@@ -120,7 +120,7 @@ def _as_an_argument(source: Source, node: ast.Assign, target: ast.expr) -> Itera
     if any(n.id == name and isinstance(n.ctx, ast.Load) for n in source.names(function)):
         return
     begun = [n for n in source.names(function) if n.id == name and n.lineno < node.lineno]
-    for call in [n for n in source.inside(function) if isinstance(n, ast.Call)]:
+    for call in source.calls(function):
         if not call.args and not call.keywords or argument in {k.arg for k in call.keywords}:
             continue
         own = any(isinstance(n, ast.Assign) and n.value is call for n in source.around(call))
