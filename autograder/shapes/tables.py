@@ -34,6 +34,7 @@ class Stmt:
     # what is appended to a list
     alias: bool = False  # a bare name on the right
     body: tuple[int, int] = (0, 0)  # lines of what a header governs
+    leaves: bool = False  # whether it ends a loop before its time
 
 
 @dataclass

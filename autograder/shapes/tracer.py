@@ -177,6 +177,7 @@ class _Wrapper:
             header_end = max(node.lineno, bodies[0][0].lineno - 1)
         stmt = self.new_stmt(node, "header" if bodies else "other", end=header_end)
         stmt.body = (node.lineno, node.end_lineno or node.lineno)
+        stmt.leaves = isinstance(node, ast.Break)
         if isinstance(node, ast.For | ast.AsyncFor):
             stmt.targets = [_target(node.target)]
         for name, value in list(ast.iter_fields(node)):

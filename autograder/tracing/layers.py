@@ -34,6 +34,8 @@ BEGINS = "start."  # checks on the numbers that parameters begin with
 DRAWN = ("start.all positive", "start.not normal")  # those that say how they are drawn
 # What draws numbers.
 DRAWS = re.compile(r"rand|^(?:kaiming_|xavier_|trunc_)?(?:normal|uniform)_?$")
+SPREADS = {"std", "a", "b", "gain"}  # what they call how far apart these are
+ADDS = ("add_module", "register_module")  # what makes a layer one of an object's, by its name
 BY_NAME = ("setattr", "register_parameter")  # what keeps something under a name that is a text
 TOGETHER = "dropout.not one by one"  # one draw for several weights
 OF_ITS_OWN = "dropout.share"  # another share is dropped than was asked for
@@ -131,6 +133,7 @@ def _in_their_helper(text: Text, lines: Sequence[int], plain: bool) -> Sequence[
     that it makes is as it should be, whatever else asks for it."""
     made = [getattr(text.around(line), "value", None) for line in lines]
     made = [each for value in made for each in getattr(value, "elts", [value])]
+    made = [getattr(each, "elt", each) for each in made]  # `(self.make(size) for _ in "qkv")`
     names = {callee(value) for value in made if isinstance(value, ast.Call)}
     helpers = [f for f in text.functions if {f.name} == names]
     calls = [n for n in text.nodes if isinstance(n, ast.Call) and {callee(n)} == names]
@@ -146,19 +149,24 @@ def _where_it_begins(finding: Finding, text: Text) -> Finding:
     made = [line for line in (_made_in(text, name) for name in names) if line is not None]
     line = _where_all_are_drawn(text)
     if made and line is None:
-        line = _in_their_helper(text, made, plain=True)[0]
-        line = _where_it_draws(text, line) if finding.check in DRAWN else line
+        alike = finding.check.endswith("all equal")  # then one call is for several
+        line = made[0] if alike else _in_their_helper(text, made, plain=True)[0]
+        line = _where_it_draws(text, line, finding.check not in DRAWN)
     if line is None:
         return finding
     where = Where(None, line, how="what is made here begins with other numbers than asked for")
     return replace(finding, where=where, line=line, statement=text.statement(line))
 
 
-def _where_it_draws(text: Text, line: int) -> int:
-    """The one line of a function that draws numbers, where it is a function of its own."""
+def _where_it_draws(text: Text, line: int, spread: bool) -> int:
+    """The one line of a function that draws numbers, where it is a function of its own. spread:
+    whether it has to say how far apart they are, too."""
     function = function_around(text, line)
     inside = own_nodes(function) if function is not None and function.name != "__init__" else ()
-    drawn = {n.lineno for n in inside if isinstance(n, ast.Call) and DRAWS.search(callee(n))}
+    drawn = [n for n in inside if isinstance(n, ast.Call) and DRAWS.search(callee(n))]
+    if spread and not all({k.arg for k in n.keywords} & SPREADS for n in drawn):
+        return line
+    drawn = {n.lineno for n in drawn}
     return drawn.pop() if len(drawn) == 1 else line
 
 
@@ -393,7 +401,7 @@ def _made_in(text: Text, name: str) -> int | None:
             named = isinstance(first, ast.Constant) and first.value == name
             if named and call.func.attr in REGISTERS:
                 found.add(node.lineno)
-    found = found or _by_its_key(text, name)
+    found = found or _by_its_key(text, name) or _by_a_name_that_varies(text)
     return found.pop() if len(found) == 1 else None
 
 
@@ -410,6 +418,13 @@ def _by_its_key(text: Text, name: str) -> set[int]:
         for k in n.keywords
         if k.arg == name
     }
+
+
+def _by_a_name_that_varies(text: Text) -> set[int]:
+    """The lines of an `__init__` on which layers are kept under names that a loop goes through."""
+    begins = [[*own_nodes(f)] for f in text.functions if f.name == "__init__"]
+    calls = [n for nodes in begins for n in _calls(nodes) if callee(n) in ADDS and n.args]
+    return {n.lineno for n in calls if isinstance(n.args[0], ast.Name)}
 
 
 def _calls(nodes: Sequence[ast.AST]) -> list[ast.Call]:

@@ -29,8 +29,10 @@ from autograder.tracing.say import called
 from autograder.tracing.text import (
     Text,
     callee,
+    function_around,
     last_assigned,
     overwritten,
+    own_nodes,
     stored_in,
     without_return,
 )
@@ -74,6 +76,7 @@ def by_cause(error: dict, trace: Trace, own: Reference | None, text: Text) -> st
     ):
         return _pair(said)
     before = made_of_a_tensor(error, trace, text) or uncalled(error, text)
+    before = before or now_a_number(error, text)
     if before is not None:
         return before[1]
     shapes = []
@@ -89,7 +92,11 @@ def by_cause(error: dict, trace: Trace, own: Reference | None, text: Text) -> st
 def made_of_a_tensor(error: dict, trace: Trace, text: Text) -> tuple[int, str] | None:
     """Where a layer was made of a tensor, `nn.ReLU(x)`, and not called, if that is what stopped the
     code: its line, and a sentence."""
-    tensors = {text.target(step) for step in trace.steps if step.kind == "float"} - {""}
+    floats = [step for step in trace.steps if step.kind == "float"]
+    tensors = {text.target(step) for step in floats} - {""}
+    callers = (text.around(line) for step in floats for line in step.outer[:1])
+    given = (target for statement in callers for target in getattr(statement, "targets", ()))
+    tensors |= {target.id for target in given if isinstance(target, ast.Name)}
     called_at_once = {id(n.func) for n in text.nodes if isinstance(n, ast.Call)}
     for call in (n for n in text.nodes if isinstance(n, ast.Call) and id(n) not in called_at_once):
         kind, last = callee(call), error["line"] or 0
@@ -125,6 +132,26 @@ def uncalled(error: dict, text: Text) -> tuple[int, str] | None:
     if len(kept) != 1:
         return None
     return kept[0].lineno, f"`{text.of(kept[0].value)}` is a function: it is not called there."
+
+
+def now_a_number(error: dict, text: Text) -> tuple[int, str] | None:
+    """Where something that was given got a number for its value, `b, t, c = t.size()`, if what
+    stopped the code takes it for what it was: its line, and a sentence."""
+    said = re.search(r"'int' object has no attribute '(\w{1,40})'", error["message"])
+    last = text.around(error["line"] or 0) if said is not None else None
+    function = function_around(text, error["line"] or 0)
+    if last is None or function is None:
+        return None
+    taken = [n for n in ast.walk(last) if isinstance(n, ast.Attribute) and n.attr == said[1]]
+    names = {n.value.id for n in taken if isinstance(n.value, ast.Name)}
+    names &= {a.arg for a in function.args.args}
+    made = [n for n in own_nodes(function) if isinstance(n, ast.Assign) and n.lineno < last.lineno]
+    stored = [(n.lineno, m) for n in made for t in n.targets for m in ast.walk(t)]
+    lines = {line: m.id for line, m in stored if isinstance(m, ast.Name) and m.id in names}
+    if len(lines) != 1:
+        return None
+    ((line, name),) = lines.items()
+    return line, f"`{name}`, which was given, is a number since line {line}."
 
 
 def _is_a_method(node: ast.expr) -> bool:
@@ -438,6 +465,8 @@ def _where_it_is(error: dict, line: int, look: Look) -> tuple[int, str] | None:
         return layer[0], "it makes a layer and applies nothing"
     if (function := uncalled(error, look.text)) is not None:
         return function[0], "it keeps a function, and does not call it"
+    if (number := now_a_number(error, look.text)) is not None:
+        return number[0], "it gives what was given another value"
     return place_of_misuse(error["type"], error["message"], look.text, line)
 
 

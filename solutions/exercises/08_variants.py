@@ -940,6 +940,13 @@ def linear_attention(q, k, v, of_q=positive, of_k=positive, keep=torch.tril,
     weights = keep(of_q(q) @ of_k(k).mT) * q.shape[-1] ** power
     return weights / total(weights) @ v
 
+
+def by_features(q, k, v):
+    keys, past = positive(k), torch.ones(k.shape[1], k.shape[1]).to(k).tril()
+    shares = keys[:, None] * past[:, :, None] / keys.cumsum(1)[:, :, None]  # [.., query, key, size]
+    return torch.einsum("bts,btus,buv->btv", positive(q), shares, v)
+
+
 wrong = linear_attention.wrong
 wrong("linear.no normaliser", "The weights are not divided by their sum, so outputs grow with the "
       "length of the text.", total=torch.ones_like)
@@ -960,6 +967,9 @@ wrong("linear.normaliser", "The outputs are divided by the sum of f(k) over all 
 wrong("linear.normaliser", "The outputs are divided by the sum of f(q) alone.",
       lambda q, k, v: (positive(q) @ positive(k).mT).tril() @ v
       / positive(q).sum(-1, keepdim=True))
+wrong("linear.normaliser", "Each feature of the state is divided by its own sum of f(k). What the "
+      "query has read is divided, by f(q) times that sum.",
+      by_features)
 wrong("linear.normalised twice", "The rows are divided by their sums twice.",
       total=lambda w: w.sum(-1, keepdim=True) ** 2)
 wrong("linear.normalised over the queries", "The columns are divided by their sums.",
@@ -1076,6 +1086,15 @@ def total_stays(q, k, v, state, total):
     return torch.stack(outputs, 1), state, now
 
 
+def each_feature(q, k, v, state, total):
+    outputs = []
+    for t in range(q.shape[1]):
+        ask, key = positive(q[:, t]), positive(k[:, t])
+        state, total = state + key[:, :, None] * v[:, t, None], total + key
+        outputs.append(torch.einsum("bs,bsv->bv", ask, state / total[:, :, None]))
+    return torch.stack(outputs, 1), state, total
+
+
 def counting(q, k, v, state, total):
     outputs = []
     for t in range(q.shape[1]):
@@ -1117,6 +1136,9 @@ wrong("recurrent.overwritten", "The total does not grow: each token's f(k) is ad
 wrong("recurrent.normaliser", "The total is read by the key; the query reads it.", read="key")
 wrong("recurrent.normaliser", "The outputs are divided by the sum of the total. The query reads "
       "it: f(q) times the total.", read="nothing")
+wrong("recurrent.normaliser", "Each feature of the state is divided by its own total. What the "
+      "query has read is divided, by f(q) times the total.",
+      lambda q, k, v, state, total: each_feature(q, k, v, state, total))
 wrong("recurrent.normaliser", "The total counts tokens. It is the sum of f(k).",
       lambda q, k, v, state, total: counting(q, k, v, state, total))
 wrong("recurrent.written by the query", "The state is written by the query. Keys write and queries "

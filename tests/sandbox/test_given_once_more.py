@@ -56,6 +56,7 @@ def test_a_hook_that_is_taken_away_leaves_nothing():
 CHANGES = {
     "a weight": lambda m: m.transformer.ln_f.weight.data.mul_(2.0),
     "another weight": lambda m: setattr(m.lm_head, "weight", torch.nn.Parameter(torch.ones(11, 6))),
+    "half its precision": lambda m: m.half(),
     "a hook": lambda m: m.transformer.h[0].attn.c_proj.register_forward_pre_hook(print),
     "training": lambda m: m.train(),
     "its configuration": lambda m: setattr(m.config, "output_attentions", True),

@@ -2,14 +2,16 @@
 
 import ast
 import inspect
+import math
 import time
 
 import pytest
 import torch
 
-from autograder.course.calls import Call
+from autograder.course.calls import Call, Outcome
 from autograder.sandbox.inside import edited
 from autograder.tracing.edits.ask import here, in_time, outcomes_of
+from autograder.tracing.edits.distance import distance
 from autograder.tracing.edits.kinds.all import edits, source_of
 from autograder.tracing.edits.kinds.another_type import of_another_type
 from autograder.tracing.edits.kinds.put_in import put_in
@@ -387,6 +389,12 @@ def f(sizes, rows):
 @pytest.mark.parametrize("text", ODD.values(), ids=ODD)
 def test_no_kind_of_change_stops_at_odd_code(text):
     assert edits(text)
+
+
+def test_a_whole_number_too_large_for_a_float_is_far_from_any_other():
+    one, other = (Outcome(value=number) for number in (10**400, 1.5))
+    assert 0 < distance(one, other) < math.inf
+    assert distance(one, one) == 0
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from tests.tracing.fresh import (
     FOURTH_LOOKED_AT,
     LOOKED_AT,
     MISNAMED,
+    NINETEENTH,
     NINTH,
     PROGRAMS,
     PROVOKED,
@@ -102,7 +103,7 @@ TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "
 
 
 MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH, *FOURTEENTH]
-MENDED += [*FIFTEENTH, *SIXTEENTH, *SEVENTEENTH, *EIGHTEENTH]
+MENDED += [*FIFTEENTH, *SIXTEENTH, *SEVENTEENTH, *EIGHTEENTH, *NINETEENTH]
 
 
 @pytest.mark.parametrize("program", share(MENDED, 8), ids=name)

@@ -159,6 +159,7 @@ class _Base:
         changed = self._changed(text.splitlines())
         if changed is None:
             with _itself(self.runner, text, bound) as version:
+                version.kept = KEPT
                 yield version
             return
         function, source, code = changed

@@ -126,7 +126,7 @@ class Kept:
     """
 
     def __init__(self):
-        self.made: dict[tuple, tuple[torch.nn.Module, list, list[bytes]]] = {}
+        self.made: dict[tuple, tuple[torch.nn.Module, list, list[torch.Tensor]]] = {}
 
     def given(self, value, tensors: Mapping):
         """What a call is given, made of what was sent."""
@@ -135,10 +135,11 @@ class Kept:
         key = _key(value, tensors)
         model, before, numbers = self.made.pop(key, (None, [], []))
         as_it_was = model is not None and is_same(before, held(model))
-        if not as_it_was or _numbers(model) != numbers:
+        if not as_it_was or not all(map(_are_the_same, _numbers(model), numbers)):
             model = decode(value, tensors, MAKERS)
             before = held(model)
-            numbers = _numbers(model) if isinstance(model, torch.nn.Module) else []
+            own = _numbers(model) if isinstance(model, torch.nn.Module) else []
+            numbers = [t.detach().clone() for t in own]
         if isinstance(model, torch.nn.Module):
             self.made[key] = model, before, numbers
             while len(self.made) > MOST_KEPT:
@@ -162,9 +163,13 @@ def _bytes(tensor: torch.Tensor) -> bytes:
     return tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
-def _numbers(model: torch.nn.Module) -> list[bytes]:
+def _numbers(model: torch.nn.Module) -> list[torch.Tensor]:
     """The numbers of a model, of which `.data` may change some and leave no trace."""
-    return [_bytes(t) for of in (model.parameters(), model.buffers()) for t in of]
+    return [*model.parameters(), *model.buffers()]
+
+
+def _are_the_same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.dtype == other.dtype and torch.equal(one, other)
 
 
 def held(built: object) -> list:

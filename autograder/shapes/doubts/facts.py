@@ -43,6 +43,8 @@ ANOTHER_CASE = {"case", "or", "input", "power", "after", "below", "with"}  # beh
 REASONS, BREAKS = (".", "because", "since"), ("comma", "minus")  # a clause ends at them
 NOT = ("not", "no longer", "instead of", "rather than", "unlike")
 TURNS = {"permute", "transpose", "reshape", "view", "flatten", "rearrange", "unsqueeze", "squeeze"}
+OTHER = "the expression that is named is not on this line"
+JOINS = ("stack", "cat", "concat", "hstack", "vstack")
 WEIGHTS = ("w", "weight", "weights", "bias")
 
 
@@ -125,6 +127,8 @@ def makes_a_tensor(case: Case) -> str:
 
 def one_shape(case: Case) -> str:
     """What it makes has one shape, the same every time."""
+    if _is_as_long_as_it_ran(case):
+        return "the shape is not the same every time"
     named = case.last.label if case.last.label in flat(case.stmt.targets) else ""
     shapes = [made(case, e) if not named else tensors(e.after.get(named)) for e in case.runs]
     apart = {len(results(case.stmt, e)) for e in case.runs} if unpacks(case.stmt) else ()
@@ -146,6 +150,23 @@ def one_shape(case: Case) -> str:
     if in_one_call(apart, case.runs) and not all(held):
         return "it is true of another call"
     return ""
+
+
+def _is_as_long_as_it_ran(case: Case) -> bool:
+    """`torch.stack(tokens)` of a list that grows in a loop until something stops it: how long it is
+    depends on the numbers."""
+    node, nodes = case.matcher.node(case.stmt), case.matcher.traced.nodes
+    if node.op not in JOINS:
+        return False
+    joined = {nodes[i].text for i in node.operands}
+    stmts = [stmt for stmt, _ in case.room]
+    grows = [s for s in stmts if case.matcher.node(s).op == "append"]
+    grows = [s for s in grows if nodes[case.matcher.node(s).operands[0]].text in joined]
+    return any(
+        low <= s.line <= high and any(e.leaves and low <= e.line <= high for e in stmts)
+        for low, high in (h.body for h in stmts if h.kind == "header")
+        for s in grows
+    )
 
 
 def _the_same_here(case: Case, execution: Execution) -> bool:
@@ -181,6 +202,10 @@ def labelled_as_it(case: Case) -> str:
     """No label names another tensor, or the weight of a layer."""
     own = set(flat(case.stmt.targets))
     subject = case.subject()
+    lead = tokens(plain(case.sighting.text).partition(case.last.text)[0])
+    other = of_another_expression(lead, case.matcher.node(case.stmt).text)
+    if other and any(t.text == "]" for t in lead[-2:]):  # `h[-1]: [b, d]`, whatever `h` is
+        return OTHER
     if subject in own:
         return ""
     if subject:
@@ -189,9 +214,8 @@ def labelled_as_it(case: Case) -> str:
             return "the words around it leave open what is meant"
         there = all(tensors(e.before.get(subject)) for e in case.runs)
         return "" if there else "the tensor that is named is not here"
-    lead = tokens(plain(case.sighting.text).partition(case.last.text)[0])
-    if of_another_expression(lead, case.matcher.node(case.stmt).text):
-        return "the expression that is named is not on this line"
+    if other:
+        return OTHER
     if _is_of_a_step(case, lead):
         return "a call on the way is named, and not what this line makes"
     stages = case.claim.stages

@@ -116,7 +116,7 @@ def _explains(text: str, names: set[str]) -> bool:
 
 
 def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
-    found = _named(_forwards(tokens(text)), vocabulary)
+    found = _named(_forwards(_with_colons(tokens(text), vocabulary)), vocabulary)
     if not found or explained(found, vocabulary):
         return []
     bare = _bare(found, text, vocabulary)
@@ -133,6 +133,18 @@ def _read_text(text: str, vocabulary: Vocabulary) -> list[Claim]:
     if perhaps_one(found, vocabulary) or looks_like_one(without_values(found), vocabulary):
         return [Claim(unreadable="the comment is not readable as a shape", perhaps=True)]
     return []
+
+
+def _with_colons(found: list[Token], vocabulary: Vocabulary) -> list[Token]:
+    """`q->(b, t), k->(b, s)`: arrows behind the names of several tensors are no steps."""
+    rows = zip(found, found[1:], found[2:], strict=False)
+    told = [
+        arrow
+        for name, arrow, after in rows
+        if name.text in vocabulary.tensors and leads_on(arrow) and after.kind == "open"
+    ]
+    several = len(told) > 1
+    return [replace(t, kind="is", text=":") if several and t in told else t for t in found]
 
 
 def _forwards(found: list[Token]) -> list[Token]:

@@ -71,7 +71,11 @@ def _apart_as_numbers(one, other) -> float:
     if type(one) is type(other) and one == other:
         return 0.0
     numbers = [n for n in (one, other) if isinstance(n, int | float) and not isinstance(n, bool)]
-    if len(numbers) < 2 or not all(map(math.isfinite, numbers)):
+    try:
+        one, other = map(float, numbers)
+    except (OverflowError, ValueError):  # a whole number that is too large; none
+        return FAR
+    if not (math.isfinite(one) and math.isfinite(other)):
         return FAR
     return min(FAR, abs(one - other) / max(abs(one), abs(other)))
 

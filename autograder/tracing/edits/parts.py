@@ -433,8 +433,9 @@ def _shared_with(value: ast.expr) -> set[str]:
     if isinstance(value, ast.Call) and callee(value) in (*SIZES, *NUMBERS):
         return set()
     if isinstance(value, ast.Call) and callee(value) in VIEWS:
-        of = value.func.value if isinstance(value.func, ast.Attribute) else value
-        return _shared_with(of) if root_of(of) not in LIBRARIES else _read(value)
+        of = value.func.value if isinstance(value.func, ast.Attribute) else None
+        own = of is None or root_of(of) in LIBRARIES  # `split(x)` of the student's own
+        return _read(value) if own else _shared_with(of)
     return _read(value)
 
 

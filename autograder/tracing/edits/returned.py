@@ -43,6 +43,8 @@ BEHIND_IT = "`{}` runs behind the `with`, at the end of which the hook is taken 
 TENSORS = {name for name in dir(torch.Tensor) if not name.startswith("_")}
 # A name in a sentence: in backticks, or written as code alone is.
 NAMED = re.compile(r"`(?:\w{1,40}\.){0,4}(\w{1,40})(?:\([^`]{0,80}\))?`|\b(\w{1,20}_\w{1,20})\b")
+DOTTED = re.compile(r"`(\w{1,40}(?:\.\w{1,40}){1,4})`")
+SIGN = re.compile(r"[\W_]")
 LIST = "a list comes back where one tensor belongs"
 
 
@@ -121,7 +123,7 @@ def at_what_it_names(finding: Finding, asked: WrongAnswer) -> Finding:
     text = Text(asked.source)
     words = finding.message
     found = the_call_named(words, text) or the_text_named(words, text) or _the_is_named(words, text)
-    found = found or _the_argument_named(words, text)
+    found = found or _the_argument_named(words, text) or _the_text_meant(words, text)
     how = CALLED if isinstance(found, ast.Call) else QUOTED
     if found is None:
         found, how = _that_covers_nan(words, text), COVERS
@@ -170,6 +172,16 @@ def the_text_named(words: str, text: Text) -> ast.Constant | None:
     texts = [n for n in text.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
     texts = [n for n in texts if n.value.partition(".")[0] in named]
     return texts[0] if len(texts) == 1 else None
+
+
+def _the_text_meant(words: str, text: Text) -> ast.Constant | None:
+    """The only text in quotes that has the letters of a name in a sentence, and other signs between
+    them: "out_proj_bias" for `out_proj.bias`; None where there are more, or none."""
+    named = {SIGN.sub("", name): name for name in DOTTED.findall(words)}
+    texts = [n for n in text.nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+    letters = [(n, SIGN.sub("", n.value)) for n in texts]
+    found = [n for n, own in letters if n.value != named.get(own, n.value)]
+    return found[0] if len(found) == 1 else None
 
 
 def _the_argument_named(words: str, text: Text) -> ast.keyword | None:

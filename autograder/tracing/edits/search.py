@@ -54,6 +54,7 @@ FEEDS = 2  # the same on one that makes what such a line takes, or runs in no ca
 HANDED = re.compile(r"[\s,]*\w+=(\w+)(?:\.[^,=]*(?:, [^,=]*)?)?[\s,]*")
 ONE_MORE = re.compile(r"\(*\w+\)* [+-] 1\)*")  # a number that is one off where it is made
 TURNED = ".transpose("  # how a change exchanges axes
+BY_ONE = re.compile(r" [+-] 1\)*")  # how a change makes a number one less, or one more
 ORDER = re.compile(r"it (?:runs|overwrites|counts|reads|leaves) ")  # of when a statement runs
 DEAR = 300  # what a try may cost, beyond which a line is spared that what is right is made with
 TOLD_TO_LACK = 2  # the same for what is missing, which shows on a later line, too
@@ -64,7 +65,8 @@ class Search:
 
     likely: by line how well what it gives is known to be right, from 0. named: whether a known
     mistake explains all, so that its line alone is looked for. told: the lines that the steps tell.
-    pair: the known mistakes that together explain all, if it is known which.
+    pair: the known mistakes that together explain all, if it is known which. one_off: whether what
+    came back is as if some number was one off.
     """
 
     def __init__(
@@ -74,7 +76,9 @@ class Search:
         named: bool = False,
         told: Sequence[int] = (),
         pair: Sequence[str] = (),
+        one_off: bool = False,
     ):
+        self.one_off = one_off
         self.wrong, self.likely, self.pair = wrong, likely, tuple(pair)
         self.parts = parts_of(wrong)
         turned = self.parts is not None and self.parts.turned
@@ -284,4 +288,5 @@ class Search:
             told = told or int(edit.line in self.bad)
         shared = self.parts.shared(edit.line) if self.parts is not None else 0
         shared = shared if self.cost > DEAR else min(shared, 1)
-        return 2 * edit.rank + self.likely.get(edit.line, 1) - told + shared
+        by_one = TOLD * (self.one_off and BY_ONE.search(edit.new) is not None)
+        return 2 * edit.rank + self.likely.get(edit.line, 1) - max(told, by_one) + shared

@@ -45,7 +45,7 @@ from autograder.tracing.first_wrong import LAYOUT
 from autograder.tracing.look import OF_ONE_SIDE, TWO_AT_ONCE, Look
 from autograder.tracing.proof.taken_there import line_of_copy, line_of_scores
 from autograder.tracing.raised import without_advice
-from autograder.tracing.say import NO_CAUSE
+from autograder.tracing.say import CHANCE, NO_CAUSE
 from autograder.tracing.text import Text, callee, function_around
 
 ANOTHER = "another reason"  # how a mistake is called of which no more is known than where it is not
@@ -63,6 +63,7 @@ WORD = re.compile(r"[a-z]{4,}")
 COMMON = {"this", "that", "with", "them", "they", "there", "here", "what", "which", "where"}
 COMMON |= {"belongs", "stands", "place", "result", "should", "other", "another", "value", "values"}
 COMMON |= {"wrong", "right", "shape", "differ"}
+ONE_SIZE_OFF = ("result.one more", "result.one less")  # how relations to what is right are called
 ONE_OFF = re.compile(r" is one (?:less|more) than what belongs there$")
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
 
@@ -102,7 +103,8 @@ def _told(
     lines, own_line = _told_by_name(placed, asked.known), named and placed.where is not None
     lines += _where_copied(pair, asked)
     at_a_line = placed.where is not None and (settled or (own_line and bool(placed.where.how)))
-    search = Search(asked, _likely(look), at_a_line, lines, pair)
+    one_off = first.mistake.startswith(ONE_SIZE_OFF)
+    search = Search(asked, _likely(look), at_a_line, lines, pair, one_off)
     one = search.one() or ([] if known else _put_in(search, placed))
     if not one and placed.where is not None and not settled:
         one = search.that_feed(placed.where.first_wrong)
@@ -263,6 +265,8 @@ def _with_what_the_steps_tell(found: tuple[Mended, ...], placed: Finding) -> tup
         return found
     where = placed.where
     if where is None or not where.how or not where.first_wrong < found[0].line:
+        return found
+    if where.how in CHANCE:  # it may hold them until something is put there
         return found
     return found[0], replace(found[1], line=where.first_wrong, at=None)
 

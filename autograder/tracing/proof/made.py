@@ -133,6 +133,8 @@ def _changed_by_another(slip: Slip, line: int, text: Text) -> int | None:
     """The line of the student's that changed in place what a model works on, where that is wrong
     from some step inside of it on."""
     steps = slip.judged.steps
+    if slip.cause is not None:  # which is what that call does, whatever its weights are
+        return None
     if sum(each.place == steps[slip.number].place for each in steps) < MANY:
         return None
     before = [steps[i] for i in slip.judged.sources(slip.number)]
@@ -380,7 +382,7 @@ def _of_the_call(line: int, text: Text, among: set[str]) -> int | None:
     of the variable that is made for this call alone."""
     helper = function_around(text, line)
     given = [a.arg for a in helper.args.args] if helper is not None else []
-    own = [name for name in given if name in among]
+    own = [name for name in given if name in among - _of_which_sizes_are_taken(line, text)]
     calls = [n for n in text.nodes if isinstance(n, ast.Call)] if own else []
     calls = [n for n in calls if callee(n) == helper.name]
     if len(own) != 1 or len(calls) != 1:
@@ -395,6 +397,13 @@ def _of_the_call(line: int, text: Text, among: set[str]) -> int | None:
     made = [n for n in made if [text.of(target) for target in n.targets] == [value.id]]
     alone = len(made) == 1 and _is_read_there(value.id, text.around(call.lineno).lineno, caller)
     return made[0].lineno if alone else call.lineno
+
+
+def _of_which_sizes_are_taken(line: int, text: Text) -> set[str]:
+    """The variables of which a statement takes a size: which one is chosen there."""
+    taken = [n for n in ast.walk(text.around(line)) if isinstance(n, ast.Attribute)]
+    of = [n.value for n in taken if n.attr in ("size", "shape")]
+    return {n.id for n in of if isinstance(n, ast.Name)}
 
 
 def _is_read_there(name: str, line: int, function: ast.FunctionDef | None) -> bool:

@@ -14,14 +14,16 @@ from dataclasses import replace
 from autograder.tracing.edits.kinds.names import keeps
 from autograder.tracing.edits.kinds.source import made_for
 from autograder.tracing.look import Told
-from autograder.tracing.text import Text, callee, made_in
+from autograder.tracing.text import Text, callee, function_around, made_in, own_nodes
 
 PLACES = ("inverted", "diagonal hidden", "one step late", "past hidden", "top left", "transposed")
 PLACES += ("upside down", "square")  # what is wrong with which places are hidden
+SHIFTED = re.compile(r"^\d+ places (?:are not|too many are) hidden$|^other places are hidden than")
 FILLS = ("masked_fill", "masked_fill_", "where")
 PRODUCTS = ("matmul", "bmm", "mm", "einsum", "baddbmm")
 OVER_ROWS = ("softmax", "log_softmax", "logsumexp")
 LIBRARIES = ("torch", "F", "nn", "functional", "torch.nn.functional", "nn.functional")
+AT_A_PLACE = re.compile(r"\bread at (-?\d{1,3})\b")
 COPIED = re.compile(r"(\w+) was copied\b")
 BY_A_SIZE = "it divides by the root of"  # how a wrong scale is told
 
@@ -35,7 +37,7 @@ def where_it_is_made(told: Told, text: Text, check: str = "") -> Told:
     if line is None:
         return told
     made = _of_its_mask(told, line, text) or _of_its_count(told, line, text)
-    made = made or _of_its_scale(told, line, text)
+    made = made or _of_its_scale(told, line, text) or _of_its_place(told, line, text)
     made = made or line_of_scores(_check(told) or check, line, text)
     made = made or line_of_copy(told.cause[1] if told.cause else "", line, text)
     if made is None:
@@ -54,18 +56,44 @@ def _of_its_mask(told: Told, line: int, text: Text) -> int | None:
     """Of a line that fills what a mask hides, the one that makes it for that place alone; not where
     its name says that it should be turned round."""
     check = _check(told)
+    if not told.cause and SHIFTED.search(told.where.how):  # turned round, it would be so as well
+        fill = _where_it_fills(line, text)
+        made = made_for(fill, text.source).get(_laid_on(fill, text, turned=True))
+        return made or (fill if fill != line else None)
     if not (check.startswith("mask.") and check.endswith(PLACES)):
         return None
-    return made_for(line, text.source).get(_laid_on(line, text))
+    made = made_for(line, text.source)
+    return made.get(_laid_on(line, text)) or made.get(_filled_up_to(line, text))
 
 
-def _laid_on(line: int, text: Text) -> str:
+def _filled_up_to(line: int, text: Text) -> str:
+    """The one variable that says up to where, or from where on, a row of a mask is filled; ''
+    where there is none, or more."""
+    target = next(iter(getattr(text.around(line), "targets", ())), None)
+    slices = [n for n in ast.walk(target) if isinstance(n, ast.Slice)] if target is not None else []
+    names = {n.id for each in slices for n in ast.walk(each) if isinstance(n, ast.Name)}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _where_it_fills(line: int, text: Text) -> int:
+    """The line itself, where it fills what a mask hides; of one that takes what was filled, as a
+    softmax does, the one line before that does so, if it is one."""
+    function = function_around(text, line)
+    inside = own_nodes(function) if function is not None else ()
+    calls = (n for n in inside if isinstance(n, ast.Call) and callee(n) in FILLS and n.args)
+    lines = {text.first_line(n.lineno) for n in calls if n.lineno <= line}
+    return lines.pop() if len(lines) == 1 else line
+
+
+def _laid_on(line: int, text: Text, turned: bool = False) -> str:
     """The one variable that says, just as it is, what a statement fills; '' where there is none, or
-    its name says that it should be turned round."""
+    its name says that it should be turned round. turned: whether it may be turned there."""
     inside = ast.walk(text.around(line) or ast.Module([], []))
     fills = [n for n in inside if isinstance(n, ast.Call) and callee(n) in FILLS and n.args]
-    masks = [n.args[0] for n in fills if isinstance(n.args[0], ast.Name)]
-    return masks[0].id if len(masks) == 1 and keeps(masks[0]) is not True else ""
+    given = [n.args[0] for n in fills]
+    given = [getattr(n, "operand", n) for n in given] if turned else given
+    masks = [n for n in given if isinstance(n, ast.Name)]
+    return masks[0].id if len(masks) == 1 and (turned or keeps(masks[0]) is not True) else ""
 
 
 # --- a number ------------------------------------------------------------------------------------
@@ -92,6 +120,24 @@ def _of_its_scale(told: Told, line: int, text: Text) -> int | None:
     named = [n for n in text.nodes if isinstance(n, ast.Attribute) and text.of(n) == name]
     computed = isinstance(value, ast.BinOp | ast.Call) and len(named) == 2  # there and here
     return value.lineno if computed else None
+
+
+def _of_its_place(told: Told, line: int, text: Text) -> int | None:
+    """Of a line that takes what was read at a place, the one that reads it there for that line
+    alone, where a known mistake's words tell which place that is: `stream = x[:, -1]`."""
+    said = AT_A_PLACE.search(told.cause[1]) if told.cause else None
+    if said is None or _reads_at(line, said[1], text):
+        return None
+    made = {at for at in made_for(line, text.source).values() if _reads_at(at, said[1], text)}
+    return made.pop() if len(made) == 1 else None
+
+
+def _reads_at(line: int, place: str, text: Text) -> bool:
+    """Whether a statement has a number in an index."""
+    inside = ast.walk(text.around(line) or ast.Module([], []))
+    slices = [n.slice for n in inside if isinstance(n, ast.Subscript)]
+    parts = [p for each in slices for p in getattr(each, "elts", [each])]
+    return place in map(text.of, parts)
 
 
 # --- scores and weights --------------------------------------------------------------------------

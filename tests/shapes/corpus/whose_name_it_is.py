@@ -138,3 +138,69 @@ class Last(nn.Module):
         y = self.final_conv(x)[:, :, :, -1].permute(0, 2, 1)
         y = y.mT  # (batch, places, steps)  #! false
         return y.mT  # (batch, places, steps)
+
+
+# %% an item of what is given has a shape of its own | Reads(width, words)(word[batch].ints(words), hidden[layers, batch, width], seen[steps, batch, width])
+class Reads(nn.Module):
+    def __init__(self, width, words):
+        super().__init__()
+        self.embed, self.drop = nn.Embedding(words, width), nn.Dropout(0.1)
+        self.ask = nn.Linear(width, width)
+
+    def forward(self, word, hidden, seen):
+        # hidden: (layers, batch, width)
+        # seen: (steps, batch, width)
+        x = self.embed(word).unsqueeze(0)
+        # x: (1, batch, width)
+        x = self.drop(x)  #! cannot tell
+        # weigh what is seen, and mix it
+        # hidden[-1]: (batch, width)
+        shares = self.look(hidden[-1], seen)
+        # shares: (batch, 1, steps)
+        found = shares.bmm(seen.transpose(0, 1))
+        # found: (batch, 1, width)
+        found = found.transpose(0, 1)
+        # found: (1, batch, width)
+        both = torch.cat((x, found), 2)
+        # both: (1, batch, 2 * width)
+        both = both.mT  # (1, batch, 2 * width)  #! false
+        return both.mT  # (1, batch, 2 * width)
+
+    def look(self, asked, seen):
+        scores = (seen * self.ask(asked)).sum(-1)  # (steps, batch)
+        return scores.T.softmax(-1).unsqueeze(1)  # (batch, 1, steps)
+
+
+# %% arrows behind names are no steps | Looks(width, size)(x[batch, steps, width])
+class Looks(nn.Module):
+    def __init__(self, width, size):
+        super().__init__()
+        self.key, self.into = nn.Linear(width, 1), nn.Linear(width, size)
+
+    def look(self, x):
+        shares = self.key(x)[..., 0].softmax(-1)  # (batch, steps)
+        out = self.into((shares[..., None] * x).sum(1))  # (batch, size)
+        return out, shares
+
+    def forward(self, x):
+        out, shares = self.look(x)  # Out: out->(batch, size), shares->(batch, steps)
+        shares = shares.mT  # (batch, steps)  #! false
+        return out, shares
+
+
+# %% how long it is depends on the numbers | Writes(width, words).write(first[1, width], most)
+class Writes(nn.Module):
+    def __init__(self, width, words):
+        super().__init__()
+        self.into, self.back = nn.Linear(width, words), nn.Linear(words, width)
+
+    def write(self, first, most):
+        x, kept = first, []
+        for _ in range(most):
+            scores = self.into(x)  # (1, words)
+            kept.append(scores.argmax(-1))
+            if len(kept) > 2 and float(scores.abs().sum()) > 0:
+                break
+            x = self.back(scores)  # (1, width)
+            x = x.mT.mT  # (width, 1)  #! false
+        return torch.stack(kept, 1)  # (1, most)  #! cannot tell

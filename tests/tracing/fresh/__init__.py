@@ -36,7 +36,7 @@ TWELFTH, THIRTEENTH = programs_in("twelfth.txt"), programs_in("thirteenth.txt")
 FOURTEENTH = programs_in("fourteenth.txt")
 FIFTEENTH, SIXTEENTH = programs_in("fifteenth.txt"), programs_in("sixteenth.txt")
 SEVENTEENTH = programs_in("seventeenth.txt")
-EIGHTEENTH = programs_in("eighteenth.txt")
+EIGHTEENTH, NINETEENTH = programs_in("eighteenth.txt"), programs_in("nineteenth.txt")
 
 
 def _in_the_first_half(program: Program) -> bool:

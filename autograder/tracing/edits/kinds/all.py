@@ -31,6 +31,7 @@ from autograder.tracing.edits.kinds.slices import of_slices
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.edits.kinds.statements import of_statements
 from autograder.tracing.edits.kinds.sums import of_sums
+from autograder.tracing.edits.kinds.together import of_what_stands_together
 from autograder.tracing.edits.kinds.unread import of_what_is_read
 
 KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
@@ -60,6 +61,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_neighbours,
     of_siblings,
     of_what_it_is_named,
+    of_what_stands_together,
     of_what_is_missing,
 )
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from autograder.tracing.edits.kinds.counts import HEADS
 from autograder.tracing.edits.kinds.names import is_sure, keeps
 from autograder.tracing.edits.kinds.numbers import TURNS
 from autograder.tracing.edits.kinds.source import Edit, Source, number
@@ -56,7 +57,12 @@ OTHERS = {
     for name in kind.split()
 }
 # What a function does not do that another does; nobody takes them for one another the other way.
-OTHERS |= {"empty": ["zeros"], "empty_like": ["zeros_like"], "no_grad": ["enable_grad"]}
+OTHERS |= {
+    "isqrt": ["sqrt"],
+    "empty": ["zeros"],
+    "empty_like": ["zeros_like"],
+    "no_grad": ["enable_grad"],
+}
 ZEROS = ("zeros_like", "zeros", "new_zeros")
 MASKED = ("masked_fill", "masked_fill_", "where")
 LIMITS = ("min", "max", "tiny", "eps", "smallest_normal", "resolution")  # of `torch.finfo(..)`
@@ -67,6 +73,7 @@ CEIL = "-int(-({}) // 1)"
 TURNED = ("t", "transpose", "swapaxes")  # what turns a matrix
 INVERSES = ("inv", "pinv", "inverse", "solve")
 EIGENVALUES = ("eigvals", "eig", "eigvalsh", "eigh")
+MOST_HEADS = 2  # names that may be how many there are
 LIBRARIES = ("torch", "F", "math", "np", "nn")
 
 
@@ -130,8 +137,20 @@ def _another_function(source: Source, node: ast.Call) -> Iterator[Edit]:
         start, end = source.span(node.func)
         how = f"`{name}` is not what belongs in `{source.shown(node)}`"
         # The softmax of a log_softmax is a softmax: before a second one both would be right.
-        rank = 4 if other == "log_softmax" else 0
+        rank = 4 if other == "log_softmax" else 2 * int(_is_on_purpose(source, node))
         yield source.with_span(node, (end - len(name), end), other, how, rank)
+
+
+def _is_on_purpose(source: Source, node: ast.Call) -> bool:
+    """Whether something is divided by its own sum, or its own maximum taken off, as a softmax does:
+    another function there is no slip."""
+    around, of = source.parent[node], getattr(node.func, "value", None)
+    while isinstance(around, ast.Attribute | ast.Subscript):  # `x.max(-1, keepdim=True).values`
+        around = source.parent[around]
+    if not isinstance(around, ast.BinOp) or of is None or source.of(around.left) != source.of(of):
+        return False
+    signs = {"sum": ast.Div, "max": ast.Sub, "amax": ast.Sub}
+    return isinstance(around.op, signs.get(callee(node), ()))
 
 
 def _of_heads_first(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -467,6 +486,25 @@ def _of_folded(source: Source, node: ast.Call) -> Iterator[Edit]:
         own, (c, d) = source.of(node.func.value), map(source.of, node.args[1:])
         new = f"{own}.view({a}, {c}, {b}, {d}).transpose(1, 2).reshape({a} * {b}, {c}, {d})"
         how = f"`{callee(node)}` takes the numbers as they lie, and another order is meant"
+        yield source.with_expression(node, new, how, 1)
+    elif first is not None:
+        yield from _of_heads_that_are_items(source, node)
+
+
+def _of_heads_that_are_items(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`x.view(b, t, heads * size)` of `[b * heads, t, size]`: the heads have to be turned first."""
+    own, (b, t, all_) = source.of(node.func.value), map(source.of, node.args)
+    last, heads = node.args[2], []
+    if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Mult):
+        heads = [source.of(last.left), source.of(last.right)]
+    else:
+        names = {n.id for n in source.names(source.function(node))}
+        every = [n for n in source.inside(source.tree) if isinstance(n, ast.Attribute)]
+        names |= {text for n in every if (text := source.of(n)).startswith("self.")}
+        heads = sorted(each for each in names if HEADS.match(each.rpartition(".")[2]))
+    how = f"`{source.shown(node)}` takes the heads for items as they lie, and mixes their tokens"
+    for each in heads[:MOST_HEADS]:
+        new = f"{own}.reshape({b}, {each}, {t}, -1).transpose(1, 2).reshape({b}, {t}, {all_})"
         yield source.with_expression(node, new, how, 1)
 
 

@@ -42,6 +42,7 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_neighbours(source, node)
         yield from _of_a_group(source, node)
         yield from _of_a_whole_block(source, node)
+        yield from _of_a_window(source, node)
         yield from _of_what_is_seen(source, node)
     elif isinstance(node, ast.Compare):
         yield from _of_neighbours_on_both_sides(source, node)
@@ -69,6 +70,18 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _longer(source, node)
     elif isinstance(node, ast.While):
         yield from _of_what_was_there(source, node)
+
+
+def _of_a_window(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`place // window * window`, where blocks begin: each place has a window of its own."""
+    for inner, width in ((node.left, node.right), (node.right, node.left)):
+        blocks = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.FloorDiv)
+        size = source.of(width)
+        if isinstance(node.op, ast.Mult) and blocks and source.of(inner.right) == size:
+            how = f"`{source.shown(node)}` is where a block begins, which is the same for all of it"
+            place = source.in_brackets(inner.left)
+            for new in (f"max(0, {place} - {size} + 1)", f"max(0, {place} - {size})"):
+                yield source.with_text(node, new, how, 1)
 
 
 def _of_what_is_seen(source: Source, node: ast.BinOp) -> Iterator[Edit]:

@@ -18,6 +18,8 @@ def of_hooks(source: Source, node: ast.AST) -> Iterator[Edit]:
     comes out."""
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         yield from _of_what_goes_in(source, node)
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield from _of_the_first_of_a_tuple(source, node)
     if not isinstance(node, ast.Expr | ast.Assign) or not isinstance(node.value, ast.Call):
         return
     if not callee(node.value).endswith("_hook") or "remove" in source.called:
@@ -54,6 +56,16 @@ def _of_what_goes_in(source: Source, node: ast.Subscript) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` is the first of the batch where a layer gives no tuple"
         new = f"{source.of(node)} if isinstance({given[2]}, tuple) else {given[2]}"
         yield source.with_expression(node, new, how, 1)
+
+
+def _of_the_first_of_a_tuple(source: Source, node: ast.Name) -> Iterator[Edit]:
+    """`x - y` in a function that is given a module and what goes in, which is a tuple."""
+    function, parent = source.function(node), source.parent[node]
+    given = [a.arg for a in function.args.args][-2:] if function is not None else []
+    hooks = any(name.endswith("_pre_hook") for name in source.called)
+    if hooks and len(given) == 2 and node.id == given[1] and isinstance(parent, ast.BinOp):
+        how = f"`{node.id}` is a tuple of all that goes in, and not the first of it"
+        yield source.with_text(node, f"{node.id}[0]", how)
 
 
 def _with(

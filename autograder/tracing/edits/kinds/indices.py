@@ -129,6 +129,8 @@ def _of_texts(source: Source, node: ast.Constant) -> Iterator[Edit]:
     if node.value in SETTINGS and isinstance(parent, ast.keyword):
         how = f"`{source.shown(parent)}` is not what belongs there"
         yield source.with_text(node, repr(SETTINGS[node.value]), how, 1)
+    if isinstance(parent, ast.keyword | ast.Call):
+        yield from _of_what_it_is_compared_with(source, node)
     is_key = isinstance(parent, ast.Subscript | ast.Dict | ast.Tuple | ast.List)
     if is_key or (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add)):
         others = {
@@ -145,6 +147,16 @@ def _of_texts(source: Source, node: ast.Constant) -> Iterator[Edit]:
         alike += [other for other in others if other not in alike]
         for other in alike[:MOST_KEYS]:
             yield source.with_text(node, repr(other), how, 2)
+
+
+def _of_what_it_is_compared_with(source: Source, node: ast.Constant) -> Iterator[Edit]:
+    """`where="output"`, where something asks for `where == "input"`."""
+    compared = [n for n in source.inside(source.tree) if isinstance(n, ast.Compare)]
+    texts = [c.value for n in compared for c in n.comparators if isinstance(c, ast.Constant)]
+    how = f"`{source.shown(node)}` is not the text that belongs in `{{}}`"
+    for other in dict.fromkeys(t for t in texts if isinstance(t, str) and t != node.value):
+        said = how.format(source.shown(source.parent[node]))
+        yield source.with_text(node, repr(other), said)
 
 
 def _mixed(key: str, others: Iterable[str]) -> Iterator[str]:
@@ -231,7 +243,8 @@ def _of_a_count(source: Source, node: ast.Subscript) -> Iterator[Edit]:
 
 def _of_one_in_a_loop(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     """One item, in a loop over all of them, where the loop's own is meant."""
-    if not isinstance(node.ctx, ast.Load) or not isinstance(node.slice, ast.Constant):
+    place = isinstance(node.slice, ast.Constant) or number(node.slice) is not None
+    if not (place and isinstance(node.ctx, ast.Load)):
         return
     for loop in source.around(node):
         one_by_one = isinstance(loop, ast.For) and isinstance(loop.target, ast.Name)
@@ -297,8 +310,9 @@ def _from_the_end(source: Source, node: ast.Subscript) -> Iterator[Edit]:
 
 
 def _of_one_too_many(source: Source, node: ast.Subscript) -> Iterator[Edit]:
-    """The first of what is no collection."""
-    if not isinstance(node.ctx, ast.Load) or not isinstance(node.slice, ast.Constant):
+    """The first, or the last, of what is meant as a whole."""
+    place = isinstance(node.slice, ast.Constant) or number(node.slice) is not None
+    if not (place and isinstance(node.ctx, ast.Load)):
         return
     if isinstance(node.value, ast.Name | ast.Attribute | ast.Call):
         how = f"`[{source.of(node.slice)}]` does not belong there: `{source.shown(node)}`"

@@ -26,6 +26,8 @@ def of_methods(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of how one function of a library is called."""
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         yield from _only_named(source, node)
+    elif isinstance(node, ast.Expr):
+        yield from _kept_once(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_the_first_result(source, node)
         yield from _of_a_list_of_tensors(source, node)
@@ -39,6 +41,16 @@ def of_methods(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_lists_of_numbers(source, node)
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
         yield from _of_a_report(source, node, node.value)
+
+
+def _kept_once(source: Source, node: ast.Expr) -> Iterator[Edit]:
+    """`seen.setdefault(key, value)`, which keeps what an earlier call put there."""
+    call = node.value
+    known = isinstance(call, ast.Call) and callee(call) == "setdefault" and len(call.args) == 2
+    if known and isinstance(call.func, ast.Attribute):
+        key, value = map(source.of, call.args)
+        how = f"`{source.shown(call)}` keeps what was there before"
+        yield source.with_text(node, f"{source.of(call.func.value)}[{key}] = {value}", how)
 
 
 def _only_named(source: Source, node: ast.Attribute) -> Iterator[Edit]:

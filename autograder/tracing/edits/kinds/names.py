@@ -16,6 +16,7 @@ SEEN = {"keep", "kept", "keeps", "real", "seen", "sees", "visible", "allowed", "
 SEEN |= {"past", "attend", "attended", "open", "lower", "tril", "earlier", "known", "present"}
 HIDDEN = {"hide", "hides", "hidden", "future", "later", "pad", "padding", "padded", "blocked"}
 HIDDEN |= {"block", "banned", "forbidden", "upper", "triu", "dropped", "drop", "invalid", "removed"}
+MAKERS = ("arange", "linspace", "zeros", "ones", "full", "eye", "rand", "randn", "randint", "range")
 FILLED = ("bernoulli", "bernoulli_", "full", "full_like", "fill_", "Dropout", "dropout")
 OF_SIZES = ("Linear", "Embedding", "LayerNorm")  # layers that are made of sizes
 WORD = re.compile(r"[a-z]+")
@@ -94,12 +95,17 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
     if renamed:  # another name for it alone, unless what is made and read nowhere was meant
         if any(_is_alias_of(n, targets) for n in source.inside(function)):
             return  # it may have been meant there
-        known = [other for other in known if other not in read]
+        counted = sizes(source, function)
+        numbers = counted if node.id in counted else ()
+        known = [other for other in known if other not in read or other in numbers]
     unsure = not is_sure(source, node)
     # `x + layer(y)`: of what stands in one expression the one is easily taken for the other.
     around = [n for n in source.around(node) if isinstance(n, ast.BinOp)]
     beside = _names(around[-1]) if around else set()
+    anew = any(_is_made_anew(each) for each in source.made(function, node.id))
     for other in known:
+        if anew and other not in read:
+            continue  # the line that makes numbers of its own is told then
         if other != node.id and of_one_type(source, node, other):
             alike = _are_of_a_kind(source, function, node.id, other) or other in beside
             rank = 2 if alike else 4
@@ -129,6 +135,11 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         how = f"`{node.id}` is not the number that belongs in `{shown_around(source, node)}`"
         for new in (f"{node.id} + 1", f"{node.id} - 1", f"{node.id} ** 0.5"):
             yield source.with_expression(node, new, how, 3)
+
+
+def _is_made_anew(value: ast.expr) -> bool:
+    """Whether an expression makes numbers out of none: `torch.arange(n)`."""
+    return isinstance(value, ast.Call) and callee(value) in MAKERS
 
 
 def _count_rounds(source: Source, function: ast.FunctionDef, node: ast.Name) -> set[str]:
@@ -291,8 +302,10 @@ def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
         if isinstance(node, ast.For | ast.comprehension) and isinstance(node.iter, ast.Call):
             called, target = callee(node.iter), node.target
             if called == "enumerate" and isinstance(target, ast.Tuple):
-                target = target.elts[0]
-            found |= _names(target) if called in ("range", "enumerate") else set()
+                of = node.iter.args[0] if node.iter.args else node.iter
+                found |= _names(target) if _is_listed(of) else _names(target.elts[0])
+                continue
+            found |= _names(target) if called == "range" or _is_listed(node.iter) else set()
         elif isinstance(node, ast.Assign) and _is_a_size(node.value, found):
             found |= {name for target in node.targets for name in _names(target)}
         elif isinstance(node, ast.Call) and callee(node) in OF_SIZES:
@@ -300,6 +313,11 @@ def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod):
             found |= {each.id for each in (node.left, node.right) if isinstance(each, ast.Name)}
     return found
+
+
+def _is_listed(node: ast.expr) -> bool:
+    """Whether an expression gives the numbers of a tensor in a list."""
+    return isinstance(node, ast.Call) and callee(node) == "tolist"
 
 
 def _names(target: ast.AST) -> set[str]:
@@ -343,7 +361,16 @@ def is_sure(source: Source, node: ast.AST) -> bool:
     read = [n.lineno for n in same if isinstance(n.ctx, ast.Load)]
     if sum(before < line <= until for line in read) > 1:
         return True
+    if any(_is_one_of_a_round(source, n) for n in same):
+        return True
     return any(_is_called_after(source, n) for n in same if n.lineno == before)
+
+
+def _is_one_of_a_round(source: Source, node: ast.Name) -> bool:
+    """Whether a loop gives a variable its value, with others beside it: `for i, x in ...`."""
+    around = source.parent[node]
+    loop = source.parent[around] if isinstance(around, ast.Tuple) else None
+    return isinstance(loop, ast.For) and loop.target is around
 
 
 def _is_called_after(source: Source, node: ast.Name) -> bool:

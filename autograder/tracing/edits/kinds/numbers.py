@@ -112,9 +112,10 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
             axes = [a for a in (TURNED if value >= 0 else TURNED_AT_THE_END) if a not in beside]
         if getattr(call, "func", None) is not None and callee(call) == "unsqueeze":
             axes = sorted(axes)  # the last one, which is right for any number of axes, comes first
+        usual = value == -1 and isinstance(call, ast.Call) and callee(call) == "softmax"
         for other in axes:
             if other != value:
-                yield source.with_text(node, str(other), how)
+                yield source.with_text(node, str(other), how, int(usual))
         return
     how = f"`{source.shown(node)}` is not the number that belongs there"
     if isinstance(parent, ast.BinOp | ast.keyword):

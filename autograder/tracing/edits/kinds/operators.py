@@ -63,6 +63,7 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
     """The changes of one operation."""
     if isinstance(node, ast.BinOp) and type(node.op) in SIGNS:
         yield from _of_two_sides(source, node)
+        yield from _one_behind_the_other(source, node)
         yield from _of_infinity(source, node)
         yield from _of_the_sign(source, node)
         yield from _of_brackets(source, node)
@@ -86,6 +87,16 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield source.with_expression(node, new, how, 1)
     elif isinstance(node, ast.AugAssign) and type(node.op) in SIGNS:
         yield from _of_change_in_place(source, node)
+
+
+def _one_behind_the_other(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`one + other` of tensors, as if they were lists."""
+    alone = isinstance(source.parent[node], ast.Return | ast.Assign)
+    sides = [isinstance(n, ast.Name | ast.Call | ast.Subscript) for n in (node.left, node.right)]
+    if isinstance(node.op, ast.Add) and alone and all(sides):
+        how = f"`{source.shown(node)}` adds numbers that belong one behind the other"
+        new = f"torch.cat(({source.of(node.left)}, {source.of(node.right)}))"
+        yield source.with_text(node, new, how, 2)
 
 
 def _of_both_sides(source: Source, node: ast.Compare) -> Iterator[Edit]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 
 from autograder.tracing.edits.kinds.counts import IN_TURN
 from autograder.tracing.edits.kinds.names import sizes
@@ -21,6 +22,7 @@ def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.BinOp):
         yield from _dealt_out_in_turn(source, node)
     elif isinstance(node, ast.Call):
+        yield from _of_all_in_a_round(source, node)
         yield from _with_the_rounds_before(source, node)
         yield from _up_to_this_round(source, node)
     elif isinstance(node, ast.Compare):
@@ -28,10 +30,13 @@ def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_the_whole(source, node)
     elif isinstance(node, ast.List) and isinstance(node.ctx, ast.Load):
         yield from _every_one(source, node)
+    elif isinstance(node, ast.Assign | ast.AugAssign):
+        yield from _to_another_maximum(source, node)
     elif isinstance(node, ast.For):
         yield from _not_put_back(source, node)
         yield from _through_some_keys(source, node)
         yield from _read_while_it_is_filled(source, node)
+        yield from _by_the_outer_name(source, node)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_all_for_each(source, node)
 
@@ -73,6 +78,17 @@ def _read_while_it_is_filled(source: Source, node: ast.For) -> Iterator[Edit]:
         new = f"{copy}\n{' ' * node.col_offset}{new}"
         how = f"`{source.shown(place)}` is filled while others still need `{name}` as it was"
         yield source.with_span(place, (start, end), new, how, 1)
+
+
+def _by_the_outer_name(source: Source, node: ast.For) -> Iterator[Edit]:
+    """`for i in ...` in a round of `for i in ...`, which needs its own `i` afterwards."""
+    loops = [n for n in source.around(node) if isinstance(n, ast.For)]
+    taken = {t.id for n in loops for t in ast.walk(n.target) if isinstance(t, ast.Name)}
+    for name in sorted({t.id for t in ast.walk(node.target) if isinstance(t, ast.Name)} & taken):
+        how = f"`{name}` is the number of the round around this loop, too, which is lost here"
+        within = [n for each in (node.target, *node.body) for n in source.names(each)]
+        new = {n: f"{name}_within" for n in within if n.id == name}
+        yield source.with_parts(node, new, how, 1)
 
 
 def _is_at(source: Source, node: ast.Name, index: str) -> bool:
@@ -140,7 +156,18 @@ def _with_the_rounds_before(source: Source, node: ast.Call) -> Iterator[Edit]:
             added = added_to(source, each, name)
             if added is not None and each.lineno < node.lineno:
                 how = f"`{name}` holds what the rounds before gave, too"
-                yield source.with_text(node.args[0], source.of(added), how)
+                edit = source.with_text(node.args[0], source.of(added), how)
+                # What has a name of its own could be kept; else all is to begin anew in a round.
+                begun = None if isinstance(added, ast.Name) else _begun(source, loop, name)
+                how = f"`{name}` begins once, and so it holds what the rounds before gave, too"
+                yield replace(edit, how=how).told_of(begun) if begun else edit
+
+
+def _begun(source: Source, loop: ast.For | ast.While, name: str) -> int | None:
+    """The last line in front of a loop that gives a variable its value."""
+    function = source.function(loop)
+    stored = [n for n in source.names(function) if n.id == name and isinstance(n.ctx, ast.Store)]
+    return max((n.lineno for n in stored if n.lineno < loop.lineno), default=None)
 
 
 def _up_to_this_round(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -198,6 +225,35 @@ def _of_the_whole(source: Source, node: ast.Compare) -> Iterator[Edit]:
     how = f"`{source.shown(node)}` compares places in two tiles, and not in the whole"
     for one, other in itertools.permutations(starts[:2], 2):
         yield source.with_expression(node, f"{one} + {left} {sign} {other} + {right}", how, 1)
+
+
+def _to_another_maximum(source: Source, node: ast.Assign | ast.AugAssign) -> Iterator[Edit]:
+    """`total = total + exp(x - new)` in front of `most = new`: what was added up before is of the
+    exponentials less the old maximum."""
+    target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+    name, loop = source.of(target), source.parent[node]
+    added = added_to(source, node, name)
+    calls = source.calls(added) if added is not None else []
+    if not isinstance(loop, ast.For) or "exp" not in map(callee, calls):
+        return
+    behind = [n for n in loop.body[loop.body.index(node) :] if isinstance(n, ast.Assign)]
+    for each in (n for n in behind if isinstance(n.value, ast.Name)):
+        most, new = source.of(each.targets[0]), each.value.id
+        if new in {n.id for n in source.names(added)}:
+            how = f"`{name}` goes on without what `{new}` is more than `{most}`"
+            text = f"{name} = {name} * torch.exp({most} - {new}) + {source.in_brackets(added)}"
+            yield source.with_text(node, text, how, 1)
+
+
+def _of_all_in_a_round(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`lengths.max()` in a round of a loop over items, each of which has a length of its own."""
+    of = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if callee(node) not in EXTREMES or node.args or node.keywords or not isinstance(of, ast.Name):
+        return
+    how = f"`{source.shown(node)}` is one number for all rounds, and each has its own"
+    for loop in (n for n in source.around(node) if isinstance(n, ast.For)):
+        for target in [t for t in ast.walk(loop.target) if isinstance(t, ast.Name)][:1]:
+            yield source.with_text(node, f"{of.id}[{target.id}]", how, 1)
 
 
 def _of_all_for_each(source: Source, node: ast.Name) -> Iterator[Edit]:

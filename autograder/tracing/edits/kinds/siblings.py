@@ -4,6 +4,7 @@ that is not called as the others are, places that each round counts from 0."""
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import names_of, sizes
@@ -27,6 +28,8 @@ def of_siblings(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _not_called(source, node)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         yield from _without_the_factor(source, node)
+    elif isinstance(node, ast.Tuple) and isinstance(source.parent[node], ast.Return):
+        yield from _without_what_one_has(source, node)
 
 
 def _as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
@@ -86,6 +89,15 @@ def _without_the_factor(source: Source, node: ast.AugAssign) -> Iterator[Edit]:
             how = f"`{shown}` is not multiplied with `{name}`, as is done in line {other.lineno}"
             new = f"{name} * ({source.of(node.value)})"
             yield source.with_text(node.value, new, how, 1)
+
+
+def _without_what_one_has(source: Source, node: ast.Tuple) -> Iterator[Edit]:
+    """`return grad_q * scale, grad_k`, where both need the factor."""
+    factors = {_factor(each) for each in node.elts} - {None}
+    for name, each in itertools.product(sorted(factors), node.elts):
+        if isinstance(each, ast.Name) and each.id != name:
+            how = f"`{each.id}` is not multiplied with `{name}`, as what stands beside it is"
+            yield source.with_text(each, f"{each.id} * {name}", how)
 
 
 def _factor(value: ast.expr) -> str | None:

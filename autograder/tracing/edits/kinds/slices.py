@@ -104,6 +104,7 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
     width = _width(source, node)
     if width == "1" and not start.isdigit():  # from the last place on, -1, to 0 there is nothing
         yield source.with_text(node, f"[{start}]", how, 1)
+        yield source.with_text(node, f"{start}:({end}) or None", how, 1)
     if width:  # the blocks of a loop lie one behind the other
         ways += [(f"{start} * ({width})", f"({start} + 1) * ({width})", step)]
     if start and end:  # the next one of each

@@ -113,7 +113,15 @@ class Source:
         return (n for n in self.inside(self.tree) if isinstance(n, ast.FunctionDef))
 
     def nodes(self) -> Iterator[ast.AST]:
-        """All syntax inside of functions, and of their defaults, in the order of the text."""
+        """All syntax inside of functions, and of their defaults, in the order of the text; behind
+        it what stands at the top of the text and of its classes, as settings do."""
+        yield from self._in_functions()
+        for top in self.inside(self.tree):
+            if isinstance(top, ast.Module | ast.ClassDef):
+                made = [s.value for s in top.body if isinstance(s, ast.Assign)]
+                yield from (node for value in made for node in self.inside(value))
+
+    def _in_functions(self) -> Iterator[ast.AST]:
         for function in self.functions():
             if any(isinstance(n, ast.FunctionDef) for n in self.around(function)):
                 continue  # it is part of the one around it

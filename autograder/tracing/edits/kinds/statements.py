@@ -234,7 +234,8 @@ def _first_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
 
 def _makes_what_changes(source: Source, node: ast.stmt, loop: ast.For | ast.While) -> bool:
     """Whether a statement makes a variable which a loop fills, or goes on with."""
-    own = {t.id for t in getattr(node, "targets", ()) if isinstance(t, ast.Name)}
+    targets = [n for t in getattr(node, "targets", ()) for n in getattr(t, "elts", [t])]
+    own = {t.id for t in targets if isinstance(t, ast.Name)}
     inside = [n for n in source.inside(loop) if isinstance(n, ast.Assign | ast.AugAssign)]
     changed = [t for n in inside for t in getattr(n, "targets", None) or [n.target]]
     calls = [n.func for n in source.inside(loop) if isinstance(n, ast.Call)]
@@ -252,7 +253,16 @@ def _first_out_of_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:
     head = source.starts[node.lineno - 1]
     how = f"it runs in each round of the loop of line {node.lineno}, and should run once"
     new = own + source.text[head:start]
-    yield source.with_span(first, (head, end), new, how, 2)
+    lost = _makes_what_changes(source, first, node) and _is_read_behind(source, first, node)
+    yield source.with_span(first, (head, end), new, how, 1 if lost else 2)
+
+
+def _is_read_behind(source: Source, node: ast.stmt, loop: ast.For) -> bool:
+    """Whether something behind a loop reads what a statement makes."""
+    own = {n.id for n in source.names(node) if isinstance(n.ctx, ast.Store)}
+    names = source.names(source.function(loop) or source.tree)
+    behind = {n.id for n in names if n.lineno > loop.end_lineno and isinstance(n.ctx, ast.Load)}
+    return bool(own & behind)
 
 
 def _returned(source: Source, node: ast.FunctionDef) -> Iterator[Edit]:

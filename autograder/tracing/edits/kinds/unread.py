@@ -4,11 +4,14 @@ reads."""
 from __future__ import annotations
 
 import ast
+import itertools
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.names import MAKERS
+from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee, made_in
 
+SHIFTS = ("tril", "triu", "roll", "arange", "range")  # what takes a number for where to begin
 MOST = 4  # names or expressions that are put in one place
 
 
@@ -18,6 +21,8 @@ def of_what_is_read(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_older_states(source, node)
     if isinstance(node, ast.BinOp | ast.Call):
         yield from _computed_as_it_was(source, node)
+    if isinstance(node, ast.Call) and callee(node) in (*MAKERS, *SHIFTS):
+        yield from _of_what_is_given(source, node)
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
         return
     yield from _as_an_argument(source, node, node.targets[0])
@@ -61,6 +66,22 @@ def _computed_as_it_was(source: Source, node: ast.expr) -> Iterator[Edit]:
         if any(n.lineno in between and name in map(source.of, n.targets) for n in made):
             how = f"`{source.shown(node)}` is what `{name}` was before it was changed"
             yield source.with_text(node, name, how, 1)
+
+
+def _of_what_is_given(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`torch.arange(n)`, in a function that is given `positions` and does not read them."""
+    function = source.function(node)
+    if function is None or function.name == "__init__":
+        return
+    read = {n.id for n in source.names(function)}
+    unread = [a.arg for a in function.args.args if a.arg not in read and a.arg != "self"]
+    shifts = [n for n in node.args if number(n) is not None and callee(node) in SHIFTS]
+    for name in unread[:MOST]:
+        how = f"`{source.shown(node)}` is made with no regard to `{name}`, which is given"
+        if callee(node) in MAKERS:
+            yield source.with_text(node, name, how, 1)
+        for each, sign in itertools.product(shifts, "+-"):
+            yield source.with_text(each, f"{source.of(each)} {sign} {name}", how, 1)
 
 
 def _put_together_too_early(source: Source, node: ast.Assign, target: ast.expr) -> Iterator[Edit]:
