@@ -24,6 +24,8 @@ def of_siblings(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _as_elsewhere(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "arange" and node.args:
         yield from _counted_on(source, node)
+    elif isinstance(node, ast.Call) and callee(node) == "cumsum":
+        yield from _without_its_beginning(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         yield from _not_called(source, node)
     elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
@@ -73,6 +75,25 @@ def _not_called(source: Source, node: ast.Attribute) -> Iterator[Edit]:
     for text in list(dict.fromkeys(map(source.of, given)))[:MOST_GIVEN]:
         how = f"`{source.of(node)}` is not called there"
         yield source.with_text(node, f"{source.of(node)}({text})", how, 1)
+
+
+def _without_its_beginning(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`k.cumsum(1)`, beside `state[:, None] + kv.cumsum(1)`, which goes on from what is given."""
+    function = source.function(node)
+    given = [a.arg for a in function.args.args] if function is not None else []
+    adds = [n for n in source.inside(function) if isinstance(n, ast.BinOp)] if given else []
+    adds = [n for n in adds if isinstance(n.op, ast.Add)]
+    sides = [pair for n in adds for pair in ((n.left, n.right), (n.right, n.left))]
+    begun = [(one, two) for one, two in sides if isinstance(two, ast.Call)]
+    begun = [(one, two) for one, two in begun if callee(two) == "cumsum" and two is not node]
+    for first, other in begun[:1]:
+        names = [n for n in source.names(first) if n.id in given]
+        for name, start in itertools.product(names[:1], given):
+            how = f"`{source.shown(node)}` begins with nothing, and line {other.lineno} does not"
+            (begin, end), (since, until) = source.span(first), source.span(name)
+            new = f"{source.text[begin:since]}{start}{source.text[until:end]}"
+            if start != name.id:
+                yield source.with_expression(node, f"{new} + {source.of(node)}", how, 1)
 
 
 def _without_the_factor(source: Source, node: ast.AugAssign) -> Iterator[Edit]:

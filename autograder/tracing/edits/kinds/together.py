@@ -23,6 +23,8 @@ def of_what_stands_together(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.BinOp):
         yield from _of_a_variable(source, node, [node.left, node.right])
         yield from _of_a_size(source, node)
+    elif isinstance(node, ast.Assign):
+        yield from _of_a_slice(source, node)
 
 
 def _of_a_variable(source: Source, node: ast.expr, parts: list[ast.expr]) -> Iterator[Edit]:
@@ -41,6 +43,21 @@ def _of_a_variable(source: Source, node: ast.expr, parts: list[ast.expr]) -> Ite
             how = f"`{name}` is taken where another belongs, in `{shown_around(source, own[0])}`"
             edit = source.with_parts(node, dict.fromkeys(own, other), how, 3)
             yield replace(edit, by_name=True)
+
+
+def _of_a_slice(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`x[1:] = norm(x[1:])`, where all but the last, and not all but the first, are meant."""
+    parts = [n for n in source.inside(node) if isinstance(n, ast.Subscript)]
+    cuts = [n.slice for n in parts if isinstance(n.slice, ast.Slice)]
+    texts = {source.of(cut) for cut in cuts}
+    if len(cuts) < 2 or len(texts) != 1 or node.targets[0] not in parts:
+        return
+    (text,) = texts
+    start, _, end = text.partition(":")
+    turned = f":-({start})" if not end else f"-({end}):" if not start else ""
+    if turned and ":" not in end:
+        how = f"`[{text}]` stands for the other end of it, in `{source.shown(node)}`"
+        yield source.with_parts(node, dict.fromkeys(cuts, turned), how, 1)
 
 
 def _without_its_helper(source: Source, node: ast.Call) -> Iterator[Edit]:
