@@ -149,8 +149,8 @@ def _where_it_begins(finding: Finding, text: Text) -> Finding:
     made = [line for line in (_made_in(text, name) for name in names) if line is not None]
     line = _where_all_are_drawn(text)
     if made and line is None:
-        alike = finding.check.endswith("all equal")  # then one call is for several
-        line = made[0] if alike else _in_their_helper(text, made, plain=True)[0]
+        shared = finding.check.endswith("all equal")  # then one call is for several
+        line = made[0] if shared else _in_their_helper(text, made, plain=True)[0]
         line = _where_it_draws(text, line, finding.check not in DRAWN)
     if line is None:
         return finding

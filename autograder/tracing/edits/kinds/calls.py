@@ -494,7 +494,7 @@ def _of_folded(source: Source, node: ast.Call) -> Iterator[Edit]:
 def _of_heads_that_are_items(source: Source, node: ast.Call) -> Iterator[Edit]:
     """`x.view(b, t, heads * size)` of `[b * heads, t, size]`: the heads have to be turned first."""
     own, (b, t, all_) = source.of(node.func.value), map(source.of, node.args)
-    last, heads = node.args[2], []
+    last = node.args[2]
     if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Mult):
         heads = [source.of(last.left), source.of(last.right)]
     else:

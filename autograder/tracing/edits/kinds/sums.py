@@ -121,9 +121,8 @@ def _one_at_least(source: Source, node: ast.Call) -> Iterator[Edit]:
     if len(own) == 1:
         how = f"`{source.shown(node)}` leaves what is more than 0 as it is"
         yield source.with_expression(node, f"{source.in_brackets(own[0])} + 1", how, SURE)
-        (least,) = [n for n in given if number(n) == 1][:1]
         how = f"`{source.shown(node)}` makes 1 of what is less than that, too"
-        yield source.with_text(least, "1e-12", how)
+        yield source.with_text(next(n for n in given if number(n) == 1), "1e-12", how)
 
 
 def _of_each_number_first(source: Source, node: ast.Call) -> Iterator[Edit]:
