@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.calls import of_library
 from autograder.tracing.edits.kinds.operators import SIGNS
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, number, of_library
 
 # Functions of sizes, and what takes numbers apart: nothing is computed in them.
 OTHERS = ("size", "len", "range", "int", "float", "append", "print", "zip", "list", "tuple", "dim")

@@ -8,10 +8,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.kinds.counts import HEADS
+from autograder.tracing.edits.kinds.layouts import (
+    of_heads_as_items,
+    of_heads_first,
+    of_layout,
+    of_repeats,
+    of_spread,
+)
 from autograder.tracing.edits.kinds.names import is_sure, keeps
 from autograder.tracing.edits.kinds.numbers import TURNS
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import Edit, Source, number, of_library
 from autograder.tracing.text import callee
 
 FIXED = ("zeros", "ones", "full", "arange")  # how functions begin that make the same numbers
@@ -66,15 +72,12 @@ OTHERS |= {
 ZEROS = ("zeros_like", "zeros", "new_zeros")
 MASKED = ("masked_fill", "masked_fill_", "where")
 LIMITS = ("min", "max", "tiny", "eps", "smallest_normal", "resolution")  # of `torch.finfo(..)`
-JOINS = ("reshape", "view", "flatten", "unflatten")
 PAIRS = ("max", "min", "topk", "sort", "median", "mode", "kthvalue")
 WHOLE = ("round", "int", "math.floor", "math.ceil", "floor", "ceil")  # what makes whole numbers
 CEIL = "-int(-({}) // 1)"
 TURNED = ("t", "transpose", "swapaxes")  # what turns a matrix
 INVERSES = ("inv", "pinv", "inverse", "solve")
 EIGENVALUES = ("eigvals", "eig", "eigvalsh", "eigh")
-MOST_HEADS = 2  # names that may be how many there are
-LIBRARIES = ("torch", "F", "math", "np", "nn")
 
 
 def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -85,20 +88,20 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _arguments(source, node)
         yield from _of_mask(source, node)
         yield from _of_triangles(source, node)
-        yield from _of_layout(source, node)
+        yield from of_layout(source, node)
         yield from _of_a_start(source, node)
-        yield from _of_repeats(source, node)
-        yield from _of_spread(source, node)
+        yield from of_repeats(source, node)
+        yield from of_spread(source, node)
         yield from _of_pairs(source, node)
         yield from _of_joined(source, node)
         yield from _of_whole_numbers(source, node)
-        yield from _of_heads_as_items(source, node)
+        yield from of_heads_as_items(source, node)
         yield from _of_inverses(source, node)
         yield from _of_signs(source, node)
         yield from _of_copied_weights(source, node)
         yield from _of_the_symmetric_part(source, node)
         yield from _of_all_that_is_left(source, node)
-        yield from _of_heads_first(source, node)
+        yield from of_heads_first(source, node)
     elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         if node.attr in ("T", "mT", "data"):
             how = f"`{source.shown(node)}` turns what should stay as it is"
@@ -119,14 +122,6 @@ def of_calls(source: Source, node: ast.AST) -> Iterator[Edit]:
 def _is_called(source: Source, node: ast.Attribute) -> bool:
     parent = source.parent[node]
     return isinstance(parent, ast.Call) and parent.func is node
-
-
-def of_library(node: ast.expr) -> bool:
-    """Whether a function is one of a library's, `torch.softmax`, and no method."""
-    return isinstance(node, ast.Attribute) and (
-        (isinstance(node.value, ast.Name) and node.value.id in LIBRARIES)
-        or (isinstance(node.value, ast.Attribute) and node.value.attr in ("functional", "special"))
-    )
 
 
 def _another_function(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -151,24 +146,6 @@ def _is_on_purpose(source: Source, node: ast.Call) -> bool:
         return False
     signs = {"sum": ast.Div, "max": ast.Sub, "amax": ast.Sub}
     return isinstance(around.op, signs.get(callee(node), ()))
-
-
-def _of_heads_first(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """`wide.view(b, t, heads, 3 * size)`, of what holds all queries, all keys and all values."""
-    sizes = node.args if isinstance(node.func, ast.Attribute) else []
-    if callee(node) not in ("view", "reshape") or len(sizes) < 3:
-        return
-    heads, last = sizes[-2:]
-    three = isinstance(last, ast.BinOp) and 3 in (number(last.left), number(last.right))
-    apart = number(heads) == 3
-    if not (three or apart) or (apart and len(sizes) < 4):
-        return
-    heads = sizes[-3] if apart else heads
-    own = source.in_brackets(node.func.value)
-    new = f"{own}.unflatten(-1, (3, {source.of(heads)}, -1)).transpose(-3, -2)"
-    given = source.text[source.span(node.func)[1] : source.span(node)[1]]
-    how = f"`{source.shown(node)}` cuts into heads what lies in three blocks"
-    yield source.with_expression(node, f"{new}.reshape{given}", how, 0)
 
 
 def _of_all_that_is_left(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -240,17 +217,6 @@ def _none(source: Source, node: ast.Call) -> Iterator[Edit]:
     elif node.args and not isinstance(node.args[0], ast.Starred):
         kept = node.args[2] if name == "where" and len(node.args) == 3 else node.args[0]
         yield replace(source.with_expression(node, source.of(kept), how, 2), takes=True)
-
-
-def _of_heads_as_items(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """An average over the second axis, where that is joined with the first."""
-    function = node.func
-    axes = [*map(number, node.args), *(number(k.value) for k in node.keywords if k.arg == "dim")]
-    if callee(node) != "mean" or axes != [1] or of_library(function):
-        return
-    how = f"`{source.shown(node)}` averages over an axis that is to be joined with the first"
-    if isinstance(function, ast.Attribute):
-        yield source.with_expression(node, f"{source.of(function.value)}.flatten(0, 1)", how, 2)
 
 
 def _of_inverses(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -429,116 +395,6 @@ def _is_a_fill(source: Source, target: ast.expr | None) -> bool:
 def _is_minus_infinity(source: Source, node: ast.expr) -> bool:
     text = source.of(node).replace(" ", "")
     return "-" in text and ("inf" in text or (number(node) or 0) < -1e3)
-
-
-def _of_layout(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """Axes that have to be exchanged before a tensor's numbers are put into another shape."""
-    name = callee(node)
-    if name not in JOINS or not isinstance(node.func, ast.Attribute):
-        return
-    if of_library(node.func) or isinstance(node.func.value, ast.Call | ast.Name | ast.Attribute):
-        value = node.args[0] if of_library(node.func) and node.args else node.func.value
-        text = source.of(value)
-        how = (
-            f"`{name}` keeps the order of the numbers in `{source.shown(value)}`, so that axes mix"
-        )
-        rank = 2 if _is_turned(source, value) else 1  # then in another way than it should be
-        for a, b in ((1, 2), (-2, -1), (0, 1)):
-            yield source.with_text(value, f"({text}).transpose({a}, {b}).contiguous()", how, rank)
-        if len(node.args) == 2:
-            yield source.with_expression(node, f"({text}).transpose(-2, -1)", how, rank)
-    if name == "view":
-        how = "`view` needs numbers that lie one after the other"
-        start, end = source.span(node.func)
-        yield source.with_span(node, (end - len(name), end), "reshape", how)
-    # The new axes in another order, and then exchanged.
-    if name in ("reshape", "view") and [*map(number, node.args)] == [-1, 1]:
-        how = f"`{source.shown(node)}` makes a table of whatever comes in"
-        yield source.with_expression(node, f"{source.of(node.func.value)}.unsqueeze(-1)", how, 1)
-    if len(node.args) > 2 and name in ("reshape", "view"):
-        texts = [source.of(each) for each in node.args]
-        for i in range(len(texts) - 1):
-            other = [*texts[:i], texts[i + 1], texts[i], *texts[i + 2 :]]
-            receiver = source.of(node.func)
-            several = any(isinstance(n, ast.Starred) for n in node.args[:i])
-            at = i - len(texts) if several else i  # counted from the end, where that is known
-            new = f"{receiver}({', '.join(other)}).transpose({at}, {at + 1})"
-            how = f"`{name}` takes the numbers as they lie, and another order is meant"
-            yield source.with_expression(node, new, how, 1)
-    yield from _of_folded(source, node)
-
-
-def _is_turned(source: Source, value: ast.expr) -> bool:
-    """Whether the axes of an expression, or of the variable in it, are exchanged there."""
-    function = source.function(value)
-    names = {n.id for n in source.inside(value) if isinstance(n, ast.Name)}
-    made = [n for n in source.inside(function) if isinstance(n, ast.Assign)] if function else []
-    own = [n for n in made if names & set(map(source.of, n.targets))]
-    calls = (n for each in (value, *own) for n in source.inside(each) if isinstance(n, ast.Call))
-    return any(callee(n) in (*TURNS, "permute") for n in calls)
-
-
-def _of_folded(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """Two axes in one, `[a * b, c, d]`, cut from what lies in the order a, c, b."""
-    first = node.args[0] if len(node.args) == 3 and not of_library(node.func) else None
-    if isinstance(first, ast.BinOp) and isinstance(first.op, ast.Mult):
-        a, b = source.in_brackets(first.left), source.in_brackets(first.right)
-        own, (c, d) = source.of(node.func.value), map(source.of, node.args[1:])
-        new = f"{own}.view({a}, {c}, {b}, {d}).transpose(1, 2).reshape({a} * {b}, {c}, {d})"
-        how = f"`{callee(node)}` takes the numbers as they lie, and another order is meant"
-        yield source.with_expression(node, new, how, 1)
-    elif first is not None:
-        yield from _of_heads_that_are_items(source, node)
-
-
-def _of_heads_that_are_items(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """`x.view(b, t, heads * size)` of `[b * heads, t, size]`: the heads have to be turned first."""
-    own, (b, t, all_) = source.of(node.func.value), map(source.of, node.args)
-    last = node.args[2]
-    if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Mult):
-        heads = [source.of(last.left), source.of(last.right)]
-    else:
-        names = {n.id for n in source.names(source.function(node))}
-        every = [n for n in source.inside(source.tree) if isinstance(n, ast.Attribute)]
-        names |= {text for n in every if (text := source.of(n)).startswith("self.")}
-        heads = sorted(each for each in names if HEADS.match(each.rpartition(".")[2]))
-    how = f"`{source.shown(node)}` takes the heads for items as they lie, and mixes their tokens"
-    for each in heads[:MOST_HEADS]:
-        new = f"{own}.reshape({b}, {each}, {t}, -1).transpose(1, 2).reshape({b}, {t}, {all_})"
-        yield source.with_expression(node, new, how, 1)
-
-
-def _of_repeats(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """The whole axis again and again, where each of its places is to be repeated."""
-    many = [i for i, each in enumerate(node.args) if number(each) != 1]
-    if callee(node) == "repeat" and len(node.args) > 1 and len(many) == 1:
-        (axis,) = many
-        receiver, times = source.of(node.func.value), source.of(node.args[axis])
-        how = f"`{source.shown(node)}` repeats all one after the other, and not each"
-        new = f"{receiver}.repeat_interleave({times}, dim={axis})"
-        yield source.with_expression(node, new, how)
-
-
-def _of_spread(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """A new axis, along which each is repeated, on the other side of its neighbour."""
-    value = getattr(node.func, "value", None)
-    if callee(node) != "expand" or of_library(node.func) or value is None:
-        return
-    place, base = None, getattr(value, "value", None)
-    if isinstance(value, ast.Call) and callee(value) == "unsqueeze" and len(value.args) == 1:
-        place, base = number(value.args[0]), getattr(value.func, "value", None)
-    elif isinstance(value, ast.Subscript) and isinstance(value.slice, ast.Tuple):
-        new = [i for i, n in enumerate(value.slice.elts) if getattr(n, "value", 0) is None]
-        rest = [n for n in value.slice.elts if getattr(n, "value", 0) is not None]
-        place = new[0] if len(new) == 1 and {source.of(n) for n in rest} <= {":", "..."} else None
-    sizes = [source.of(n) for n in node.args]
-    for other in (place + 1, place - 1) if isinstance(place, int) and base is not None else ():
-        if 0 <= place < len(sizes) and 0 <= other < len(sizes):
-            own = list(sizes)
-            own[place], own[other] = own[other], own[place]
-            how = f"`{source.shown(node)}` has its new axis in another place than it should"
-            new = f"{source.of(base)}.unsqueeze({other}).expand({', '.join(own)})"
-            yield source.with_expression(node, new, how)
 
 
 def _of_turns(source: Source, node: ast.expr, value: ast.expr) -> Iterator[Edit]:

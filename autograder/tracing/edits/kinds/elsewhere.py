@@ -7,9 +7,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.kinds.calls import of_library
 from autograder.tracing.edits.kinds.names import made_from
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source, of_library
 from autograder.tracing.text import callee, made_in
 
 NORMALISES = ("softmax", "log_softmax")

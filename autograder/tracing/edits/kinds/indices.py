@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.kinds.calls import LIBRARIES
 from autograder.tracing.edits.kinds.names import sizes
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import LIBRARIES, Edit, Source, number
 from autograder.tracing.text import callee
 
 QKV = (("q", "k", "v"), ("query", "key", "value"))

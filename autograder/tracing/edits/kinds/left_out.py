@@ -6,11 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.kinds.calls import of_library
 from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.numbers import apart
 from autograder.tracing.edits.kinds.operators import turned_back
-from autograder.tracing.edits.kinds.source import Edit, Source, first_of, number
+from autograder.tracing.edits.kinds.source import Edit, Source, first_of, number, of_library
 from autograder.tracing.text import callee
 
 BENDS = ("sigmoid", "tanh", "relu", "log_softmax", "logsigmoid")

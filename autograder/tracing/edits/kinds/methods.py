@@ -6,8 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.calls import LIBRARIES
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import LIBRARIES, Edit, Source, number
 from autograder.tracing.text import callee
 
 # Methods of a tensor that need no argument, and give nothing where they are only named.

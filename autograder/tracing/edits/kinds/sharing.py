@@ -8,11 +8,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.kinds.calls import of_library
 from autograder.tracing.edits.kinds.indices import QKV
 from autograder.tracing.edits.kinds.left_out import TRIANGLES
 from autograder.tracing.edits.kinds.names import keeps, names_of, of_one_type, sizes, unread
-from autograder.tracing.edits.kinds.source import Edit, Source, changed_in_place, first_of, number
+from autograder.tracing.edits.kinds.source import (
+    Edit,
+    Source,
+    changed_in_place,
+    first_of,
+    number,
+    of_library,
+)
 from autograder.tracing.text import callee
 
 MOST_NAMES = 8  # that are put in the place of one

@@ -49,19 +49,14 @@ def _of_all_its_names(source: Source, node: ast.Slice) -> Iterator[Edit]:
     function = source.function(node)
     names = [n for n in source.names(node) if isinstance(n.ctx, ast.Load)]
     counted = sizes(source, function) if function is not None else set()
-    start, end = source.span(node)
     for name in dict.fromkeys(n.id for n in names):
-        own = sorted((n for n in names if n.id == name), key=source.span)
+        own = [n for n in names if n.id == name]
         if len(own) < 2 or name not in counted:
             continue
         how = f"`{name}` is taken where another belongs, in `{source.shown(source.parent[node])}`"
         for other in names_of(source, function, source.statement(node).lineno):
             if other in counted and other not in {n.id for n in names}:
-                text = source.text[start:end]
-                for each in reversed(own):
-                    first, last = (place - start for place in source.span(each))
-                    text = text[:first] + other + text[last:]
-                yield source.with_text(node, text, how)
+                yield source.with_parts(node, dict.fromkeys(own, other), how)
 
 
 def _of_the_last_ones(source: Source, node: ast.Slice, around: ast.AST) -> Iterator[Edit]:

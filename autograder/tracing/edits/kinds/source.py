@@ -11,6 +11,7 @@ from typing import TypeVar
 from autograder.tracing.text import LONGEST, callee, is_docstring, made_in, means
 
 SIMPLE = (ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Call, ast.List, ast.Tuple)
+LIBRARIES = ("torch", "F", "math", "np", "nn")
 NATURAL = 2  # the rank of a slip up to which it is easily made
 DEFINES = (ast.FunctionDef, ast.ClassDef)
 GROWS = re.compile(r"^(?:append|extend|insert|add)$")  # how methods are called that fill a list
@@ -415,6 +416,14 @@ def first_of(value: ast.expr | None) -> ast.expr | None:
     if isinstance(value, ast.Tuple):
         return value.elts[0] if value.elts else None
     return value
+
+
+def of_library(node: ast.expr) -> bool:
+    """Whether a function is one of a library's, `torch.softmax`, and no method."""
+    return isinstance(node, ast.Attribute) and (
+        (isinstance(node.value, ast.Name) and node.value.id in LIBRARIES)
+        or (isinstance(node.value, ast.Attribute) and node.value.attr in ("functional", "special"))
+    )
 
 
 def number(node: ast.AST) -> int | float | None:

@@ -7,9 +7,8 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from autograder.tracing.edits.kinds.calls import LIBRARIES
 from autograder.tracing.edits.kinds.names import is_sure, of_one_type, place_by_name
-from autograder.tracing.edits.kinds.source import Edit, Source, number
+from autograder.tracing.edits.kinds.source import LIBRARIES, Edit, Source, number
 from autograder.tracing.text import callee, made_in, root_of
 
 PLAIN = (ast.Assign, ast.AugAssign, ast.Expr, ast.AnnAssign)
