@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -37,10 +38,16 @@ def modules(room: str) -> list[Path]:
     return sorted((ENGINE / room).rglob("*.py"))
 
 
+@cache
+def parts(path: Path) -> tuple[ast.AST, ...]:
+    """All parts of a file, the whole of it first; several claims are about each."""
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
 def imported(path: Path) -> set[str]:
     """The modules of the engine that a file imports, without 'autograder.'."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in parts(path):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             base = node.module or ""
             found |= {f"{base}.{alias.name}" for alias in node.names} | {base}
@@ -55,11 +62,13 @@ def needed(path: Path) -> set[Path]:
 
     Not those that are imported for the names of types alone: they are needed by who reads.
     """
-    tree, found = ast.parse(path.read_text(encoding="utf-8")), set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            node.body = []
-    for node in ast.walk(tree):
+    found: set = set()
+    checks = [n for n in parts(path) if isinstance(n, ast.If)]
+    checks = [n for n in checks if getattr(n.test, "id", "") == "TYPE_CHECKING"]
+    of_types = {part for n in checks for line in n.body for part in ast.walk(line)}
+    for node in parts(path):
+        if node in of_types:
+            continue
         if isinstance(node, ast.ImportFrom):
             above = path.parents[node.level - 1] if node.level else ENGINE.parent
             base = above.joinpath(*(node.module or "").split("."))
@@ -82,7 +91,7 @@ def _file(module: Path) -> Path | None:
 def others(path: Path) -> set[str]:
     """Everything else that a file imports, by its first name."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in parts(path):
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             found.add((node.module or "").partition(".")[0])
         elif isinstance(node, ast.Import):
@@ -143,15 +152,15 @@ def test_the_engine_knows_no_lesson_no_model_and_no_layer():
     for path in ENGINE.rglob("*.py"):
         if "shapes" in path.parts:
             continue  # its examples are of public notations
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        docs = {id(n.body[0].value) for n in ast.walk(tree) if _documented(n)}
-        texts = [
+        nodes = parts(path)
+        docs = {id(n.body[0].value) for n in nodes if _documented(n)}
+        texts = {
             n.value
-            for n in ast.walk(tree)
+            for n in nodes
             if isinstance(n, ast.Constant) and isinstance(n.value, str) and id(n) not in docs
-        ]
-        names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
-        for said in (*texts, *names):
+        }
+        names = {n.id for n in nodes if isinstance(n, ast.Name)}
+        for said in texts | names:
             assert not re.search(OF_ONE_COURSE, said), f"{path}: {said[:80]}"
 
 

@@ -319,6 +319,8 @@ class Matcher:
         if made:
             return any(all(shape_fits(dims, s, lookup) for s in made) for dims in _with_count(term))
         shapes = [s for _, v in execution.events for s in tensors(v)]
+        if stmt.kind == "def" and tensors(execution.before.get(term.label)):
+            return False  # of that one argument
         if stmt.kind in ("def", "header"):
             shapes += [s for v in execution.before.values() for s in tensors(v)]
         return any(shape_fits(term.dims, s, lookup) for s in shapes) or self._module(

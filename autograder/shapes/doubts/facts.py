@@ -38,6 +38,7 @@ from autograder.shapes.text.lexer import Token, plain, tokens
 from autograder.shapes.text.names import normal
 from autograder.shapes.tracer import flat
 
+OFTEN = 6  # true comments above, beside which another one is not of axes that its line joins
 NEAR = 3  # statements before and after, whose tensors a comment of its own line may be about
 ANOTHER_CASE = {"case", "or", "input", "power", "after", "below", "with"}  # behind a shape
 REASONS, BREAKS = (".", "because", "since"), ("comma", "minus")  # a clause ends at them
@@ -76,13 +77,12 @@ def not_set_aside(case: Case) -> str:
     own = case.claim.role_of & set(flat(case.stmt.targets))
     if case.claim.role == "input" and not own and (case.sighting.trailing or not case.nowhere):
         return "it may be what comes in"
-    words = {t.kind for t in tokens(case.sighting.text)}
-    if case.stmt.kind == "def" and "output" in words:
-        return "it may be what comes out"
     fewer = any(len(case.last.dims) < len(s) for e in case.runs for s in made(case, e))
     if_so = [t.text.lower() for t in tokens(case.sighting.text)[:1]] == ["if"]
     lead, _, rest = plain(case.sighting.text).rpartition(case.last.text)
     before, behind = tokens(lead), tokens(rest)
+    if case.stmt.kind == "def" and any(t.kind == "output" for t in (*before, *behind[:1])):
+        return "it may be what comes out"
     there = itertools.takewhile(lambda t: not leads_on(t), before[::-1])  # not of the way to it
     each = any(t.kind == "each" for t in (*there, *behind))
     item = each and fewer and case.last.label not in flat(case.stmt.targets)
@@ -94,7 +94,7 @@ def not_set_aside(case: Case) -> str:
     other = any({t.kind, t.text} & ANOTHER_CASE for t in next_)  # `[t, b] in keras`
     if called or (other and not case.out_of_order()):
         return "it is true of another case perhaps"
-    told = case.claim.told and "or" in words
+    told = case.claim.told and any(t.kind == "or" for t in tokens(case.sighting.text))
     if case.sighting.place == "docstring":  # it describes what it names: `the previous step (b, d)`
         before = [t for t in before if t.text in NOT]
     clause = itertools.takewhile(lambda t: t.kind not in BREAKS and t.text not in REASONS, behind)
@@ -364,6 +364,10 @@ def nothing_near_has_it(case: Case) -> str:
     for dims in (t.dims for c in claims for t in c.stages[-1].terms):
         dims = opened(dims, set(case.unproven), case) if case.unproven else dims
         dims = without(dims, case.foreign)
+        fewer = all(len(s) < len(dims) for e in case.runs for s in made(case, e))
+        few = sure and fewer and case.styles.get("above", 0) < OFTEN
+        if few and not (chain or case.led_to or case.below) and case.alive(dims, own):
+            return "it may be what comes in"
         if not (chain or becomes) and case.alive(dims, own if sure else None):
             return "a tensor near this line has that shape"
         if _made_near(dims, sure, case):

@@ -61,7 +61,12 @@ def _only_of_the_call(case: Case) -> list[str]:
         wrong = case.last.dims
         if pairs is not None:
             wrong = tuple(wrong[i] for i, j in pairs if not fits(wrong[i], shape[j], lookup))
-        used = {n for d in wrong for n in names_of(d)}
+        used = {
+            n
+            for d in wrong
+            if not case.scope.repeated(d, e, case.sighting.line)
+            for n in names_of(d)
+        }
         found |= {n for n in used if case.scope.fixed(n, e)[1] == CALL}
     return sorted(n for n in found if not any(case.lines_with(n, e) for e in case.runs))
 

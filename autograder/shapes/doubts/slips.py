@@ -121,7 +121,8 @@ def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) 
         return True  # two names in the place of each other
     was = any(shape_fits(dims, s, lookup) for _, v in execution.events for s in tensors(v))
     if len(dims) != len(shape):
-        return was or one_more(sizes, list(shape)) or one_more(list(shape), sizes)
+        less = one_more(sizes, list(shape)) or one_more(list(shape), sizes)
+        return was or less or _is_sum_in_two(sizes, list(shape))
     if not Counter(known) - Counter(shape):
         return True  # in another order
     wrong = [i for i, d in enumerate(dims) if not fits(d, shape[i], lookup)]
@@ -140,6 +141,16 @@ def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) 
         for n in names_of(dims[i])
     )
     return (was or (named and len({dims[i] for i in wrong}) == 1)) and not reused
+
+
+def _is_sum_in_two(sizes: list[int | None], shape: list[int]) -> bool:
+    """Whether two dimensions stand for their sum: `[b, t, s]` for `[b, t + s]`."""
+    pairs = (
+        [*sizes[:i], one + two, *sizes[i + 2 :]]
+        for i, (one, two) in enumerate(itertools.pairwise(sizes))
+        if one is not None and two is not None
+    )
+    return any(joined == shape for joined in pairs)
 
 
 def _row(expr: Expr) -> Dims:

@@ -102,17 +102,24 @@ def at_its_remove(finding: Finding, asked: WrongAnswer) -> Finding:
 
 
 def _overwritten_handle(text: Text, removes: list[ast.Call]) -> ast.Assign | None:
-    """The statement in a loop that keeps each round's hook by one name, which is taken away once,
-    behind the loop."""
+    """The statement in a loop that keeps each round's hook by one name, alone or as a list, which
+    is taken away once, behind the loop."""
     removed = {text.of(n.func.value) for n in removes if isinstance(n.func, ast.Attribute)}
-    for loop in (n for n in text.nodes if isinstance(n, ast.For)):
+    loops = [n for n in text.nodes if isinstance(n, ast.For)]
+    removed |= {text.of(n.iter) for n in loops if text.of(n.target) in removed}
+    for loop in loops:
         inside = [n for each in loop.body for n in ast.walk(each)]
-        kept = [n for n in inside if isinstance(n, ast.Assign) and isinstance(n.value, ast.Call)]
-        kept = [n for n in kept if callee(n.value).endswith("_hook")]
+        kept = [n for n in inside if isinstance(n, ast.Assign) and _is_a_hook(n.value)]
         kept = [n for n in kept if text.of(n.targets[0]) in removed]
         if len(kept) == 1 and not any(n in inside for n in removes):
             return kept[0]
     return None
+
+
+def _is_a_hook(node: ast.expr) -> bool:
+    """Whether an expression puts a hook in, or is a list of one such."""
+    one = node.elts[0] if isinstance(node, ast.List) and len(node.elts) == 1 else node
+    return isinstance(one, ast.Call) and callee(one).endswith("_hook")
 
 
 def at_what_it_names(finding: Finding, asked: WrongAnswer) -> Finding:

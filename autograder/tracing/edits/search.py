@@ -50,9 +50,11 @@ FEW_LINES = 3  # that run only where something is wrong, so that one of them is 
 SURELY_RIGHT = 2  # how likely a line is right that is known to be
 TOLD = 4  # how much likelier a change is on a line that the steps tell
 FEEDS = 2  # the same on one that makes what such a line takes, or runs in no call that is right
-# An argument by its name that is a variable, or what a method makes of one.
-HANDED = re.compile(r"[\s,]*\w+=(\w+)(?:\.[^,=]*(?:, [^,=]*)?)?[\s,]*")
+# An argument by its name that is a variable, or what a method makes of one; a root that is handed
+# on as a `scale` is a right one.
+HANDED = re.compile(r"[\s,]*(?!scale=)\w+=(\w+)(?:\.[^,=]*(?:, [^,=]*)?)?[\s,]*")
 ONE_MORE = re.compile(r"\(*\w+\)* [+-] 1\)*")  # a number that is one off where it is made
+BESIDE_ONE = re.compile(r"\b(\w+) [+-] 1\b")  # what is made one more or less in a comparison
 TURNED = ".transpose("  # how a change exchanges axes
 BY_ONE = re.compile(r" [+-] 1\)*")  # how a change makes a number one less, or one more
 ORDER = re.compile(r"it (?:runs|overwrites|counts|reads|leaves) ")  # of when a statement runs
@@ -203,6 +205,8 @@ class Search:
         stays = old in edit.new
         for name in names_in(old):
             threshold = is_comparison(old)
+            if threshold and name in BESIDE_ONE.findall(old):
+                continue  # `i < count - 1`, where one too many is taken off right here
             alone = (is_slice(old) or threshold) and is_read_at(name, edit.line, source)
             more = int(TURNED in edit.new or not (old.isidentifier() or alone))
             for line in reversed(lines_that_make(name, source, edit.line)):

@@ -411,7 +411,7 @@ def _said(
         found = _in_the_words_of(found, first, search) if _is_one(first, exercise) else found
         edit = _of_the_last(found, search, look)
     anywhere = edit is not None and edit.missing and edit.rank >= ANYWHERE and told is None
-    if edit is None or (anywhere and not _is_one_off_there_alone(found, first, search)):
+    if edit is None or (anywhere and not _is_one_off_there_alone(found, search)):
         return placed  # it could be missing anywhere, and no step shows where
     product = line_of_scores(first.check, edit.line, Text(search.wrong.source))
     if edit.missing and product is not None:  # where the scores are made that lack their scale
@@ -454,13 +454,13 @@ def _said(
     return replace(placed, message=message, where=where, line=edit.at, statement=statement)
 
 
-def _is_one_off_there_alone(found: list[Edit], first: Finding, search: Search) -> bool:
-    """Whether a known mistake comes of a number that is one off on one line: all changes were
-    tried, and no other line's does it."""
-    every = len(search.tried) >= len(search.order) and len({edit.line for edit in found}) == 1
-    return (
-        every and _is_one(first, search.wrong.exercise) and ONE_OFF.search(found[0].how) is not None
-    )
+def _is_one_off_there_alone(found: list[Edit], search: Search) -> bool:
+    """Whether a number is one off on one line: all such changes were tried, and those of no other
+    line do it."""
+    tried = {edit.source for edit in search.tried}
+    left = (e for e in search.order if e.source not in tried and ONE_OFF.search(e.how))
+    alone = len({edit.line for edit in found}) == 1 and next(left, None) is None
+    return alone and ONE_OFF.search(found[0].how) is not None
 
 
 def _in_the_words_of(found: list[Edit], finding: Finding, search: Search) -> list[Edit]:

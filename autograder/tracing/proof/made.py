@@ -30,6 +30,7 @@ MANY = 6  # steps of one expression: a model's
 PICKS = ("__getitem__", "gather", "index_select", "take_along_dim", "embedding")
 ALIKE = ("detach", "clone", "float", "double", "contiguous", "to")  # the same numbers
 SETS_WEIGHTS = ("copy_", "load_state_dict", "set_")
+PRODUCTS = ("matmul", "bmm", "mm", "einsum", "baddbmm")
 ROOTS = ("sqrt", "0.5", "rsqrt", ".5")  # what takes a root in a statement
 
 
@@ -55,7 +56,7 @@ def comes_from_outside(slip: Slip, text: Text) -> bool:
     given = any(judged.steps[i].op == LEAF and judged.steps[i].kind == "float" for i in before)
     if step.outer and not given:
         return True
-    if _is_of_numbers_made_before(step, judged, text):
+    if _is_of_numbers_made_before(step, judged, text) or _by_masks_of_other_lines(slip, text):
         return True
     line = text.line(step)
     if line is not None and step.op == "__setitem__" and is_at_numbers_made_before(line, text):
@@ -69,6 +70,19 @@ def comes_from_outside(slip: Slip, text: Text) -> bool:
         for n in own_nodes(f)
     )
     return weights and slip.wrong.instead is not None
+
+
+def _by_masks_of_other_lines(slip: Slip, text: Text) -> bool:
+    """Whether a step puts numbers where a mask says so that a line before made of masks which other
+    lines made: what is wrong may be any of these."""
+    judged, line = slip.judged, text.line(slip.judged.steps[slip.number])
+    filled = judged.steps[slip.number].op.strip("_") in FILLS and line is not None
+    mask = _mask(judged, slip.number, line, text) if filled else None
+    if mask is None or mask in judged.like:
+        return False
+    made = text.line(judged.steps[mask])
+    parts = [i for i in judged.sources(mask) if judged.steps[i].kind == "bool"]
+    return bool({text.line(judged.steps[i]) for i in parts} - {made})
 
 
 def is_at_numbers_made_before(line: int, text: Text) -> bool:
@@ -264,10 +278,11 @@ def _number_or_mask(slip: Slip, line: int, text: Text) -> int | None:
     factor = factor_of(judged, slip.number)
     if factor is not None:
         own = _parts(text, line, _are_factors)
-        takes_a_root = any(root in text.statement(line) for root in ROOTS)
-        if not (is_root(factor) and takes_a_root):
+        if not is_root(factor):
             return None
-        return _maker(judged, line, text, own) or _of_the_call(line, text, own)
+        made = _maker(judged, line, text, own) or _of_the_call(line, text, own)
+        lines = {line, made} - {None}
+        return made if any(root in text.statement(n) for n in lines for root in ROOTS) else None
     if step.op.strip("_") not in FILLS:
         return None
     mask = _mask(judged, slip.number, line, text)
@@ -351,8 +366,13 @@ def _are_factors(node: ast.AST) -> list[ast.expr]:
     if not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Mult | ast.Div):
         return []
     sides = [node.right] if isinstance(node.op, ast.Div) else [node.left, node.right]
-    parts = ast.Subscript | ast.MatMult
-    return [each for each in sides if not any(isinstance(n, parts) for n in ast.walk(each))]
+    return [each for each in sides if not any(map(_takes_a_part, ast.walk(each)))]
+
+
+def _takes_a_part(node: ast.AST) -> bool:
+    """Whether a part of a tensor is taken, or two are multiplied row with row."""
+    product = isinstance(node, ast.Call) and callee(node) in PRODUCTS
+    return product or isinstance(node, ast.Subscript | ast.MatMult)
 
 
 def _is_filled(node: ast.AST) -> list[ast.expr]:

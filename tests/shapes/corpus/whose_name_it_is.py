@@ -204,3 +204,92 @@ class Writes(nn.Module):
             x = self.back(scores)  # (1, width)
             x = x.mT.mT  # (width, 1)  #! false
         return torch.stack(kept, 1)  # (1, most)  #! cannot tell
+
+
+# %% each argument has the comment in its own line | Lines(wide, narrow)(states[B, T, wide], acts[B, T, narrow])
+class Lines(nn.Module):
+    def __init__(self, wide, narrow):
+        super().__init__()
+        self.one, self.two = nn.Linear(wide, wide), nn.Linear(narrow, wide)
+
+    def forward(
+        self,
+        states: torch.Tensor,  # (B, T, wide)
+        acts: torch.Tensor,  # (B, T, wide)  #! false
+    ):
+        return self.one(states) + self.two(acts)  # (B, T, wide)
+
+
+# %% outputs of something before come in | Over(H)(state[B, H], seen[T, B, 2*H])
+class Over(nn.Module):
+    def __init__(self, H):
+        super().__init__()
+        self.of_state, self.of_seen = nn.Linear(H, H), nn.Linear(2 * H, H)
+
+    def forward(self, state, seen):
+        # seen: (B, T, 2*H) - the outputs of the encoder  #! false
+
+        query = self.of_state(state)  # (B, H)
+        keys = self.of_seen(seen)  # (T, B, H)
+        return torch.tanh(query + keys)  # (T, B, H)
+
+
+# %% a sum told as two axes | Beside(wide, narrow)(x[batch, wide], y[batch, narrow])
+class Beside(nn.Module):
+    def __init__(self, wide, narrow):
+        super().__init__()
+        self.out = nn.Linear(wide + narrow, wide)
+
+    def forward(self, x, y):
+        x = x.relu()
+        # x: (batch, wide)
+        y = y.relu()
+        # y: (batch, narrow)
+        both = torch.cat([x, y], dim=1)  #! false
+        # both: (batch, wide, narrow)
+        return self.out(both)  # (batch, wide)
+
+
+# %% the caller's word in a product that others have | Mixed(Sizes(width))(c[batch, c_len, 2*width], q[batch, q_len, 2*width])
+class Sizes:
+    def __init__(self, width):
+        self.of_one = width
+
+
+class Mixed(nn.Module):
+    def __init__(self, sizes):
+        super().__init__()
+        self.out = nn.Linear(8 * sizes.of_one, sizes.of_one)
+
+    def forward(self, c, q):
+        # (batch, c_len, q_len)
+        a = (c @ q.mT).softmax(-1)
+        # (batch, c_len, width * 2)
+        one = a @ q
+        # (batch, 1, width * 2)
+        two = c.mean(1, keepdim=True)
+        # (batch, c_len, width * 2)
+        two = two.expand(-1, c.shape[1], -1)
+        # (batch, c_len, width * 2)
+        x = torch.cat([c, one, c * one, c * two], dim=-1)  #! false
+        return self.out(x)
+
+
+# %% what is joined is told as it was | Rows(size)(x[B, n, size])
+class Rows(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.size, self.out = size, nn.Linear(size, size)
+
+    def forward(self, x):
+        # (B, n, size)
+        x = self.out(x)
+        # (B, size)
+        y = x.mean(1)
+        # (B, 1, size)
+        y = y[:, None]
+        x = x + y
+
+        # (B, n, size)
+        x = x.view(-1, self.size)  #! cannot tell
+        return self.out(x)

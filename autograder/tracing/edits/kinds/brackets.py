@@ -203,5 +203,8 @@ def _of_nested(source: Source, node: ast.Call) -> Iterator[Edit]:
     if innermost is None or source.of(node.func) == source.of(inner.func):
         return
     how = f"the steps of `{source.shown(node)}` come in another order than they should"
+    if source.of(inner.func) == "sum":  # Python's own, of whatever can be gone through
+        new = f"sum({source.of(node.func)}(_each) for _each in {source.of(innermost)})"
+        yield source.with_text(node, new, how, 1)
     new = _with(source, inner, innermost, _with(source, node, inner, source.of(innermost)))
     yield source.with_expression(node, new, how, 3)

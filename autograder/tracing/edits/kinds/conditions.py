@@ -16,6 +16,7 @@ def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Compare):
         yield from _of_running_sums(source, node)
         yield from _of_nothing(source, node)
+        yield from _from_the_end(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_one_answer(source, node)
     if not isinstance(node, ast.If | ast.IfExp | ast.While):
@@ -42,6 +43,17 @@ def of_conditions(source: Source, node: ast.AST) -> Iterator[Edit]:
         runs = "always runs" if test.value else "never runs"
         how = f"what stands under `{source.shown(test)}` {runs}"
         yield source.with_text(test, str(not test.value), how, 3)
+
+
+def _from_the_end(source: Source, node: ast.Compare) -> Iterator[Edit]:
+    """`torch.arange(n) == place`, where a place may be told from the end, as -1."""
+    if len(node.ops) != 1 or not isinstance(node.ops[0], ast.Eq | ast.NotEq):
+        return
+    for counted, place in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+        if isinstance(counted, ast.Call) and callee(counted) == "arange" and len(counted.args) == 1:
+            how = f"`{source.shown(place)}` may be told from the end, where it is equal to no place"
+            count = source.in_brackets(counted.args[0])
+            yield source.with_expression(place, f"{source.in_brackets(place)} % {count}", how, 1)
 
 
 def _of_one_answer(source: Source, node: ast.Call) -> Iterator[Edit]:

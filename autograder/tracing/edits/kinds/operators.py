@@ -71,6 +71,7 @@ def of_operators(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_half(source, node)
         yield from _of_the_diagonal(source, node)
         yield from _of_its_size(source, node)
+        yield from _under_the_root(source, node)
     elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in COMPARED:
         yield from _of_comparison(source, node)
         yield from _of_both_sides(source, node)
@@ -97,6 +98,22 @@ def _one_behind_the_other(source: Source, node: ast.BinOp) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` adds numbers that belong one behind the other"
         new = f"torch.cat(({source.of(node.left)}, {source.of(node.right)}))"
         yield source.with_text(node, new, how, 2)
+
+
+def _under_the_root(source: Source, node: ast.BinOp) -> Iterator[Edit]:
+    """`std + eps` for `(std**2 + eps) ** 0.5`: it keeps a variance from being 0."""
+    small = [n for n in (node.left, node.right) if "eps" in source.of(n)]
+    if isinstance(node.op, ast.Add) and len(small) == 1 and not _is_squared(node, small[0]):
+        large = node.left if small[0] is node.right else node.right
+        how = f"`{source.shown(small[0])}` is added to a root, and belongs under it"
+        new = f"({source.in_brackets(large)} ** 2 + {source.of(small[0])}) ** 0.5"
+        yield source.with_expression(node, new, how, 2)
+
+
+def _is_squared(node: ast.BinOp, small: ast.expr) -> bool:
+    """Whether what stands beside a small number is a variance, by its name."""
+    large = node.left if small is node.right else node.right
+    return any("var" in getattr(n, "id", getattr(n, "attr", "")) for n in ast.walk(large))
 
 
 def _of_both_sides(source: Source, node: ast.Compare) -> Iterator[Edit]:

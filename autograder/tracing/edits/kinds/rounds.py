@@ -37,6 +37,7 @@ def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _through_some_keys(source, node)
         yield from _read_while_it_is_filled(source, node)
         yield from _by_the_outer_name(source, node)
+        yield from _what_is_counted(source, node)
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
         yield from _of_all_for_each(source, node)
 
@@ -89,6 +90,20 @@ def _by_the_outer_name(source: Source, node: ast.For) -> Iterator[Edit]:
         within = [n for each in (node.target, *node.body) for n in source.names(each)]
         new = {n: f"{name}_within" for n in within if n.id == name}
         yield source.with_parts(node, new, how, 1)
+
+
+def _what_is_counted(source: Source, node: ast.For) -> Iterator[Edit]:
+    """`for start in range(len(starts))`, where nothing looks up what stands at this number."""
+    count = node.iter.args[0] if isinstance(node.iter, ast.Call) and node.iter.args else None
+    is_length = isinstance(count, ast.Call) and callee(count) == "len" and len(count.args) == 1
+    if not is_length or callee(node.iter) != "range" or not isinstance(node.target, ast.Name):
+        return
+    items, number = source.of(count.args[0]), node.target.id
+    parts = [n for each in node.body for n in source.inside(each)]
+    looked_up = [n for n in parts if isinstance(n, ast.Subscript) and source.of(n.value) == items]
+    if not any(number in {n.id for n in source.names(part.slice)} for part in looked_up):
+        how = f"`{number}` counts what stands in `{items}`, where that itself belongs"
+        yield source.with_text(node.iter, items, how, 0)
 
 
 def _is_at(source: Source, node: ast.Name, index: str) -> bool:

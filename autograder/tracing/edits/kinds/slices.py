@@ -110,8 +110,9 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
         ways += [tuple(part or "" for part in parts)]
     if end and not start:  # from the end, and from behind what was cut off
         ways += [(end[1:], "", step)] if end.startswith("-") else [(f"-({end})", "", step)]
-    if start and not end and not start.startswith("-"):
-        ways += [("", f"-({start})", step)]
+    if start and not end:
+        first = start[1:] if start.startswith("-") else f"-({start})"  # those at the other end
+        ways += [("", first, step)]
     if step:
         ways += [(start, end, "")]
     elif not (start or end) and isinstance(source.parent[node], ast.Tuple):

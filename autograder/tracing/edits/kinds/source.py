@@ -214,6 +214,8 @@ class Source:
             new = new[:-1] + "\n" * gone + ")"
         line = self.statement(node).lineno
         changed = self.text[:start] + new + self.text[end:]
+        old = self.text[start:end]  # a comma in front of what is taken away ends the line before
+        start += len(old) - len(old.lstrip(", \n")) if old.strip(", \n") else 0
         at = max(line, self.text.count("\n", 0, start) + 1)
         return Edit(line, how, changed, rank, span, at=at, new=new)
 

@@ -282,6 +282,10 @@ def _added(source: Source, node: ast.Assign) -> Iterator[Edit]:
     if in_a_loop and len(node.targets) == 1 and isinstance(target, ast.Name | ast.Subscript):
         name = source.of(target)
         how = f"each round replaces `{source.shown(target)}`, and adds nothing to it"
+        if isinstance(node.value, ast.List) and len(node.value.elts) == 1:
+            yield from _one_more(source, node, node.value.elts[0])
+        if "max" in source.called:
+            yield from _the_larger_one(source, node)
         rank = 0 if _is_for_later(source, node, target) else 2
         rank = min(rank, 1) if _begins_at_nothing(source, node, target) else rank
         yield source.with_text(node, f"{name} = {name} + ({source.of(node.value)})", how, rank)
@@ -290,6 +294,27 @@ def _added(source: Source, node: ast.Assign) -> Iterator[Edit]:
             for word in ("or", "and"):
                 new = f"{name} = {name} {word} ({source.of(node.value)})"
                 yield source.with_text(node, new, how, 0)
+
+
+def _one_more(source: Source, node: ast.Assign, item: ast.expr) -> Iterator[Edit]:
+    """`kept = [x]` in a loop, in front of which `kept` is a list already."""
+    name, before = source.of(node.targets[0]), node.lineno
+    made = [n for n in source.inside(source.function(node) or source.tree) if n is not node]
+    made = [n for n in made if isinstance(n, ast.Assign) and n.lineno < before]
+    if any(source.of(n.targets[0]) == name and isinstance(n.value, ast.List) for n in made):
+        how = f"each round begins `{name}` anew, and what the rounds before put there is lost"
+        yield source.with_text(node, f"{name}.append({source.of(item)})", how, 0)
+
+
+def _the_larger_one(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`most = here` in a loop, where `most` is to be the largest of all rounds so far."""
+    name, new = source.of(node.targets[0]), source.of(node.value)
+    loop = next(n for n in source.around(node) if isinstance(n, ast.For))
+    read = [n for n in source.names(loop) if n.id == name and isinstance(n.ctx, ast.Load)]
+    if read and name not in {n.id for n in source.names(node.value)}:
+        how = f"each round replaces `{name}`, also where it was larger than what comes"
+        for largest in ("max", "torch.maximum"):
+            yield source.with_text(node, f"{name} = {largest}({name}, {new})", how, 1)
 
 
 def _is_a_truth(node: ast.expr) -> bool:

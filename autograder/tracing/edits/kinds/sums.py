@@ -12,6 +12,7 @@ from autograder.tracing.text import callee
 BENDS = ("log", "exp", "sqrt", "square", "abs")  # of each number by itself
 REDUCES = ("mean", "sum")
 # What runs up to each place, and what gives one for all of them.
+OF_A_GROUP = ("sum", "mean", "var", "std", "amax", "amin")
 UP_TO = {
     "cumsum": "sum",
     "cumprod": "prod",
@@ -28,6 +29,7 @@ def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         yield from _up_to_each_place(source, node)
         yield from _over_all_places(source, node)
+        yield from _over_all_axes(source, node)
         yield from _of_each_number_first(source, node)
         yield from _of_a_mean(source, node)
         yield from _of_one_less(source, node)
@@ -107,6 +109,16 @@ def _over_all_places(source: Source, node: ast.Call) -> Iterator[Edit]:
         for keeps in (", keepdim=True", ""):
             new = f"{UP_TO[name]}{given}{keeps})"
             yield source.with_span(node, (start, end + 1), new, how)
+
+
+def _over_all_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`x.mean(dim=-1, keepdim=True)`, where all numbers of `x` are one group."""
+    own = getattr(node.func.value, "id", "") != "torch"
+    if own and callee(node) in OF_A_GROUP and (node.args or node.keywords):
+        how = f"`{source.shown(node)}` is of each part alone, where one of all numbers belongs"
+        rest = [k for k in node.keywords if k.arg in ("unbiased", "correction")]
+        kept = ", ".join(source.of(k) for k in rest)
+        yield source.with_expression(node, f"{source.of(node.func)}({kept})", how, 1)
 
 
 def _one_at_least(source: Source, node: ast.Call) -> Iterator[Edit]:
