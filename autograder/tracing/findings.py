@@ -26,7 +26,7 @@ from autograder.sandbox.inside.sandbox_wire import Failure
 from autograder.tracing.binding import kept_between_calls
 from autograder.tracing.differs import ZEROS
 from autograder.tracing.edits.ask import steps_of
-from autograder.tracing.edits.idle import where_nothing_is_done
+from autograder.tracing.edits.idle import beside_what_is_thrown_away, where_nothing_is_done
 from autograder.tracing.edits.parts import of_parts
 from autograder.tracing.edits.returned import the_call_named
 from autograder.tracing.edits.told import ANOTHER, SEVERAL, by_its_edit
@@ -168,7 +168,8 @@ def with_where(
         placed = [_by_chance(f) if f.fails else f for f in placed]
         placed = placed if exercise.stages else and_twice(placed, known.mistakes, text)
         placed = [at_its_own_line(f, told, look, text) if f.fails else f for f in placed]
-        return [where_nothing_is_done(f, text) if f.fails else f for f in placed]
+        placed = [where_nothing_is_done(f, text) if f.fails else f for f in placed]
+        return [beside_what_is_thrown_away(f, text) if f.fails else f for f in placed]
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         logging.getLogger(__name__).exception("looking at the steps failed")
         return found

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.course.asking import STOPS, Finding, Where
-from autograder.tracing.text import Text, callee, own_nodes
+from autograder.tracing.text import Text, callee, own_nodes, thrown_away
 
 OWN = "it gives the value to a variable of its own, and the one outside stays as it was"
 HOW = "what it says is kept nowhere, so that it does nothing"
@@ -38,6 +38,20 @@ def where_nothing_is_done(finding: Finding, text: Text) -> Finding:
         line=line,
         statement=text.statement(line),
     )
+
+
+def beside_what_is_thrown_away(finding: Finding, text: Text) -> Finding:
+    """A finding with the line where it goes wrong, and the one other statement that makes a tensor
+    and keeps it nowhere, of which nothing is said yet."""
+    where, last = finding.where, len(text.source.splitlines())
+    found = thrown_away(text, last)
+    if where is None or found is None or thrown_away(text, found[0] - 1) is not None:
+        return finding
+    line, method = found
+    if line == where.first_wrong or f"ine {line}" in finding.message or not where.how:
+        return finding
+    said = f"And line {line}: what `{method}` makes is thrown away."
+    return replace(finding, message=f"{finding.message} {said}")
 
 
 def _is_taken(node: ast.AST, where: Where | None, text: Text) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from autograder.course.asking import Finding, Verdict
 from autograder.course.calls import Outcome
-from autograder.tracing.edits.kinds.source import line_before
+from autograder.tracing.edits.kinds.source import Edit, line_before
 from autograder.tracing.edits.pairs import Mended
 from autograder.tracing.edits.search import Search
 from autograder.tracing.text import Text
@@ -15,6 +15,9 @@ from autograder.tracing.text import Text
 Again = Callable[[str, Sequence[Outcome]], list[Finding]]
 
 
+DEAR = 300  # what a try may cost of an answer whose versions are looked at as a whole
+MOST = 2  # versions that are looked at so
+ONE_THING = "Everything else is right."  # how what a change proves is told
 EASY = 1  # the rank of another name that is easily taken for one
 
 
@@ -43,6 +46,27 @@ def left_behind(search: Search, again: Again, words: str) -> tuple[Mended, ...]:
     if Text(search.wrong.source).around(line) is None:
         return ()
     return Mended.by(one, words), Mended(line, left.where.how, known)
+
+
+def proven_behind(search: Search, again: Again, nearest: Sequence[Edit]) -> tuple[Mended, ...]:
+    """One of the changes that bring the result nearest, and the one thing that is wrong behind it
+    on another line, where that is proven: nothing else is wrong then, or a known mistake explains
+    it."""
+    if search.by_chance or search.cost > DEAR:
+        return ()
+    likely = [e for e in nearest if e.is_natural and not (e.takes and e.rank)]
+    for one in likely[:MOST]:
+        (came,) = search.versions.on_all([one.source])
+        found = again(one.source, came) if came is not None else []
+        failing = [f for f in found if f.fails]
+        if len(failing) != 1 or failing[0].where is None or failing[0].verdict != Verdict.WRONG:
+            continue
+        (left,), known = failing, _words_of(failing[0], search)
+        line = line_before(left.where.first_wrong, one.source, search.wrong.source)
+        alone = ONE_THING in left.message or (known and left.where.how)
+        if alone and line and line != one.line:
+            return Mended.by(one), Mended(line, left.where.how, known)
+    return ()
 
 
 def _words_of(finding: Finding, search: Search) -> str:

@@ -42,6 +42,7 @@ NEAREST = 4  # changes behind which a second one is looked for
 MOST_ALIKE = 4  # of those that come equally near
 # How changes begin that put another operation in the place of one.
 OPERATION = re.compile(r"`[^`]+` is not the (?:change|operation) ")
+LESS = re.compile(r"^`[+-] ")  # how changes begin that take a term away
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 
 
@@ -214,6 +215,7 @@ class Pairs:
             if fits(one, two)
             if not (two.missing and (one.takes or two.rank >= ANYWHERE))
             if not (two.takes and one.missing)  # else a step is only moved
+            if not (LESS.match(one.how) and LESS.match(two.how))  # else a term is missing
         ]
         found = [rest for _, *rest in sorted(found, key=lambda each: each[0])]
         found = found[: MOST_OF_TWO // self.search.cost]

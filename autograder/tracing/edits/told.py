@@ -19,7 +19,7 @@ from autograder.tracing.edits.by_parts import by_parts
 from autograder.tracing.edits.kinds.missing import ANYWHERE
 from autograder.tracing.edits.kinds.source import NATURAL, Edit, conditions_of, lines_that_feed
 from autograder.tracing.edits.known_pair import of_a_known_pair
-from autograder.tracing.edits.left import Again, left_behind
+from autograder.tracing.edits.left import Again, left_behind, proven_behind
 from autograder.tracing.edits.pairs import Mended, Pairs
 from autograder.tracing.edits.parts import at_its_part
 from autograder.tracing.edits.returned import (
@@ -116,6 +116,10 @@ def _told(
         of_known, two = (False, apart) if apart else (of_known, two)
         two = two or (Pairs(search).of_all() if placed.where is None else ())
         two = two or Pairs(search).behind_the_nearest()
+        if again is not None and not two and not pair:
+            two = proven_behind(
+                search, again, Pairs(search).nearest if search.place is not None else ()
+            )
     if again is not None and alone and not (one or two or settled or pair):
         two = left_behind(search, again, _known_words(first, asked.known) if known else "")
         two = tuple(_by_its_name(each, placed, asked.known, alone=True) for each in two)
@@ -166,6 +170,7 @@ def _two(
     if one and not (_is_anywhere(one) and search.pair):
         return False, pairs.two_natural() if _is_anywhere(one) else ()
     found = of_a_known_pair(pairs, first.message)
+    found = found or _by_their_words(first, placed, search)
     found = tuple(_with_its_line(each, placed, search) for each in found)
     if found and found[-1].line is not None:
         return True, found
@@ -177,6 +182,24 @@ def _two(
     if words and said and words not in said and not undoes_it:
         others = ()  # that mistake explains all that came back, and these are others
     return (False, others) if others else (bool(found), found)
+
+
+def _by_their_words(first: Finding, placed: Finding, search: Search) -> tuple[Mended, ...]:
+    """Two known mistakes that no change undoes: one whose words name the one call that it is about,
+    and the other on the line that the steps tell, where that is another."""
+    if len(search.pair) != 2 or placed.where is None or LINE.search(placed.message):
+        return ()
+    words = [m for check, m, _ in search.wrong.known.mistakes if check in search.pair]
+    words = [m for m in dict.fromkeys(words) if m in first.message]
+    text = Text(search.wrong.source)
+    named = [the_call_named(m, text) for m in words]
+    if len(words) != 2 or sum(node is not None for node in named) != 1:
+        return ()
+    place = 0 if named[0] is not None else 1
+    if text.first_line(named[place].lineno) == placed.where.first_wrong:
+        return ()
+    other = Mended(placed.where.first_wrong, "", words[1 - place])
+    return other, Mended(named[place].lineno, "", words[place])
 
 
 def _where_it_must_be(

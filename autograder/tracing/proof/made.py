@@ -282,7 +282,9 @@ def _number_or_mask(slip: Slip, line: int, text: Text) -> int | None:
             return None
         made = _maker(judged, line, text, own) or _of_the_call(line, text, own)
         lines = {line, made} - {None}
-        return made if any(root in text.statement(n) for n in lines for root in ROOTS) else None
+        if not any(root in text.statement(n) for n in lines for root in ROOTS):
+            return None
+        return _under_the_root(made or line, text) or made
     if step.op.strip("_") not in FILLS:
         return None
     mask = _mask(judged, slip.number, line, text)
@@ -395,6 +397,24 @@ def _maker(judged: Judged, line: int, text: Text, among: set[str]) -> int | None
         if _is_read_there(n.targets[0].id, line, function)
     ]
     return found[0] if len(found) == 1 else None
+
+
+def _under_the_root(line: int, text: Text) -> int | None:
+    """The line before that works out the size of which a line takes the root, for it alone:
+    `head_size = width // num_heads`."""
+    function, statement = function_around(text, line), text.around(line)
+    calls = [n for n in ast.walk(statement) if isinstance(n, ast.Call)] if statement else []
+    rooted = [n.args[0] for n in calls if callee(n) == "sqrt" and len(n.args) == 1]
+    powers = [n for n in ast.walk(statement) if isinstance(n, ast.BinOp)] if statement else []
+    rooted += [n.left for n in powers if isinstance(n.op, ast.Pow)]
+    names = {n.id for n in rooted if isinstance(n, ast.Name)}
+    if function is None or len(names) != 1 or len(rooted) != 1:
+        return None
+    (name,) = names
+    made = [n for n in own_nodes(function) if isinstance(n, ast.Assign) and n.lineno < line]
+    made = [n for n in made if [text.of(t) for t in n.targets] == [name]]
+    alone = len(made) == 1 and isinstance(made[0].value, ast.BinOp)
+    return made[0].lineno if alone and _is_read_there(name, line, function) else None
 
 
 def _of_the_call(line: int, text: Text, among: set[str]) -> int | None:

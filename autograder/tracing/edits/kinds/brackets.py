@@ -27,6 +27,8 @@ def of_brackets(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_norm(source, node)
     elif isinstance(node, ast.Compare):
         yield from _of_a_comparison(source, node)
+    elif isinstance(node, ast.BoolOp):
+        yield from _of_and_before_or(source, node)
 
 
 def _operand(source: Source, node: ast.expr) -> ast.expr | None:
@@ -135,6 +137,25 @@ def _of_a_comparison(source: Source, node: ast.Compare) -> Iterator[Edit]:
         compared = source.text[source.span(left.right)[0] : source.span(node)[1]]
         front = source.text[source.span(left)[0] : source.span(left.right)[0]]
         yield source.with_expression(node, f"{front}({compared})", how, 1)
+
+
+def _of_and_before_or(source: Source, node: ast.BoolOp) -> Iterator[Edit]:
+    """`a or b and c` for `(a or b) and c`."""
+    if not isinstance(node.op, ast.Or):
+        return
+    how = f"`and` comes before `or` in `{source.shown(node)}`"
+    for place, each in enumerate(node.values):
+        if not isinstance(each, ast.BoolOp) or source.text[source.span(each)[0] - 1] == "(":
+            continue
+        before, behind = node.values[:place], node.values[place + 1 :]
+        first, last = source.of(each.values[0]), source.of(each.values[-1])
+        joined = [source.of(n) for n in each.values]
+        if before and not behind:
+            wider = " or ".join([*map(source.of, before), first])
+            yield source.with_text(node, " and ".join([f"({wider})", *joined[1:]]), how, 0)
+        elif behind and not before:
+            wider = " or ".join([last, *map(source.of, behind)])
+            yield source.with_text(node, " and ".join([*joined[:-1], f"({wider})"]), how, 0)
 
 
 def _terms(node: ast.expr) -> tuple[list[ast.expr], list[str]]:

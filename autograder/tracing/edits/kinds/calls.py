@@ -265,6 +265,10 @@ def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
                 how = f"`{source.shown(keyword)}` does not belong in `{source.shown(node)}`"
                 edit = source.with_span(node, (before, end), "", how, 3)
                 yield replace(edit, takes=True).told_of(_made_for_it(source, keyword.value))
+    if callee(node) == "norm" and len(node.args) == 2 and not node.keywords:
+        span = source.span(node.args[0])[1], source.span(node.args[1])[1]
+        how = f"`{source.shown(node.args[1])}` is another norm in `{source.shown(node)}`"
+        yield source.with_span(node, span, "", how, 1)
 
 
 def _of_crossed_names(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -50,8 +50,9 @@ def _unpacked_in_another_order(source: Source, node: ast.stmt) -> Iterator[Edit]
         how = f"`{one}` and `{other}` stand in another order than what they are given comes in"
         new = [*texts[:place], other, one, *texts[place + 2 :]]
         span = source.span(parts[0])[0], source.span(parts[-1])[1]
+        first = one.startswith("b") and not (place or other.startswith("b"))  # as all have it
         if "_" not in (one, other):
-            yield source.with_span(node, span, ", ".join(new), how, 3 if own else 1)
+            yield source.with_span(node, span, ", ".join(new), how, 3 if own else 1 + first)
 
 
 def _added_before_the_product(source: Source, node: ast.stmt) -> Iterator[Edit]:

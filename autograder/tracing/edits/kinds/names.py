@@ -262,7 +262,21 @@ def of_one_type(source: Source, node: ast.Name, other: str) -> bool:
     if function is None:
         return True
     found = sizes(source, function)
-    return (node.id in found) == (other in found) or other not in read_in(source, function)
+    alike = (node.id in found) == (other in found) or other not in read_in(source, function)
+    return alike or frozenset((node.id, other)) in _multiplied(source, function)
+
+
+def _multiplied(source: Source, function: ast.FunctionDef) -> set[frozenset[str]]:
+    """The pairs of what a function is given that it multiplies with one another."""
+
+    def find() -> set[frozenset[str]]:
+        inside = [n for n in source.inside(function) if isinstance(n, ast.BinOp)]
+        pairs = [(n.left, n.right) for n in inside if isinstance(n.op, ast.Mult)]
+        given = {a.arg for a in function.args.args}
+        names = (frozenset(getattr(side, "id", "") for side in pair) for pair in pairs)
+        return {pair for pair in names if pair <= given}
+
+    return source.once(("multiplied", function), find)
 
 
 def read_in(source: Source, function: ast.FunctionDef) -> set[str]:

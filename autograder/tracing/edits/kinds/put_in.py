@@ -73,6 +73,22 @@ def _with_what_is_unread(source: Source, node: ast.expr) -> Iterator[Edit]:
                 yield replace(edit, missing=False)  # what is made belongs somewhere
 
 
+def _with_what_is_only_returned(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """A term that a sum may go on with: what is made right before, and read by a `return` alone."""
+    parent, function = source.parent[node], source.function(node)
+    is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
+    if not is_sum or not isinstance(parent, ast.Assign):
+        return
+    read = [n for n in source.names(function) if isinstance(n.ctx, ast.Load)]
+    inside = {n for n in read if not isinstance(source.statement(n), ast.Return)}
+    elsewhere, returned = {n.id for n in inside}, {n.id for n in read if n not in inside}
+    for name in _before(source, node):
+        if name in returned - elsewhere:
+            for sign, how in BESIDE[2:]:
+                edit = _put(source, node, sign, name, how, NATURAL)
+                yield replace(edit, missing=False)
+
+
 def _of_numbers(source: Source, node: ast.expr) -> Iterator[Edit]:
     """A whole number beside another: where a part of an axis begins or ends, how often a loop runs,
     how large something is made."""
@@ -209,4 +225,10 @@ def _is_a_value(source: Source, node: ast.expr) -> bool:
     return not (isinstance(parent, ast.Tuple) and isinstance(source.parent[parent], ast.Subscript))
 
 
-KINDS = (_with_what_is_unread, _of_numbers, _around, _beside)  # the likeliest first
+KINDS = (
+    _with_what_is_unread,
+    _with_what_is_only_returned,
+    _of_numbers,
+    _around,
+    _beside,
+)  # the likeliest first

@@ -32,6 +32,7 @@ def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _every_one(source, node)
     elif isinstance(node, ast.Assign | ast.AugAssign):
         yield from _to_another_maximum(source, node)
+        yield from _dropped_in_each_round(source, node)
     elif isinstance(node, ast.For):
         yield from _not_put_back(source, node)
         yield from _through_some_keys(source, node)
@@ -104,6 +105,21 @@ def _what_is_counted(source: Source, node: ast.For) -> Iterator[Edit]:
     if not any(number in {n.id for n in source.names(part.slice)} for part in looked_up):
         how = f"`{number}` counts what stands in `{items}`, where that itself belongs"
         yield source.with_text(node.iter, items, how, 0)
+
+
+def _dropped_in_each_round(source: Source, node: ast.Assign | ast.AugAssign) -> Iterator[Edit]:
+    """`_, memory = step(token, memory)` in a loop that never gets another `token`."""
+    target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+    parts = target.elts if isinstance(target, ast.Tuple) else []
+    dropped = [n for n in parts if isinstance(n, ast.Name) and n.id.startswith("_")]
+    loop = next((n for n in source.around(node) if isinstance(n, ast.For | ast.While)), None)
+    if not dropped or loop is None:
+        return
+    kept = {n.id for n in source.names(loop) if isinstance(n.ctx, ast.Store)}
+    read = [n.id for n in source.names(node.value) if isinstance(n.ctx, ast.Load)]
+    for name in [n for n in dict.fromkeys(read) if n not in kept][:MOST]:
+        how = f"`{name}` stays as it is in all rounds, and what comes for it is dropped"
+        yield source.with_text(dropped[0], name, how, 1)
 
 
 def _is_at(source: Source, node: ast.Name, index: str) -> bool:
