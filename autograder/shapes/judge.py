@@ -300,7 +300,7 @@ class _Room:
 
     def sighting(self, sighting: Sighting) -> tuple[list[Verdict], set[int]]:
         """What is said of one comment, and the statements that it describes."""
-        for stmt_id in dict.fromkeys((*sighting.stmts, *sighting.block)):
+        for stmt_id in self._asked(sighting):
             if self.all_hold(sighting, stmt_id):
                 runs, claims = self.runs[stmt_id], [c for c in sighting.claims if c.stages]
                 note = any(self.matcher.skips(c, e) for c in claims for e in runs)
@@ -330,6 +330,14 @@ class _Room:
             else:
                 found.append(self._decide_steps(claim, sighting, stmt, true, joined))
         return found, set(sighting.stmts) if stmt.kind == "def" else {stmt_id}
+
+    def _asked(self, sighting: Sighting) -> list[int]:
+        """The statements of which a comment may be true: where it names what some of them make,
+        these alone."""
+        every = [*dict.fromkeys((*sighting.stmts, *sighting.block))]
+        labels = {t.label for c in sighting.claims for t in c.terms() if t.label}
+        named = [i for i in every if labels & set(flat(self.stmts[i].targets))]
+        return named if named and len(labels) == len(sighting.claims) == 1 else every
 
     def _beside(self, claim: Claim, sighting: Sighting, stmt_id: int) -> bool:
         """Whether a claim, beside one that is true of the result, is of what entered.

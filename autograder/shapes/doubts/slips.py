@@ -65,6 +65,8 @@ def _compared(case: Case, execution: Execution) -> list[tuple[Term, tuple[int, .
     shapes = made(case, execution)
     if not case.subject():
         shapes = shapes + [s for w in wholes(execution.last(case.stmt.value)) for s in w]
+    if case.last.label:  # of what is there before: `slots: [..]` above `x = decode(slots)`
+        shapes = shapes + tensors(execution.before.get(case.last.label))
     if case.claim.role == "input":
         shapes = shapes + [s for _, v in execution.events for s in tensors(v)]
     if case.sighting.place == "loose":  # it may be of any line
@@ -140,7 +142,16 @@ def _slip(dims: Dims, shape: tuple[int, ...], execution: Execution, case: Case) 
         if not _once_only(dims, i, shape[i])
         for n in names_of(dims[i])
     )
-    return (was or (named and len({dims[i] for i in wrong}) == 1)) and not reused
+    one = len({dims[i] for i in wrong}) == 1 or _is_one_ratio(sizes, shape, wrong)
+    return (was or (named and one)) and not reused
+
+
+def _is_one_ratio(sizes: list[int | None], shape: tuple[int, ...], wrong: list[int]) -> bool:
+    """Whether all sizes that are wrong are too large by one whole factor: `[b, h, w]` for
+    `[b, h / p, w / p]`."""
+    ratios = {divmod(sizes[i] or 0, shape[i]) if shape[i] else (0, 1) for i in wrong}
+    (times, rest), *others = ratios or {(0, 1)}
+    return not others and not rest and times > 1
 
 
 def _is_sum_in_two(sizes: list[int | None], shape: list[int]) -> bool:

@@ -42,6 +42,7 @@ NEAREST = 4  # changes behind which a second one is looked for
 MOST_ALIKE = 4  # of those that come equally near
 # How changes begin that put another operation in the place of one.
 OPERATION = re.compile(r"`[^`]+` is not the (?:change|operation) ")
+NOTHING = ("0", "0.0")
 LESS = re.compile(r"^`[+-] ")  # how changes begin that take a term away
 NEARER = 3  # how much likelier a second one is that alone brings the result nearer, too
 
@@ -292,8 +293,8 @@ class Pairs:
             nearest = [edit for edit in nearest if not OPERATION.match(edit.how)]
         for edit in nearest:
             for one, check, message, gives in self.left:
-                if one.source != edit.source:
-                    continue
+                if one.source != edit.source or edit.new.strip("()") in NOTHING:
+                    continue  # with 0 in the place of a number much is as if it was left out
                 if self.leaves(edit, gives):
                     left = self.left_by(edit, check)
                     line = self._at_its_part(left.where.first_wrong, gives) if left else None

@@ -199,7 +199,7 @@ class Search:
         source, old = self.wrong.source, self.wrong.source[start:end]
         if edit.by_name or old == edit.new:
             return None
-        alone = self.made_for_it(edit)
+        alone = self.made_for_it(edit) or self._another_name_of_a_block(edit)
         if alone is not None:
             return alone
         stays = old in edit.new
@@ -240,6 +240,19 @@ class Search:
         likely = {} if handed is not None else self.likely  # right numbers, and no use for them
         known = [line for line in made if likely.get(line, 1) < SURELY_RIGHT]
         return edit.told_of(made[0]) if len(made) == len(known) == 1 else None
+
+    def _another_name_of_a_block(self, edit: Edit) -> Edit | None:
+        """A slice `start:start + width` that takes its block by a place which is only another name
+        of a round's number, told of the line that gives it this name: `start = i`."""
+        start, end = edit.place
+        source, old = self.wrong.source, self.wrong.source[start:end]
+        name = old.partition(":")[0].strip()
+        if not is_slice(old) or not edit.new.startswith(f"{name} * "):
+            return None
+        made = (
+            lines_that_make(name, source, edit.line) if is_read_at(name, edit.line, source) else ()
+        )
+        return edit.told_of(made[0]) if len(made) == 1 and is_alias(name, source) else None
 
     def made_where(self, edit: Edit) -> Edit:
         """A step that is put around a variable which is read there alone, told of the one line that

@@ -121,7 +121,9 @@ def of_heads_as_items(source: Source, node: ast.Call) -> Iterator[Edit]:
 
 
 def of_repeats(source: Source, node: ast.Call) -> Iterator[Edit]:
-    """The whole axis again and again, where each of its places is to be repeated."""
+    """The whole axis again and again, where each of its places is to be repeated; or each, where
+    the whole axis is."""
+    yield from _of_each(source, node)
     many = [i for i, each in enumerate(node.args) if number(each) != 1]
     if callee(node) == "repeat" and len(node.args) > 1 and len(many) == 1:
         (axis,) = many
@@ -129,6 +131,17 @@ def of_repeats(source: Source, node: ast.Call) -> Iterator[Edit]:
         how = f"`{source.shown(node)}` repeats all one after the other, and not each"
         new = f"{receiver}.repeat_interleave({times}, dim={axis})"
         yield source.with_expression(node, new, how)
+
+
+def _of_each(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`torch.repeat_interleave(x, 2, dim=-1)`, where `torch.cat((x, x), dim=-1)` belongs."""
+    own = [] if of_library(node.func) else [getattr(node.func, "value", None)]
+    given = [*own, *node.args]
+    axes = [source.of(k.value) for k in node.keywords if k.arg in ("dim", "axis")]
+    if callee(node) == "repeat_interleave" and len(given) == 2 and len(axes) == 1:
+        how = f"`{source.shown(node)}` repeats each one, and not all of them one after the other"
+        new = f"torch.cat([{source.of(given[0])}] * {source.in_brackets(given[1])}, dim={axes[0]})"
+        yield source.with_text(node, new, how, 1)
 
 
 def of_spread(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -144,7 +144,8 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
             yield source.with_text(node, f"{of}.flatten(1).sum(1)", how, 1)
     elif name in REDUCES and axes < 2 and not {"keepdim", "keepdims"} & named and is_method:
         how = f"`{shown}` drops the axis that it runs along, so that the next step meets another"
-        yield _with(source, node, "keepdim=True", how, 1)
+        meets = _is_divided_by(source, node)
+        yield _with(source, node, "keepdim=True", how, -1 if meets else 1)
     yield from _of_several_axes(source, node)
     if name in CUTS and not {"dim", "axis"} & named and is_method and axes < 2:
         how = f"`{shown}` runs along the first axis"
@@ -457,3 +458,21 @@ def _of_layers(source: Source, node: ast.Assign | ast.Return) -> Iterator[Edit]:
                 if named and each in source.parent[each].args:
                     edit = source.with_text(each, f"self.{name}({each.id})", how, 1)
                     yield replace(edit, missing=True)
+
+
+def _is_divided_by(source: Source, node: ast.Call) -> bool:
+    """Whether something with all its axes is divided by these sums, or less these means: what an
+    axis less would meet is another axis of it."""
+    made, function = source.parent[node], source.function(node)
+    places: list[ast.AST] = [node]
+    if isinstance(made, ast.Assign) and function is not None:
+        name = source.of(made.targets[0])
+        places = [n for n in source.names(function) if n.id == name and n.lineno > made.lineno]
+        places = [n for n in places if isinstance(n.ctx, ast.Load)]
+    around = [(n, source.parent[n]) for n in places]
+    return bool(around) and all(
+        isinstance(parent, ast.BinOp)
+        and isinstance(parent.op, ast.Div | ast.Sub)
+        and parent.right is each
+        for each, parent in around
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 import re
 from collections.abc import Iterator
@@ -109,6 +110,7 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         if other != node.id and of_one_type(source, node, other):
             alike = _are_of_a_kind(source, function, node.id, other) or other in beside
             rank = 2 if alike else 4
+            rank += other in _terms_beside(source, node)  # nobody adds one number twice
             counted = _count_rounds(source, function, node)
             if other not in read or {node.id, other} <= counted:  # made, it belongs somewhere
                 rank = 1
@@ -135,6 +137,19 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
         how = f"`{node.id}` is not the number that belongs in `{shown_around(source, node)}`"
         for new in (f"{node.id} + 1", f"{node.id} - 1", f"{node.id} ** 0.5"):
             yield source.with_expression(node, new, how, 3)
+
+
+def _terms_beside(source: Source, node: ast.Name) -> set[str]:
+    """The variables that stand in the same sum as a term of their own."""
+    parent = source.parent[node]
+    if not (isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add | ast.Sub)):
+        return set()
+    around = [parent, *source.around(parent)]
+    sums = itertools.takewhile(lambda n: isinstance(n, ast.BinOp), around)
+    sides = [
+        side for n in sums if isinstance(n.op, ast.Add | ast.Sub) for side in (n.left, n.right)
+    ]
+    return {n.id for n in sides if isinstance(n, ast.Name)} - {node.id}
 
 
 def _is_made_anew(value: ast.expr) -> bool:

@@ -44,7 +44,9 @@ def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 
 def _not_put_back(source: Source, node: ast.For) -> Iterator[Edit]:
-    """`x[i] += h` and `x[i] -= 2 * h` in a round, behind which the entry stays where it is."""
+    """`x[i] += h` and `x[i] -= 2 * h` in a round, behind which the entry stays where it is; or
+    `x[i] = old + h`, where nothing gives it the `old` one again."""
+    yield from _not_as_it_was(source, node)
     changes = [n for n in node.body if isinstance(n, ast.AugAssign)]
     changes = [n for n in changes if isinstance(n.op, ast.Add | ast.Sub)]
     changes = [n for n in changes if isinstance(n.target, ast.Subscript)]
@@ -58,6 +60,21 @@ def _not_put_back(source: Source, node: ast.For) -> Iterator[Edit]:
     how = f"`{name}` stays where it is moved to, and the next round begins with that"
     new = f"{source.of(end)}; {name} {sign}= {much}"
     yield source.with_text(end, new, how, 1).told_of(last.lineno)
+
+
+def _not_as_it_was(source: Source, node: ast.For) -> Iterator[Edit]:
+    """`old = x[i]` in a round that gives `x[i]` other values, and never `old`."""
+    made = [n for n in node.body if isinstance(n, ast.Assign) and len(n.targets) == 1]
+    kept = {source.of(n.value).removesuffix(".item()").removesuffix(".clone()"): n for n in made}
+    for place, first in kept.items():
+        changed = [n for n in made if source.of(n.targets[0]) == place]
+        if not changed or not isinstance(first.targets[0], ast.Name) or "[" not in place:
+            continue
+        old, last = first.targets[0].id, node.body[-1]
+        if not any(source.of(n.value) == old for n in changed):
+            how = f"`{place}` is not given its `{old}` value again, and the next round begins so"
+            new = f"{source.of(last)}; {place} = {old}"
+            yield source.with_text(last, new, how, 1).told_of(changed[-1].lineno)
 
 
 def _read_while_it_is_filled(source: Source, node: ast.For) -> Iterator[Edit]:

@@ -19,7 +19,7 @@ from autograder.tracing.edits.kinds.source import (
     number,
     of_library,
 )
-from autograder.tracing.text import callee
+from autograder.tracing.text import callee, is_docstring
 
 MOST_NAMES = 8  # that are put in the place of one
 SHARE = re.compile(r"p$|p_|rate|drop|prob")  # how arguments are named that are a probability
@@ -66,6 +66,8 @@ def of_sharing(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_all_in_one(source, node)
     if isinstance(node, ast.For):
         yield from _of_what_rounds_overwrite(source, node)
+    if isinstance(source.parent.get(node), ast.arguments):
+        yield from _of_all_calls(source, node)
     if isinstance(node, ast.Assign | ast.AugAssign):
         yield from _of_what_is_written_into(source, node)
 
@@ -297,6 +299,23 @@ def _where_the_others_are_read(source: Source, function: ast.FunctionDef, name: 
     read.sort(key=source.span, reverse=True)
     first = {n.id: source.statement(n).lineno for n in read if n.id in others}
     return first.popitem()[1] if len(set(first.values())) == 1 else None
+
+
+def _of_all_calls(source: Source, node: ast.expr) -> Iterator[Edit]:
+    """`def f(x, kept=[])`: one list for all calls, made when the function is."""
+    given, function = source.parent[node], source.function(node)
+    empty = source.of(node) in ("[]", "{}", "set()", "dict()", "list()")
+    if not empty or function is None or node not in given.defaults:
+        return
+    name = given.args[given.defaults.index(node) - len(given.defaults)].arg
+    first = next((n for n in function.body if not is_docstring(n)), None)
+    if first is not None and first.lineno > node.lineno:
+        start, end = source.span(node)[0], source.span(first)[0]
+        between = source.text[source.span(node)[1] : end]
+        begin = f"{name} = {source.of(node)} if {name} is None else {name}"
+        new = f"None{between}{begin}\n{' ' * first.col_offset}"
+        how = f"`{name}={source.of(node)}` is made once, and all calls go on with it"
+        yield source.with_span(node, (start, end), new, how, SURELY)
 
 
 def _made_for_nothing(source: Source, function: ast.FunctionDef, value: ast.expr) -> list[str]:

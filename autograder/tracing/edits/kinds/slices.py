@@ -102,6 +102,12 @@ def _of_slice(source: Source, node: ast.Slice) -> Iterator[Edit]:
         yield source.with_text(node, f"{start}:({end}) or None", how, 1)
     if width:  # the blocks of a loop lie one behind the other
         ways += [(f"{start} * ({width})", f"({start} + 1) * ({width})", step)]
+    elif start and end:  # of a part of an axis, too: `first + i:first + i + width`
+        first, number, wide = _width_of_a_part(source, node)
+        if wide:
+            ways += [
+                (f"{first} + {number} * ({wide})", f"{first} + ({number} + 1) * ({wide})", step)
+            ]
     if start and end:  # the next one of each
         others = [source.of(n.lower) for n in _slices_of_the_same(source, node, around)]
         ways += [(f"({other}) + 1", f"({other}) + 1 + {length}", step) for other in others]
@@ -183,6 +189,15 @@ def _width(source: Source, node: ast.Slice) -> str:
         return ""
     is_name = isinstance(node.lower, ast.Name) and source.of(end.left) == node.lower.id
     return source.of(end.right) if is_name else ""
+
+
+def _width_of_a_part(source: Source, node: ast.Slice) -> tuple[str, str, str]:
+    """The `a`, `i` and `d` of a slice `a + i:a + i + d`; nothing of any other."""
+    lower, upper = node.lower, node.upper
+    sums = all(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Add) for n in (lower, upper))
+    if not sums or source.of(upper.left) != source.of(lower):
+        return "", "", ""
+    return source.of(lower.left), source.in_brackets(lower.right), source.of(upper.right)
 
 
 def _slices_of_the_same(source: Source, node: ast.Slice, around: ast.Subscript) -> list[ast.Slice]:

@@ -25,6 +25,8 @@ def of_what_stands_together(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_size(source, node)
     elif isinstance(node, ast.Assign):
         yield from _of_a_slice(source, node)
+    elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
+        yield from _of_a_place_of_two_lines(source, node)
 
 
 def _of_a_variable(source: Source, node: ast.expr, parts: list[ast.expr]) -> Iterator[Edit]:
@@ -58,6 +60,21 @@ def _of_a_slice(source: Source, node: ast.Assign) -> Iterator[Edit]:
     if turned and ":" not in end:
         how = f"`[{text}]` stands for the other end of it, in `{source.shown(node)}`"
         yield source.with_parts(node, dict.fromkeys(cuts, turned), how, 1)
+
+
+def _of_a_place_of_two_lines(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`real = x[b, :n, :n]` and `out[b, :n, :n] = ...`, where one of the axes is taken whole."""
+    text, function = source.of(node.slice), source.function(node)
+    inside = source.inside(function) if function is not None else []
+    own = [n for n in inside if isinstance(n, ast.Subscript) and source.of(n.slice) == text]
+    lines = {source.statement(n).lineno for n in own}
+    if len(lines) < 2 or node is not own[0]:
+        return
+    for i, cut in enumerate(node.slice.elts):
+        if isinstance(cut, ast.Slice) and (cut.lower or cut.upper):
+            how = f"`[{text}]` leaves out some of an axis of which all belong there"
+            new = {n.slice.elts[i]: ":" for n in own}
+            yield source.with_parts(function, new, how, 1).told_of(min(lines))
 
 
 def _without_its_helper(source: Source, node: ast.Call) -> Iterator[Edit]:
