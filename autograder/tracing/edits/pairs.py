@@ -255,18 +255,6 @@ class Pairs:
         found = [edit.behind(one, self.wrong.source) for edit in found]
         return [edit for edit in found if edit.line != one.line]
 
-    def behind_the_nearest(self) -> tuple[Mended, ...]:
-        """An easy change that brings the result nearer than others do, and one that makes all right
-        behind it, where that may be a step that is missing; after all other ways to find two."""
-        if self.place is None:
-            return ()
-        easy = [e for e in self.nearest if e.is_natural and not e.takes]
-        for one in easy[:MOST_OF_CALLS]:
-            found = self.after(one)
-            if len(found) == 1 and not (found[0].missing or found[0].by_name):
-                return Mended.by(self.where_it_is_made(one)), Mended.by(found[0])
-        return ()
-
     def _one_after(self, firsts: list[Edit]) -> tuple[Mended, ...]:
         """One of some changes that make a call right, or run at all, and one for what is not right
         then."""
@@ -472,6 +460,8 @@ class Pairs:
     def by_distance(self) -> list[list[Edit]]:
         """The changes that bring the result nearer to what is asked for, the nearest first; of
         those that come equally near the first few."""
+        if self.place is None:
+            return []
         wanted = self.wrong.known.expected[self.place]
         if isinstance(wanted.value, Sketch) or wanted.error is not None or self.search.by_chance:
             return []
@@ -491,7 +481,7 @@ class Pairs:
     def nearest(self) -> list[Edit]:
         """One change for each distance."""
         nearest = [alike[0] for alike in self.by_distance]
-        if self.wrong.outcomes[self.place].error is None:
+        if self.place is None or self.wrong.outcomes[self.place].error is None:
             return nearest
         best: dict[str, Edit] = {}  # of what is put in one place to run at all, the likeliest
         for edit in nearest:

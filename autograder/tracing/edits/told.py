@@ -110,16 +110,13 @@ def _told(
         one = search.that_feed(placed.where.first_wrong)
     if known and own_line and not (one or placed.where.how):  # it may show on a later line alone
         one = search.of_order()
-    of_known, two = _two(first, placed, search, one, known)
-    if not (one or settled or known) and (not two or two[-1].line is None):
+    # Of a version that is looked at behind a change one thing is told: it has no pairs.
+    of_known, two = _two(first, placed, search, one, known) if again is not None else (False, ())
+    if again is not None and not (one or settled or known) and (not two or two[-1].line is None):
         apart = by_parts(search)
         of_known, two = (False, apart) if apart else (of_known, two)
         two = two or (Pairs(search).of_all() if placed.where is None else ())
-        two = two or Pairs(search).behind_the_nearest()
-        if again is not None and not two and not pair:
-            two = proven_behind(
-                search, again, Pairs(search).nearest if search.place is not None else ()
-            )
+        two = two or (() if pair else proven_behind(search, again, Pairs(search).nearest))
     if again is not None and alone and not (one or two or settled or pair):
         two = left_behind(search, again, _known_words(first, asked.known) if known else "")
         two = tuple(_by_its_name(each, placed, asked.known, alone=True) for each in two)

@@ -293,3 +293,35 @@ class Rows(nn.Module):
         # (B, n, size)
         x = x.view(-1, self.size)  #! cannot tell
         return self.out(x)
+
+
+# %% between two lines it names what the second makes | Joined(D, H)(x[Y, D, B, H])
+class Joined(nn.Module):
+    def __init__(self, D, H):
+        super().__init__()
+        self.D, self.H = D, H
+
+    def forward(self, x):
+        Y, D, B, H = x.shape
+        # (Y, B, H)
+        first = x[:, 0]
+        # (Y, B, H)
+        last = x[:, 1]
+        # both.shape: Y x B x H
+        both = torch.cat([first, last], dim=2)  #! false
+        return both  # (Y, B, 2 * H)
+
+
+# %% both sizes are too large by one factor | Patches(P, C, wide)(x[B, C, n*P, n*P])
+class Patches(nn.Module):
+    def __init__(self, P, C, wide):
+        super().__init__()
+        self.cut = nn.Conv2d(C, wide, P, P)
+
+    def forward(self, x):
+        B, C, H, W = x.shape
+        # (B, C, H, W) -> (B, wide, H, W)
+        x = self.cut(x)  #! false
+        # (B, wide, n * n)
+        x = x.flatten(2)
+        return x.transpose(1, 2)  # (B, n * n, wide)
