@@ -59,9 +59,9 @@ Where no single change does it, two are tried. Best are two of which each alone 
 mistake gives: each undoes the mistake that the other leaves. Else a second one is looked for behind
 those that bring the result nearest to what is asked for, best one that alone does so, too; or
 behind one with which a call comes out right and others do not; or a known mistake beside one. At
-last the program with such a change is looked at as an answer of its own: what is told of that is
-the second. Both are told, with their lines, the one that runs first to be mended first; beside an
-error the other line.
+last the program with such a change, or with the nearest one, is looked at as an answer of its own:
+what is told of that is the second. Both are told, with their lines, the one that runs first to be
+mended first; beside an error the other line.
 
 A line that takes what another made is told only if it is wrong itself: a scale, a mask, a fill or a
 first state is told where it is made. Lines that run in a wrong call, and in none that comes right,

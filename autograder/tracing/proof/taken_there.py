@@ -14,13 +14,13 @@ from dataclasses import replace
 from autograder.tracing.edits.kinds.names import keeps
 from autograder.tracing.edits.kinds.source import made_for
 from autograder.tracing.look import Told
+from autograder.tracing.proof.made import PRODUCTS
 from autograder.tracing.text import Text, callee, function_around, made_in, own_nodes
 
 PLACES = ("inverted", "diagonal hidden", "one step late", "past hidden", "top left", "transposed")
 PLACES += ("upside down", "square")  # what is wrong with which places are hidden
 SHIFTED = re.compile(r"^\d+ places (?:are not|too many are) hidden$|^other places are hidden than")
 FILLS = ("masked_fill", "masked_fill_", "where")
-PRODUCTS = ("matmul", "bmm", "mm", "einsum", "baddbmm")
 OVER_ROWS = ("softmax", "log_softmax", "logsumexp")
 LIBRARIES = ("torch", "F", "nn", "functional", "torch.nn.functional", "nn.functional")
 AT_A_PLACE = re.compile(r"\bread at (-?\d{1,3})\b")
