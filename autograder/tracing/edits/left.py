@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from autograder.course.asking import Finding, Verdict
 from autograder.course.calls import Outcome
 from autograder.tracing.edits.kinds.source import Edit, line_before
-from autograder.tracing.edits.pairs import Mended
+from autograder.tracing.edits.pairs import OPERATION, Mended
 from autograder.tracing.edits.search import Search
 from autograder.tracing.text import Text
 
@@ -55,6 +55,8 @@ def proven_behind(search: Search, again: Again, nearest: Sequence[Edit]) -> tupl
     if search.by_chance or search.cost > DEAR:
         return ()
     likely = [e for e in nearest if e.is_natural and not (e.takes and e.rank)]
+    if search.stops:  # another operation in the place of one that stops may bring a mistake in
+        likely = [e for e in likely if not OPERATION.match(e.how)]
     for one in likely[:MOST]:
         (came,) = search.versions.on_all([one.source])
         found = again(one.source, came) if came is not None else []
