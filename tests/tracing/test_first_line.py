@@ -38,6 +38,7 @@ def test_the_line_is_right_or_nothing_is_said(program):
     assert where is None or where.first_wrong in program.lines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("programs", [TUNED, HELD_OUT], ids=["tuned on", "held out"])
 def test_most_single_mistakes_and_pairs_get_their_line_and_cause(programs):
     single = [is_right(p) for p in programs if len(p.causes) == 1]
