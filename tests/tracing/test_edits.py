@@ -383,6 +383,17 @@ def f(sizes, rows):
     return found
 """,
     "a function called t": "def f(x):\n    return t(x)\n",
+    "a text with a bracket, beside a question about another": """
+def f(x, where):
+    if where == "input":
+        return "{"
+    return x
+""",
+    "an empty default of an argument without a name": """
+def f(x=[], /, y=1):
+    x.append(y)
+    return x
+""",
 }
 
 

@@ -152,10 +152,10 @@ def _of_what_it_is_compared_with(source: Source, node: ast.Constant) -> Iterator
     """`where="output"`, where something asks for `where == "input"`."""
     compared = [n for n in source.inside(source.tree) if isinstance(n, ast.Compare)]
     texts = [c.value for n in compared for c in n.comparators if isinstance(c, ast.Constant)]
-    how = f"`{source.shown(node)}` is not the text that belongs in `{{}}`"
+    around = source.shown(source.parent[node])
+    how = f"`{source.shown(node)}` is not the text that belongs in `{around}`"
     for other in dict.fromkeys(t for t in texts if isinstance(t, str) and t != node.value):
-        said = how.format(source.shown(source.parent[node]))
-        yield source.with_text(node, repr(other), said)
+        yield source.with_text(node, repr(other), how)
 
 
 def _mixed(key: str, others: Iterable[str]) -> Iterator[str]:

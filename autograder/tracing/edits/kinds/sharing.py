@@ -307,7 +307,8 @@ def _of_all_calls(source: Source, node: ast.expr) -> Iterator[Edit]:
     empty = source.of(node) in ("[]", "{}", "set()", "dict()", "list()")
     if not empty or function is None or node not in given.defaults:
         return
-    name = given.args[given.defaults.index(node) - len(given.defaults)].arg
+    names = [a.arg for a in (*given.posonlyargs, *given.args)]
+    name = names[given.defaults.index(node) - len(given.defaults)]
     first = next((n for n in function.body if not is_docstring(n)), None)
     if first is not None and first.lineno > node.lineno:
         start, end = source.span(node)[0], source.span(first)[0]
