@@ -385,8 +385,8 @@ def f(sizes, rows):
     "a function called t": "def f(x):\n    return t(x)\n",
     "a text with a bracket, beside a question about another": """
 def f(x, where):
-    if where == "input":
-        return "{"
+    if where == "{":
+        return x.split("}", 1)
     return x
 """,
     "an empty default of an argument without a name": """
