@@ -8,14 +8,13 @@ from autograder.course.asking import Finding, Verdict
 from autograder.course.calls import Outcome
 from autograder.tracing.edits.kinds.source import Edit, line_before
 from autograder.tracing.edits.pairs import OPERATION, Mended
-from autograder.tracing.edits.search import Search
+from autograder.tracing.edits.search import DEAR, Search
 from autograder.tracing.text import Text
 
 # What is found in a version of an answer, its lines told as those of that version.
 Again = Callable[[str, Sequence[Outcome]], list[Finding]]
 
 
-DEAR = 300  # what a try may cost of an answer whose versions are looked at as a whole
 MOST = 2  # versions that are looked at so
 ONE_THING = "Everything else is right."  # how what a change proves is told
 EASY = 1  # the rank of another name that is easily taken for one

@@ -512,8 +512,7 @@ def keeps(node: ast.AST) -> bool | None:
     names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name)]
     names += [n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)]
     words = {word for name in names for word in WORD.findall(name.lower())}
-    of_a_model = any("attention_mask" in name for name in names)  # 1 where there is a token
-    seen, hidden = of_a_model or bool(words & SEEN), bool(words & HIDDEN)
+    seen, hidden = bool(words & SEEN), bool(words & HIDDEN)
     return seen if seen != hidden else None
 
 

@@ -225,10 +225,5 @@ def _is_a_value(source: Source, node: ast.expr) -> bool:
     return not (isinstance(parent, ast.Tuple) and isinstance(source.parent[parent], ast.Subscript))
 
 
-KINDS = (
-    _with_what_is_unread,
-    _with_what_is_only_returned,
-    _of_numbers,
-    _around,
-    _beside,
-)  # the likeliest first
+# The likeliest first.
+KINDS = (_with_what_is_unread, _with_what_is_only_returned, _of_numbers, _around, _beside)
