@@ -3,7 +3,7 @@
 from autograder.tracing.proof import replay
 from autograder.tracing.proof.replay import Replay
 from tests.tracing.fresh import AGAIN
-from tests.tracing.helper import told
+from tests.tracing.helper import look, told
 
 
 def said(task: str, source: str):
@@ -212,8 +212,8 @@ def test_a_second_slip_in_a_line_hides_no_third_in_another():
 def test_no_way_to_mend_is_tried_once_so_many_steps_were_made_again(monkeypatch):
     own, after, tried = program("heads of the values by a reshape, twice soft"), Replay.after, []
     monkeypatch.setattr(Replay, "after", lambda *a: tried.append(a) or after(*a))
-    said(own.task, own.text + "# with all its steps\n")
+    look(own.task, own.text).told()
     most = len(tried)
     monkeypatch.setattr(replay, "MOST_STEPS", 20)
-    said(own.task, own.text + "# with a few\n")
+    look(own.task, own.text).told()
     assert len(tried) - most < most
