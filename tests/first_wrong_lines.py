@@ -144,6 +144,7 @@ its line (of a pair both lines) and the cause are right and nothing false is sai
 | DD to DU | 203 of 252 | 102 of 144 | 32 of 396 | 54 of 54 |
 | DV to EI | 154 of 196 | 78 of 112 | 28 of 308 | 40 of 42 |
 | EJ to ET | 129 of 154 | 57 of 88 | 23 of 242 | 32 of 33 |
+| EU to EW | 34 of 42 | 19 of 24 | 3 of 66 | 8 of 9 |
 
 A row adds up sets of mostly 14 single mistakes and 8 pairs, each by another reader, each tried
 before anything was mended for it. From AD on the line alone is counted, of a pair both lines. Some

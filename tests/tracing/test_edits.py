@@ -16,10 +16,11 @@ from autograder.tracing.edits.kinds.all import edits, source_of
 from autograder.tracing.edits.kinds.another_type import of_another_type
 from autograder.tracing.edits.kinds.put_in import put_in
 from autograder.tracing.edits.kinds.source import line_before, made_for
+from autograder.tracing.edits.told import likely_lines
 from autograder.tracing.raised import uncalled
 from autograder.tracing.text import Text
 from tests.tracing import fresh
-from tests.tracing.helper import asked, told
+from tests.tracing.helper import asked, look, told
 
 SLIPS = {
     "one tensor in every place": (
@@ -211,6 +212,23 @@ def test_of_two_functions_the_one_whose_steps_are_wrong_is_told():
     but what the softmax gives is right."""
     (program,) = [p for p in fresh.MISNAMED if p.what.startswith("C4 ")]
     assert failing(program.task, program.text).where.first_wrong in program.lines()
+
+
+FORWARDS = """
+def batched_attention(q, k, v):
+    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    weights = scores.softmax(1)
+    mixed = weights @ v
+    return mixed
+"""
+
+
+def test_what_is_made_of_a_wrong_step_is_less_likely_to_be_wrong_than_that():
+    seen = look("one_head.batched", FORWARDS)
+    by_line = likely_lines(seen)
+    assert by_line[4] == 0 < by_line[5] < by_line[3]
+    there = seen.told()[0].where
+    assert likely_lines(seen, there)[5] == 0  # a line is told: its changes come first as it is
 
 
 def versions(texts, name="f", args=(3,)):

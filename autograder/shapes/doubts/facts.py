@@ -19,6 +19,7 @@ from autograder.shapes.doubts.other_sizes import (
     not_a_name_of_its_own,
     numbers_that_hold,
 )
+from autograder.shapes.doubts.products import PRODUCTS
 from autograder.shapes.doubts.proof import names_are_proven
 from autograder.shapes.doubts.readings import READINGS, REMARK, names_of_the_call
 from autograder.shapes.doubts.slips import explained_by_a_slip
@@ -431,7 +432,8 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every name is proven", names_are_proven),
     ("every name is proven", not_a_name_of_its_own),
     ("every name is proven", names_of_the_call),
-    *(("every reading is false", fact) for fact in (*READINGS, *OTHER_SIZES, *DECIDED, *BESIDE)),
+    *(("every reading is false", fact) for fact in (*READINGS, *PRODUCTS, *OTHER_SIZES)),
+    *(("every reading is false", fact) for fact in (*DECIDED, *BESIDE)),
     ("a slip explains it", explained_by_a_slip),
 )
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.course.answers import Answers
-from autograder.course.asking import STOPS, Exercise, Finding, Verdict
+from autograder.course.asking import STOPS, Exercise, Finding, Verdict, Where
 from autograder.course.general.operations import OPERATION
 from autograder.course.steps.traces import LEAF
 from autograder.judging.difference import is_nameless
@@ -49,6 +49,7 @@ from autograder.tracing.say import CHANCE, NO_CAUSE
 from autograder.tracing.text import Text, callee, function_around
 
 ANOTHER = "another reason"  # how a mistake is called of which no more is known than where it is not
+AFTER = 0.5  # how likely a line is right that is given what is wrong, from 0 to 2
 GIVEN = 1.5  # how likely a line is right that gives what was given, from 0 to 2
 ERROR = re.compile(r"\(Line \d{1,6}: .*\)$", re.DOTALL)  # how a known mistake's error is told
 # How a result differs, without what it looks as if: that is told of numbers alone.
@@ -104,7 +105,7 @@ def _told(
     lines += _where_copied(pair, asked)
     at_a_line = placed.where is not None and (settled or (own_line and bool(placed.where.how)))
     one_off = first.mistake.startswith(ONE_SIZE_OFF)
-    search = Search(asked, _likely(look), at_a_line, lines, pair, one_off)
+    search = Search(asked, likely_lines(look, placed.where), at_a_line, lines, pair, one_off)
     one = search.one() or ([] if known else _put_in(search, placed))
     if not one and placed.where is not None and not settled:
         one = search.that_feed(placed.where.first_wrong)
@@ -380,9 +381,10 @@ def _is_known(finding: Finding, known: Answers) -> bool:
     return finding.check in [check for check, *_ in (*known.mistakes, *known.exchanged)]
 
 
-def _likely(look: Look | None) -> dict[int, float]:
+def likely_lines(look: Look | None, where: Where | None = None) -> dict[int, float]:
     """By line: 0 where a wrong step stands or is called for, 2 where all is known to be right, and
-    more than what was given. What came out right in another call is not likely to be wrong here."""
+    more than what was given. What came out right in another call is not likely to be wrong here;
+    nor, where the steps tell no line, what is made of a wrong step."""
     if look is None or look.judged is None:
         return {}
     judged, found = look.judged, {}
@@ -391,11 +393,13 @@ def _likely(look: Look | None) -> dict[int, float]:
     for number in judged.right:
         step = judged.steps[number]
         called.setdefault(step.spot, set()).add(step.outer)
+    before = judged.bad if where is None else set()
+    first = {i for i in judged.bad if not before & {*judged.steps[i].inputs}}
     for number, step in enumerate(judged.steps):
         elsewhere = called.get(step.spot, set()) - {step.outer}
         like = judged.like.get(number)
         given = like is not None and judged.own.trace.steps[like.known.place].op == LEAF
-        own = 0 if number in judged.bad else 1
+        own = 0 if number in first else AFTER if number in judged.bad else 1
         own = own if number not in judged.right else GIVEN if given else 2
         for line in {look.text.line(step), *step.outer} - {None}:
             # What is right may be the wrong thing to return.
@@ -525,6 +529,13 @@ def _names(edit: Edit) -> set[str]:
     return set(NAME.findall(edit.new))
 
 
+def _around_all(text: Text, line: int) -> ast.FunctionDef | None:
+    """The function that a line stands in, the widest: a helper inside of it is a part of it."""
+    around = [n for n in text.nodes if isinstance(n, ast.FunctionDef)]
+    around = [n for n in around if n.lineno <= line <= n.end_lineno]
+    return min(around, key=lambda n: n.lineno, default=None)
+
+
 def _of_the_last(found: list[Edit], search: Search, look: Look | None) -> Edit | None:
     """The likeliest of several; of equal ones that of the last line, up to which all was right.
     None where they stand in several functions: nobody can tell which is the wrong one."""
@@ -532,7 +543,7 @@ def _of_the_last(found: list[Edit], search: Search, look: Look | None) -> Edit |
     if best.missing and len({edit.line for edit in found}) > 1:
         return None  # it could be put in at each of these lines
     alike = [edit for edit in found if edit.rank == best.rank]
-    functions = {id(function_around(look.text, e.line)) for e in alike} if look is not None else ()
+    functions = {id(_around_all(look.text, e.line)) for e in alike} if look is not None else ()
     equal = [edit for edit in alike if search.doubt(edit) == search.doubt(best)]
     heads = conditions_of({edit.line for edit in equal}, search.wrong.source)
     equal = [edit for edit in equal if edit.line not in heads]  # what stands under it is told

@@ -325,3 +325,53 @@ class Patches(nn.Module):
         # (B, wide, n * n)
         x = x.flatten(2)
         return x.transpose(1, 2)  # (B, n * n, wide)
+
+
+# %% an arrow in brackets is of one operand | Near(C)(x[B, N, C], y[B, M, C])
+class Near(nn.Module):
+    def __init__(self, C):
+        super().__init__()
+        self.C = C
+
+    def forward(self, x, y):
+        B, N, C = x.shape
+        M = y.shape[1]
+        near = torch.matmul(x, y.transpose(-1, -2))  # (B, N, C) x [(B, M, C) -> (B, C, M)]  #! cannot tell
+        far = torch.matmul(y, x.transpose(-1, -2))  # [(B, C, M) -> (B, M, C)] x (B, C, N)  #! cannot tell
+        wide = torch.matmul(x, y.transpose(-1, -2))  # (B, N, C) x (B, C, M) -> (B, M, N)  #! false
+        return near + far.mT + wide  # (B, N, M)
+
+
+# %% an operand is told before it is turned | Turned(H)(x[B, n, T, H], y[B, n, T, H])
+class Turned(nn.Module):
+    def __init__(self, H):
+        super().__init__()
+        self.H = H
+
+    def forward(self, x, y):
+        B, n, T, H = x.shape
+        one = x @ y.transpose(-2, -1)  # (B, n, T, H) @ (B, n, T, H).T -> (B, n, T, T)  #! cannot tell
+        two = x @ y.mT  # (B, n, T, H) @ (B, n, T, H)^T -> (B, n, T, T)  #! cannot tell
+        three = x @ y.mT  # (B, n, T, H) @ (B, n, H, T) -> (B, n, T, T)
+        four = x @ y.mT  # (B, n, T, H) @ (B, n, T, H) -> (B, n, T, T)  #! false
+        return one + two + three + four  # (B, n, T, T)
+
+
+# %% a product inside of a layer of one's own | Inside(B)(x[B, T, B])
+class Kept:
+    def __init__(self, size):
+        self.held = {"w": torch.randn(size, size)}
+
+    def __call__(self, x):
+        return torch.einsum("btd,do->bto", x, self.held["w"])  # (B, T, D)
+
+
+class Inside:
+    def __init__(self, size):
+        self.keys, self.plain = Kept(size), nn.Linear(size, 2 * size)
+
+    def __call__(self, x):
+        B, T, D = x.shape
+        k = self.keys(x)  # (B, T, D) @ (D, D) -> (B, T, D)  #! cannot tell
+        w = self.plain(x)  # (B, T, D) @ (D, T) -> (B, T, 2 * D)  #! false
+        return k, w

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.operators import SIGNS
 from autograder.tracing.edits.kinds.source import Edit, Source, number, of_library
+from autograder.tracing.text import callee
 
 # Functions of sizes, and what takes numbers apart: nothing is computed in them.
 OTHERS = ("size", "len", "range", "int", "float", "append", "print", "zip", "list", "tuple", "dim")
@@ -228,4 +229,5 @@ def _of_nested(source: Source, node: ast.Call) -> Iterator[Edit]:
         new = f"sum({source.of(node.func)}(_each) for _each in {source.of(innermost)})"
         yield source.with_text(node, new, how, 1)
     new = _with(source, inner, innermost, _with(source, node, inner, source.of(innermost)))
-    yield source.with_expression(node, new, how, 3)
+    own = callee(inner) in {function.name for function in source.functions()}
+    yield source.with_expression(node, new, how, 2 if own else 3)

@@ -377,8 +377,8 @@ def is_sure(source: Source, node: ast.AST) -> bool:
 
     Else the slip may stand there, and not where it is read.
     """
-    function = source.function(node)
-    if not isinstance(node, ast.Name) or function is None:
+    function = _that_makes(source, node) if isinstance(node, ast.Name) else None
+    if function is None:
         return True
     same = [n for n in source.names(function) if n.id == node.id]
     made = sorted(n.lineno for n in same if isinstance(n.ctx, ast.Store))
@@ -393,6 +393,18 @@ def is_sure(source: Source, node: ast.AST) -> bool:
     if any(_is_one_of_a_round(source, n) for n in same):
         return True
     return any(_is_called_after(source, n) for n in same if n.lineno == before)
+
+
+def _that_makes(source: Source, node: ast.Name) -> ast.FunctionDef | None:
+    """The function that makes a variable or is given it: a helper reads those of the one around."""
+    nearest = function = source.function(node)
+    while function is not None:
+        given = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+        stored = (n.id for n in source.names(function) if isinstance(n.ctx, ast.Store))
+        if node.id in given or node.id in stored:
+            return function
+        function = source.function(function)
+    return nearest
 
 
 def _is_one_of_a_round(source: Source, node: ast.Name) -> bool:

@@ -29,6 +29,7 @@ def of_what_is_read(source: Source, node: ast.AST) -> Iterator[Edit]:
     yield from _put_together_too_early(source, node, node.targets[0])
     if isinstance(node.value, ast.Name) and isinstance(node.targets[0], ast.Name):
         yield from _of_what_was_made_of_it(source, node, node.value)
+        yield from _of_what_it_was_made_of(source, node, node.value)
     elif isinstance(node.targets[0], ast.Name):
         yield from _under_another_name(source, node, node.targets[0])
 
@@ -53,6 +54,15 @@ def _of_what_was_made_of_it(source: Source, node: ast.Assign, value: ast.Name) -
         how_whole = f"`{value.id}` is all of it, and not what was joined to it"
         for text in _joined_to(source, other, value.id):
             yield source.with_text(value, text, how_whole, 1)
+
+
+def _of_what_it_was_made_of(source: Source, node: ast.Assign, value: ast.Name) -> Iterator[Edit]:
+    """`kept = safe` behind `safe = torch.where(new.isinf(), 0, new)`, where `new` was meant."""
+    made = [n for n in _before(source, node) if source.of(n.targets[0]) == value.id]
+    names = [n.id for n in source.names(made[0].value)] if made else []
+    how = f"`{value.id}` is taken, and not what it was made of"
+    for name in list(dict.fromkeys(n for n in names if n not in ("torch", value.id)))[:MOST]:
+        yield source.with_text(value, name, how, 1)
 
 
 def _computed_as_it_was(source: Source, node: ast.expr) -> Iterator[Edit]:

@@ -1,0 +1,65 @@
+"""What a comment says of a product that the line itself does not show.
+
+Each function is a fact for `facts.FACTS`: it gives the reason for its doubt, or an empty text.
+"""
+
+from __future__ import annotations
+
+from autograder.shapes.doubts.case import Case
+from autograder.shapes.text.lexer import Token, plain, tokens
+
+TURNED = ("T", "mT", "t", "H", "mH", "transpose", "permute")  # `[b, t, d].T`, `[b, t, d]^T`
+
+
+def arrows_of_the_whole(case: Case) -> str:
+    """`[b, t, d] x ([b, s, d] -> [b, d, s])`: such an arrow is of one operand."""
+    depth, groups, arrows = 0, [], []
+    opened: list[int] = []
+    for number, token in enumerate(tokens(plain(case.sighting.text))):
+        if token.kind == "open":
+            opened.append(number)
+            depth += 1
+        elif token.kind == "close" and opened:
+            depth -= 1
+            groups.append((opened.pop(), number, depth))
+        elif token.kind == "arrow":
+            arrows.append((number, depth))
+    beside = any(
+        level < depth and not start < number < end
+        for number, depth in arrows
+        for start, end, level in groups
+    )
+    return "an arrow in brackets is of one operand" if beside else ""
+
+
+def operands_as_they_are_taken(case: Case) -> str:
+    """`[b, t, d] @ [b, s, d].T`: an operand is told as it was before it is turned."""
+    terms = [t for stage in case.claim.stages[:-1] if len(stage.terms) > 1 for t in stage.terms]
+    found = tokens(plain(case.sighting.text))
+    ends = {t.text[-1:] for t in terms}
+    turned = any(
+        one.text in ends and _turns(two, three)
+        for one, two, three in zip(found, found[1:], [*found[2:], *found[-1:]], strict=False)
+    )
+    return "an operand is told as it was before it is turned" if turned else ""
+
+
+def _turns(sign: Token, name: Token) -> bool:
+    """Whether what stands behind a shape says that it is turned: `.T`, `^T`, `ᵀ`."""
+    glued = f"{sign.text}{name.text}" if name.glued else sign.text
+    return sign.glued and glued.lstrip(".^'").rstrip("()") in (*TURNED, "ᵀ")
+
+
+def a_product_that_is_seen(case: Case) -> str:
+    """`self.project(x)  # [b, t, d] @ [d, d] -> [b, t, d]`: what a call does inside is not seen."""
+    told = any(len(stage.terms) > 1 for stage in case.claim.stages[:-1])
+    if not (told and case.ends_right()):
+        return ""
+    calls = case.matcher.node(case.stmt).kind == "Call"
+    hidden = calls and not any(
+        next(iter(case.matcher.operations(e)), None) is not None for e in case.runs
+    )
+    return "what the call multiplies is not seen" if hidden else ""
+
+
+PRODUCTS = (arrows_of_the_whole, operands_as_they_are_taken, a_product_that_is_seen)
