@@ -5,6 +5,8 @@ Each function is a fact for `facts.FACTS`: it gives the reason for its doubt, or
 
 from __future__ import annotations
 
+from collections import Counter
+
 from autograder.shapes.doubts.case import Case
 from autograder.shapes.text.lexer import Token, plain, tokens
 
@@ -13,22 +15,17 @@ TURNED = ("T", "mT", "t", "H", "mH", "transpose", "permute")  # `[b, t, d].T`, `
 
 def arrows_of_the_whole(case: Case) -> str:
     """`[b, t, d] x ([b, s, d] -> [b, d, s])`: such an arrow is of one operand."""
-    depth, groups, arrows = 0, [], []
-    opened: list[int] = []
-    for number, token in enumerate(tokens(plain(case.sighting.text))):
+    depth, arrows = 0, [0]  # how many brackets are around each
+    brackets: Counter[int] = Counter()  # by how many are around them
+    for token in tokens(plain(case.sighting.text)):
         if token.kind == "open":
-            opened.append(number)
+            brackets[depth] += 1
             depth += 1
-        elif token.kind == "close" and opened:
-            depth -= 1
-            groups.append((opened.pop(), number, depth))
+        elif token.kind == "close":
+            depth = max(0, depth - 1)
         elif token.kind == "arrow":
-            arrows.append((number, depth))
-    beside = any(
-        level < depth and not start < number < end
-        for number, depth in arrows
-        for start, end, level in groups
-    )
+            arrows.append(depth)
+    beside = any(count > 1 and level < max(arrows) for level, count in brackets.items())
     return "an arrow in brackets is of one operand" if beside else ""
 
 

@@ -7,7 +7,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.names import MAKERS
+from autograder.tracing.edits.kinds.names import MAKERS, names_of
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee, made_in
 
@@ -59,9 +59,11 @@ def _of_what_was_made_of_it(source: Source, node: ast.Assign, value: ast.Name) -
 def _of_what_it_was_made_of(source: Source, node: ast.Assign, value: ast.Name) -> Iterator[Edit]:
     """`kept = safe` behind `safe = torch.where(new.isinf(), 0, new)`, where `new` was meant."""
     made = [n for n in _before(source, node) if source.of(n.targets[0]) == value.id]
-    names = [n.id for n in source.names(made[0].value)] if made else []
+    function = source.function(node)
+    known = names_of(source, function, made[0].lineno) if made and function is not None else []
+    read = [n.id for n in source.names(made[0].value) if n.id in known] if known else []
     how = f"`{value.id}` is taken, and not what it was made of"
-    for name in list(dict.fromkeys(n for n in names if n not in ("torch", value.id)))[:MOST]:
+    for name in [n for n in dict.fromkeys(read) if n != value.id][:MOST]:
         yield source.with_text(value, name, how, 1)
 
 
