@@ -250,8 +250,12 @@ class Judged:
         known = (self.like[i].known for i in self.steps[number].inputs if i in self.like)
         return {k.place for k in known}
 
+    def begins(self) -> set[int]:
+        """The steps that are wrong though nothing that they were made of is known to be."""
+        return {i for i in self.bad if not self.bad & {*self.steps[i].inputs}}
+
     def frontier(self) -> list[int]:
-        """The steps that are wrong though nothing that they were made of is, in order."""
+        """Those of which it is known that all they were made of is right, in order."""
         found = []
         for number in sorted(self.bad):
             sources = set(self.steps[number].inputs)

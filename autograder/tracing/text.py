@@ -429,12 +429,17 @@ def last_assigned(function: ast.FunctionDef) -> str:
 
 def function_around(text: Text, line: int) -> ast.FunctionDef | None:
     """The innermost function that a line is in."""
+    return next(reversed(functions_around(text, line)), None)
+
+
+def functions_around(text: Text, line: int) -> list[ast.FunctionDef]:
+    """The functions that a line is in, the outermost first."""
     there = [
         n
         for n in text.nodes
         if isinstance(n, ast.FunctionDef) and n.lineno <= line <= (n.end_lineno or n.lineno)
     ]
-    return max(there, key=lambda n: n.lineno, default=None)
+    return sorted(there, key=lambda n: n.lineno)
 
 
 def overwritten(text: Text, name: str, line: int) -> int | None:

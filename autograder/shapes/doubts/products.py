@@ -9,8 +9,9 @@ from collections import Counter
 
 from autograder.shapes.doubts.case import Case
 from autograder.shapes.text.lexer import Token, plain, tokens
+from autograder.shapes.tracer import TURNS
 
-TURNED = ("T", "mT", "t", "H", "mH", "transpose", "permute")  # `[b, t, d].T`, `[b, t, d]^T`
+TURNED = (*TURNS, "t", "transpose", "permute")  # `[b, t, d].T`, `[b, t, d].transpose(1, 2)`
 
 
 def arrows_of_the_whole(case: Case) -> str:
@@ -42,9 +43,9 @@ def operands_as_they_are_taken(case: Case) -> str:
 
 
 def _turns(sign: Token, name: Token) -> bool:
-    """Whether what stands behind a shape says that it is turned: `.T`, `^T`, `ᵀ`."""
-    glued = f"{sign.text}{name.text}" if name.glued else sign.text
-    return sign.glued and glued.lstrip(".^'").rstrip("()") in (*TURNED, "ᵀ")
+    """Whether what stands behind a shape says that it is turned: `.T`, `^T`."""
+    said = name.text if sign.text in (".", "^") else sign.text
+    return sign.glued and said in TURNED
 
 
 def a_product_that_is_seen(case: Case) -> str:

@@ -46,7 +46,7 @@ from autograder.tracing.look import OF_ONE_SIDE, TWO_AT_ONCE, Look
 from autograder.tracing.proof.taken_there import line_of_copy, line_of_scores
 from autograder.tracing.raised import without_advice
 from autograder.tracing.say import CHANCE, NO_CAUSE
-from autograder.tracing.text import Text, callee, function_around
+from autograder.tracing.text import Text, callee, function_around, functions_around
 
 ANOTHER = "another reason"  # how a mistake is called of which no more is known than where it is not
 AFTER = 0.5  # how likely a line is right that is given what is wrong, from 0 to 2
@@ -393,8 +393,7 @@ def likely_lines(look: Look | None, where: Where | None = None) -> dict[int, flo
     for number in judged.right:
         step = judged.steps[number]
         called.setdefault(step.spot, set()).add(step.outer)
-    before = judged.bad if where is None else set()
-    first = {i for i in judged.bad if not before & {*judged.steps[i].inputs}}
+    first = judged.begins() if where is None else judged.bad
     for number, step in enumerate(judged.steps):
         elsewhere = called.get(step.spot, set()) - {step.outer}
         like = judged.like.get(number)
@@ -529,13 +528,6 @@ def _names(edit: Edit) -> set[str]:
     return set(NAME.findall(edit.new))
 
 
-def _around_all(text: Text, line: int) -> ast.FunctionDef | None:
-    """The function that a line stands in, the widest: a helper inside of it is a part of it."""
-    around = [n for n in text.nodes if isinstance(n, ast.FunctionDef)]
-    around = [n for n in around if n.lineno <= line <= n.end_lineno]
-    return min(around, key=lambda n: n.lineno, default=None)
-
-
 def _of_the_last(found: list[Edit], search: Search, look: Look | None) -> Edit | None:
     """The likeliest of several; of equal ones that of the last line, up to which all was right.
     None where they stand in several functions: nobody can tell which is the wrong one."""
@@ -543,7 +535,8 @@ def _of_the_last(found: list[Edit], search: Search, look: Look | None) -> Edit |
     if best.missing and len({edit.line for edit in found}) > 1:
         return None  # it could be put in at each of these lines
     alike = [edit for edit in found if edit.rank == best.rank]
-    functions = {id(_around_all(look.text, e.line)) for e in alike} if look is not None else ()
+    lines = [edit.line for edit in alike] if look is not None else []
+    functions = {id(next(iter(functions_around(look.text, n)), None)) for n in lines}  # the widest
     equal = [edit for edit in alike if search.doubt(edit) == search.doubt(best)]
     heads = conditions_of({edit.line for edit in equal}, search.wrong.source)
     equal = [edit for edit in equal if edit.line not in heads]  # what stands under it is told

@@ -352,6 +352,7 @@ class Turned(nn.Module):
         B, n, T, H = x.shape
         one = x @ y.transpose(-2, -1)  # (B, n, T, H) @ (B, n, T, H).T -> (B, n, T, T)  #! cannot tell
         two = x @ y.mT  # (B, n, T, H) @ (B, n, T, H)^T -> (B, n, T, T)  #! cannot tell
+        two = x @ y.mT  # (B, n, T, H) @ (B, n, T, H).transpose(2, 3) -> (B, n, T, T)  #! cannot tell
         three = x @ y.mT  # (B, n, T, H) @ (B, n, H, T) -> (B, n, T, T)
         four = x @ y.mT  # (B, n, T, H) @ (B, n, T, H) -> (B, n, T, T)  #! false
         return one + two + three + four  # (B, n, T, T)

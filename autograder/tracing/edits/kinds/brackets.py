@@ -229,5 +229,4 @@ def _of_nested(source: Source, node: ast.Call) -> Iterator[Edit]:
         new = f"sum({source.of(node.func)}(_each) for _each in {source.of(innermost)})"
         yield source.with_text(node, new, how, 1)
     new = _with(source, inner, innermost, _with(source, node, inner, source.of(innermost)))
-    own = callee(inner) in {function.name for function in source.functions()}
-    yield source.with_expression(node, new, how, 2 if own else 3)
+    yield source.with_expression(node, new, how, 2 if callee(inner) in source.defined() else 3)

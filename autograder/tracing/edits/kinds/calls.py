@@ -239,7 +239,7 @@ def _of_no_inverse(source: Source, node: ast.expr, turned: ast.expr) -> Iterator
 def _arguments(source: Source, node: ast.Call) -> Iterator[Edit]:
     """Two neighbours among the arguments exchanged; one named argument left out. Not of what the
     student wrote, where the function may be wrong, and not of what gets names that say nothing."""
-    own = {function.name for function in source.functions()}
+    own = source.defined()
     if callee(node) in own or callee(node) == "zip":
         yield from _of_crossed_names(source, node)
         return

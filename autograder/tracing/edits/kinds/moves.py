@@ -40,7 +40,7 @@ def _unpacked_in_another_order(source: Source, node: ast.stmt) -> Iterator[Edit]
     value = getattr(node, "value", None)
     if isinstance(value, ast.Tuple | ast.List):
         return  # each has its own value beside it
-    if isinstance(value, ast.Call) and callee(value) in {f.name for f in source.functions()}:
+    if isinstance(value, ast.Call) and callee(value) in source.defined():
         return  # in its own function's order: what is read later may be wrong as well
     texts = [source.of(each) for each in parts]
     function = source.function(node)

@@ -313,7 +313,7 @@ def _of_signs(source: Source, node: ast.Tuple | ast.List) -> Iterator[Edit]:
 def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:
     """Names for what a shape or a function of a library gives, in another order than it does."""
     value = source.parent[node].value
-    own = {function.name for function in source.functions()}
+    own = source.defined()
     is_shape = isinstance(value, ast.Attribute) and value.attr == "shape"
     is_call = isinstance(value, ast.Call) and callee(value) in GIVE_SEVERAL
     side_by_side = isinstance(value, ast.Tuple) and _are_numbered(source, value)

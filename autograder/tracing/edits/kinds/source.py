@@ -113,6 +113,10 @@ class Source:
         """All functions and methods."""
         return (n for n in self.inside(self.tree) if isinstance(n, ast.FunctionDef))
 
+    def defined(self) -> set[str]:
+        """The names of the functions and methods of the text."""
+        return self.once("defined", lambda: {function.name for function in self.functions()})
+
     def nodes(self) -> Iterator[ast.AST]:
         """All syntax inside of functions, and of their defaults, in the order of the text; behind
         it what stands at the top of the text and of its classes, as settings do."""

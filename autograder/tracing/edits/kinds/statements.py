@@ -455,7 +455,7 @@ def _goes_where_it_says(source: Source, node: ast.stmt, layer: ast.Attribute) ->
 
 def _is_given(source: Source, node: ast.Name) -> bool:
     """Whether a name stands among the arguments of a function of the student's."""
-    parent, own = source.parent[node], {function.name for function in source.functions()}
+    parent, own = source.parent[node], source.defined()
     return isinstance(parent, ast.Call) and node in parent.args and callee(parent) in own
 
 

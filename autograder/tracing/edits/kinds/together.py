@@ -80,7 +80,7 @@ def _of_a_place_of_two_lines(source: Source, node: ast.Subscript) -> Iterator[Ed
 def _without_its_helper(source: Source, node: ast.Call) -> Iterator[Edit]:
     """`self.scaled(self.v, x)`, beside the same of `self.q`, where `self.v(x)` belongs."""
     layer = node.args[0] if len(node.args) > 1 and not node.keywords else None
-    own = callee(node) in {f.name for f in source.functions()}
+    own = callee(node) in source.defined()
     if own and isinstance(layer, ast.Attribute) and source.of(layer).startswith("self."):
         given = ", ".join(map(source.of, node.args[1:]))
         how = f"`{callee(node)}` does more to `{source.of(layer)}` than belongs there"
