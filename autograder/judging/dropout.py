@@ -214,6 +214,7 @@ def in_training(
     alone: int | None = None,
     heads: int | None = None,
     of: str = "attention weights",
+    even: bool = False,
 ) -> list[Finding]:
     """What the dice do: whether the weights are dropped, nothing else, each on its own, rescaled.
 
@@ -227,6 +228,8 @@ def in_training(
       with p = 1 tells them from dropout that is missing.)
     p: the probability's place among the arguments that build the module, or its name. heads: the
     place of the number of heads, where there are several side by side. of: what should be dropped.
+    even: whether all tokens are seen alike, too: then how far the outputs spread shows which share
+    is dropped.
     """
     for i, (call, got) in enumerate(zip(sight.calls, sight.outcomes, strict=True)):
         if not by_chance(call, p):
@@ -246,7 +249,7 @@ def in_training(
         if difference(value, quiet, 1e-4) is None:
             kind = "missing"
         elif alone is None:
-            kind = _kind_of_factor(value / quiet, chance)
+            kind = _kind_of_factor(value / quiet, chance, even)
         else:
             kind = _kind_of_one_key(value, quiet, chance, alone)
         if kind:
@@ -268,7 +271,7 @@ def _drops_infinity(value, p: float, alone: int) -> bool:
     return share > p + slack and not lost[:, -1].any()
 
 
-def _kind_of_factor(factor: torch.Tensor, p: float) -> str:
+def _kind_of_factor(factor: torch.Tensor, p: float, even: bool) -> str:
     """factor: what became of the values, [batch_size, seq_len, heads, features]."""
     if (factor - factor[..., :1]).abs().max() > 1e-3:
         return "on features"
@@ -276,7 +279,11 @@ def _kind_of_factor(factor: torch.Tensor, p: float) -> str:
     largest = math.sqrt(p / (1 - p))  # the deviation where a query looks at one key only
     # Few dice may show too small a spread: half of the largest possible is always allowed.
     slack = SIGMAS * max(each.std().item(), largest / 2) / math.sqrt(each.numel())
-    return "not rescaled" if abs(each.mean() - 1) > slack else ""
+    if abs(each.mean() - 1) > slack:
+        return "not rescaled"
+    # The mean of seq_len dice; the variance of n such means is off by sqrt(2 / n), as a share.
+    spread = each.var().item() / (largest**2 / factor.shape[1])
+    return "share" if even and abs(spread - 1) > SIGMAS * math.sqrt(2 / each.numel()) else ""
 
 
 def _kind_of_one_key(value: torch.Tensor, quiet: torch.Tensor, p: float, alone: int) -> str:

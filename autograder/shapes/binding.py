@@ -95,7 +95,7 @@ class Scope:
             if (len(plain) > 2 and not length) or name.startswith("self."):
                 spelled += [f"self.{s}" for s in spelled]
             for spelling in spelled:
-                if (size := execution.size(spelling)) is not None:
+                if (size := execution.size(spelling)) is not None and size >= 0:
                     return size, CODE
             if NUMBER in (execution.after.get(name), execution.before.get(name)):
                 return None, ""  # `longest = lengths.max()` is not what the call has by that name
@@ -127,8 +127,9 @@ class Scope:
             return None
 
         def find(name: str) -> int | None:
-            if (size := execution.size(name)) is not None:
-                return size
+            for spelling in (name, f"self.{name}"):
+                if (size := execution.size(spelling)) is not None:
+                    return size
             word, call = names.normal(name), execution.unit[0]
             sizes = self.sizes(execution.config, call)
             if (size := names.of_role(word, sizes)) is not None:

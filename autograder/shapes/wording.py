@@ -125,7 +125,7 @@ def _known(executions: list[Execution], scope: Scope, claims, line: int) -> dict
     words += list(scope.sizes(executions[0].config, call)) if call in scope.homes else []
     finders = [scope.lookup(e) for e in executions]
     known: dict[Vector, str] = {}
-    for word in dict.fromkeys(words):
+    for word in (w for w in dict.fromkeys(words) if w.strip("_")):
         sizes = tuple(find(word) for find in finders)
         if None not in sizes and all(scope.proven(word, e, line) for e in executions):
             known.setdefault(sizes, word)

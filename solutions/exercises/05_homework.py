@@ -151,10 +151,11 @@ def in_all_modes(draw: Draw) -> list[Call]:
     # A `squeeze` somewhere shows only where a dimension is 1.
     single = many_heads(draw, 1, 1, *draw.sizes(1), 1, *draw.sizes(1))
     # Half of the probabilities dropped where every token has the same values, which come out as
-    # they are: a head's output is those values times one number.
+    # they are, and sees all alike: a head's output is those values times the mean of some dice.
     alike = many_heads(draw, 7, 13, 5, 3, 4)
     hidden = alike.init[1]
     weights = alike.weights | {
+        "q.weight": torch.zeros(hidden, 5), "q.bias": torch.zeros(hidden),
         "v.weight": torch.zeros(hidden, 5), "v.bias": draw.uniform(hidden, low=1.0, high=2.0),
         "mix.weight": torch.eye(hidden), "mix.bias": torch.zeros(hidden)}
     half = replace(alike, kwargs={}, init_kwargs={"dropout": 0.5}, weights=weights)

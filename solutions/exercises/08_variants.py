@@ -381,7 +381,12 @@ def turned(draw: Draw) -> list[Call]:
     jumps = torch.tensor([9, 2, 31, 4, 18])
     x = draw.normal(2, 3, 5, 4)
     says = "positions that do not follow one another"
-    return [*calls[:2], Call("", (x, jumps, 10000.0), says=says), calls[2]]
+    jumping = Call("", (x, jumps, 10000.0), says=says)
+    # A table of angles that is kept by its size alone is the wrong one here.
+    x, positions, base = calls[0].args
+    other = draw.normal(*x.shape), positions + draw.integer(1, 9), base
+    says = "the sizes and the base of the first call, and other positions"
+    return [*calls[:2], jumping, Call("", other, says=says), calls[2]]
 
 
 def halves(x):

@@ -523,8 +523,9 @@ def test_a_wrong_multi_head_attention_is_told_which_mistake_it_made(mistake):
         multi(
             probs="probs = self.dropout(scores.softmax(-1))", att="att = self.dropout(probs @ v)"
         ),
+        multi(att="att = self.dropout(probs) @ v"),
     ],
-    ids=["a squeeze", "dropout twice"],
+    ids=["a squeeze", "dropout twice", "dropout of what is dropped"],
 )
 def test_what_shows_in_few_cases_only_costs_the_last_task(program):
     lost = [t for t in ("scores", "mask", "output") if findings(f"multi_head.{t}", program)]

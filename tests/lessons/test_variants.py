@@ -395,7 +395,22 @@ RIGHT = {
     ],
 }
 
+KEPT = """TABLES = {}
+
+
+def rotate(x, positions, base=10000.0):
+    size = x.shape[-1]
+    key = len(positions), size, base
+    if key not in TABLES:
+        steps = base ** (-torch.arange(0, size, 2, dtype=torch.float64) / size)
+        TABLES[key] = positions.double()[:, None] * steps
+    c, s = TABLES[key].cos().to(x.dtype), TABLES[key].sin().to(x.dtype)
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat((a * c - b * s, a * s + b * c), dim=-1)
+"""
+RIGHT["variants.rope"].append(KEPT.replace("len(positions)", "tuple(positions.tolist())"))
 WRONG = [
+    ("variants.rope", KEPT, None),
     (
         "variants.cross",
         cross(

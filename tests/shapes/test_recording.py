@@ -91,6 +91,7 @@ class Net(nn.Module):
 """
 ASKS = ("x = x / x.max().item()", "x = x[x[:, 0] > -1]", "x = x * float(x.sum() > 0)")
 ASKS_NOT = ("x = x.flip(0)", "x = x * int(x.numel() > 0)", "x = torch.where(x > 0, x, 0)")
+ASKS_NOT += ("x = x.flip(0) if (x > 9).any() else x * 2",)
 
 
 @pytest.mark.parametrize("line", [*ASKS, *ASKS_NOT])
@@ -123,6 +124,27 @@ def test_a_run_that_takes_long_gives_the_same_without_numbers_or_with_them(line,
     assert late["runs"] == in_time["runs"] and late["table"] == in_time["table"]
     assert len(late["runs"]) == 3 and not any(run["error"] for run in late["runs"])
     assert len(made) == (1 if line in ASKS else 3)
+
+
+def test_what_is_asked_of_numbers_that_nobody_has_is_answered_both_ways(monkeypatch):
+    """First nothing holds; where the code stops then, all does."""
+    monkeypatch.setattr(record, "SLOW", -1.0)
+    checked = LAYERS.format("assert (x > -9).all()")
+    job = prepare(checked, plan("Net(width)(x[batch, width])"))
+    runs = record.run(job)["runs"]
+    assert len(runs) == 3 and not any(run["error"] for run in runs)
+
+
+def test_what_is_large_is_not_tried_with_numbers(monkeypatch):
+    asked = []
+    run = record._run
+    monkeypatch.setattr(record, "_run", lambda *a: asked.append(record.LARGE) or run(*a))
+    source = "def f(x):\n    y = x.flatten(2)  # [b, c, h * w]\n    return y.mT @ y\n"
+    job = prepare(source, plan("f(x[b, c, h, w])"))
+    monkeypatch.setattr(record, "LARGE", 1)
+    late = record.run(job)
+    monkeypatch.setattr(record, "LARGE", 10**9)
+    assert late == record.run(job) and len(asked) == 6
 
 
 MANY_ROUNDS = """

@@ -36,6 +36,7 @@ from tests.tracing.fresh import (
     THIRTEENTH,
     TWELFTH,
     TWENTIETH,
+    TWENTY_FIRST,
 )
 from tests.tracing.fresh.errors import ADD
 from tests.tracing.helper import look, told
@@ -105,7 +106,7 @@ TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "
 
 MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH, *FOURTEENTH]
 MENDED += [*FIFTEENTH, *SIXTEENTH, *SEVENTEENTH, *EIGHTEENTH, *NINETEENTH]
-MENDED += TWENTIETH
+MENDED += TWENTIETH + TWENTY_FIRST
 
 
 @pytest.mark.parametrize("program", share(MENDED, 8), ids=name)

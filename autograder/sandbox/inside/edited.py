@@ -41,6 +41,8 @@ FILE = "<cell another version>"
 KEPT = modules.Kept()
 EIGENVALUES = ("eig", "eigvals", "eigh", "eigvalsh")
 DEFINES = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+CONTAINERS = (ast.Dict, ast.List, ast.Set)
+MAKES_CONTAINERS = ("dict", "list", "set", "defaultdict", "OrderedDict")
 LOOP = re.compile(r"\b(?:for|while)\b")
 OF_ITS_CLASS = re.compile(r"\b__\w+(?<!__)\b")  # names that mean something else outside of a class
 # How a method is made outside of its class, so that it finds what `super()` needs.
@@ -149,7 +151,7 @@ class _Base:
     def of(cls, text: str, runner) -> _Base | None:
         """None of what cannot be defined, or keeps something from call to call."""
         try:
-            return None if "global " in text else cls(text, runner)
+            return None if keeps(ast.parse(text)) or "global " in text else cls(text, runner)
         except BaseException:  # of a decorator, a default value
             return None
 
@@ -345,9 +347,31 @@ def _without_crashes() -> Iterator:
             setattr(torch.linalg, name, of)
 
 
+def keeps(tree: ast.Module) -> bool:
+    """Whether a function may keep things: in a container of the text, or in one of its own."""
+    functions = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef))
+    defaults = (d for f in functions for d in (*f.args.defaults, *f.args.kw_defaults))
+    return any(map(_is_filled_later, tree.body)) or any(map(_is_empty, defaults))
+
+
+def _is_filled_later(node: ast.AST) -> bool:
+    """Whether a statement makes an empty container."""
+    return isinstance(node, ast.Assign | ast.AnnAssign) and _is_empty(node.value)
+
+
+def _is_empty(value: ast.AST | None) -> bool:
+    """Whether an expression is an empty container."""
+    if isinstance(value, ast.Call):
+        name = getattr(value.func, "id", getattr(value.func, "attr", ""))
+        return name in MAKES_CONTAINERS and all(isinstance(a, ast.Name) for a in value.args)
+    inside = getattr(value, "elts", None) or getattr(value, "values", None)
+    return isinstance(value, CONTAINERS) and not inside
+
+
 def _define(tree: ast.Module, namespace: dict, bound: _Rounds) -> None:
-    """Runs what a text defines, and nothing else of it; the rounds of its loops are counted."""
-    tree.body = [node for node in tree.body if isinstance(node, DEFINES)]
+    """Runs what a text defines, and nothing else of it; the rounds of its loops are counted. What a
+    function keeps is empty again: it is of another version."""
+    tree.body = [n for n in tree.body if isinstance(n, DEFINES) or _is_filled_later(n)]
     namespace |= {COUNTER: bound.one, ITEMS: bound.each, EACH: bound.rounds, ONCE_MORE: bound.again}
     exec(_compiled(tree), namespace)
 

@@ -9,6 +9,8 @@ later), and what repeats itself is kept once.
 from __future__ import annotations
 
 import contextlib
+import functools
+import importlib.util
 import io
 import math
 import sys
@@ -16,13 +18,16 @@ import time
 import types
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.overrides import TorchFunctionMode
 
 MAX_EVENTS = 60_000  # a run
 MAX_KEPT = 24  # different executions of a statement in a run
 MAX_FRAMES = 6  # calls of a function in a run
 MAX_PARTS = 48
-SLOW = 3.0  # seconds of the processor, from which on shapes alone are worked out where they will do
+SLOW = 2.0  # seconds of the processor, from which on shapes alone are worked out where they will do
+LARGE, IMAGE = 5_000_000, 4  # numbers of a call of which that is known; axes of an image
+COMPILER = "torch._dynamo"
 MAX_FAILED = 20  # statements of setup and source that are told
 MODULE = "course_shapes"
 
@@ -55,18 +60,85 @@ def _one(recorder, namespace, config, number, call, slow: dict[int, bool]) -> di
     """
     error: BaseException | None = _TakesLong()
     if number not in slow:
-        error = _run(recorder, namespace, config, call, SLOW)
+        large = _numbers(call, config) > LARGE
+        error = error if large else _run(recorder, namespace, config, call, SLOW)
         slow.update({number: True} if isinstance(error, _TakesLong) else {})
     if slow.get(number):
-        with FakeTensorMode(allow_non_fake_inputs=True):
-            torch.rand(1) + 1  # the first of all loads much
-            error = _run(recorder, namespace, config, call, SLOW)
+        error = _run_without_numbers(recorder, namespace, config, call)
         slow[number] = error is None
     if error is not None and number in slow:  # it asks for numbers, or would stop with them too
         error = _run(recorder, namespace, config, call)
     told = {**_told(error), "stmt": recorder.last} if error is not None else None
     recorder.stop()
     return {"config": config, "call": number, "error": told, "stmts": recorder.result()}
+
+
+def _numbers(tree, config: int) -> int:
+    """How many numbers the tensors of a call have; those of images for each of their places, which
+    an attention over them compares with one another."""
+    if not isinstance(tree, dict):
+        parts = tree if isinstance(tree, list) else ()
+        return sum(_numbers(part, config) for part in parts)
+    if tree.get("kind") == "tensor":
+        shape = tree["shapes"][config]
+        return math.prod(shape) * (math.prod(shape[2:]) if len(shape) >= IMAGE else 1)
+    return sum(_numbers(part, config) for part in (*tree.values(),) if part)
+
+
+def _run_without_numbers(recorder, namespace, config, call) -> BaseException | None:
+    """The same with shapes alone. Whether something holds of numbers is not known: first nothing
+    does, as where a tensor is looked through for what should not be there; then all does."""
+    error = None
+    for holds in (False, True):
+        alone = functools.partial(FakeTensorMode, allow_non_fake_inputs=True)
+        with _without_its_compiler(), alone(), _Answers(holds) as answers:
+            torch.rand(1) + 1  # the first of all loads much
+            error = _run(recorder, namespace, config, call, SLOW)
+        if error is None or not answers.asked:
+            break
+    return error
+
+
+class _Answers(TorchFunctionMode):
+    """Answers each `if` that asks a tensor alike."""
+
+    def __init__(self, holds: bool):
+        super().__init__()
+        self.holds, self.asked = holds, False
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if getattr(func, "__name__", "") == "__bool__" and isinstance(args[0], FakeTensor):
+            self.asked = True
+            return self.holds
+        return func(*args, **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def _without_its_compiler():
+    """torch loads its compiler, which takes seconds, when the first tensor without numbers is made;
+    of that only its settings are needed, and a mark for what is not to be compiled."""
+    if COMPILER in sys.modules:
+        yield
+        return
+    sys.modules[COMPILER] = torch._dynamo = _settings_of_the_compiler()
+    try:
+        yield
+    finally:
+        del sys.modules[COMPILER], torch._dynamo
+
+
+@functools.cache
+def _settings_of_the_compiler() -> types.ModuleType:
+    """A module of the compiler's name, in which its settings are found and nothing is compiled."""
+    spec = importlib.util.find_spec(COMPILER)
+    module = types.ModuleType(COMPILER)
+    module.__path__, module.__spec__ = list(spec.submodule_search_locations), spec
+    module.disable = _not_compiled
+    return module
+
+
+def _not_compiled(function, *args, **kwargs):
+    return function
 
 
 def _run(recorder, namespace, config, call, seconds: float | None = None) -> BaseException | None:

@@ -30,18 +30,18 @@ def no_longer_name_has_it(case: Case) -> str:
         same = (n for n, v in around.items() if isinstance(v, int) and v == size)
         return bool(own) and any(own < _words(n) for n in same)
 
-    longer = not case.exchanged() and _all_wrong(case, may)
+    longer = not case.exchanged() and all_wrong(case, may)
     return "a longer name of the code may be meant" if longer else ""
 
 
 def no_numbers_decide_it(case: Case) -> str:
     """`x[ids == 0]  # [batch, d]`: how many are picked, only the numbers say; so they do of all
     that is made of it."""
-    first = _picked(case) and _all_wrong(case, lambda dim, size, axis, e: axis == 0)
+    first = _picked(case) and all_wrong(case, lambda dim, size, axis, e: axis == 0)
     return "how many there are depends on the numbers" if first else ""
 
 
-def _all_wrong(case: Case, may: Callable[[Expr, int, int, Execution], bool]) -> bool:
+def all_wrong(case: Case, may: Callable[[Expr, int, int, Execution], bool]) -> bool:
     """Whether each size that does not fit may be meant."""
     found, dims = False, case.last.dims
     for e, lookup, shape in case.seen():

@@ -393,16 +393,22 @@ def made(case: Case, execution: Execution) -> list[tuple[int, ...]]:
     stmt = case.stmt
     if subject := case.subject():
         own = subject in flat(stmt.targets)
-        return tensors((execution.after if own else execution.before).get(subject))
+        value = (execution.after if own else execution.before).get(subject)
+        return _as_one(value, tensors(value), case)
     if case.argument is not None:
         return tensors(execution.last(case.argument))
     text = case.matcher.node(stmt).text
     if case.sighting.trailing and unpacks(stmt) and text.endswith((".shape", ".size()")):
         return [s for _, v in execution.events for s in tensors(v)][-1:]
-    items, rank = results(stmt, execution), len(case.last.dims)
-    listed = [] if unpacks(stmt) else wholes(execution.last(stmt.value))[1:]
+    items = results(stmt, execution)
+    return items if unpacks(stmt) else _as_one(execution.last(stmt.value), items, case)
+
+
+def _as_one(value, items: list[tuple[int, ...]], case: Case) -> list[tuple[int, ...]]:
+    """The shapes of a value; of a list of like tensors, which is told as one perhaps, that one."""
+    rank, listed = len(case.last.dims), wholes(value)[1:]
     as_one = [w for w in listed for s in w if len(s) == rank != len(items[0])]
-    return as_one[0] if as_one else items  # a list of like tensors is told as one perhaps
+    return as_one[0] if as_one else items
 
 
 def opened(dims, unproven: set[str], case: Case):

@@ -14,6 +14,7 @@ from autograder.shapes.binding import CODE
 from autograder.shapes.doubts.beside import BESIDE
 from autograder.shapes.doubts.by_the_code import DECIDED
 from autograder.shapes.doubts.case import Case, in_one_call, made, opened
+from autograder.shapes.doubts.elsewhere import ELSEWHERE
 from autograder.shapes.doubts.other_sizes import (
     OTHER_SIZES,
     not_a_name_of_its_own,
@@ -433,7 +434,7 @@ FACTS: tuple[tuple[str, Callable[[Case], str]], ...] = (
     ("every name is proven", not_a_name_of_its_own),
     ("every name is proven", names_of_the_call),
     *(("every reading is false", fact) for fact in (*READINGS, *PRODUCTS, *OTHER_SIZES)),
-    *(("every reading is false", fact) for fact in (*DECIDED, *BESIDE)),
+    *(("every reading is false", fact) for fact in (*DECIDED, *BESIDE, *ELSEWHERE)),
     ("a slip explains it", explained_by_a_slip),
 )
 

@@ -139,6 +139,11 @@ def _one(part: list[Token]) -> Expr:
     return expr
 
 
+def _joined(sign: str, left: Expr, right: Expr) -> Expr:
+    """An expression of two; any size where nobody checks one of them: `d * (1 + int(twice))`."""
+    return ("any", sign) if "any" in (left[0], right[0]) else (sign, left, right)
+
+
 class _Reader:
     """A recursive-descent reader of the tokens of one dimension."""
 
@@ -164,7 +169,7 @@ class _Reader:
         left = self.product()
         while self.peek().kind in ("plus", "minus"):
             sign = "+" if self.take().kind == "plus" else "-"
-            left = (sign, left, self.product())
+            left = _joined(sign, left, self.product())
         return left
 
     def product(self) -> Expr:
@@ -173,7 +178,7 @@ class _Reader:
             token = self.peek()
             if token.kind == "over" or (token.kind == "times" and self.peek(1).kind != "end"):
                 self.take()
-                left = ("/" if token.kind == "over" else "*", left, self.counted())
+                left = _joined("/" if token.kind == "over" else "*", left, self.counted())
             elif left[0] == "num" and token.kind == "name":
                 left = ("*", left, self.power())  # `3 d`, `2h`
             elif left[0] == "name" and token.text == "(":  # `B (batch)`: two names of one thing

@@ -142,6 +142,9 @@ def _admit(found: list[Token], i: int, j: int, text: str, vocabulary: Vocabulary
     if after and after.glued and after.text == "[" and _index(found[j + 2 : j + 12]):
         return None  # `(b, t, d)[:, -1]`
     bracket, begin, label, op = found[i].text, i, "", ""
+    counted = bracket == "(" and [d[0] for d in dims] == ["num"] and not found[i].glued
+    if counted and before and before.kind == "name" and before.text not in vocabulary.tensors:
+        return None  # `equation (26) -> [b, d]`
     if bracket == "[" and found[i].glued and _is_slice(inner):
         return None  # `table[start : start + length]`
     used = shape_names(dims)

@@ -25,6 +25,7 @@ from autograder.tracing.edits.kinds.source import (
     is_comparison,
     is_counted_from_one,
     is_read_at,
+    is_slice,
     lines_that_make,
     made_for,
     names_in,
@@ -265,7 +266,7 @@ class Pairs:
             if outcomes is not None:
                 wrong = replace(self.wrong, source=one.source, outcomes=outcomes)
                 behind = Search(wrong, {})
-                found = behind.one()
+                found = behind.one() or behind.missing()
                 moved = bool(found) and one.takes and found[0].missing  # a step elsewhere
                 other = (behind.made_for_it(found[0]) or found[0]) if found else None
                 other = other.behind(one, self.wrong.source) if other is not None else None
@@ -313,16 +314,17 @@ class Pairs:
         )
 
     def of_the_bound(self, own: Edit, other: Edit) -> Edit:
-        """The change of the line that makes a bound for one comparison alone, where that does as
-        much as a change of the comparison."""
+        """The change of the line that makes a bound for one comparison or one slice alone, where
+        that does as much as a change there."""
         (start, end), source = own.place, self.wrong.source
         old = source[start:end]
-        if not is_comparison(old):
+        if not (is_comparison(old) or is_slice(old)):
             return own
         names = [name for name in names_in(old) if is_read_at(name, own.line, source)]
         lines = {n for name in names for n in lines_that_make(name, source, own.line, asked=False)}
         made = [e for e in self.search.tried if e.line in lines and e.is_natural]
-        made = [e for e in made if is_counted_from_one(e, source)]
+        if is_comparison(old):
+            made = [e for e in made if is_counted_from_one(e, source)]
         made = sorted(made, key=self.search.doubt)[:MOST_OF_KNOWN]
         texts = [(edit, text) for edit in made if (text := edit.after(other))]
         gave = self.versions.in_the_call([text for _, text in texts])

@@ -7,6 +7,7 @@ answer is one statement.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -33,6 +34,7 @@ NO_KEY = "`{}` is no key that is asked for"
 CALLED = "`{}` is the call that this is about"
 LEFT_IN = "hook left in"  # how a check ends that finds a hook in the model afterwards
 OVERWRITTEN = "`{}` is another hook in each round, and only the last one is taken away"
+PILED_UP = "`{}` runs with the hooks of all rounds before, too"
 RUNS_NOT = "`{}` does not run where the model raises an error"
 COVERS = "`{}` covers NaN on the way forward alone"
 OF_NAN = ("nan_to_num", "nan_to_num_", "isnan")
@@ -94,6 +96,11 @@ def at_its_remove(finding: Finding, asked: WrongAnswer) -> Finding:
         line, how = over.lineno, OVERWRITTEN.format(text.of(over.targets[0]))
         where = Where(last_right=None, first_wrong=line, how=how)
         return replace(finding, where=where, line=line, statement=text.statement(line))
+    piled = _with_those_before(text, calls)
+    if piled is not None:
+        where = Where(None, piled.lineno, how=PILED_UP.format(text.of(piled)))
+        statement = text.statement(piled.lineno)
+        return replace(finding, where=where, line=piled.lineno, statement=statement)
     if len(calls) != 1 or calls[0] in inside:
         return finding
     line, how = calls[0].lineno, RUNS_NOT.format(text.of(calls[0]))
@@ -113,6 +120,21 @@ def _overwritten_handle(text: Text, removes: list[ast.Call]) -> ast.Assign | Non
         kept = [n for n in kept if text.of(n.targets[0]) in removed]
         if len(kept) == 1 and not any(n in inside for n in removes):
             return kept[0]
+    return None
+
+
+def _with_those_before(text: Text, removes: list[ast.Call]) -> ast.stmt | None:
+    """The statement of a loop behind the one that puts a hook into a list, which is emptied behind
+    the loop alone."""
+    for loop in (n for n in text.nodes if isinstance(n, ast.For)):
+        if any(n in removes for each in loop.body for n in ast.walk(each)):
+            continue
+        for one, after in itertools.pairwise(loop.body):
+            put = one.value if isinstance(one, ast.Expr) else None
+            added = isinstance(put, ast.Call) and callee(put) == "append" and len(put.args) == 1
+            runs = any(isinstance(n, ast.Call) for n in ast.walk(after))
+            if added and _is_a_hook(put.args[0]) and runs:
+                return after
     return None
 
 

@@ -39,6 +39,7 @@ MOST = 30_000  # what all single changes may cost; a hundred take half a millise
 FEWEST = 30  # changes that are tried, whatever they cost, and at once
 MOST_OF_NAMED = 10_000  # the same where the mistake has a name already
 MOST_PUT_IN = 40_000  # the same for what is put into expressions
+LONGER = 3  # how often as much where nothing else is found, or two changes are
 MOST_OF_ONE_LINE = 6_000  # the same for a line that the steps tell
 OF_ONE = 60  # what it costs to try one, beside half of its steps
 OF_A_CLASS = 60  # and to make its object
@@ -130,7 +131,9 @@ class Search:
     def one(self) -> list[Edit]:
         """The single changes that make all right, the likeliest first. Of those that are as likely
         as one another all are tried, and none that is less likely where one of them does it."""
-        for _, group in itertools.groupby(self.order, key=self.doubt):
+        tried = {edit.source for edit in self.tried}
+        new = [edit for edit in self.order if edit.source not in tried]
+        for _, group in itertools.groupby(new, key=self.doubt):
             found, left = [], list(group)
             while left and (self.spent < self.most or len(self.tried) < FEWEST):
                 found += self._that_mend(left[:FEWEST])
@@ -138,6 +141,12 @@ class Search:
             if found or left:
                 return found
         return []
+
+    def longer(self) -> list[Edit]:
+        """The same for longer; after `one`, which found none. Not where a model is asked each time,
+        which takes long as it is."""
+        self.most = MOST if self.asks_a_model else LONGER * MOST
+        return self.one()
 
     def missing(self) -> list[Edit]:
         """The changes that put a step into an expression and make all right, after all others: the
@@ -209,6 +218,7 @@ class Search:
                 continue  # `i < count - 1`, where one too many is taken off right here
             alone = (is_slice(old) or threshold) and is_read_at(name, edit.line, source)
             more = int(TURNED in edit.new or not (old.isidentifier() or alone))
+            drawn = int(DRAWS.search(edit.how) is not None)  # the share may be made on a line above
             for line in reversed(lines_that_make(name, source, edit.line)):
                 if not (stays or alone):
                     continue
@@ -217,7 +227,7 @@ class Search:
                     own = [e for e in own if not (e.missing or e.by_name)]
                     if threshold and not is_strict(old):  # what is as large stays, as a rule
                         own = [e for e in own if is_counted_from_one(e, source)]
-                    most = NATURAL + 1 if threshold else edit.rank - more
+                    most = NATURAL + 1 if threshold else max(edit.rank, drawn) - more
                     own = [e for e in own if e.rank <= most]
                     if own:
                         return own[0]

@@ -113,6 +113,11 @@ def _told(
         one = search.of_order()
     # Of a version that is looked at behind a change one thing is told: it has no pairs.
     of_known, two = _two(first, placed, search, one, known) if again is not None else (False, ())
+    if again is not None and not (one or settled or of_known):
+        one = search.longer()
+        if placed.where is not None and placed.where.how and not two:
+            one = [e for e in one if e.rank < NATURAL and e.is_natural]  # surer than the steps
+        two = () if one else two
     if again is not None and not (one or settled or known) and (not two or two[-1].line is None):
         apart = by_parts(search)
         of_known, two = (False, apart) if apart else (of_known, two)
@@ -147,6 +152,9 @@ def _told(
     if known and (said.where is None or not said.where.how) and not (one or two):
         one = _put_in(search, placed)
         said = _said(first, placed, one, search, look) if one else said
+        there = said.where.first_wrong if said.where is not None else None
+        if not one and search.only_there and there not in search.only_there:
+            said = replace(said, where=None)  # what does nothing elsewhere shows there
     return said
 
 
@@ -472,7 +480,9 @@ def _said(
     else:
         message = one
     stays = there and not several
-    where = placed.where if stays else where_of(edit.line, edit.how, look, edit.at)
+    where = where_of(edit.line, edit.how, look, edit.at)
+    if stays:
+        where = replace(placed.where, how=placed.where.how or edit.how)
     statement = statement_of(edit.line, look)
     return replace(placed, message=message, where=where, line=edit.at, statement=statement)
 
@@ -491,7 +501,8 @@ def _in_the_words_of(found: list[Edit], finding: Finding, search: Search) -> lis
     root; all of them where none does."""
     words = set(WORD.findall(finding.message.lower())) - COMMON
     least = search.doubt(found[0])
-    own = [e for e in found if search.doubt(e) == least and words & set(WORD.findall(e.how))]
+    alike = [e for e in found if search.doubt(e) == least and e.rank <= found[0].rank]
+    own = [e for e in alike if words & set(WORD.findall(e.how))]
     return [*own, *(e for e in found if search.doubt(e) != least)] if own else found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,6 +13,7 @@ from autograder.course.calls import Call, Outcome
 from autograder.course.steps.traces import Trace
 from autograder.judging.difference import matches
 from autograder.judging.verdict import right
+from autograder.sandbox.inside.edited import keeps
 from autograder.tracing.edits.ask import Send, outcomes_of, steps_of
 from autograder.tracing.edits.kinds.source import line_before
 from autograder.tracing.edits.place import (
@@ -78,12 +80,20 @@ class Versions:
         got, wanted = (of[self.place] for of in (self.wrong.outcomes, self.wrong.known.expected))
         return changes_more(got, wanted) and matches(got, wanted, self.rtol)
 
+    @cached_property
+    def keeps(self) -> bool:
+        """Whether the answer may keep things from call to call."""
+        try:
+            return keeps(ast.parse(self.wrong.source))
+        except (SyntaxError, ValueError, RecursionError):
+            return False
+
     def in_the_call(self, texts: list[str], base: str = "") -> list[Outcome | None]:
         """What versions give in the call that is looked at."""
         if not texts:
             return []
         calls, label = self.wrong.calls, self.wrong.calls[self.place].on
-        before = [c for c in calls[: self.place] if label and c.on == label]
+        before = [c for c in calls[: self.place] if self.keeps or (label and c.on == label)]
         wanted = self.wrong.known.expected[self.place].error is not None
         one = [replace(call, work=False) for call in (*before, calls[self.place])]
         found = outcomes_of(self.wrong.send, texts, one, wanted, base or self.wrong.source)

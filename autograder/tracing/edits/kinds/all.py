@@ -31,6 +31,7 @@ from autograder.tracing.edits.kinds.slices import of_slices
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.edits.kinds.statements import of_statements
 from autograder.tracing.edits.kinds.sums import of_sums
+from autograder.tracing.edits.kinds.tables import of_tables
 from autograder.tracing.edits.kinds.together import of_what_stands_together
 from autograder.tracing.edits.kinds.unread import of_what_is_read
 
@@ -58,6 +59,7 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_sharing,
     of_what_is_read,
     of_sums,
+    of_tables,
     of_neighbours,
     of_siblings,
     of_what_it_is_named,

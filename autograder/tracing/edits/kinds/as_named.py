@@ -139,7 +139,9 @@ def _of_the_other_table(source: Source, node: ast.Call) -> Iterator[Edit]:
     name, whole = callee(node), source.parent[node]
     if name in ONCE:
         how = f"`{source.shown(node)}` lists a tensor once"
-        yield source.with_text(node, f"{of}.{ONCE[name]}", how, 1)
+        less = [n for n in source.inside(source.tree) if isinstance(n, ast.AugAssign)]
+        less = any(isinstance(n.op, ast.Sub) for n in less)  # what is too few is not taken away
+        yield source.with_text(node, f"{of}.{ONCE[name]}", how, 3 if less else 1)
     elif getattr(whole, "attr", "") in AS_OFTEN:
         how = f"`{source.shown(node)}` lists a tensor once for each of its names"
         yield source.with_text(source.parent[whole], f"{of}.{AS_OFTEN[whole.attr]}", how, 1)

@@ -10,6 +10,7 @@ from autograder.tracing.edits.kinds.source import Edit, Source, number, of_libra
 from autograder.tracing.text import callee
 
 # Functions of sizes, and what takes numbers apart: nothing is computed in them.
+BOUNDS = ("min", "max", "minimum", "maximum")
 OTHERS = ("size", "len", "range", "int", "float", "append", "print", "zip", "list", "tuple", "dim")
 
 
@@ -26,10 +27,23 @@ def of_brackets(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_narrower(source, node)
         yield from _of_nested(source, node)
         yield from _of_a_norm(source, node)
+        yield from _of_the_least(source, node)
     elif isinstance(node, ast.Compare):
         yield from _of_a_comparison(source, node)
     elif isinstance(node, ast.BoolOp):
         yield from _of_and_before_or(source, node)
+
+
+def _of_the_least(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`min(k, n - 1)`, for `min(k, n) - 1`."""
+    last = node.args[-1] if len(node.args) > 1 and callee(node) in BOUNDS else None
+    if isinstance(last, ast.BinOp) and type(last.op) in (ast.Add, ast.Sub):
+        how = f"the brackets of `{source.shown(node)}` do not stand where they belong"
+        (start, end), (first, until) = source.span(node), source.span(last)
+        inner = source.span(last.left)[1]
+        text = source.text
+        new = f"{text[start:first]}{source.of(last.left)}{text[until:end]}{text[inner:until]}"
+        yield source.with_expression(node, new, how, 1)
 
 
 def _operand(source: Source, node: ast.expr) -> ast.expr | None:

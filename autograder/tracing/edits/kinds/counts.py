@@ -65,6 +65,9 @@ def of_counts(source: Source, node: ast.AST) -> Iterator[Edit]:
         if isinstance(node, ast.Name):
             yield from _of_one_head(source, node)
         yield from _of_a_part(source, node)
+    if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Compare):
+        how = f"`{source.shown(node)}` counts some of them, and not each"
+        yield source.with_text(node.value, "1", how, 2)
     if isinstance(node, ast.Assign):
         yield from _of_the_last_place(source, node)
         yield from _longer(source, node)

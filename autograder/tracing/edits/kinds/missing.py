@@ -68,6 +68,7 @@ VIEWS = (
 NO_COPIES = ("contiguous", "detach", "to", "float", "double", "as_tensor", "asarray")
 ANYWHERE = 4  # their rank: each could stand around any value
 LEAST = ('float("-inf")', "-1e30")
+WEIGHS = {"softmax", "log_softmax", "exp", "softmax_"}  # what gives a score of 0 its weight
 
 
 def of_what_is_missing(source: Source, node: ast.AST) -> Iterator[Edit]:
@@ -153,6 +154,8 @@ def _of_masks(source: Source, node: ast.BinOp) -> Iterator[Edit]:
                 for places in (f"{kept} != 0", f"{kept} == 0"):
                     new = f"{source.in_brackets(scores)}.masked_fill({places}, {LEAST[0]})"
                     yield source.with_expression(node, new, how, 2)
+        elif not source.called & WEIGHS:
+            continue
         elif isinstance(scores, ast.Name | ast.BinOp | ast.Call) and number(mask) is None:
             how = f"`{source.shown(node)}` makes 0 of what is hidden, and a score of 0 has a weight"
             kept = source.in_brackets(mask)

@@ -111,6 +111,7 @@ def _of_variable(source: Source, node: ast.Name) -> Iterator[Edit]:
             alike = _are_of_a_kind(source, function, node.id, other) or other in beside
             rank = 2 if alike else 4
             rank += other in _terms_beside(source, node)  # nobody adds one number twice
+            rank += getattr(parent, "attr", "") in ("dtype", "device")  # which are alike mostly
             counted = _count_rounds(source, function, node)
             if other not in read or {node.id, other} <= counted:  # made, it belongs somewhere
                 rank = 1

@@ -124,6 +124,13 @@ def _of_number(source: Source, node: ast.expr) -> Iterator[Edit]:
     if abs(value) > MOST_OF_HALF:
         infinite = 'float("-inf")' if value < 0 else 'float("inf")'
         yield source.with_text(node, infinite, how)
+    text = source.of(node).lower()
+    if "e-" in text:
+        huge = text.replace("e-", "e")
+        how = f"`{source.shown(node)}` is next to nothing"
+        yield source.with_text(node, huge, how, 1)
+        if not huge.startswith("-"):
+            yield source.with_expression(node, f"-{huge}", how, 2)
     tens = [value * 10, value / 10] if abs(value) >= 100 or 0 < abs(value) < 0.05 else []
     if isinstance(value, float):
         others = [v for v in (0.5, -0.5, 1.0, 2.0, 0.0, -value) if v != value]
@@ -240,6 +247,7 @@ def _of_tuple(source: Source, node: ast.Tuple) -> Iterator[Edit]:
             cut = all(isinstance(each, ast.Subscript) for each in pair)
             counted = named and _counts_backwards(source, *pair)
             rank = 0 if isinstance(parent, ast.Subscript) and (counted or not named) else 1
+            rank = 3 if isinstance(parent, ast.List) else rank  # a row of what is told of many
             edit = source.with_span(node, (begins, ends), new, how, rank)
             returned = isinstance(parent, ast.Return) and named
             sure = cut or returned or counted or _is_layout(source, node)
@@ -328,7 +336,10 @@ def _of_unpacked(source: Source, node: ast.Tuple) -> Iterator[Edit]:
         if is_shape and j - i > 1:
             continue
         kept = {texts[i], texts[j]} - {"_"}
-        if len(kept) == 1 and not OF_FEATURES.match(*kept):
+        of_places = is_call and callee(value) in PAIRS and texts[:1] == ["_"]
+        words = texts[1].lower().split("_") if of_places else ()
+        of_places = of_places and not any(word.startswith(PLACES) for word in words)
+        if len(kept) == 1 and not (of_places or OF_FEATURES.match(*kept)):
             continue  # it was meant: what nobody reads has no name
         other = [*texts]
         other[i], other[j] = texts[j], texts[i]

@@ -33,6 +33,7 @@ def of_rounds(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.Assign | ast.AugAssign):
         yield from _to_another_maximum(source, node)
         yield from _dropped_in_each_round(source, node)
+        yield from _alike_in_all_rounds(source, node)
     elif isinstance(node, ast.For):
         yield from _not_put_back(source, node)
         yield from _through_some_keys(source, node)
@@ -59,7 +60,7 @@ def _not_put_back(source: Source, node: ast.For) -> Iterator[Edit]:
     name, much = targets.pop(), source.of(first.value)
     how = f"`{name}` stays where it is moved to, and the next round begins with that"
     new = f"{source.of(end)}; {name} {sign}= {much}"
-    yield source.with_text(end, new, how, 1).told_of(last.lineno)
+    yield source.with_text(end, new, how, 1).told_of(_where_put_back(node, last))
 
 
 def _not_as_it_was(source: Source, node: ast.For) -> Iterator[Edit]:
@@ -74,7 +75,15 @@ def _not_as_it_was(source: Source, node: ast.For) -> Iterator[Edit]:
         if not any(source.of(n.value) == old for n in changed):
             how = f"`{place}` is not given its `{old}` value again, and the next round begins so"
             new = f"{source.of(last)}; {place} = {old}"
-            yield source.with_text(last, new, how, 1).told_of(changed[-1].lineno)
+            where = _where_put_back(node, changed[-1])
+            yield source.with_text(last, new, how, 1).told_of(where)
+
+
+def _where_put_back(loop: ast.For, moved: ast.stmt) -> int:
+    """The line at the end of a round, where something is to be put back; that which moves it where
+    one statement alone stands behind, for nothing else."""
+    behind = loop.body[loop.body.index(moved) + 1 :]
+    return behind[-1].lineno if len(behind) > 1 else moved.lineno
 
 
 def _read_while_it_is_filled(source: Source, node: ast.For) -> Iterator[Edit]:
@@ -137,6 +146,21 @@ def _dropped_in_each_round(source: Source, node: ast.Assign | ast.AugAssign) -> 
     for name in [n for n in dict.fromkeys(read) if n not in kept][:MOST]:
         how = f"`{name}` stays as it is in all rounds, and what comes for it is dropped"
         yield source.with_text(dropped[0], name, how, 1)
+
+
+def _alike_in_all_rounds(source: Source, node: ast.Assign | ast.AugAssign) -> Iterator[Edit]:
+    """`seen = past + 1` in a loop over `t`, which is the same in each round."""
+    loop = next((n for n in source.around(node) if isinstance(n, ast.For)), None)
+    value, function = node.value, source.function(node)
+    added = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub)
+    if not (added and isinstance(node, ast.Assign)) or loop is None or function is None:
+        return
+    read, counted = {n.id for n in source.names(value)}, sizes(source, function)
+    made = {n.id for n in source.names(loop) if isinstance(n.ctx, ast.Store)}
+    rounds = isinstance(loop.target, ast.Name) and loop.target.id in counted
+    if rounds and read and read <= counted - made:
+        how = f"`{source.shown(value)}` is the same in each round of line {loop.lineno}"
+        yield source.with_text(value, f"{source.of(value)} + {loop.target.id}", how, 2)
 
 
 def _is_at(source: Source, node: ast.Name, index: str) -> bool:

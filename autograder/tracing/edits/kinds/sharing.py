@@ -351,14 +351,18 @@ def _of_a_number_for_it(source: Source, node: ast.Constant) -> Iterator[Edit]:
     shares = [n for n in source.inside(function) if isinstance(n, ast.BinOp)]
     shares = [n for n in shares if isinstance(n.op, ast.Div)]
     within = [n for n in shares if n in source.around(node) or source.of(n.right) in targets]
-    divides = isinstance(source.parent[node], ast.BinOp) and bool(within)
-    given = [a.arg for a in function.args.args]
-    counted = {name for name in given if divides and SIZE.search(name)}
+    parent = source.parent[node]
+    divides = isinstance(parent, ast.BinOp) and bool(within)
+    one_more = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add) and node.value == 1
+    functions = [function, *(n for n in source.around(function) if isinstance(n, ast.FunctionDef))]
+    given = [a.arg for each in functions for a in each.args.args]
+    counted = {name for name in given if (divides or one_more) and SIZE.search(name)}
     unused = _given_for_nothing(source, function)
     statement = source.shown(source.statement(node))
     for name in sorted(unused | counted)[:MOST_UNUSED]:
         how = f"`{source.of(node)}` stands in `{statement}` where `{name}` belongs"
-        yield source.with_text(node, name, how, int(name not in unused))
+        rank = int(name not in unused) + int(not (divides or name in unused))
+        yield source.with_text(node, name, how, rank)
 
 
 def _given_for_nothing(source: Source, function: ast.FunctionDef) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import names_of, sizes
@@ -32,6 +33,8 @@ def of_siblings(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _without_the_factor(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(source.parent[node], ast.Return):
         yield from _without_what_one_has(source, node)
+    elif isinstance(node, ast.Assign):
+        yield from _without_the_last_step(source, node)
 
 
 def _as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
@@ -119,6 +122,36 @@ def _without_what_one_has(source: Source, node: ast.Tuple) -> Iterator[Edit]:
         if isinstance(each, ast.Name) and each.id != name:
             how = f"`{each.id}` is not multiplied with `{name}`, as what stands beside it is"
             yield source.with_text(each, f"{each.id} * {name}", how)
+
+
+def _without_the_last_step(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`d = delta[i:j]`, beside `s = sums[i:j].unsqueeze(1)`."""
+    plain = isinstance(node.value, ast.Subscript | ast.Call | ast.BinOp)
+    for other in _beside(source, node) if plain else ():
+        call = other.value
+        method = isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+        if not method or _form(call.func.value) != _form(node.value):
+            continue
+        last = source.text[source.span(call.func.value)[1] : source.span(call)[1]]
+        how = f"`{source.shown(node.value)}` lacks the `{last.strip()}` of line {other.lineno}"
+        yield source.with_text(node.value, f"{source.in_brackets(node.value)}{last}", how, 1)
+
+
+def _beside(source: Source, node: ast.Assign) -> list[ast.Assign]:
+    """The other statements beside one that give a variable its value."""
+    around = source.parent[node]
+    bodies = [getattr(around, field, None) for field in ("body", "orelse", "finalbody")]
+    body = next((b for b in bodies if isinstance(b, list) and node in b), [])
+    return [n for n in body if isinstance(n, ast.Assign) and n is not node]
+
+
+def _form(value: ast.expr) -> str:
+    """How an expression is built, whatever it is made of first: `x[i:j]` as `y[i:j]`."""
+    first = value
+    while isinstance(first, ast.Subscript | ast.Attribute | ast.Call):
+        first = first.func if isinstance(first, ast.Call) else first.value
+    name = getattr(first, "id", None)
+    return re.sub(rf"\b{re.escape(name)}\b", "_", ast.unparse(value)) if name else ""
 
 
 def _factor(value: ast.expr) -> str | None:

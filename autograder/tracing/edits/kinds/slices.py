@@ -21,6 +21,23 @@ def of_slices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_slice_object(source, node)
     elif isinstance(node, ast.Call) and callee(node) == "pad":
         yield from _of_a_shift(source, node)
+    elif isinstance(node, ast.Call):
+        yield from _of_parts_of_one(source, node)
+
+
+def _of_parts_of_one(source: Source, node: ast.Call) -> Iterator[Edit]:
+    """`loss(x[:-1], x[1:])` of what takes `x` apart itself: all of it, in each place."""
+    parts = [a for a in node.args if isinstance(a, ast.Subscript)]
+    whole = {source.of(a.value) for a in parts}
+    sliced = all(isinstance(n, ast.Slice) for a in parts for n in _axes(a))
+    if len(parts) > 1 and len(whole) == 1 and sliced and callee(node) in source.defined():
+        how = f"`{source.shown(node)}` is given parts of `{min(whole)}`, and takes it apart itself"
+        yield source.with_parts(node, dict.fromkeys(parts, min(whole)), how, 2)
+
+
+def _axes(node: ast.Subscript) -> list[ast.expr]:
+    """The parts of an index."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def _of_a_shift(source: Source, node: ast.Call) -> Iterator[Edit]:

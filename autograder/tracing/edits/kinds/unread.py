@@ -7,7 +7,7 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.names import MAKERS, names_of
+from autograder.tracing.edits.kinds.names import MAKERS, names_of, read_in
 from autograder.tracing.edits.kinds.source import Edit, Source, number
 from autograder.tracing.text import callee, made_in
 
@@ -21,6 +21,8 @@ def of_what_is_read(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_older_states(source, node)
     if isinstance(node, ast.BinOp | ast.Call):
         yield from _computed_as_it_was(source, node)
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+        yield from _kept_as_it_was(source, node)
     if isinstance(node, ast.Call) and callee(node) in (*MAKERS, *SHIFTS):
         yield from _of_what_is_given(source, node)
     if not isinstance(node, ast.Assign) or len(node.targets) != 1:
@@ -78,6 +80,20 @@ def _computed_as_it_was(source: Source, node: ast.expr) -> Iterator[Edit]:
         if any(n.lineno in between and name in map(source.of, n.targets) for n in made):
             how = f"`{source.shown(node)}` is what `{name}` was before it was changed"
             yield source.with_text(node, name, how, 1)
+
+
+def _kept_as_it_was(source: Source, node: ast.Attribute) -> Iterator[Edit]:
+    """`exp(self.m - m)` behind `old, self.m = self.m, m`, where nobody reads `old`."""
+    function = source.function(node)
+    if function is None:
+        return
+    text = source.of(node)
+    for other in (n for n in source.inside(function) if isinstance(n, ast.Assign)):
+        kept = [t.id for t, v in made_in(other) if isinstance(t, ast.Name) and source.of(v) == text]
+        for name in kept if other.lineno < node.lineno else ():
+            if name not in read_in(source, function):
+                how = f"`{text}` is the new one there, and nothing reads `{name}`"
+                yield source.with_text(node, name, how)
 
 
 def _of_what_is_given(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -194,5 +210,6 @@ def _under_another_name(source: Source, node: ast.Assign, target: ast.Name) -> I
     later = {n.id for n in names if isinstance(n.ctx, ast.Load) and n.lineno > node.lineno}
     how = f"`{target.id}`, which it makes, is read nowhere"
     own = dict.fromkeys(n.id for n in source.names(node.value) if n.id in later)
+    returned = {source.of(n.value) for n in inside if isinstance(n, ast.Return) and n.value}
     for name in list(own)[:MOST]:
-        yield source.with_text(target, name, how, 1)
+        yield source.with_text(target, name, how, 1 + (name in returned))

@@ -1,0 +1,80 @@
+"""That a comment is true of another reading of its names, or of what was there before.
+
+Each public function is a fact for `facts.FACTS`: it gives the reason for its doubt, or an empty
+text.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from autograder.shapes.doubts.by_the_code import all_wrong
+from autograder.shapes.doubts.case import Case
+from autograder.shapes.recording import Execution, tensors
+from autograder.shapes.text.dims import Expr, evaluate, names_of, shape_fits
+from autograder.shapes.text.names import normal
+from autograder.shapes.tracer import flat
+
+MOST = 3  # names of a dimension that may stand for other sizes
+
+
+def no_name_is_told_otherwise(case: Case) -> str:
+    """`[b, n]`, where true comments of this function have `n` for the size that is there."""
+
+    def may(dim: Expr, size: int, axis: int, e: Execution) -> bool:
+        names = sorted(names_of(dim))[:MOST]
+        ways = [_sizes(n, names, case, e) for n in names]
+        first = case.scope.lookup(e)
+        for way in itertools.product(*ways):
+            told = dict(zip(names, way, strict=True))
+            if evaluate(dim, lambda n, told=told: told.get(n, first(n))) == size:
+                return True
+        return False
+
+    told = all_wrong(case, may)
+    return "a name stands for that size in another true comment" if told else ""
+
+
+def _sizes(name: str, beside: list[str], case: Case, execution: Execution) -> list[int]:
+    """The sizes that a name stands for in true comments of the function, and its own. beside: the
+    names of its dimension."""
+    said = case.scope.confirmed.of(execution.config, normal(name))
+    first, last = case.scope.lines
+    here = [s for s, of in said.items() if any(first <= n <= last for n in of)]
+    here = [s for s in here if not _has_another_name(s, {*beside}, case, execution)]
+    own = case.scope.lookup(execution)(name)
+    return here + [own] * (own is not None)
+
+
+def _has_another_name(size: int, own: set[str], case: Case, execution: Execution) -> bool:
+    """Whether the comments have a name for a size beside these."""
+    told = {n for group in case.scope.comments for n in group} - {*map(normal, own)} - own
+    return size in map(case.scope.lookup(execution), told)
+
+
+def not_as_it_was(case: Case) -> str:
+    """Above `x = x.reshape(..)` in a loop: it may be told of `x` as it came to the first round."""
+    label, above = case.last.label, not (case.sighting.trailing or case.below)
+    if not (above and label in flat(case.stmt.targets)):
+        return ""
+    came = [_came(case, e) for e in case.runs]
+    changed = [tensors(e.before.get(label)) != tensors(e.after.get(label)) for e in case.runs]
+    first = any(came) and came == changed and not all(came)
+    return "it may be told of what came in" if first else ""
+
+
+def _came(case: Case, execution: Execution) -> bool:
+    """Whether what has the name of a label has the shape before the line runs."""
+    shapes, find = tensors(execution.before.get(case.last.label)), case.scope.lookup(execution)
+    return any(shape_fits(case.last.dims, s, find) for s in shapes)
+
+
+def not_of_what_is_gone(case: Case) -> str:
+    """`heads: [h, b]`, where no code has `heads`, beside a line that is told behind it already."""
+    labels = {t.label for t in case.claim.terms()} - {""}
+    told = any(stmt is case.stmt and s.trailing for s, stmt in case.twins)
+    gone = labels and not any(map(case.in_code, labels)) and not case.sighting.trailing
+    return "what it names is nowhere in the code" if told and gone else ""
+
+
+ELSEWHERE = (no_name_is_told_otherwise, not_as_it_was, not_of_what_is_gone)
