@@ -1079,7 +1079,7 @@ wrong("fused.three products", "There are three products.", lambda x, layers: tup
 # --- backwards in tiles --------------------------------------------------------------------------
 def finished(draw: Draw) -> list[Call]:
     calls = []
-    for block, spread in ((8, 1.0), (16, 1.5), (24, 2.0), (20, 1.0)):
+    for block, spread in ((8, 1.0), (16, 1.5), (24, 1.75), (20, 1.0)):
         few = block == FEW
         q_len, k_len = draw.choice((11, 13) if few else (61, 77)), draw.choice(KEYS[few])
         head_size = draw.choice((2, 3))
