@@ -91,19 +91,15 @@ def at_its_remove(finding: Finding, asked: WrongAnswer) -> Finding:
     ends = {n for t in text.nodes if isinstance(t, ast.Try) for n in t.finalbody}
     inside = {each for n in ends for each in ast.walk(n)}
     calls = [n for n in text.nodes if isinstance(n, ast.Call) and callee(n) == "remove"]
-    over = _overwritten_handle(text, calls)
+    over, piled = _overwritten_handle(text, calls), _with_those_before(text, calls)
     if over is not None:
         line, how = over.lineno, OVERWRITTEN.format(text.of(over.targets[0]))
-        where = Where(last_right=None, first_wrong=line, how=how)
-        return replace(finding, where=where, line=line, statement=text.statement(line))
-    piled = _with_those_before(text, calls)
-    if piled is not None:
-        where = Where(None, piled.lineno, how=PILED_UP.format(text.of(piled)))
-        statement = text.statement(piled.lineno)
-        return replace(finding, where=where, line=piled.lineno, statement=statement)
-    if len(calls) != 1 or calls[0] in inside:
+    elif piled is not None:
+        line, how = piled.lineno, PILED_UP.format(text.of(piled))
+    elif len(calls) == 1 and calls[0] not in inside:
+        line, how = calls[0].lineno, RUNS_NOT.format(text.of(calls[0]))
+    else:
         return finding
-    line, how = calls[0].lineno, RUNS_NOT.format(text.of(calls[0]))
     where = Where(last_right=None, first_wrong=line, how=how)
     return replace(finding, where=where, line=line, statement=text.statement(line))
 

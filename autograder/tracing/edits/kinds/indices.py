@@ -7,7 +7,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.names import sizes
-from autograder.tracing.edits.kinds.source import LIBRARIES, Edit, Source, number
+from autograder.tracing.edits.kinds.source import (
+    LIBRARIES,
+    Edit,
+    Source,
+    number,
+    parts_of_index,
+)
 from autograder.tracing.text import callee
 
 QKV = (("q", "k", "v"), ("query", "key", "value"))
@@ -230,7 +236,7 @@ def _of_the_last_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
 def _of_a_count(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     """The k-th of some, `x[:, k]`: places are counted from 0."""
     function = source.function(node)
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = parts_of_index(node)
     given = {a.arg for a in function.args.args} if function is not None else set()
     for each in parts:
         if isinstance(each, ast.Name) and each.id in given and isinstance(node.ctx, ast.Load):
@@ -266,7 +272,7 @@ def _of_one_of_an_axis(source: Source, node: ast.Subscript) -> Iterator[Edit]:
 
 def _of_new_axes(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     """One new axis too few, or too many, beside another."""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = parts_of_index(node)
     texts = [source.of(each) for each in parts]
     for place, text in enumerate(texts):
         if text == "None":
@@ -321,7 +327,7 @@ def _of_one_too_many(source: Source, node: ast.Subscript) -> Iterator[Edit]:
 
 def _of_neighbours(source: Source, node: ast.Subscript) -> Iterator[Edit]:
     """The place before or behind the one that a loop is at."""
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = parts_of_index(node)
     rounds = _numbers_of_loops(source, node)
     for each in parts:
         if isinstance(each, ast.Name) and each.id in rounds:
@@ -489,7 +495,7 @@ def _block(source: Source, node: ast.expr) -> str | None:
     else."""
     if not isinstance(node, ast.Subscript):
         return None
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = parts_of_index(node)
     steps = [i for i, p in enumerate(parts) if isinstance(p, ast.Slice) and p.step is not None]
     if len(steps) != 1 or parts[steps[0]].upper is not None:
         return None

@@ -354,8 +354,7 @@ def _of_a_number_for_it(source: Source, node: ast.Constant) -> Iterator[Edit]:
     parent = source.parent[node]
     divides = isinstance(parent, ast.BinOp) and bool(within)
     one_more = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Add) and node.value == 1
-    functions = [function, *(n for n in source.around(function) if isinstance(n, ast.FunctionDef))]
-    given = [a.arg for each in functions for a in each.args.args]
+    given = [a.arg for each in source.functions_around(node) for a in each.args.args]
     counted = {name for name in given if (divides or one_more) and SIZE.search(name)}
     unused = _given_for_nothing(source, function)
     statement = source.shown(source.statement(node))

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import names_of, sizes
-from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.edits.kinds.source import Edit, Source, parts_of_index
 from autograder.tracing.text import callee
 
 IN_TURN = "takes places that lie apart, where neighbours belong together"
@@ -29,15 +29,10 @@ def _of_parts_of_one(source: Source, node: ast.Call) -> Iterator[Edit]:
     """`loss(x[:-1], x[1:])` of what takes `x` apart itself: all of it, in each place."""
     parts = [a for a in node.args if isinstance(a, ast.Subscript)]
     whole = {source.of(a.value) for a in parts}
-    sliced = all(isinstance(n, ast.Slice) for a in parts for n in _axes(a))
+    sliced = all(isinstance(n, ast.Slice) for a in parts for n in parts_of_index(a))
     if len(parts) > 1 and len(whole) == 1 and sliced and callee(node) in source.defined():
         how = f"`{source.shown(node)}` is given parts of `{min(whole)}`, and takes it apart itself"
         yield source.with_parts(node, dict.fromkeys(parts, min(whole)), how, 2)
-
-
-def _axes(node: ast.Subscript) -> list[ast.expr]:
-    """The parts of an index."""
-    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def _of_a_shift(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -46,7 +41,7 @@ def _of_a_shift(source: Source, node: ast.Call) -> Iterator[Edit]:
     of, by = node.args[:2] if len(node.args) > 1 else (None, None)
     if not isinstance(of, ast.Subscript) or not isinstance(by, ast.Tuple) or len(by.elts) < 2:
         return
-    parts = of.slice.elts if isinstance(of.slice, ast.Tuple) else [of.slice]
+    parts = parts_of_index(of)
     ends = [n for n in parts if isinstance(n, ast.Slice) and n.step is None]
     ends = [n for n in ends if (n.lower is None) != (n.upper is None)]
     if len(ends) != 1:

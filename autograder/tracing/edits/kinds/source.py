@@ -144,8 +144,11 @@ class Source:
 
     def function(self, node: ast.AST) -> ast.FunctionDef | None:
         """The function that a node stands in, the nearest."""
-        around = (n for n in self.around(node) if isinstance(n, ast.FunctionDef))
-        return self.once(("function", node), lambda: next(around, None))
+        return self.once(("function", node), lambda: next(iter(self.functions_around(node)), None))
+
+    def functions_around(self, node: ast.AST) -> list[ast.FunctionDef]:
+        """The functions that a node stands in, the nearest first."""
+        return [n for n in self.around(node) if isinstance(n, ast.FunctionDef)]
 
     def made(self, function: ast.FunctionDef, name: str) -> list[ast.expr]:
         """What the statements of a function give a variable, each to it alone."""
@@ -222,6 +225,11 @@ class Source:
         start += len(old) - len(old.lstrip(", \n")) if old.strip(", \n") else 0
         at = max(line, self.text.count("\n", 0, start) + 1)
         return Edit(line, how, changed, rank, span, at=at, new=new)
+
+
+def parts_of_index(node: ast.Subscript) -> list[ast.expr]:
+    """The parts of an index, one for each axis that it is about."""
+    return node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
 
 
 def lines_that_make(name: str, text: str, before: int, asked: bool = True) -> list[int]:

@@ -76,17 +76,21 @@ def _of_another_order(source: Source, node: ast.Subscript, index: ast.Name) -> I
 
 def _made(source: Source, node: ast.AST, name: str) -> list[ast.expr]:
     """What the statements of the functions around give a variable, also with others."""
-    around = [n for n in source.around(node) if isinstance(n, ast.FunctionDef)]
-    inside = source.inside(around[-1]) if around else []
+    inside = _in_the_widest(source, node)
     pairs = itertools.chain.from_iterable(made_in(n) for n in inside if isinstance(n, ast.Assign))
     return [value for target, value in pairs if source.of(target) == name]
 
 
+def _in_the_widest(source: Source, node: ast.AST) -> list[ast.AST]:
+    """All syntax of the outermost function that a node stands in."""
+    around = source.functions_around(node)
+    return source.inside(around[-1]) if around else []
+
+
 def _with_the_first_ones(source: Source, node: ast.BinOp) -> Iterator[Edit]:
     """`count = batch * tokens`, where `x[:, first:]` is counted."""
-    around = [n for n in source.around(node) if isinstance(n, ast.FunctionDef)]
-    inside = source.inside(around[-1]) if around else []
-    cuts = [n for n in inside if isinstance(n, ast.Slice) and n.upper is None and n.step is None]
+    cuts = [n for n in _in_the_widest(source, node) if isinstance(n, ast.Slice)]
+    cuts = [n for n in cuts if n.upper is None and n.step is None]
     begins = dict.fromkeys(n.lower.id for n in cuts if isinstance(n.lower, ast.Name))
     factors = [side for side in (node.left, node.right) if isinstance(side, ast.Name)]
     for first, factor in itertools.product(begins, factors):
