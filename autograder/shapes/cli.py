@@ -27,6 +27,7 @@ NO_CALL = (
     "no call says how to build and run it. Give one: --call 'Model(hidden)(x[batch_size, seq_len, "
     "hidden])', or write it into the file's docstring behind `Shapes:`, or into pyproject.toml."
 )
+MEMORY = 2**32  # bytes that the code may take
 SKIPPED = {"build", "dist", "node_modules", "__pycache__", "venv", "env", "site-packages"}
 MARK = "Shapes:"
 NEARBY = "a tensor near this line has that shape"  # a doubt
@@ -122,7 +123,8 @@ def _check(source: Source, strict: bool, missing: bool, write: bool) -> Report:
         job = prepare(source.text, asked, setup=source.setup)
         from autograder.shapes import record
 
-        recording = record.run(job)
+        with record.in_bounds(MEMORY):
+            recording = record.run(job)
         verdicts = judge(source.text, asked, recording, strict=strict)
     except (PlanError, SyntaxError, ValueError, RecursionError) as error:
         report.errors.append((getattr(error, "lineno", None) or 0, f"{error}"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from autograder.shapes import cli
 from autograder.shapes.cli import main
 from tests.shapes.reading import CALLS
 
@@ -281,6 +282,14 @@ def test_an_exception_is_shown_with_its_line(write, capsys):
     assert main([str(write(code)), "--call", CALL]) == 2
     error = capsys.readouterr().err
     assert "code.py:3:" in error and "RuntimeError" in error and "batch_size=" in error
+
+
+def test_code_that_takes_all_the_memory_is_told(write, capsys, monkeypatch):
+    monkeypatch.setattr(cli, "MEMORY", 2**28)
+    code = "def f(x):\n    y = [0] * 2**27\n    return x * len(y)  # [batch_size, seq_len]\n"
+    assert main([str(write(code)), "--call", CALL]) == 2
+    error = capsys.readouterr().err
+    assert "code.py:2:" in error and "MemoryError" in error
 
 
 def test_a_module_that_cannot_be_loaded_is_told(write, capsys):

@@ -37,6 +37,7 @@ from tests.tracing.fresh import (
     TWELFTH,
     TWENTIETH,
     TWENTY_FIRST,
+    TWENTY_SECOND,
 )
 from tests.tracing.fresh.errors import ADD
 from tests.tracing.helper import look, told
@@ -106,7 +107,7 @@ TOLD = [p for p in FOURTH if p.what.split()[0] in ("S10", "S18", "S33", "S35", "
 
 MENDED = [*SIXTH, *SEVENTH, *EIGHTH, *NINTH, *TENTH, *ELEVENTH, *TWELFTH, *THIRTEENTH, *FOURTEENTH]
 MENDED += [*FIFTEENTH, *SIXTEENTH, *SEVENTEENTH, *EIGHTEENTH, *NINETEENTH]
-MENDED += TWENTIETH + TWENTY_FIRST
+MENDED += TWENTIETH + TWENTY_FIRST + TWENTY_SECOND
 
 
 @pytest.mark.parametrize("program", share(MENDED, 8), ids=name)

@@ -46,7 +46,7 @@ MAKES_CONTAINERS = ("dict", "list", "set", "defaultdict", "OrderedDict")
 LOOP = re.compile(r"\b(?:for|while)\b")
 OF_ITS_CLASS = re.compile(r"\b__\w+(?<!__)\b")  # names that mean something else outside of a class
 # How a method is made outside of its class, so that it finds what `super()` needs.
-METHOD = "def _made(__class__):\n if True:\n{}\n return {}"
+METHOD = "def _made(__class__):\n{}\n{}return {}"
 
 
 def run(runner, header: dict, tensors: dict) -> tuple[dict, dict]:
@@ -224,7 +224,10 @@ class _Base:
         """The function that stands in a version. code: with counts in its loops, where known."""
         text, local, name = code or source, {}, function.node.name
         loops = not code and LOOP.search(text)
-        text = METHOD.format(text, name) if function.owner else text
+        line = function.node.lineno - 1
+        if function.owner:
+            line, text = line - 1, METHOD.format(text, " " * function.node.col_offset, name)
+        text = "\n" * line + text  # so that an error tells the line where it stands
         exec(_compiled(ast.parse(text) if loops else text), self.namespace, local)
         if function.owner:
             return local["_made"](self.namespace[function.owner])

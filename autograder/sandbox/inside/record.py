@@ -16,6 +16,8 @@ import math
 import sys
 import time
 import types
+from collections.abc import Iterator
+from pathlib import Path
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -30,6 +32,28 @@ LARGE, IMAGE = 5_000_000, 4  # numbers of a call of which that is known; axes of
 COMPILER = "torch._dynamo"
 MAX_FAILED = 20  # statements of setup and source that are told
 MODULE = "course_shapes"
+
+
+@contextlib.contextmanager
+def in_bounds(more: int) -> Iterator[None]:
+    """So many bytes more than are in use, and no more, where the system can bound it: a loop may
+    make a tensor grow with each round, or a list of all orders of many things. What passes the
+    bound stops with a `MemoryError`, or the error that torch raises in its place."""
+    try:
+        import resource
+
+        page = resource.getpagesize()
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * page
+        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+        most = used + more if soft == resource.RLIM_INFINITY else min(used + more, soft)
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    except (ImportError, OSError, ValueError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 def run(job: dict) -> dict:

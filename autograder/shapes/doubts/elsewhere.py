@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 
 from autograder.shapes.doubts.by_the_code import all_wrong
-from autograder.shapes.doubts.case import Case
+from autograder.shapes.doubts.case import Case, made
 from autograder.shapes.recording import Execution, tensors
-from autograder.shapes.text.dims import Expr, evaluate, names_of, shape_fits
+from autograder.shapes.text.dims import Expr, evaluate, names_of, shape_fits, shape_names
+from autograder.shapes.text.flat import instead
 from autograder.shapes.text.names import normal
 from autograder.shapes.tracer import flat
 
@@ -77,4 +78,37 @@ def not_of_what_is_gone(case: Case) -> str:
     return "what it names is nowhere in the code" if told and gone else ""
 
 
-ELSEWHERE = (no_name_is_told_otherwise, not_as_it_was, not_of_what_is_gone)
+def not_what_it_was_made_of(case: Case) -> str:
+    """`[b, n, hidden]` beside `self.hidden = hidden // 2`: the name is that of both sizes."""
+    names = [n for n in sorted(shape_names(case.last.dims)) if _made_of_itself(case, n)]
+    if names and all(_fits_for_some(names, case, e) for e in case.runs):
+        return "a name may stand for two sizes"
+    return ""
+
+
+def _fits_for_some(names: list[str], case: Case, execution: Execution) -> bool:
+    """Whether what is made has the shape that is told, for some size of one of the names."""
+    lookup = case.scope.lookup(execution)
+    return any(
+        shape_fits(case.last.dims, shape, instead(lookup, {name: size}))
+        for shape in made(case, execution)
+        for name in names
+        for size in shape
+    )
+
+
+def _made_of_itself(case: Case, name: str) -> bool:
+    """Whether an attribute is worked out from an argument of its own name."""
+    traced = case.matcher.traced
+    made = [s for s in traced.stmts if s.targets == [f"self.{name}"] and s.value is not None]
+    nodes = {node.id: node for node in traced.nodes} if made else {}
+    read = [nodes[i].text for s in made for i in nodes[s.value].operands if i in nodes]
+    return name in read
+
+
+ELSEWHERE = (
+    not_what_it_was_made_of,
+    no_name_is_told_otherwise,
+    not_as_it_was,
+    not_of_what_is_gone,
+)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
@@ -14,12 +12,14 @@ from autograder.course.calls import Call, Outcome, from_reply, to_request
 from autograder.course.steps.traces import Trace, to_steps_request
 from autograder.course.steps.traces import read as read_steps
 from autograder.sandbox.inside import edited, steps
+from autograder.sandbox.inside.record import in_bounds
 from autograder.sandbox.inside.runner import Runner
 
 # A request to what holds the answer, and its reply; raises ValueError where there is none.
 Send = Callable[[dict, dict], tuple[dict, dict]]
 
 
+MORE_MEMORY = 2**31  # bytes that versions in a notebook may take
 ALL_SECONDS = 30.0  # for all versions of one answer; counts end nearly every search before
 
 
@@ -76,30 +76,6 @@ def steps_of(send: Send, text: str, call: Call) -> Trace | None:
         return None
 
 
-MORE_MEMORY = 2**31  # bytes that versions in a notebook may take
-
-
-@contextlib.contextmanager
-def _in_bounds(more: int = MORE_MEMORY) -> Iterator[None]:
-    """Memory for versions, and no more, where the system can bound it: one may make a tensor grow
-    with each round of a loop. What passes the bound stops as any version that fails."""
-    try:
-        import resource
-
-        page = resource.getpagesize()
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * page
-        soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-        most = used + more if soft == resource.RLIM_INFINITY else min(used + more, soft)
-        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
-    except (ImportError, OSError, ValueError):
-        yield
-        return
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-
-
 def here(namespace: Mapping) -> Send:
     """Asks versions in this process: in a student's own notebook."""
 
@@ -108,7 +84,7 @@ def here(namespace: Mapping) -> Send:
         sys.modules.setdefault("course_steps", steps)
         state = torch.get_rng_state()
         try:
-            with _in_bounds():
+            with in_bounds(MORE_MEMORY):
                 return Runner(dict(namespace)).handle(header, tensors)
         finally:
             torch.set_rng_state(state)

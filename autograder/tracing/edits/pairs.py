@@ -7,6 +7,7 @@ second another change, a mistake that is known, or what the steps tell once the 
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -32,13 +33,14 @@ from autograder.tracing.edits.kinds.source import (
     names_read_on,
 )
 from autograder.tracing.edits.parts import wrong_parts
-from autograder.tracing.edits.search import SURVIVE, Search
+from autograder.tracing.edits.search import OF_ONE, SURVIVE, Search
 from autograder.tracing.look import Told
 
 MOST_OF_KNOWN = 16  # pairs of changes that each leave a known mistake
 MOST_OF_TWO = 30_000  # the same for two at once
 MOST_OF_ALL = 16_000_000  # the same of all with all, which cost as much to make as to run
 MOST_OF_CALLS = 2  # changes that make one call right, of which the other calls are looked at
+MOST_THAT_RUN = 8  # changes with which an answer stops on a later line at least
 NEAREST = 4  # changes behind which a second one is looked for
 MOST_ALIKE = 4  # of those that come equally near
 # How changes begin that put another operation in the place of one.
@@ -94,9 +96,12 @@ class Pairs:
             )
         likely = [e for e in self.nearest if not (e.missing and e.rank >= ANYWHERE)]
         second = [alike[1] for alike in self.by_distance if len(alike) > 1]
+        first_ones = [*likely, *second][:NEAREST]
+        if stopped:  # how near the result comes says little where two things are wrong in it
+            first_ones = list(dict.fromkeys([*first_ones, *self.that_run[:MOST_THAT_RUN]]))
         found = (
             self._of_two_known_ones()
-            or self._two_changes([*likely, *second][:NEAREST])
+            or self._two_changes(first_ones)
             or self._one_after(likely if stopped else self.search.nearly)
         )
         if found or self.search.pair:  # which two it is, is known then
@@ -116,7 +121,7 @@ class Pairs:
 
         def fits(one: Edit, two: Edit) -> bool:
             apart = one.line != two.line and two.is_natural
-            return apart and are_apart(as_it_is, gave[one.source], gave[two.source])
+            return apart and are_apart(as_it_is, gave[one.source], gave.get(two.source))
 
         return self._two_changes([e for e in self.nearest if e.is_natural][:NEAREST], fits)
 
@@ -220,7 +225,8 @@ class Pairs:
             if not (LESS.match(one.how) and LESS.match(two.how))  # else a term is missing
         ]
         found = [rest for _, *rest in sorted(found, key=lambda each: each[0])]
-        found = found[: MOST_OF_TWO // self.search.cost]
+        cost = OF_ONE // 2 if self.search.stops else self.search.cost  # most stop once more
+        found = found[: MOST_OF_TWO // cost]
         gave: dict[str, Outcome | None] = {}
         for one in nearest:
             own = [text for first, _, text in found if first is one]
@@ -490,6 +496,20 @@ class Pairs:
             first = best.setdefault(edit.how, edit)
             best[edit.how] = min(first, edit, key=self.search.doubt)
         return list(best.values())
+
+    @property
+    def that_run(self) -> list[Edit]:
+        """Of an answer that stops with an error: the changes with which it does not, or only on a
+        later line, the likeliest first; of those that give the same one."""
+        stops = (self.wrong.outcomes[self.place].error or {}).get("line") or math.inf
+        found: dict[str, Edit] = {}
+        for edit, gave in zip(self.search.tried, self.search.gave, strict=True):
+            end = self.search.ends.get(edit.source, 0)
+            runs = gave is not None and gave.error is None
+            if (runs or end > stops == edit.line) and not edit.missing:
+                key = str(mark(gave)) if runs else edit.source
+                found[key] = min(found.get(key, edit), edit, key=self.search.doubt)
+        return self.search.in_order(list(found.values()))
 
     def _nearest_by_place(self) -> list[Edit]:
         """The nearest changes that take nothing away, each with those of its line that come equally

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from autograder.course.asking import Exercise, Finding, Where
+from autograder.course.asking import STOPS, Exercise, Finding, Where
 from autograder.judging.difference import is_nameless
 from autograder.tracing.edits.pairs import Mended
 from autograder.tracing.look import TWO_AT_ONCE, Look
@@ -32,7 +32,8 @@ def with_another(placed: Finding, two: tuple[Mended, ...], look: Look | None) ->
     if f"line {other.line} " in placed.message.lower():  # what is wrong there is told already
         return placed
     said = f"Line {other.shown} is wrong, too: {other.known or f'{other.how}.'}"
-    return replace(placed, message=f"{placed.message} {said}")
+    where = placed.where or where_of(placed.line, STOPS, look)
+    return replace(placed, message=f"{placed.message} {said}", where=where)
 
 
 def both(

@@ -55,6 +55,7 @@ FEEDS = 2  # the same on one that makes what such a line takes, or runs in no ca
 # on as a `scale` is a right one.
 HANDED = re.compile(r"[\s,]*(?!scale=)\w+=(\w+)(?:\.[^,=]*(?:, [^,=]*)?)?[\s,]*")
 ONE_MORE = re.compile(r"\(*\w+\)* [+-] 1\)*")  # a number that is one off where it is made
+PART_OF_IT = re.compile(r"\(*\w+\)* // [\w.]+\)*")  # a size of which one part is meant
 BESIDE_ONE = re.compile(r"\b(\w+) [+-] 1\b")  # what is made one more or less in a comparison
 TURNED = ".transpose("  # how a change exchanges axes
 BY_ONE = re.compile(r" [+-] 1\)*")  # how a change makes a number one less, or one more
@@ -113,6 +114,7 @@ class Search:
         self.asks_a_model = any(isinstance(each, Made) for each in given)
         error = wrong.outcomes[self.place].error if self.place is not None else None
         self.stops = error is not None
+        self.ends: dict[str, int] = {}  # the lines where versions stop of what stops with an error
         if error is not None and isinstance(error.get("line"), int):
             self.feeding |= {error["line"], *lines_that_feed({error["line"]}, wrong.source)}
         if self.place is not None:
@@ -175,7 +177,7 @@ class Search:
     def at(self, line: int) -> list[Edit]:
         """The single changes of one line that make all right; after `one`, which need not have
         come to them."""
-        return self._of_the_rest(e for e in self.all if e.line == line)
+        return self.of_the_rest(e for e in self.all if e.line == line)
 
     def that_feed(self, line: int) -> list[Edit]:
         """The changes that make all right of a line which makes what another one takes, the nearest
@@ -190,9 +192,9 @@ class Search:
     def of_order(self) -> list[Edit]:
         """The changes of the order in which statements run that make all right, wherever they
         stand; after `one`, which need not have come to them."""
-        return self._of_the_rest(e for e in self.order if ORDER.match(e.how))
+        return self.of_the_rest(e for e in self.order if ORDER.match(e.how))
 
-    def _of_the_rest(self, found: Iterable[Edit]) -> list[Edit]:
+    def of_the_rest(self, found: Iterable[Edit]) -> list[Edit]:
         """Those of some changes that make all right and were not tried yet."""
         tried = {edit.source for edit in self.tried}
         own = [e for e in found if e.source not in tried]
@@ -242,6 +244,7 @@ class Search:
         old = handed[1] if handed is not None else old
         kept = old in names_in(edit.new) and not is_alias(old, source)
         kept = kept and not (ONE_MORE.fullmatch(edit.new) and is_worked_out(old, source))
+        kept = kept and not PART_OF_IT.fullmatch(edit.new)
         if edit.by_name or not old.isidentifier() or kept:
             return None
         if handed is not None and edit.line in self.told:
@@ -278,6 +281,8 @@ class Search:
         """Those of some changes that make all right; what each gives is kept."""
         gave = self.versions.in_the_call([edit.source for edit in group])
         stopped = sum(came is None or came.error is not None for came in gave)
+        if self.stops:
+            gave = [self._unless_it_stops(e, came) for e, came in zip(group, gave, strict=True)]
         self.spent += OF_ONE * stopped + self.cost * (len(gave) - stopped)
         self.tried += group
         self.gave += gave
@@ -290,6 +295,15 @@ class Search:
         found = [edit for edit, is_right in zip(survive, fine, strict=True) if is_right]
         self.mending += found
         return found
+
+    def _unless_it_stops(self, edit: Edit, came: Outcome | None) -> Outcome | None:
+        """What a version gives; None where it stops with an error, of which its line is kept."""
+        if came is None or came.error is None:
+            return came
+        line = came.error.get("line")
+        if isinstance(line, int):
+            self.ends[edit.source] = line
+        return came if self.wrong.known.expected[self.place].error is not None else None
 
     def may_be(self, edit: Edit) -> bool:
         """Whether a change is tried wherever it stands: not on a line that has no part in what is

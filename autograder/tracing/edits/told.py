@@ -58,6 +58,7 @@ DIFFERS = re.compile(r"(?:The result|Part \d{1,3} of the result)\b[^.]*\.")
 BEFORE = re.compile(
     r"^Line \d{1,6} goes wrong before: .*?(?=Line \d{1,6}: \w{1,40}Error)", re.DOTALL
 )
+UNSET = re.compile(r"Line \d{1,6}: (?:NameError|UnboundLocalError)")
 IN_PLACE = re.compile(r"Your code changes its input in place[^.]*\.")
 NAME = re.compile(r"[^\W\d]\w*")
 WORD = re.compile(r"[a-z]{4,}")
@@ -66,6 +67,8 @@ COMMON |= {"belongs", "stands", "place", "result", "should", "other", "another",
 COMMON |= {"wrong", "right", "shape", "differ"}
 ONE_SIZE_OFF = ("result.one more", "result.one less")  # how relations to what is right are called
 ONE_OFF = re.compile(r" is one (?:less|more) than what belongs there$")
+NOT_ADDED = re.compile(r" are not added up(?: |$)")
+QUOTED = re.compile(r"`[^`]*`")
 SEVERAL = ("Two things are wrong.", "Three things are wrong.", TWO_AT_ONCE.strip())
 
 
@@ -105,7 +108,8 @@ def _told(
     lines += _where_copied(pair, asked)
     at_a_line = placed.where is not None and (settled or (own_line and bool(placed.where.how)))
     one_off = first.mistake.startswith(ONE_SIZE_OFF)
-    search = Search(asked, likely_lines(look, placed.where), at_a_line, lines, pair, one_off)
+    named_there = at_a_line and not settled
+    search = Search(asked, likely_lines(look, placed.where), named_there, lines, pair, one_off)
     one = search.one() or ([] if known else _put_in(search, placed))
     if not one and placed.where is not None and not settled:
         one = search.that_feed(placed.where.first_wrong)
@@ -127,6 +131,8 @@ def _told(
         two = left_behind(search, again, _known_words(first, asked.known) if known else "")
         two = tuple(_by_its_name(each, placed, asked.known, alone=True) for each in two)
     two = _with_what_the_steps_tell(two, placed)
+    if settled and UNSET.match(placed.message) and placed.line not in [e.line for e in two]:
+        two = ()  # what keeps that line from running does not mend it
     if two and one:  # two slips in their places, for one step that could be missing anywhere
         one = []
     if settled and one:
@@ -434,7 +440,8 @@ def _said(
         there = search.at(told) if told in search.told else []
         there = [e for e in there if not found or _is_as_good(e, found[0], search)]
         given = set() if there or look is None else _given_at(look, told)
-        if not search.stops:  # of what has no step at all, the line that is told
+        alone = not placed.where.how and _is_there_alone(found, first, search)
+        if not (search.stops or alone):  # of what has no step at all, the line that is told
             found = [e for e in found if not (e.missing and e.rank)]
         found = [e for e in found if not (e.by_name and given & _names(e))]
     edit = there[0] if there else None
@@ -442,7 +449,7 @@ def _said(
         found = _in_the_words_of(found, first, search) if _is_one(first, exercise) else found
         edit = _of_the_last(found, search, look)
     anywhere = edit is not None and edit.missing and edit.rank >= ANYWHERE and told is None
-    if edit is None or (anywhere and not _is_one_off_there_alone(found, search)):
+    if edit is None or (anywhere and not _is_there_alone(found, first, search)):
         return placed  # it could be missing anywhere, and no step shows where
     product = line_of_scores(first.check, edit.line, Text(search.wrong.source))
     if edit.missing and product is not None:  # where the scores are made that lack their scale
@@ -487,13 +494,20 @@ def _said(
     return replace(placed, message=message, where=where, line=edit.at, statement=statement)
 
 
-def _is_one_off_there_alone(found: list[Edit], search: Search) -> bool:
-    """Whether a number is one off on one line: all such changes were tried, and those of no other
-    line do it."""
+def _is_there_alone(found: list[Edit], first: Finding, search: Search) -> bool:
+    """Whether a step that could be missing anywhere is so on one line alone: all such changes are
+    tried, and those of no other line do it. So of a number that is one off, and of a sum, but where
+    it is known which operation is left out; most other steps could stand where their value is read.
+    """
+    how = found[0].how if found else ""
+    is_sum = NOT_ADDED.search(how) and not first.check.startswith(OPERATION)
+    if not (is_sum or ONE_OFF.search(how)):
+        return False
+    kinds = {QUOTED.sub("", edit.how) for edit in found}
+    alike = [edit for edit in search.order if QUOTED.sub("", edit.how) in kinds]
+    lines = {edit.line for edit in (*found, *search.of_the_rest(alike))}
     tried = {edit.source for edit in search.tried}
-    left = (e for e in search.order if e.source not in tried and ONE_OFF.search(e.how))
-    alone = len({edit.line for edit in found}) == 1 and next(left, None) is None
-    return alone and ONE_OFF.search(found[0].how) is not None
+    return len(lines) == 1 and all(edit.source in tried for edit in alike)
 
 
 def _in_the_words_of(found: list[Edit], finding: Finding, search: Search) -> list[Edit]:

@@ -94,7 +94,8 @@ class Versions:
             return []
         calls, label = self.wrong.calls, self.wrong.calls[self.place].on
         before = [c for c in calls[: self.place] if self.keeps or (label and c.on == label)]
-        wanted = self.wrong.known.expected[self.place].error is not None
+        here = self.wrong.outcomes[self.place], self.wrong.known.expected[self.place]
+        wanted = any(each.error is not None for each in here)
         one = [replace(call, work=False) for call in (*before, calls[self.place])]
         found = outcomes_of(self.wrong.send, texts, one, wanted, base or self.wrong.source)
         return [None if each is None else each[-1] for each in found]

@@ -128,3 +128,17 @@ class Doubled(nn.Module):
         up = self.up(x)  # [B, T, d * (1 + int(twice))]
         turned = up.mT  # [B, T, d * (1 + int(twice))]  #! false
         return turned
+
+
+# %% an attribute made of what has its name | Both(2*w)(x[B, T, 2*w])
+class Both(nn.Module):
+    def __init__(self, hidden):
+        super().__init__()
+        self.hidden = hidden // 2
+        self.rnn = nn.LSTM(hidden, self.hidden, batch_first=True, bidirectional=True)
+
+    def forward(self, x):
+        B, T, _ = x.shape
+        y, _ = self.rnn(x)  # (B, T, hidden)  #! cannot tell
+        z = y.mT  # (B, T, hidden)  #! false
+        return z  # (B, 2 * self.hidden, T)

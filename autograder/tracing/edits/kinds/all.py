@@ -16,6 +16,7 @@ from autograder.tracing.edits.kinds.elsewhere import of_what_stands_elsewhere
 from autograder.tracing.edits.kinds.gradients import of_gradients
 from autograder.tracing.edits.kinds.hooks import of_hooks
 from autograder.tracing.edits.kinds.indices import of_indices
+from autograder.tracing.edits.kinds.lacks import of_what_it_lacks
 from autograder.tracing.edits.kinds.left_out import of_what_is_left_out
 from autograder.tracing.edits.kinds.methods import of_methods
 from autograder.tracing.edits.kinds.missing import of_what_is_missing
@@ -33,6 +34,7 @@ from autograder.tracing.edits.kinds.statements import of_statements
 from autograder.tracing.edits.kinds.sums import of_sums
 from autograder.tracing.edits.kinds.tables import of_tables
 from autograder.tracing.edits.kinds.together import of_what_stands_together
+from autograder.tracing.edits.kinds.unbound import of_unbound_names
 from autograder.tracing.edits.kinds.unread import of_what_is_read
 
 KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
@@ -44,7 +46,9 @@ KINDS: tuple[Callable[[Source, ast.AST], Iterator[Edit]], ...] = (
     of_filled,
     of_methods,
     of_what_is_left_out,
+    of_what_it_lacks,
     of_indices,
+    of_unbound_names,
     of_names,
     of_what_stands_elsewhere,
     of_statements,

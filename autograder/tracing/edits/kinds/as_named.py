@@ -49,10 +49,24 @@ def of_what_it_is_named(source: Source, node: ast.AST) -> Iterator[Edit]:
     elif isinstance(node, ast.Assign):
         yield from _of_a_list(source, node)
         yield from _of_keys(source, node)
+        yield from _of_half(source, node)
     elif isinstance(node, ast.Call) and callee(node) in (*ONCE, "state_dict"):
         yield from _of_the_other_table(source, node)
     elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         yield from _largest_first(source, node)
+
+
+def _of_half(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`half = x.shape[-1]`, which is all of it."""
+    named = any("half" in source.of(target).lower() for target in node.targets)
+    function = source.function(node)
+    if (
+        named
+        and function is not None
+        and isinstance(node.value, ast.Name | ast.Subscript | ast.Call)
+    ):
+        how = f"`{source.shown(node.value)}` is all of it, and no half"
+        yield source.with_text(node.value, f"{source.of(node.value)} // 2", how)
 
 
 def _of_ranks(source: Source, node: ast.Call) -> int:

@@ -17,7 +17,14 @@ from autograder.tracing.edits.kinds.layouts import (
 )
 from autograder.tracing.edits.kinds.names import is_sure, keeps
 from autograder.tracing.edits.kinds.numbers import TURNS
-from autograder.tracing.edits.kinds.source import Edit, Source, number, of_library
+from autograder.tracing.edits.kinds.source import (
+    NATURAL,
+    Edit,
+    Source,
+    names_in,
+    number,
+    of_library,
+)
 from autograder.tracing.text import callee
 
 FIXED = ("zeros", "ones", "full", "arange")  # how functions begin that make the same numbers
@@ -277,16 +284,24 @@ def _of_crossed_names(source: Source, node: ast.Call) -> Iterator[Edit]:
     wanted = _names_of_places(source, node)
     given = [source.of(each) for each in node.args]
     span = (source.span(node.args[0])[0], source.span(node.args[-1])[1]) if given else (0, 0)
-    for i, j in itertools.combinations(range(min(len(given), len(wanted))), 2):
-        straight = _is_called_so(given[i], wanted[i]) or _is_called_so(given[j], wanted[j])
-        crossed = _is_called_so(given[i], wanted[j]) and _is_called_so(given[j], wanted[i])
-        own = given[i] == wanted[i] or given[j] == wanted[j]
-        very = given[i] == wanted[j] or given[j] == wanted[i]  # one of them, at least
-        if (crossed and not straight) or (very and not own):
-            other = [*given]
-            other[i], other[j] = given[j], given[i]
-            how = f"the arguments of `{source.shown(node)}` stand in another order than they should"
+    how = f"the arguments of `{source.shown(node)}` stand in another order than they should"
+    for i, j in itertools.combinations(range(len(given)), 2):
+        other = [*given]
+        other[i], other[j] = given[j], given[i]
+        if j < len(wanted) and _are_crossed(given[i], given[j], wanted[i], wanted[j]):
             yield source.with_span(node, span, ", ".join(other), how)
+        elif callee(node) == "zip" and j == i + 1 and given[i] != given[j]:
+            of_one = {*names_in(given[i])} & {*names_in(given[j])}  # `zip(text[1:], text)`
+            yield source.with_span(node, span, ", ".join(other), how, NATURAL if of_one else 3)
+
+
+def _are_crossed(one: str, other: str, first: str, second: str) -> bool:
+    """Whether two arguments are called as each other's places are."""
+    straight = _is_called_so(one, first) or _is_called_so(other, second)
+    crossed = _is_called_so(one, second) and _is_called_so(other, first)
+    own = one == first or other == second
+    very = one == second or other == first  # one of them, at least
+    return (crossed and not straight) or (very and not own)
 
 
 def _names_of_places(source: Source, node: ast.Call) -> list[str]:
@@ -375,6 +390,10 @@ def of_filled(source: Source, node: ast.AST) -> Iterator[Edit]:
     is_filled = isinstance(target, ast.Subscript) or _is_a_fill(source, target)
     if isinstance(node, ast.Call) and callee(node) in ("full", "new_full") and len(node.args) > 1:
         value, is_filled = node.args[1], _is_cut_to_a_triangle(source, node)
+    like = node.args[1:] if isinstance(node, ast.Call) and callee(node) == "full_like" else []
+    if like and isinstance(like[0], ast.Name):  # what is given for something else
+        how = f"`{source.shown(node)}` is filled with another number than it should"
+        yield source.with_text(like[0], "0.0", how, 1)
     if is_filled and number(value) is not None and not _is_minus_infinity(source, value):
         how = f"`{source.shown(value)}` is not what hides a score"
         yield source.with_text(value, 'float("-inf")', how, 1)

@@ -137,6 +137,8 @@ def _of_axes(source: Source, node: ast.Call) -> Iterator[Edit]:
     if name in REDUCES and is_method and axes <= 0 and not {"dim", "axis"} & named:
         how = f"`{name}` runs over all axes in `{shown}`"
         for more in WITH_AXIS:  # the first of a norm is which one
+            if {"keepdim", "keepdims"} & named:
+                more = f"dim={more.partition(',')[0]}"
             yield _with(source, node, f"dim={more}" if name == "norm" else more, how, 1)
         yield _with(source, node, "dim=(0, 1)", how, 2)
         if name == "sum" and not library and isinstance(node.func, ast.Attribute):

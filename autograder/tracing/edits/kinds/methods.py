@@ -17,6 +17,7 @@ ALONE = re.compile(
 )
 SEVERAL = ("histogram", "histogramdd")  # functions whose first result alone is meant, as a rule
 ABOVE = ("relu", "clamp", "clip", "clamp_min")
+GROW = {"append": "extend", "extend": "append"}
 COPIES = ("clone", "detach", "contiguous")
 TENSORS = ("tensor", "as_tensor", "Tensor", "FloatTensor")
 
@@ -43,8 +44,13 @@ def of_methods(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 
 def _kept_once(source: Source, node: ast.Expr) -> Iterator[Edit]:
-    """`seen.setdefault(key, value)`, which keeps what an earlier call put there."""
+    """`seen.setdefault(key, value)`, which keeps what an earlier call put there; `extend`, which
+    takes each item of what it is given, for `append`, which takes all of it as one."""
     call = node.value
+    if isinstance(call, ast.Call) and callee(call) in GROW and isinstance(call.func, ast.Attribute):
+        other = GROW[callee(call)]
+        how = f"`{callee(call)}` is not what belongs in `{source.shown(call)}`"
+        yield source.with_text(call.func, f"{source.of(call.func.value)}.{other}", how, 1)
     known = isinstance(call, ast.Call) and callee(call) == "setdefault" and len(call.args) == 2
     if known and isinstance(call.func, ast.Attribute):
         key, value = map(source.of, call.args)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from autograder.tracing.edits.kinds.source import Edit, Source
-from autograder.tracing.text import callee, made_in
+from autograder.tracing.text import callee, made_in, root_of
 
 # What the name of a mask says of its True: that the place is seen, or that it is hidden.
 SEEN = {"keep", "kept", "keeps", "real", "seen", "sees", "visible", "allowed", "allow", "valid"}
@@ -20,6 +20,7 @@ HIDDEN |= {"block", "banned", "forbidden", "upper", "triu", "dropped", "drop", "
 MAKERS = ("arange", "linspace", "zeros", "ones", "full", "eye", "rand", "randn", "randint", "range")
 FILLED = ("bernoulli", "bernoulli_", "full", "full_like", "fill_", "Dropout", "dropout")
 OF_SIZES = ("Linear", "Embedding", "LayerNorm")  # layers that are made of sizes
+ABOUT = ("shape", "size", "dtype", "device", "dim", "ndim", "numel")  # what is no number of it
 WORD = re.compile(r"[a-z]+")
 # What transformers' GPT-2 has of a kind: layers of a block, tables, sizes.
 OF_A_MODEL = (
@@ -318,6 +319,20 @@ def _is_of_itself(source: Source, node: ast.Name) -> bool:
     return own and not any(isinstance(n, loops) for n in source.around(node))
 
 
+def is_changed_there(source: Source, node: ast.Name) -> bool:
+    """Whether a name stands where what it is of gets another value: `up[i]` in `up[i] += 1`."""
+    statement = source.statement(node)
+    targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+    own = [t for t in targets if t is not None and root_of(t) == node.id]
+    return any(node in source.names(t) for t in own)
+
+
+def is_about_its_size(source: Source, node: ast.Name) -> bool:
+    """Whether the size or the type of a tensor is asked for, and none of its numbers."""
+    parent = source.parent[node]
+    return isinstance(parent, ast.Attribute) and parent.attr in ABOUT
+
+
 def sizes(source: Source, function: ast.FunctionDef) -> set[str]:
     """The names that hold a whole number, as far as the text tells; in the function around this
     one, too."""
@@ -337,7 +352,8 @@ def _sizes(source: Source, function: ast.FunctionDef) -> set[str]:
                 continue
             found |= _names(target) if called == "range" or _is_listed(node.iter) else set()
         elif isinstance(node, ast.Assign) and _is_a_size(node.value, found):
-            found |= {name for target in node.targets for name in _names(target)}
+            whole = [t for t in node.targets if not isinstance(t, ast.Subscript | ast.Attribute)]
+            found |= {name for target in whole for name in _names(target)}
         elif isinstance(node, ast.Call) and callee(node) in OF_SIZES:
             found |= {each.id for each in node.args if isinstance(each, ast.Name)}
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv | ast.Mod):

@@ -10,7 +10,15 @@ from dataclasses import replace
 
 from autograder.tracing.edits.kinds.indices import QKV
 from autograder.tracing.edits.kinds.left_out import TRIANGLES
-from autograder.tracing.edits.kinds.names import keeps, names_of, of_one_type, sizes, unread
+from autograder.tracing.edits.kinds.names import (
+    is_about_its_size,
+    is_changed_there,
+    keeps,
+    names_of,
+    of_one_type,
+    sizes,
+    unread,
+)
 from autograder.tracing.edits.kinds.source import (
     Edit,
     Source,
@@ -31,6 +39,7 @@ SPACED = ("+", "-", "*", "/", "@", "**", "//")
 LEAST_ALIKE, MOST_WORDS, MOST_LINES, MOST_MORE = 4, 80, 12, 12
 SURELY = -2  # more natural than any other
 SIGNS = ("@", "+", "*", "/", "//")
+FACTORS = ("*", "/")
 # Each changes a tensor in place: what it gives by another name.
 IN_PLACE = {"copy_": "", "add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
 LENGTHENS = ("expand", "expand_as", "broadcast_to", "broadcast_tensors")
@@ -224,7 +233,12 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
     if function is None or function.name == "__init__" or value is None:
         return
     read = {n.id for n in source.inside(function) if isinstance(n, ast.Name)}
-    unused = [a.arg for a in function.args.args if a.arg not in read and a.arg != "self"]
+    unused = [
+        a.arg
+        for around in (function, *source.functions_around(function))
+        for a in around.args.args
+        if a.arg not in ("self", *_read_for_its_numbers(source, around))
+    ]
     unused += [f"self.{name}" for name in unread(source)] if "self" in read else []
     alias = isinstance(value, ast.Name) and isinstance(source.parent[value], ast.Assign)
     rank = int(not alias)  # what is another name alone lacks a step most likely
@@ -233,6 +247,12 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
             how = f"`{name}` has no part in it"
             new = f"{source.in_brackets(value)} {sign} {name}"
             yield replace(source.with_expression(value, new, how, rank), missing=True)
+        if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub):
+            beside = name.startswith("self.") and source.of(value.right).startswith("self.")
+            for sign in FACTORS:  # `normed + self.bias` lacks its `self.weight`
+                new = f"{source.in_brackets(value.left)} {sign} {name}"
+                edit = source.with_expression(value.left, new, how, rank - beside)
+                yield replace(edit, missing=True)
         if SHARE.match(name):  # what is left of it counts
             new = f"{source.in_brackets(value)} / (1 - {name})"
             yield replace(source.with_expression(value, new, how, rank), missing=True)
@@ -246,6 +266,14 @@ def _of_what_is_unused(source: Source, value: ast.expr) -> Iterator[Edit]:
         for new in ways:
             edit = replace(source.with_expression(value, new, how, int(not alias)), missing=True)
             yield edit.told_of(line)
+
+
+def _read_for_its_numbers(source: Source, function: ast.FunctionDef) -> set[str]:
+    """The names that a function reads, but for those of which it asks the size alone."""
+    return source.once(
+        ("for its numbers", function),
+        lambda: {n.id for n in source.names(function) if not is_about_its_size(source, n)},
+    )
 
 
 def _of_what_others_have(source: Source, node: ast.Assign) -> Iterator[Edit]:
@@ -323,7 +351,8 @@ def _made_for_nothing(source: Source, function: ast.FunctionDef, value: ast.expr
     """The variables that are made in front of an expression and nowhere read; but for sizes, of
     which more are taken of a shape than are needed."""
     names = [n for n in source.inside(function) if isinstance(n, ast.Name)]
-    read = {n.id for n in names if isinstance(n.ctx, ast.Load)} | {"_"} | sizes(source, function)
+    loads = [n for n in names if isinstance(n.ctx, ast.Load) and not is_changed_there(source, n)]
+    read = {n.id for n in loads} | {"_"} | sizes(source, function)
     made = [n for n in names if isinstance(n.ctx, ast.Store) and n.lineno < value.lineno]
     around = source.parent[value]
     loops = around.generators if isinstance(around, ast.ListComp) else []
@@ -362,6 +391,9 @@ def _of_a_number_for_it(source: Source, node: ast.Constant) -> Iterator[Edit]:
         how = f"`{source.of(node)}` stands in `{statement}` where `{name}` belongs"
         rank = int(name not in unused) + int(not (divides or name in unused))
         yield source.with_text(node, name, how, rank)
+        if name in unused and node.value == 1 and isinstance(parent, ast.Compare):
+            how = f"`{source.shown(parent)}` has no part of `{name}` in it"
+            yield source.with_text(node, f"1 - {name}", how)
 
 
 def _given_for_nothing(source: Source, function: ast.FunctionDef) -> set[str]:

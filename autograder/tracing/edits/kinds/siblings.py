@@ -7,14 +7,15 @@ import ast
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
-from autograder.tracing.edits.kinds.names import names_of, sizes
-from autograder.tracing.edits.kinds.source import Edit, Source, number
-from autograder.tracing.text import callee
+from autograder.tracing.edits.kinds.names import is_about_its_size, names_of, sizes
+from autograder.tracing.edits.kinds.source import Edit, Source, number, of_library
+from autograder.tracing.text import callee, root_of
 
 PLAIN = ("len", "int", "float", "range", "list", "tuple", "print", "str", "min", "max", "enumerate")
 PLAIN += ("sum", "zip", "sorted", "tensor", "numel", "as_tensor", "stack", "cat", "arange", "abs")
-ABOUT = ("shape", "size", "dtype", "device", "dim", "ndim", "numel")  # what is no number of it
+LAYOUT = ("view", "reshape", "transpose", "permute", "unsqueeze", "squeeze", "size", "item")
 MOST_LOOPS = 2  # loops around a count, the innermost first
 MOST_GIVEN = 2  # what layers are called with
 
@@ -33,8 +34,16 @@ def of_siblings(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _without_the_factor(source, node)
     elif isinstance(node, ast.Tuple) and isinstance(source.parent[node], ast.Return):
         yield from _without_what_one_has(source, node)
+        yield from _without_the_operation_of_one(source, node)
+        yield from _without_the_index_of_one(source, node.elts)
+    elif isinstance(node, ast.Dict):
+        yield from _without_the_index_of_one(source, node.values)
+        yield from _spelt_as_others(source, node)
+    elif isinstance(node, ast.BinOp | ast.Compare):
+        yield from _without_the_method_of_the_other(source, node)
     elif isinstance(node, ast.Assign):
         yield from _without_the_last_step(source, node)
+        yield from _given_another(source, node)
 
 
 def _as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
@@ -42,7 +51,7 @@ def _as_elsewhere(source: Source, node: ast.Name) -> Iterator[Edit]:
     function, parent = source.function(node), source.parent[node]
     if function is None or (isinstance(parent, ast.Call) and node in (parent.func, *parent.args)):
         return
-    if isinstance(parent, ast.Attribute) and parent.attr in ABOUT:
+    if is_about_its_size(source, node):
         return
     called = [
         n
@@ -124,6 +133,57 @@ def _without_what_one_has(source: Source, node: ast.Tuple) -> Iterator[Edit]:
             yield source.with_text(each, f"{each.id} * {name}", how)
 
 
+def _without_the_operation_of_one(source: Source, node: ast.Tuple) -> Iterator[Edit]:
+    """`return torch.sqrt(a), torch.sqrt(b / total)`, where both are shares of the total."""
+    for own, other in itertools.permutations(node.elts, 2):
+        for inner in (n for n in source.inside(other) if isinstance(n, ast.BinOp)):
+            whole, part = ast.unparse(other), ast.unparse(inner)
+            for name in source.names(own):
+                alike = (whole.replace(each, name.id) for each in (f"({part})", part))
+                if ast.unparse(own) in alike:
+                    rest = source.text[source.span(inner.left)[1] : source.span(inner)[1]]
+                    how = f"`{source.shown(own)}` lacks the `{rest.strip()}` of what stands beside"
+                    yield source.with_expression(name, f"{name.id}{rest}", how, 1)
+
+
+def _without_the_index_of_one(source: Source, values: list[ast.expr]) -> Iterator[Edit]:
+    """`{"within": pairs[same], "across": pairs}`, where the others were meant."""
+    names = [n for n in values if isinstance(n, ast.Name)]
+    parts = [n for n in values if isinstance(n, ast.Subscript)]
+    for name, part in itertools.product(names, parts):
+        if source.of(part.value) == name.id and isinstance(part.slice, ast.Name):
+            how = f"`{name.id}` is all of it, beside `{source.shown(part)}`"
+            for index in (f"~{part.slice.id}", part.slice.id):
+                yield source.with_text(name, f"{name.id}[{index}]", how, 1)
+
+
+def _spelt_as_others(source: Source, node: ast.Dict) -> Iterator[Edit]:
+    """`"out_proj_weight"`, beside `"out_proj.bias"`: the name of a parameter."""
+    keys = [k for k in node.keys if isinstance(k, ast.Constant) and isinstance(k.value, str)]
+    dotted = any("." in key.value for key in keys)
+    for key in (k for k in keys if dotted and "." not in k.value):
+        for place in [n for n, letter in enumerate(key.value) if letter == "_"]:
+            new = f"{key.value[:place]}.{key.value[place + 1 :]}"
+            how = f"`{key.value}` is not the name of what is loaded"
+            yield source.with_text(key, repr(new), how, 1)
+
+
+def _without_the_method_of_the_other(
+    source: Source, node: ast.BinOp | ast.Compare
+) -> Iterator[Edit]:
+    """`(m * eye).sum() / eye`, and `pointer == head.data_ptr()`."""
+    one, *others = (node.left, *getattr(node, "comparators", [getattr(node, "right", None)]))
+    for own, other in ((one, others[0]), (others[0], one)):
+        called = isinstance(other, ast.Call) and isinstance(other.func, ast.Attribute)
+        if called and isinstance(own, ast.Name | ast.Attribute | ast.Subscript):
+            if of_library(other.func) or root_of(other) == "self" or callee(other) in LAYOUT:
+                continue
+            method = source.text[source.span(other.func.value)[1] : source.span(other)[1]]
+            how = f"`{source.shown(own)}` lacks the `{method.strip()}` of the other side"
+            one_more = {own: f"{source.of(own)}{method}"}
+            yield source.with_parts(node, one_more, how, 1)
+
+
 def _without_the_last_step(source: Source, node: ast.Assign) -> Iterator[Edit]:
     """`d = delta[i:j]`, beside `s = sums[i:j].unsqueeze(1)`."""
     plain = isinstance(node.value, ast.Subscript | ast.Call | ast.BinOp)
@@ -137,6 +197,25 @@ def _without_the_last_step(source: Source, node: ast.Assign) -> Iterator[Edit]:
         yield source.with_text(node.value, f"{source.in_brackets(node.value)}{last}", how, 1)
 
 
+def _given_another(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`k = self.k(size)`, beside `q = self.q(x)` and `v = self.v(x)`."""
+    own = _layer_and_argument(source, node.value)
+    others = {_layer_and_argument(source, other.value) for other in _beside(source, node)}
+    given = [argument for layer, argument in others if own[0] and layer not in ("", own[0])]
+    for argument in {each for each in given if each != own[1]}:
+        how = f"`{source.shown(node.value)}` is given another than the layers beside it"
+        edit = source.with_text(node.value.args[0], argument, how, 2 - (given.count(argument) > 1))
+        yield replace(edit, by_name=True)
+
+
+def _layer_and_argument(source: Source, value: ast.expr) -> tuple[str, str]:
+    """The layer that is called, and the variable that it is called with."""
+    if isinstance(value, ast.Call) and [type(a) for a in value.args] == [ast.Name]:
+        layer = source.of(value.func)
+        return (layer, source.of(value.args[0])) if layer.startswith("self.") else ("", "")
+    return "", ""
+
+
 def _beside(source: Source, node: ast.Assign) -> list[ast.Assign]:
     """The other statements beside one that give a variable its value."""
     around = source.parent[node]
@@ -147,10 +226,7 @@ def _beside(source: Source, node: ast.Assign) -> list[ast.Assign]:
 
 def _form(value: ast.expr) -> str:
     """How an expression is built, whatever it is made of first: `x[i:j]` as `y[i:j]`."""
-    first = value
-    while isinstance(first, ast.Subscript | ast.Attribute | ast.Call):
-        first = first.func if isinstance(first, ast.Call) else first.value
-    name = getattr(first, "id", None)
+    name = root_of(value)
     return re.sub(rf"\b{re.escape(name)}\b", "_", ast.unparse(value)) if name else ""
 
 

@@ -9,6 +9,8 @@ from autograder.tracing.edits.kinds.names import names_of, sizes
 from autograder.tracing.edits.kinds.source import Edit, Source, parts_of_index
 from autograder.tracing.text import callee
 
+RUNNING = ("cumsum", "cumprod", "logcumsumexp")
+FIRST = {":1": "-1:", "0": "-1"}
 IN_TURN = "takes places that lie apart, where neighbours belong together"
 
 
@@ -23,6 +25,9 @@ def of_slices(source: Source, node: ast.AST) -> Iterator[Edit]:
         yield from _of_a_shift(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_parts_of_one(source, node)
+    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+        yield from _of_columns_for_rows(source, node)
+        yield from _of_a_running_sum(source, node)
 
 
 def _of_parts_of_one(source: Source, node: ast.Call) -> Iterator[Edit]:
@@ -33,6 +38,35 @@ def _of_parts_of_one(source: Source, node: ast.Call) -> Iterator[Edit]:
     if len(parts) > 1 and len(whole) == 1 and sliced and callee(node) in source.defined():
         how = f"`{source.shown(node)}` is given parts of `{min(whole)}`, and takes it apart itself"
         yield source.with_parts(node, dict.fromkeys(parts, min(whole)), how, 2)
+
+
+def _of_columns_for_rows(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`weight[:, own].T` for `weight[own]`: the columns of a head, where its rows were meant."""
+    parts, parent, own = parts_of_index(node), source.parent[node], source.of(node.value)
+    turned = isinstance(parent, ast.Attribute) and parent.attr in ("T", "mT")
+    how = f"`{source.shown(parent if turned else node)}` takes columns where rows belong"
+    whole = [isinstance(n, ast.Slice) and n.lower is n.upper is n.step is None for n in parts]
+    if len(parts) == 2 and whole[0] and not whole[1]:
+        yield source.with_text(parent if turned else node, f"{own}[{source.of(parts[1])}]", how, 1)
+    elif whole in ([False], [False, True]) and _is_a_part(parts[0]):
+        how = f"`{source.shown(node)}` takes rows where columns belong"
+        yield source.with_text(node, f"{own}[:, {source.of(parts[0])}].T", how, 2)
+
+
+def _of_a_running_sum(source: Source, node: ast.Subscript) -> Iterator[Edit]:
+    """`counted[:, :1]` of what `cumsum` gives: all of it stands in the last place."""
+    function, parts = source.function(node), parts_of_index(node)
+    made = source.made(function, source.of(node.value)) if function is not None else []
+    runs = any(isinstance(n, ast.Call) and callee(n) in RUNNING for n in made)
+    text = source.of(parts[-1]).replace(" ", "") if runs and parts else ""
+    if text in FIRST:
+        how = f"`{source.shown(node)}` takes the first of a running sum"
+        yield source.with_text(parts[-1], FIRST[text], how)
+
+
+def _is_a_part(index: ast.expr) -> bool:
+    """Whether an index is of several places, as far as the text tells."""
+    return isinstance(index, ast.Slice) or (isinstance(index, ast.Name) and len(index.id) > 1)
 
 
 def _of_a_shift(source: Source, node: ast.Call) -> Iterator[Edit]:

@@ -206,7 +206,21 @@ def _last_into_the_loop(source: Source, node: ast.For | ast.While) -> Iterator[E
         isinstance(n, ast.Call) and callee(n).endswith("_hook") for n in source.inside(node)
     )
     rank = SURE if puts_in and _takes_away(after) else 2  # it takes away the last hook alone
+    rank = min(rank, 0) if _adds_what_a_round_made(source, node, after) else rank
     yield source.with_span(after, (start, end), new, how, rank)
+
+
+def _adds_what_a_round_made(source: Source, loop: ast.For | ast.While, after: ast.stmt) -> bool:
+    """`total = total + exp(part).sum()` behind a loop whose rounds make each a `part` of their own,
+    and which reads it nowhere else."""
+    targets = getattr(after, "targets", None) or [getattr(after, "target", None)]
+    if not isinstance(after, ast.Assign | ast.AugAssign) or not isinstance(targets[0], ast.Name):
+        return False
+    read = {n.id for n in source.names(after.value) if isinstance(n.ctx, ast.Load)}
+    goes_on = isinstance(after, ast.AugAssign) or targets[0].id in read
+    names = [n for statement in loop.body for n in source.names(statement)]
+    made = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    return goes_on and bool(made & read - {targets[0].id})
 
 
 def _first_into_the_loop(source: Source, node: ast.For) -> Iterator[Edit]:

@@ -42,8 +42,21 @@ def of_sums(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Assign) and len(node.targets) == 1:
         yield from _of_a_replaced_sum(source, node, node.targets[0])
         yield from _of_what_it_begins_with(source, node, node.targets[0])
+        yield from _to_one_again(source, node)
     if isinstance(node, ast.Assign | ast.AugAssign):
         yield from _of_a_rescaled_one_beside(source, node)
+
+
+def _to_one_again(source: Source, node: ast.Assign) -> Iterator[Edit]:
+    """`w = w / w.sum(-1, keepdim=True)` right behind a dropout, which has rescaled them already."""
+    name, value, block = source.of(node.targets[0]), node.value, block_of(source, node)
+    before = block[block.index(node) - 1] if block.index(node) else None
+    drops = isinstance(before, ast.Assign) and [source.of(t) for t in before.targets] == [name]
+    drops = drops and any("drop" in callee(n) for n in source.calls(before.value))
+    by_itself = isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div)
+    if drops and by_itself and source.of(value.left) == name and name in source.of(value.right):
+        how = f"`{source.shown(value)}` makes rows sum to 1 again, behind the dropout"
+        yield source.with_text(value, name, how)
 
 
 def _by_how_many_they_are(source: Source, node: ast.BinOp) -> Iterator[Edit]:

@@ -1,0 +1,134 @@
+"""Slips by an operand that is not there: the other side of a difference, the item by which each
+weight of a sum is multiplied, the root of a factor that is kept under a name."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from autograder.tracing.edits.kinds.names import is_changed_there, names_of, sizes
+from autograder.tracing.edits.kinds.source import Edit, Source
+from autograder.tracing.text import callee
+
+SIGNS = (("-", "is not taken from it"), ("+", "is not added to it"))
+COPIES = ("clone", "copy", "deepcopy", "copy_")
+ROOTS = ("** -0.5", "** 0.5")
+MOST = 8  # names that could be the one that is not there
+
+
+def of_what_it_lacks(source: Source, node: ast.AST) -> Iterator[Edit]:
+    """The changes that give an expression the operand which the text has ready."""
+    function = source.function(node)
+    if function is None:
+        return
+    if isinstance(node, ast.Assign):
+        yield from _of_the_other_side(source, function, node)
+        yield from _of_a_root(source, function, node)
+        yield from _of_what_stands_there(source, function, node)
+    elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
+        yield from _of_each_item(source, function, node)
+    elif isinstance(node, ast.ListComp) and _gives_its_item(node):
+        yield from _of_its_neighbours(source, node)
+
+
+def _of_the_other_side(
+    source: Source, function: ast.FunctionDef, node: ast.Assign
+) -> Iterator[Edit]:
+    """`difference = f(up)`, where `down` was made as `up` was, and nothing reads it."""
+    if isinstance(node.value, ast.Name | ast.BinOp):
+        return
+    unread = source.once(("for nothing", function), lambda: _made_for_nothing(source, function))
+    called = [n.func for n in source.calls(node.value)]
+    known = names_of(source, function, node.lineno)
+    names = [n for n in source.names(node.value) if n.id in known and n not in called]
+    for name in names if len(names) == 1 else ():
+        for other in names_of(source, function, node.lineno - 1):
+            if other in unread and other != name.id:
+                start = source.span(node.value)[0]
+                begin, end = (place - start for place in source.span(name))
+                text = source.of(node.value)
+                new = f"{text[:begin]}{other}{text[end:]}"
+                for sign, how in SIGNS:
+                    yield source.with_text(node.value, f"{text} {sign} {new}", f"`{new}` {how}", 1)
+
+
+def _made_for_nothing(source: Source, function: ast.FunctionDef) -> set[str]:
+    """The variables of a function that are read where they themselves are changed, at most."""
+    names = source.names(function)
+    made = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    read = {n.id for n in names if isinstance(n.ctx, ast.Load) and not is_changed_there(source, n)}
+    return made - read - sizes(source, function)
+
+
+def _of_a_root(source: Source, function: ast.FunctionDef, node: ast.Assign) -> Iterator[Edit]:
+    """`scale = hidden`, where only products and quotients read the scale."""
+    value, target = node.value, source.of(node.targets[0])
+    if not isinstance(value, ast.Name) or value.id not in _numbers(source, function):
+        return
+    if target.removeprefix("self.") == value.id:
+        return  # it is what it says
+    read = [n for n in source.inside(source.tree) if isinstance(n, ast.Name | ast.Attribute)]
+    read = [n for n in read if isinstance(n.ctx, ast.Load) and source.of(n) == target]
+    if read and all(_is_a_factor(source, n) for n in read):
+        how = f"`{target}` is `{value.id}` itself, where its root counts"
+        for root in ROOTS:
+            yield source.with_text(value, f"{value.id} {root}", how, 1)
+
+
+def _of_what_stands_there(
+    source: Source, function: ast.FunctionDef, node: ast.Assign
+) -> Iterator[Edit]:
+    """`moved[i] = step`, where the step was to be added to what the copy has there."""
+    target = node.targets[0]
+    into = target.value if isinstance(target, ast.Subscript) else None
+    if not isinstance(into, ast.Name) or isinstance(node.value, ast.Constant):
+        return
+    made = source.made(function, into.id)
+    copied = any(callee(n) in COPIES for each in made for n in source.calls(each))
+    how = f"`{source.shown(target)}` is replaced, where something should be added to it"
+    new = f"{source.of(target)} += {source.of(node.value)}"
+    yield source.with_text(node, new, how, 1 if copied else 3)
+
+
+def _numbers(source: Source, function: ast.FunctionDef) -> set[str]:
+    """The names that hold a whole number, those that an object is made of, too."""
+    given = {a.arg for a in function.args.args} if function.name == "__init__" else set()
+    return sizes(source, function) | given
+
+
+def _is_a_factor(source: Source, node: ast.expr) -> bool:
+    parent = source.parent[node]
+    alone = isinstance(parent, ast.BinOp) and isinstance(parent.op, ast.Mult | ast.Div)
+    return alone or isinstance(parent, ast.AugAssign) and isinstance(parent.op, ast.Mult | ast.Div)
+
+
+def _of_each_item(source: Source, function: ast.FunctionDef, node: ast.AugAssign) -> Iterator[Edit]:
+    """`context[i] += weights[i, j]`, where each weight belongs to the item of its number."""
+    if not isinstance(node.value, ast.Subscript | ast.Name | ast.Call):
+        return
+    loops = [n for n in source.around(node) if isinstance(n, ast.For)]
+    places = [n.target.id for n in loops if isinstance(n.target, ast.Name)]
+    read = {n.id for n in source.names(node)}
+    for place in (each for each in places if each in {n.id for n in source.names(node.value)}):
+        for name in names_of(source, function, node.lineno)[:MOST]:
+            if name not in read and name not in sizes(source, function):
+                item = f"{name}[{place}]"
+                how = f"`{source.shown(node.value)}` is not multiplied with `{item}`"
+                yield source.with_text(node.value, f"{source.of(node.value)} * {item}", how, 1)
+
+
+def _gives_its_item(node: ast.ListComp) -> bool:
+    """Whether a comprehension gives what it goes through as it is: `[j for j in places]`."""
+    one = len(node.generators) == 1 and not node.generators[0].ifs
+    same = (
+        one and isinstance(node.elt, ast.Name) and isinstance(node.generators[0].target, ast.Name)
+    )
+    return same and node.elt.id == node.generators[0].target.id
+
+
+def _of_its_neighbours(source: Source, node: ast.ListComp) -> Iterator[Edit]:
+    """`[j for j in places]`, where something was to be made of each."""
+    name = node.elt.id
+    for new, what in ((f"{name} + 1", "less"), (f"{name} - 1", "more")):
+        how = f"each `{name}` of `{source.shown(node)}` is one {what} than what belongs there"
+        yield source.with_text(node.elt, new, how, 1)
