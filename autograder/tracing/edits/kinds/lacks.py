@@ -1,9 +1,10 @@
 """Slips by an operand that is not there: the other side of a difference, the item by which each
-weight of a sum is multiplied, the root of a factor that is kept under a name."""
+weight of a sum is multiplied, the root of a factor; and what stands for more than it is."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from autograder.tracing.edits.kinds.names import is_changed_there, names_of, sizes
@@ -13,6 +14,7 @@ from autograder.tracing.text import callee
 SIGNS = (("-", "is not taken from it"), ("+", "is not added to it"))
 COPIES = ("clone", "copy", "deepcopy", "copy_")
 ROOTS = ("** -0.5", "** 0.5")
+SCALE = re.compile(r"scal|fact|norm|temp|root|sqrt|div|denom")  # how a factor is named
 MOST = 8  # names that could be the one that is not there
 
 
@@ -65,8 +67,8 @@ def _of_a_root(source: Source, function: ast.FunctionDef, node: ast.Assign) -> I
     value, target = node.value, source.of(node.targets[0])
     if not isinstance(value, ast.Name) or value.id not in _numbers(source, function):
         return
-    if target.removeprefix("self.") == value.id:
-        return  # it is what it says
+    if not SCALE.search(target.lower()):
+        return  # `self.dim = hidden` is what it says
     read = [n for n in source.inside(source.tree) if isinstance(n, ast.Name | ast.Attribute)]
     read = [n for n in read if isinstance(n.ctx, ast.Load) and source.of(n) == target]
     if read and all(_is_a_factor(source, n) for n in read):
