@@ -53,7 +53,7 @@ class Runner:
         self.objects: dict[str, object] = {}
         self.watch = contextlib.nullcontext()  # stands around the answer's code, for `steps`
         self.last: object = None  # what the last call returned, for `steps`
-        self.brief = False  # whether of an error nothing is wanted but that it came
+        self.brief = False  # whether of an error nothing is wanted but where it came
         self.kept: modules.Kept | None = None  # what gives models once more, where that may be
 
     def handle(self, header: dict, tensors: dict) -> tuple[dict, dict]:
@@ -139,7 +139,7 @@ class Runner:
             outcome["after"] = {name: encode(handed[name], out) for name in changed}
         except BaseException as error:
             if self.brief:
-                return {"error": {"type": type(error).__name__}}
+                return {"error": describe(error)}
             outcome["error"] = describe(error)
             outcome["held"] = _held(error, out)
         outcome["left"] = sorted({t for m, state in held for t in modules.left_behind(m, state)})

@@ -42,15 +42,22 @@ def in_time(send: Send, seconds: float = ALL_SECONDS) -> Send:
 
 
 def outcomes_of(
-    send: Send, texts: Sequence[str], calls: Sequence[Call], wanted: bool, base: str = ""
+    send: Send,
+    texts: Sequence[str],
+    calls: Sequence[Call],
+    wanted: bool,
+    base: str = "",
+    ends: bool = False,
 ) -> list[tuple[Outcome, ...] | None]:
     """What the calls give with each of these versions; None where that cannot be told.
 
     wanted: whether a version that stops with an error is of interest, too. base: what most versions
-    differ from in one function; for a first look, which is quick.
+    differ from in one function; for a first look, which is quick. ends: whether it is of interest
+    where a version stops, if nothing else is.
     """
     header, tensors = to_request(list(calls))
     header |= {"op": "edited", "texts": list(texts), "wanted": wanted, "base": base}
+    header["ends"] = ends
     try:
         return _read(*send(header, tensors), len(texts), len(calls))
     except (LookupError, TypeError, ValueError):

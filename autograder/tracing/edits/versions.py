@@ -94,10 +94,11 @@ class Versions:
             return []
         calls, label = self.wrong.calls, self.wrong.calls[self.place].on
         before = [c for c in calls[: self.place] if self.keeps or (label and c.on == label)]
-        here = self.wrong.outcomes[self.place], self.wrong.known.expected[self.place]
-        wanted = any(each.error is not None for each in here)
+        wanted = self.wrong.known.expected[self.place].error is not None
+        ends = self.wrong.outcomes[self.place].error is not None
         one = [replace(call, work=False) for call in (*before, calls[self.place])]
-        found = outcomes_of(self.wrong.send, texts, one, wanted, base or self.wrong.source)
+        base = base or self.wrong.source
+        found = outcomes_of(self.wrong.send, texts, one, wanted, base, ends)
         return [None if each is None else each[-1] for each in found]
 
     def fits(self, gave: Outcome | None) -> bool:

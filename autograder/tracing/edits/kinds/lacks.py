@@ -7,7 +7,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from autograder.tracing.edits.kinds.names import is_changed_there, names_of, sizes
+from autograder.tracing.edits.kinds.names import names_of, sizes, used_in
 from autograder.tracing.edits.kinds.source import Edit, Source
 from autograder.tracing.text import callee
 
@@ -39,7 +39,8 @@ def _of_the_other_side(
     """`difference = f(up)`, where `down` was made as `up` was, and nothing reads it."""
     if isinstance(node.value, ast.Name | ast.BinOp):
         return
-    unread = source.once(("for nothing", function), lambda: _made_for_nothing(source, function))
+    made = {n.id for n in source.names(function) if isinstance(n.ctx, ast.Store)}
+    unread = made - used_in(source, function)
     called = [n.func for n in source.calls(node.value)]
     known = names_of(source, function, node.lineno)
     names = [n for n in source.names(node.value) if n.id in known and n not in called]
@@ -52,14 +53,6 @@ def _of_the_other_side(
                 new = f"{text[:begin]}{other}{text[end:]}"
                 for sign, how in SIGNS:
                     yield source.with_text(node.value, f"{text} {sign} {new}", f"`{new}` {how}", 1)
-
-
-def _made_for_nothing(source: Source, function: ast.FunctionDef) -> set[str]:
-    """The variables of a function that are read where they themselves are changed, at most."""
-    names = source.names(function)
-    made = {n.id for n in names if isinstance(n.ctx, ast.Store)}
-    read = {n.id for n in names if isinstance(n.ctx, ast.Load) and not is_changed_there(source, n)}
-    return made - read - sizes(source, function)
 
 
 def _of_a_root(source: Source, function: ast.FunctionDef, node: ast.Assign) -> Iterator[Edit]:

@@ -27,6 +27,7 @@ def of_methods(source: Source, node: ast.AST) -> Iterator[Edit]:
     if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
         yield from _only_named(source, node)
     elif isinstance(node, ast.Expr):
+        yield from _item_by_item(source, node)
         yield from _kept_once(source, node)
     elif isinstance(node, ast.Call):
         yield from _of_the_first_result(source, node)
@@ -44,18 +45,23 @@ def of_methods(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 
 def _kept_once(source: Source, node: ast.Expr) -> Iterator[Edit]:
-    """`seen.setdefault(key, value)`, which keeps what an earlier call put there; `extend`, which
-    takes each item of what it is given, for `append`, which takes all of it as one."""
+    """`seen.setdefault(key, value)`, which keeps what an earlier call put there."""
     call = node.value
-    if isinstance(call, ast.Call) and callee(call) in GROW and isinstance(call.func, ast.Attribute):
-        other = GROW[callee(call)]
-        how = f"`{callee(call)}` is not what belongs in `{source.shown(call)}`"
-        yield source.with_text(call.func, f"{source.of(call.func.value)}.{other}", how, 1)
     known = isinstance(call, ast.Call) and callee(call) == "setdefault" and len(call.args) == 2
     if known and isinstance(call.func, ast.Attribute):
         key, value = map(source.of, call.args)
         how = f"`{source.shown(call)}` keeps what was there before"
         yield source.with_text(node, f"{source.of(call.func.value)}[{key}] = {value}", how)
+
+
+def _item_by_item(source: Source, node: ast.Expr) -> Iterator[Edit]:
+    """`extend`, which takes each item of what it is given, for `append`, which takes all of it as
+    one; or the other way round."""
+    call = node.value
+    if isinstance(call, ast.Call) and callee(call) in GROW and isinstance(call.func, ast.Attribute):
+        how = f"`{callee(call)}` is not what belongs in `{source.shown(call)}`"
+        other = f"{source.of(call.func.value)}.{GROW[callee(call)]}"
+        yield source.with_text(call.func, other, how, 1)
 
 
 def _only_named(source: Source, node: ast.Attribute) -> Iterator[Edit]:

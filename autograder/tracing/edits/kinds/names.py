@@ -327,6 +327,18 @@ def is_changed_there(source: Source, node: ast.Name) -> bool:
     return any(node in source.names(t) for t in own)
 
 
+def used_in(source: Source, function: ast.FunctionDef) -> set[str]:
+    """The variables of a function that are read where something else is made than they themselves,
+    and its sizes, of which more are taken of a shape than are needed."""
+
+    def find() -> set[str]:
+        loads = [n for n in source.names(function) if isinstance(n.ctx, ast.Load)]
+        used = {n.id for n in loads if not is_changed_there(source, n)}
+        return used | sizes(source, function)
+
+    return source.once(("used", function), find)
+
+
 def is_about_its_size(source: Source, node: ast.Name) -> bool:
     """Whether the size or the type of a tensor is asked for, and none of its numbers."""
     parent = source.parent[node]

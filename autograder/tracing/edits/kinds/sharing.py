@@ -12,12 +12,12 @@ from autograder.tracing.edits.kinds.indices import QKV
 from autograder.tracing.edits.kinds.left_out import TRIANGLES
 from autograder.tracing.edits.kinds.names import (
     is_about_its_size,
-    is_changed_there,
     keeps,
     names_of,
     of_one_type,
     sizes,
     unread,
+    used_in,
 )
 from autograder.tracing.edits.kinds.source import (
     Edit,
@@ -351,8 +351,7 @@ def _made_for_nothing(source: Source, function: ast.FunctionDef, value: ast.expr
     """The variables that are made in front of an expression and nowhere read; but for sizes, of
     which more are taken of a shape than are needed."""
     names = [n for n in source.inside(function) if isinstance(n, ast.Name)]
-    loads = [n for n in names if isinstance(n.ctx, ast.Load) and not is_changed_there(source, n)]
-    read = {n.id for n in loads} | {"_"} | sizes(source, function)
+    read = used_in(source, function) | {"_"}
     made = [n for n in names if isinstance(n.ctx, ast.Store) and n.lineno < value.lineno]
     around = source.parent[value]
     loops = around.generators if isinstance(around, ast.ListComp) else []

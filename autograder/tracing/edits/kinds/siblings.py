@@ -172,16 +172,15 @@ def _without_the_method_of_the_other(
     source: Source, node: ast.BinOp | ast.Compare
 ) -> Iterator[Edit]:
     """`(m * eye).sum() / eye`, and `pointer == head.data_ptr()`."""
-    one, *others = (node.left, *getattr(node, "comparators", [getattr(node, "right", None)]))
-    for own, other in ((one, others[0]), (others[0], one)):
+    sides = node.left, node.comparators[0] if isinstance(node, ast.Compare) else node.right
+    for own, other in (sides, sides[::-1]):
         called = isinstance(other, ast.Call) and isinstance(other.func, ast.Attribute)
         if called and isinstance(own, ast.Name | ast.Attribute | ast.Subscript):
             if of_library(other.func) or root_of(other) == "self" or callee(other) in LAYOUT:
                 continue
             method = source.text[source.span(other.func.value)[1] : source.span(other)[1]]
             how = f"`{source.shown(own)}` lacks the `{method.strip()}` of the other side"
-            one_more = {own: f"{source.of(own)}{method}"}
-            yield source.with_parts(node, one_more, how, 1)
+            yield source.with_parts(node, {own: f"{source.of(own)}{method}"}, how, 1)
 
 
 def _without_the_last_step(source: Source, node: ast.Assign) -> Iterator[Edit]:
@@ -200,9 +199,9 @@ def _without_the_last_step(source: Source, node: ast.Assign) -> Iterator[Edit]:
 def _given_another(source: Source, node: ast.Assign) -> Iterator[Edit]:
     """`k = self.k(size)`, beside `q = self.q(x)` and `v = self.v(x)`."""
     own = _layer_and_argument(source, node.value)
-    others = {_layer_and_argument(source, other.value) for other in _beside(source, node)}
+    others = dict.fromkeys(_layer_and_argument(source, n.value) for n in _beside(source, node))
     given = [argument for layer, argument in others if own[0] and layer not in ("", own[0])]
-    for argument in {each for each in given if each != own[1]}:
+    for argument in dict.fromkeys(each for each in given if each != own[1]):
         how = f"`{source.shown(node.value)}` is given another than the layers beside it"
         edit = source.with_text(node.value.args[0], argument, how, 2 - (given.count(argument) > 1))
         yield replace(edit, by_name=True)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from autograder.tracing.edits.kinds.names import names_of, read_in, shown_around, sizes
 from autograder.tracing.edits.kinds.source import Edit, Source
 
+COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 MOST = 8  # names that are tried in the place of one
 
 
@@ -36,23 +37,23 @@ def _is_bound(source: Source, function: ast.FunctionDef, node: ast.Name) -> bool
     if hasattr(builtins, node.id) or node.id in source.once("bound", lambda: _outside(source)):
         return True
     own = [n for n in source.names(function) if n.id == node.id and isinstance(n.ctx, ast.Store)]
+    rounds = [n for n in source.around(node) if isinstance(n, COMPREHENSIONS)]
+    if any(n in own for each in rounds for n in source.names(each)):
+        return True
     loops = any(isinstance(n, ast.For | ast.While) for n in source.around(node))
     line = source.statement(node).lineno
-    inside = {id(n) for n in source.inside(source.statement(node))}
-    rounds = [n for n in source.around(node) if isinstance(n, ast.ListComp | ast.GeneratorExp)]
-    made = {id(n) for each in rounds for n in source.inside(each)} & inside
-    return any(id(n) in made or n.lineno < line or (loops and n.lineno != line) for n in own)
+    return any(n.lineno < line or (loops and n.lineno != line) for n in own)
 
 
 def _outside(source: Source) -> set[str]:
     """The names of a text that are no variables of its functions: imports, functions and classes,
-    all arguments, and what is set outside."""
+    errors that are caught, all arguments, and what is set outside."""
     found: set[str] = set()
     for node in source.inside(source.tree):
         if isinstance(node, ast.alias):
             found.add((node.asname or node.name).partition(".")[0])
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found.add(node.name)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef | ast.ExceptHandler):
+            found.add(node.name or "")
         elif isinstance(node, ast.arg):
             found.add(node.arg)
     names = (n for n in source.names(source.tree) if isinstance(n.ctx, ast.Store))
